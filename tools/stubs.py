@@ -1,7 +1,7 @@
 """Write what type checkers and editors see of names that tables make when treadle is imported.
 
 Three files, which `docs/design/typing.md` explains: the methods of `Tensor`
-(`tensor/declared.pyi`), the names of the kernel language that are functions of tensors as well
+(`tensor/declarations.pyi`), the names of the kernel language that are functions of tensors as well
 (`lang/__init__.pyi`), and the types that annotate kernels (`lang/annotations.pyi`). Signatures and
 docstrings are those of the running program. `tests/unit/test_stubs.py` says when they are out of
 date.
@@ -200,10 +200,10 @@ def _method(name: str, function: Callable[..., Any]) -> Iterator[str]:
 
 
 def declared_methods() -> str:
-    """The text of `tensor/declared.pyi`."""
+    """The text of `tensor/declarations.pyi`."""
     body = "\n".join(_methods())
     head = '"""The methods, attributes and operators that tables give to `Tensor`."""\n\n'
-    text = f'class Declared:\n    """What `Tensor` has besides what its class defines."""\n\n{body}'
+    text = f'class Declarations:\n    """What `Tensor` has besides its class."""\n\n{body}'
     return f"{WRITTEN}{head}{_imports(text)}\n{text}"
 
 
@@ -340,7 +340,7 @@ _KINDS = {
 
 
 STUBS: dict[Path, Callable[[], str]] = {
-    SOURCE / "tensor" / "declared.pyi": declared_methods,
+    SOURCE / "tensor" / "declarations.pyi": declared_methods,
     SOURCE / "lang" / "__init__.pyi": language,
     SOURCE / "lang" / "annotations.pyi": annotations,
 }

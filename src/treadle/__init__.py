@@ -51,7 +51,7 @@ from treadle.runtime.graphs import Graph
 from treadle.runtime.profile.session import profile
 from treadle.tensor import *  # noqa: F403  every name there is public
 
-from treadle.tensor.info import ARRAY_API_VERSION as __array_api_version__  # isort: skip
+from treadle.tensor.array_api import ARRAY_API_VERSION as __array_api_version__  # isort: skip
 
 from treadle.autograd.rules import derivatives as _derivatives
 from treadle.core.environment import is_on as _is_on
@@ -59,8 +59,8 @@ from treadle.graph import explain as _explain
 from treadle.graph import history as _history
 from treadle.lang import builtins as _builtins
 from treadle.runtime import lazy as _lazy
+from treadle.tensor.cells import LazyTensors as _LazyTensors
 from treadle.tensor.elementwise_functions import FUNCTIONS as _FUNCTIONS
-from treadle.tensor.lazy import LazyTensors as _LazyTensors
 from treadle.tensor.products import dot as _dot
 
 # What lower layers ask of higher ones, which they do not import: all of it, and nowhere else.

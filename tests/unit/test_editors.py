@@ -55,7 +55,7 @@ def test_docstrings_are_shown(editor: Editor, line: str, shown: object) -> None:
 
 
 @pytest.mark.parametrize(("line", "file"), [
-    ("x.sum", "tensor/declared.pyi"), ("td.exp", "lang/builtins.py"),
+    ("x.sum", "tensor/declarations.pyi"), ("td.exp", "lang/builtins.py"),
     ("td.sum", "tensor/reductions.py"), ("td.atomic_add", "lang/builtins.py"),
     ("F.softmax", "tensor/functional/normalization.py"), ("td.nn.Linear", "nn/linear.py"),
 ])  # fmt: skip

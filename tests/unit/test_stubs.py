@@ -36,7 +36,7 @@ def _declared(path, within=None):
 
 
 def test_every_attribute_of_tensors_is_declared():
-    declared = _declared(stubs.SOURCE / "tensor" / "declared.pyi", "Declared")
+    declared = _declared(stubs.SOURCE / "tensor" / "declarations.pyi", "Declarations")
     assert set(declared) == set(stubs.given_to_tensor())
 
 
@@ -47,7 +47,7 @@ def test_every_name_of_the_kernel_language_is_declared():
 
 def test_stubs_and_help_say_the_same():
     declared = _declared(stubs.SOURCE / "lang" / "__init__.pyi")
-    methods = _declared(stubs.SOURCE / "tensor" / "declared.pyi", "Declared")
+    methods = _declared(stubs.SOURCE / "tensor" / "declarations.pyi", "Declarations")
     for name in ("exp", "where", "atomic_add", "grid"):
         assert declared[name] == inspect.getdoc(getattr(td, name))
     for name in ("exp", "sum", "T", "scatter_"):

@@ -18,8 +18,8 @@ from treadle.kernels.pool import max_pool, max_pool_with_places, mean_pool
 from treadle.kernels.scatter import scattered
 from treadle.kernels.sort import argsort, sort
 from treadle.kernels.topk import topk
+from treadle.tensor.advanced_indexing import index_dtype
 from treadle.tensor.conversions import cast, number_as
-from treadle.tensor.indexed import index_dtype
 
 # A source, and whether it has the examples' axis.
 Source = tuple[Node, bool]

@@ -13,7 +13,7 @@ from treadle.nn.module import Module
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.creation import asarray
 from treadle.tensor.functional import element_losses, losses, margin_losses, sequence_losses
-from treadle.tensor.functional.reducing import reduction_of
+from treadle.tensor.functional.loss_reduction import reduction_of
 from treadle.tensor.tensor import Tensor
 
 Old = bool | None

@@ -14,8 +14,8 @@ import numpy as np
 from treadle.core.dtypes import DType
 from treadle.graph.history import recorded
 from treadle.optim.groups import Group
+from treadle.tensor.autograd_methods import Removable
 from treadle.tensor.creation import asarray
-from treadle.tensor.for_autograd import Removable
 from treadle.tensor.tensor import Tensor
 
 StateDict = dict[str, Any]

@@ -4,10 +4,10 @@ from treadle.tensor import fft, linalg, random
 from treadle.tensor import methods as _methods
 from treadle.tensor import operators as _operators
 from treadle.tensor import products as _products
+from treadle.tensor.array_api import __array_namespace_info__
 from treadle.tensor.assembly import concat, diff, repeat, roll, stack, tile
 from treadle.tensor.batch import CommandBatch
 from treadle.tensor.compiled import compile
-from treadle.tensor.counting import bincount, histc, histogram
 from treadle.tensor.creation import (
     asarray,
     astype,
@@ -26,10 +26,9 @@ from treadle.tensor.dtypes import can_cast, finfo, iinfo, isdtype, result_type
 from treadle.tensor.einsum import einsum, kron
 from treadle.tensor.elementwise import elementwise
 from treadle.tensor.elementwise_functions import angle, conj, imag, real
-from treadle.tensor.explaining import explain
 from treadle.tensor.generator import Generator, manual_seed
+from treadle.tensor.histograms import bincount, histc, histogram
 from treadle.tensor.indexing import newaxis
-from treadle.tensor.info import __array_namespace_info__
 from treadle.tensor.manipulation import (
     broadcast_arrays,
     broadcast_to,
@@ -63,6 +62,7 @@ from treadle.tensor.reductions import (
     sum,
     var,
 )
+from treadle.tensor.representation import explain
 from treadle.tensor.scans import cumulative_prod, cumulative_sum
 from treadle.tensor.scattering import (
     gather,

@@ -14,7 +14,8 @@ from weakref import WeakSet, WeakValueDictionary, ref
 
 from treadle.core.errors import DeviceLost, TreadleError
 from treadle.graph.node import FAILED, Node
-from treadle.graph.realize import realize
+from treadle.graph.realize import finish_readers, realize
+from treadle.runtime.lazy import Awaited
 
 _MOST_VERSIONS = 128  # that a cell can go back over
 _DROPPED = (
@@ -181,3 +182,15 @@ def cells_of(device: object) -> list[Cell]:
     # The set is copied at once: other threads may add to it.
     found = [each() for each in tuple(_cells)]
     return [cell for cell in found if cell is not None and cell.value.device is device]
+
+
+class LazyTensors:
+    """Lazy tensors for the runtime: the protocol `runtime.lazy.LazyArrays`."""
+
+    def finish_readers(self, memory: Awaited) -> None:
+        """Compute what still has to read memory."""
+        finish_readers(memory)
+
+    def compute_pending(self, device: object) -> None:
+        """Compute all tensors that are pending on a device."""
+        compute_pending(device)

@@ -37,7 +37,7 @@ from treadle.tensor.dtypes import (
     promote,
     promote_scalar,
 )
-from treadle.tensor.elementwise_documents import document
+from treadle.tensor.elementwise_docstrings import document
 from treadle.tensor.operands import alike, as_nodes, node_of, prepare
 from treadle.tensor.precision import WIDENED, lower, suited
 from treadle.tensor.tensor import Tensor, from_node

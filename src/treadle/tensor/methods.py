@@ -11,10 +11,10 @@ from typing import Any
 from treadle.core.errors import ShapeError
 from treadle.runtime.arrays import is_contiguous
 from treadle.tensor import (
+    advanced_indexing,
     assembly,
     creation,
     functional,
-    indexed,
     manipulation,
     products,
     ranges,
@@ -133,10 +133,10 @@ _ATTRIBUTES: dict[str, Callable[[Tensor], Tensor]] = {
 
 _FURTHER: dict[str, Callable[..., Any]] = {
     "__contains__": searching.contains,
-    "__getitem__": indexed.part_of,
+    "__getitem__": advanced_indexing.part_of,
     "__iter__": _iterator,
     "__repr__": representation,
-    "__setitem__": indexed.write_part,
+    "__setitem__": advanced_indexing.write_part,
     "argsort": sorting.argsort,
     "argwhere": searching.argwhere,
     "astype": creation.astype,

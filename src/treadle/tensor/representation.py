@@ -1,4 +1,7 @@
-"""What a tensor prints as: as NumPy's arrays do, and of a large one only the corners are read."""
+"""The text of a tensor, in NumPy's format, and of the kernels that compute it (`td.explain`).
+
+Of a large tensor only the corners are read.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from treadle.graph.explain import Explanation
+from treadle.graph.explain import explain as explain_nodes
 from treadle.graph.placeholders import within
 from treadle.graph.views import View
 from treadle.tensor.tensor import Tensor
@@ -63,3 +68,20 @@ def _corners(tensor: Tensor, edge: int) -> np.ndarray[Any, Any]:
         if extent > 2 * edge:
             seen = np.insert(seen, edge, seen.take(0, axis), axis)
     return seen
+
+
+def explain(*tensors: Tensor) -> Explanation:
+    """The kernels that computing these tensors would take, as text; nothing is computed.
+
+    Each kernel says what it reads and computes, and why its result goes to memory. The environment
+    variable `TREADLE_EXPLAIN=1` prints the same of every kernel that runs.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1.0, 2.0], device="cpu")
+    >>> print(td.explain((x + 1) * x))
+    1 kernel
+    1. add_multiply: t1 = float32[2] on cpu, computed because it is asked for
+         reads x1 float32[2]
+         t1 = (x1 + 1.0) * x1
+    """
+    return explain_nodes([tensor._cell.value for tensor in tensors])

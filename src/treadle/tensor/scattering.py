@@ -20,12 +20,19 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.graph.node import Node, constant
 from treadle.graph.views import View
+from treadle.tensor.advanced_indexing import (
+    Term,
+    from_nothing,
+    gathered,
+    places_along,
+    scattered_at,
+    sum_of,
+)
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import one_axis
 from treadle.tensor.conversions import cast, is_number, number_as
 from treadle.tensor.dtypes import iinfo
 from treadle.tensor.elementwise_functions import FUNCTIONS, apply
-from treadle.tensor.indexed import Term, from_nothing, gathered, places_along, scattered_at, sum_of
 from treadle.tensor.indexing import Pick, all_inside
 from treadle.tensor.manipulation import broadcast_arrays
 from treadle.tensor.operands import operand, prepare, values_of

@@ -17,13 +17,7 @@ from treadle.graph.node import INDEX, REDUCE, Node, constant, view_of
 from treadle.graph.views import View
 from treadle.kernels.search import searchsorted as search
 from treadle.runtime.arrays import DeviceArray
-from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.axes import one_axis, takes_dim
-from treadle.tensor.conversions import cast, common_shape, device_of
-from treadle.tensor.creation import asarray
-from treadle.tensor.dtypes import default_integer
-from treadle.tensor.elementwise_functions import apply
-from treadle.tensor.indexed import (
+from treadle.tensor.advanced_indexing import (
     Term,
     flat_places,
     from_nothing,
@@ -32,6 +26,12 @@ from treadle.tensor.indexed import (
     sum_of,
     unraveled,
 )
+from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.conversions import cast, common_shape, device_of
+from treadle.tensor.creation import asarray
+from treadle.tensor.dtypes import default_integer
+from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.indexing import Pick, all_inside
 from treadle.tensor.operands import as_nodes, node_of, prepare
 from treadle.tensor.tensor import Tensor, from_node

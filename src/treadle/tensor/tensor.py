@@ -31,15 +31,15 @@ from treadle.runtime.arrays import (
 )
 from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
+from treadle.tensor.array_api import ArrayApiMethods
+from treadle.tensor.autograd_methods import AutogradMethods, Boundary
 from treadle.tensor.cells import Cell, OwnedCell, compute, compute_alone, compute_soon, written
-from treadle.tensor.declared import Declared
+from treadle.tensor.declarations import Declarations
 from treadle.tensor.dtypes import check_dtype, named_dtype, supports
-from treadle.tensor.for_array_api import ForArrayApi
-from treadle.tensor.for_autograd import Boundary, ForAutograd
-from treadle.tensor.for_numpy import ForNumPy
+from treadle.tensor.numpy_protocols import NumPyProtocols
 
 
-class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
+class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
     """An array on a device; make one with `td.asarray`, `td.zeros`, …
 
     Operations give tensors that are computed when somebody reads them, many in one kernel. Basic

@@ -12,7 +12,7 @@ from typing import Any
 from treadle.autograd.derivative import Rule
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.activations import SELU_ALPHA, SELU_SCALE
-from treadle.tensor.functional.wide import wide
+from treadle.tensor.functional.compute_dtype import widened
 from treadle.tensor.reductions import sum as total
 
 _abs, _erf, _exp, _tanh = (FUNCTIONS[name] for name in ("abs", "erf", "exp", "tanh"))
@@ -36,17 +36,17 @@ def _hardtanh(g: Any, out: Any, min_val: float, max_val: float) -> Any:
 
 
 def _hardsigmoid(g: Any, input: Any) -> Any:
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     return _where((x > -3) & (x < 3), g / 6, 0)
 
 
 def _hardswish(g: Any, input: Any) -> Any:
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     return _where(x <= -3, 0, _where(x < 3, g * (x / 3 + 0.5), g))
 
 
 def _hardshrink(g: Any, input: Any, lambd: float) -> Any:
-    x, _ = wide(input)
+    x, _ = widened(input)
     return _where(_abs(x) <= lambd, 0, g)
 
 
@@ -59,17 +59,17 @@ def _threshold(g: Any, input: Any, threshold: float) -> Any:
 
 
 def _sloping(g: Any, out: Any, slope: float) -> Any:
-    g, _ = wide(g)
+    g, _ = widened(g)
     return _where(out > 0, g, g * slope)
 
 
 def _sloping_apart(g: Any, input: Any, slope: Any) -> Any:
-    g, _ = wide(g)
+    g, _ = widened(g)
     return _where(input > 0, g, g * slope)
 
 
 def _prelu(g: Any, input: Any, weight: Any) -> dict[str, Any]:
-    (g, _), (x, _), (slopes, _) = wide(g), wide(input), wide(weight)
+    (g, _), (x, _), (slopes, _) = widened(g), widened(input), widened(weight)
     channels = slopes.size != 1
     shape = (-1,) + (1,) * max(x.ndim - 2, 0) if channels else ()
     below = _where(x > 0, 0, g * x)
@@ -82,17 +82,17 @@ def _prelu(g: Any, input: Any, weight: Any) -> dict[str, Any]:
 
 
 def _elu(g: Any, input: Any, alpha: float) -> Any:
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     return _where(x <= 0, g * alpha * _below(x), g)
 
 
 def _celu(g: Any, input: Any, alpha: float) -> Any:
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     return _where(x <= 0, g * _below(x / alpha), g)
 
 
 def _selu(g: Any, input: Any) -> Any:
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     return _where(x <= 0, g * (SELU_SCALE * SELU_ALPHA) * _below(x), g * SELU_SCALE)
 
 
@@ -105,8 +105,8 @@ def _below(x: Any) -> Any:
 
 
 def _gelu(g: Any, input: Any, approximate: str) -> Any:
-    x, _ = wide(input)
-    g, _ = wide(g)
+    x, _ = widened(input)
+    g, _ = widened(g)
     if approximate == "none":
         inner = _erf(x * math.sqrt(0.5))
         slope = _exp(_square(x) * -0.5) * math.sqrt(2 / math.pi)
@@ -118,15 +118,15 @@ def _gelu(g: Any, input: Any, approximate: str) -> Any:
 
 
 def _silu(g: Any, input: Any) -> Any:
-    x, _ = wide(input)
-    g, _ = wide(g)
+    x, _ = widened(input)
+    g, _ = widened(g)
     part = _sigmoid(x)
     slope = part * (1 + x * (1 - part))
     return g * (_conj(slope) if x.dtype.kind == "complex" else slope)
 
 
 def _mish(g: Any, input: Any) -> Any:
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     # With e = exp(x), tanh(log(1 + e)) is a quotient of polynomials, here in 1 / e for large x.
     small = _exp(-_abs(x))
     above, rising = 1 + 2 * small, small * (small + 2)
@@ -135,18 +135,18 @@ def _mish(g: Any, input: Any) -> Any:
 
 
 def _softplus(g: Any, input: Any, beta: float, threshold: float) -> Any:
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     scaled = x * beta
     return _where(scaled > threshold, g, g * _sigmoid(scaled))
 
 
 def _logsigmoid(g: Any, input: Any) -> Any:
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     return g * _sigmoid(-x)
 
 
 def _softsign(g: Any, input: Any) -> Any:
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     size = _abs(x) + 1
     if x.dtype.kind == "complex":  # only g's part along x changes the magnitude
         return g / size - _sign(x) * (_real(g * _conj(x)) / _square(size))
@@ -154,7 +154,7 @@ def _softsign(g: Any, input: Any) -> Any:
 
 
 def _tanhshrink(g: Any, input: Any) -> Any:
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     slope = _square(_tanh(x))
     return g * (_conj(slope) if x.dtype.kind == "complex" else slope)
 

@@ -18,7 +18,7 @@ from treadle.kernels.attend_products import attend_backward, scored_in
 from treadle.kernels.device_code.keys import wide
 from treadle.tensor.creation import zeros
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.functional.heads import Asked, laid_out
+from treadle.tensor.functional.heads import AttentionOptions, laid_out
 from treadle.tensor.manipulation import matrix_transpose
 from treadle.tensor.products import matmul
 from treadle.tensor.random import kept_by
@@ -58,14 +58,14 @@ class OfAttention:
 
 
 def _by_kernels(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tensor]:
-    asked: Asked = made.options
+    options: AttentionOptions = made.options
     out, count = tensor_of(made, RESULT), len(operands)
     dtype = scored_in(g.device, out.dtype)
     work = wide(dtype)
     nodes = [x.to(dtype)._node for x in operands[:3]] + [x._node for x in operands[3:]]
-    sources, problem, own = laid_out(nodes, asked, by_products=True)
+    sources, problem, own = laid_out(nodes, options, by_products=True)
     sums = total(g.to(work) * out.to(work), axis=-1)
-    more = [made.value(count + 1)] if asked.dropout else []
+    more = [made.value(count + 1)] if options.dropout else []
     query, key, value, *mask = sources
     given = (query, key, value, g.to(dtype)._node, made.value(count), sums._node, *mask, *more)
     rows = (problem.queries, problem.depth), (problem.keys, problem.depth)
@@ -75,29 +75,29 @@ def _by_kernels(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Te
         ((*problem.own, problem.keys, problem.width), work),
     ]
     made_of_them = call_of_several(attend_backward, given, results, (problem,))
-    front = asked.split_front
+    front = options.split_front
     shapes = [(*front, *rows[0]), (*own, *rows[1]), (*own, problem.keys, problem.width)]
     split = [from_node(x).reshape(shape) for x, shape in zip(made_of_them, shapes, strict=True)]
-    return [_gathered(each, x, asked) for each, x in zip(split, operands, strict=False)]
+    return [_gathered(each, x, options) for each, x in zip(split, operands, strict=False)]
 
 
 # --- composed ------------------------------------------------------------------------------------
 
 
 def _composed(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tensor]:
-    asked: Asked = made.options
+    options: AttentionOptions = made.options
     work = wide(operands[0].dtype)
-    q, k, v, *masks = (_split(x, asked) for x in operands)
+    q, k, v, *masks = (_split(x, options) for x in operands)
     q, k, v = (x.to(work) for x in (q, k, v))
     queries, keys = q.shape[-2], k.shape[-2]
-    g = g.to(work).reshape((*asked.split_front, *g.shape[-2:]))
-    scores = matmul(q, matrix_transpose(k)) * asked.scale
+    g = g.to(work).reshape((*options.split_front, *g.shape[-2:]))
+    scores = matmul(q, matrix_transpose(k)) * options.scale
     rows, columns = arange(queries, device=g.device).reshape((-1, 1)), arange(keys, device=g.device)
     seen: Any = None
-    if asked.left is not None:
-        seen = columns >= rows - asked.left
-    if asked.right is not None:
-        near = columns <= rows + asked.right
+    if options.left is not None:
+        seen = columns >= rows - options.left
+    if options.right is not None:
+        near = columns <= rows + options.right
         seen = near if seen is None else seen & near
     for mask in masks:
         if mask.dtype is bool_:
@@ -113,40 +113,40 @@ def _composed(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tens
     sums = total(powers, axis=-1, keepdims=True)
     weights = powers / _where(sums == 0, 1.0, sums)
     through: Any = None
-    if asked.dropout:
-        keep = 1.0 - asked.dropout
+    if options.dropout:
+        keep = 1.0 - options.dropout
         words = made.value(len(operands) + 1)
-        kept = kept_by(words, (*asked.front, queries, keys), keep).reshape(scores.shape)
+        kept = kept_by(words, (*options.front, queries, keys), keep).reshape(scores.shape)
         through = kept.to(work) * (1.0 / keep if keep else 0.0)
     of_weights = matmul(g, matrix_transpose(v))
     if through is not None:
         of_weights = of_weights * through
     slopes = weights * (of_weights - total(weights * of_weights, axis=-1, keepdims=True))
     found = [
-        matmul(slopes, k) * asked.scale,
-        matmul(matrix_transpose(slopes), q) * asked.scale,
+        matmul(slopes, k) * options.scale,
+        matmul(matrix_transpose(slopes), q) * options.scale,
         matmul(matrix_transpose(weights if through is None else weights * through), g),
         slopes,
     ]
-    return [_gathered(each, x, asked) for each, x in zip(found, operands, strict=False)]
+    return [_gathered(each, x, options) for each, x in zip(found, operands, strict=False)]
 
 
 # --- axes of heads -------------------------------------------------------------------------------
 
 
-def _split(x: Tensor, asked: Asked) -> Tensor:
+def _split(x: Tensor, options: AttentionOptions) -> Tensor:
     """An operand with split heads."""
-    return x.reshape(_split_shape(x, asked)) if asked.heads else x
+    return x.reshape(_split_shape(x, options)) if options.heads else x
 
 
-def _split_shape(x: Tensor, asked: Asked) -> tuple[int, ...]:
+def _split_shape(x: Tensor, options: AttentionOptions) -> tuple[int, ...]:
     own = x.shape[-3] if x.ndim > 2 else 1
-    return (*x.shape[:-3], *asked.split(own), *x.shape[-2:])
+    return (*x.shape[:-3], *options.split(own), *x.shape[-2:])
 
 
-def _gathered(gradient: Tensor, x: Tensor, asked: Asked) -> Tensor:
+def _gathered(gradient: Tensor, x: Tensor, options: AttentionOptions) -> Tensor:
     """A gradient with split heads in an operand's shape: the sum where the operand was shared."""
-    shape = _split_shape(x, asked) if asked.heads else x.shape
+    shape = _split_shape(x, options) if options.heads else x.shape
     extra = gradient.ndim - len(shape)
     axes = [
         axis

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from treadle.autograd.derivative import Rule
 from treadle.core.errors import AutogradError
 from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.functional.compute_dtype import widened
+from treadle.tensor.functional.loss_reduction import reduction_of
 from treadle.tensor.functional.losses import (
     along_classes,
     class_axis,
@@ -19,8 +21,6 @@ from treadle.tensor.functional.losses import (
     weights_of,
 )
 from treadle.tensor.functional.normalization import log_softmax, softmax
-from treadle.tensor.functional.reducing import reduction_of
-from treadle.tensor.functional.wide import wide
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import sum as total
@@ -43,8 +43,8 @@ def _nll_loss(
     reduce: Any, reduction: str,
 ) -> Any:  # fmt: skip
     reduction = reduction_of("nll_loss", reduction, size_average, reduce)
-    x, _ = wide(input)
-    rows = _rows("nll_loss", wide(g)[0], x, target, weight, ignore_index, reduction)
+    x, _ = widened(input)
+    rows = _rows("nll_loss", widened(g)[0], x, target, weight, ignore_index, reduction)
     return _where(rows.wanted, -rows.weighted, 0)
 
 
@@ -53,7 +53,7 @@ def _cross_entropy(
     reduce: Any, reduction: str, label_smoothing: float,
 ) -> Any:  # fmt: skip
     reduction = reduction_of("cross_entropy", reduction, size_average, reduce)
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     goal = on_same_device("cross_entropy", target, x)
     if goal.shape == x.shape:
         return _of_probabilities(g, x, goal, weight, reduction, label_smoothing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.autograd.derivative import Rule
-from treadle.tensor.functional.convolved import (
+from treadle.tensor.functional.convolution_operations import (
     Geometry,
     convolution,
     convolution_weights,

@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.autograd.derivative import Rule
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.functional.wide import wide
+from treadle.tensor.functional.compute_dtype import widened
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
@@ -43,7 +43,7 @@ def _lengths(g: Tensor, x: Tensor, p: float, axis: int, keepdims: bool, out: Ten
 
 
 def _cdist(g: Tensor, x1: Tensor, x2: Tensor, p: float, out: Tensor) -> Any:
-    (one, _), (other, _), (g, _), (away, _) = (wide(each) for each in (x1, x2, g, out))
+    (one, _), (other, _), (g, _), (away, _) = (widened(each) for each in (x1, x2, g, out))
     difference = expand_dims(one, -2) - expand_dims(other, -3)
     slope = _slope(expand_dims(g, -1), difference, expand_dims(away, -1), p)
     return {"x1": total(slope, axis=-2), "x2": -total(slope, axis=-3)}

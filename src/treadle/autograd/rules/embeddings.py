@@ -9,16 +9,16 @@ from treadle.autograd.rules.moving import added_at
 from treadle.graph.history import History
 from treadle.kernels.device_code.embedding_bags import IGNORED
 from treadle.tensor.elementwise_functions import where
-from treadle.tensor.functional.looked_up import Giving, rows_added, rows_of
-from treadle.tensor.functional.places import counted
-from treadle.tensor.functional.wide import wide
+from treadle.tensor.functional.compute_dtype import widened
+from treadle.tensor.functional.embedding_operations import TableGradient, rows_added, rows_of
+from treadle.tensor.functional.gathers import index_range
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.searching import searchsorted
 from treadle.tensor.tensor import Tensor
 
 
-def _given(g: Tensor, index: Tensor, giving: Giving) -> Tensor:
+def _given(g: Tensor, index: Tensor, giving: TableGradient) -> Tensor:
     """The gradient of a table of which rows were taken, from theirs, one after the other."""
     if giving.by_frequency:
         ones = (index * 0 + 1).to(g.dtype).reshape(-1, 1)
@@ -34,32 +34,32 @@ def clip_to(index: Tensor, count: int) -> Tensor:
     return where((index >= 0) & (index < count), index, 0)
 
 
-def _rows_of(g: Tensor, index: Tensor, giving: Giving) -> Any:
+def _rows_of(g: Tensor, index: Tensor, giving: TableGradient) -> Any:
     flat = index.reshape(-1)
     return {"table": _given(g.reshape(flat.size, g.shape[-1]), flat, giving)}
 
 
 def _rows_added(g: Tensor, index: Tensor, rows: int) -> Any:
-    return rows_of(index, g, Giving(rows))
+    return rows_of(index, g, TableGradient(rows))
 
 
 def _bags_of(
     g: Tensor, table: Tensor, index: Tensor, starts: Tensor, samples: Tensor | None, bags: int,
-    averaged: bool, giving: Giving,
+    averaged: bool, giving: TableGradient,
 ) -> Any:  # fmt: skip
-    (g, dtype), count = wide(g), index.shape[0]
-    item = counted(g, count).to(starts.dtype)
+    (g, dtype), count = widened(g), index.shape[0]
+    item = index_range(g, count).to(starts.dtype)
     bag = searchsorted(starts, item, side="right").to(index.dtype) - 1  # of each item
     index = where(bag < bags, index, IGNORED)  # past the last bag
     if averaged:
         numbers = (index > IGNORED).to(g.dtype).reshape(-1, 1)
         numbers = rows_added(numbers, bag, bags)
         g = g / where(numbers == 0, 1, numbers)
-    each = rows_of(bag, g, Giving(bags))
+    each = rows_of(bag, g, TableGradient(bags))
     if samples is None:
         return {"table": _given(each.to(dtype), index, giving)}
     by = expand_dims(samples, -1)
-    mine = rows_of(index, table, Giving(giving.rows))
+    mine = rows_of(index, table, TableGradient(giving.rows))
     return {
         "table": _given((each * by).to(dtype), index, giving),
         "samples": total(each * mine, axis=-1).to(dtype),
@@ -71,7 +71,7 @@ def _greatest_bags(g: Tensor, made: History) -> tuple[Any]:
     edge = made.edges[0]
     assert edge is not None
     rows, columns = tensor_of(made, 1), g.shape[1]
-    column = counted(g, columns)
+    column = index_range(g, columns)
     places = where(rows < 0, -1, rows.to(column.dtype) * columns + column)
     return (added_at(places, g, edge.shape),)
 

@@ -11,9 +11,9 @@ from treadle.graph.calls import call
 from treadle.graph.history import RESULT, History
 from treadle.kernels.ctc import align_backward
 from treadle.kernels.device_code.ctc import IMPOSSIBLE
+from treadle.tensor.advanced_indexing import index_dtype
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.element_losses import softplus_of_negative
-from treadle.tensor.indexed import index_dtype
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.ranges import arange
 from treadle.tensor.tensor import Tensor, from_node

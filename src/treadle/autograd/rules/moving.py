@@ -13,10 +13,10 @@ from treadle.graph.history import History
 from treadle.graph.node import COPY, GATHER, INDEX, VIEW, WRITE, Node, constant, view_of
 from treadle.graph.views import View
 from treadle.kernels.scatter import scattered
+from treadle.tensor.advanced_indexing import gathered, index_dtype
 from treadle.tensor.assembly import rolled
 from treadle.tensor.composites import composite
 from treadle.tensor.conversions import number_as
-from treadle.tensor.indexed import gathered, index_dtype
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor, from_node
 

@@ -7,7 +7,13 @@ from typing import Any
 from treadle.autograd.derivative import Rule, tensor_of
 from treadle.graph.history import History
 from treadle.kernels.pool import Windows
-from treadle.tensor.functional.pooled import given_to_places, in_all, means, shared, taken_at
+from treadle.tensor.functional.pooling_operations import (
+    given_to_places,
+    in_all,
+    means,
+    shared,
+    taken_at,
+)
 from treadle.tensor.tensor import Tensor
 
 

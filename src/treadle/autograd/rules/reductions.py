@@ -11,7 +11,7 @@ from treadle.graph.history import RESULT, History
 from treadle.graph.node import REDUCE
 from treadle.tensor.axes import some_axes
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.functional.wide import wide
+from treadle.tensor.functional.compute_dtype import widened
 from treadle.tensor.manipulation import broadcast_to
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import prod as product
@@ -98,7 +98,7 @@ NODES: dict[str, tuple[Rule, tuple[int, ...]]] = {
 
 def _over(g: Any, x: Tensor, axis: Any, keepdims: bool) -> Any:
     """A result's gradient, or the result, over the elements; halves in float32."""
-    g, _ = wide(g)
+    g, _ = widened(g)
     axes = some_axes("gradient", axis, len(x.shape))
     if keepdims:
         return broadcast_to(g, x.shape)
@@ -107,7 +107,7 @@ def _over(g: Any, x: Tensor, axis: Any, keepdims: bool) -> Any:
 
 def _distance(x: Any, axis: Any, correction: float) -> tuple[Any, float]:
     """From the mean, and the factor that the derivative of its mean square has."""
-    x, _ = wide(x)
+    x, _ = widened(x)
     count = math.prod(x.shape[each] for each in some_axes("var", axis, len(x.shape)))
     free = count - correction
     return x - mean(x, axis=axis, keepdims=True), 2 / free if free > 0 else math.inf
@@ -120,7 +120,7 @@ def _var(g: Any, x: Any, axis: Any, correction: float, keepdims: bool) -> Any:
 
 def _std(g: Any, x: Any, out: Any, axis: Any, correction: float, keepdims: bool) -> Any:
     away, factor = _distance(x, axis, correction)
-    g, out = wide(g)[0], wide(out)[0]
+    g, out = widened(g)[0], widened(out)[0]
     slope = _where(out == 0, 0, g / (2 * _where(out == 0, 1, out)))
     return _over(slope, x, axis, keepdims) * factor * away
 

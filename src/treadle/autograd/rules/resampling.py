@@ -10,12 +10,12 @@ from typing import Any
 
 from treadle.autograd.derivative import Rule
 from treadle.tensor.contraction import contracted
+from treadle.tensor.functional.compute_dtype import widened
 from treadle.tensor.functional.dropouts import kept_scaled
 from treadle.tensor.functional.folding import fold, unfold
 from treadle.tensor.functional.interpolation import matrix_of
 from treadle.tensor.functional.padding import pad
 from treadle.tensor.functional.resizing import Axis
-from treadle.tensor.functional.wide import wide
 from treadle.tensor.manipulation import flip
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
@@ -98,7 +98,7 @@ def _placed(g: Tensor, axis: int, start: int, extent: int) -> Tensor:
 
 def _resized(g: Tensor, x: Tensor, mode: str, axes: tuple[Axis, ...], antialias: bool) -> Any:
     """Each axis is multiplied by a matrix, which the gradient is, too."""
-    found, _ = wide(g)
+    found, _ = widened(g)
     names: list[Any] = list(range(found.ndim))
     for number, axis in enumerate(axes, 2):
         times = axis.wanted // axis.extent

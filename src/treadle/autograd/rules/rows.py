@@ -16,7 +16,7 @@ from treadle.graph.history import recording
 from treadle.kernels.norm_gradients import blocks_of, fits, norm_gradients
 from treadle.tensor.axes import some_axes
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.functional.wide import wide
+from treadle.tensor.functional.compute_dtype import widened
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import sum as total
@@ -32,21 +32,21 @@ Gradients = dict[str, Any]
 
 
 def _softmax(g: Any, out: Any, axis: int) -> Any:
-    (g, _), (y, _) = wide(g), wide(out)
+    (g, _), (y, _) = widened(g), widened(out)
     if not y.ndim:
         return g * 0
     return y * (g - total(g * y, axis=axis, keepdims=True))
 
 
 def _log_softmax(g: Any, out: Any, axis: int) -> Any:
-    (g, _), (y, _) = wide(g), wide(out)
+    (g, _), (y, _) = widened(g), widened(out)
     if not y.ndim:
         return g * 0
     return g - _exp(y) * total(g, axis=axis, keepdims=True)
 
 
 def _logsumexp(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
-    (g, _), (x, _), (y, _) = wide(g), wide(x), wide(out)
+    (g, _), (x, _), (y, _) = widened(g), widened(x), widened(out)
     if not keepdims:
         for each in sorted(some_axes("logsumexp", axis, x.ndim)):
             g, y = expand_dims(g, each), expand_dims(y, each)
@@ -61,7 +61,7 @@ def _standardized(
     g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any, middle: Any, spread: Any
 ) -> Gradients:
     given = g
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     if middle is None or recording.get():  # the given values do not record how they depend on x
         middle = mean(x, axis=axes, keepdims=True)
         spread = mean(_square(x - middle), axis=axes, keepdims=True)
@@ -96,7 +96,7 @@ def _of_mean_square_one(
     g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any
 ) -> Gradients:
     given = g
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     steep = _rsqrt(mean(_square(x), axis=axes, keepdims=True) + eps)
     y = x * steep
     inner = g if scale is None else g * scale
@@ -116,14 +116,14 @@ def _of_factors(
         return {}
     pair = [each.reshape((rows, columns))._node for each in (input, g)]
     shape = (blocks_of(input.device, rows), 2, columns)
-    made = from_node(call(norm_gradients, pair, shape, wide(input)[0].dtype, (centered, eps)))
+    made = from_node(call(norm_gradients, pair, shape, widened(input)[0].dtype, (centered, eps)))
     sums = total(made, axis=0)
     of_scale = {"scale": sums[0].reshape(scale.shape)}
     return of_scale | {"shift": sums[1].reshape(scale.shape)} if centered else of_scale
 
 
 def _of_length_one(g: Any, input: Any, axis: int, eps: float) -> Any:
-    (g, _), (x, _) = wide(g), wide(input)
+    (g, _), (x, _) = widened(g), widened(input)
     square = total(_square(x), axis=axis, keepdims=True)
     is_long = square > eps * eps
     length = _where(is_long, _sqrt(_where(is_long, square, 1)), eps)

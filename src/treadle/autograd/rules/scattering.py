@@ -8,9 +8,9 @@ from treadle.autograd.derivative import Rule, tensor_of
 from treadle.autograd.rules.reductions import of_others, parts_of_factors
 from treadle.graph.history import RESULT, History
 from treadle.graph.node import INDEX, Node, constant
+from treadle.tensor.advanced_indexing import gathered, index_dtype, scattered_at
 from treadle.tensor.conversions import number_as
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.indexed import gathered, index_dtype, scattered_at
 from treadle.tensor.manipulation import broadcast_to
 from treadle.tensor.tensor import Tensor, from_node
 

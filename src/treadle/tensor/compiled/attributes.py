@@ -12,9 +12,9 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from treadle.tensor.compiled.bytecode import NOTHING, Reads
+from treadle.tensor.compiled.code_origin import is_library_class
 from treadle.tensor.compiled.guards import MISSING, Guard
-from treadle.tensor.compiled.places import is_library_class
-from treadle.tensor.compiled.reads import NOTHING, Reads
 
 _PLAIN_METACLASSES = ("type", "ABCMeta", "EnumType", "EnumMeta")
 # What looks attributes up as Python does, so that a guard may do so.

@@ -22,7 +22,7 @@ from treadle.runtime.devices import Device, default_device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.compiled import gradients, tracing
 from treadle.tensor.compiled.arguments import Arguments
-from treadle.tensor.compiled.beside import checked, names_of
+from treadle.tensor.compiled.code_origin import is_package_file
 from treadle.tensor.compiled.guards import (
     MISSING,
     PASSED,
@@ -33,8 +33,8 @@ from treadle.tensor.compiled.guards import (
     is_number,
     now,
 )
-from treadle.tensor.compiled.moving import CLOCKS
-from treadle.tensor.compiled.places import is_own
+from treadle.tensor.compiled.impure_functions import CLOCKS
+from treadle.tensor.compiled.replay_check import checked, names_of
 from treadle.tensor.compiled.structure import is_array, named_leaves
 from treadle.tensor.compiled.trace import Trace
 from treadle.tensor.compiled.tracing import Split, Tracing
@@ -242,17 +242,17 @@ class Compiled:
             if found is not None:
                 self._keep(arguments, run, found)
         finally:
-            run.watch.forget()
+            run.dependencies.forget()
         return result
 
     def _keep(self, arguments: Arguments, run: Tracing, found: Trace | Split) -> None:
         """Keep a trace, with what it depends on, if the function leaves that as it was."""
-        key, watch = arguments.key, run.watch
-        guards = [*watch.guards, *_always()]
+        key, dependencies = arguments.key, run.dependencies
+        guards = [*dependencies.guards, *_always()]
         check = checker(guards)
         failed = check()
         is_trace = isinstance(found, Trace)
-        if failed != PASSED or (run.escaped and watch.fills_caches):
+        if failed != PASSED or (run.escaped and dependencies.fills_caches):
             self._unsteady[key] += 1
             changed = guards[failed] if failed != PASSED else None
             if isinstance(found, Trace):
@@ -280,7 +280,7 @@ class Compiled:
     def _tell_of_trace(self, run: Tracing) -> None:
         """Tell of what replays will not do, or not find."""
         self._tell_of_kept(run.escaped)
-        for name, what in list(run.watch.unreachable.items())[:_MOST_NAMES]:
+        for name, what in list(run.dependencies.unreachable.items())[:_MOST_NAMES]:
             advice = "Pass what it needs of it as an argument, or as a tensor"
             if name.removeprefix("time.") in CLOCKS:
                 advice = "Take the time around the call, or pass it as a tensor"
@@ -288,7 +288,7 @@ class Compiled:
                 f"it uses {name}, {what}: a replay goes on with what was found there when it "
                 f"was traced. {advice}"
             )
-        for name, where in run.watch.measured.items():
+        for name, where in run.dependencies.measured.items():
             self._tell(
                 f"it takes the time by {name} at {where}: a replay does not. Take it around the "
                 "call",
@@ -426,7 +426,7 @@ def _users_level() -> int:
     """The `stacklevel` of the caller's caller's frame that is the first of the user's."""
     level, frame = 1, sys._getframe(2)
     found: types.FrameType | None = frame
-    while found is not None and is_own(found.f_code.co_filename):
+    while found is not None and is_package_file(found.f_code.co_filename):
         level, found = level + 1, found.f_back
     return level + 1
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from treadle.runtime.foreign import kind_of
-from treadle.tensor.compiled.places import is_library_class
+from treadle.tensor.compiled.code_origin import is_library_class
 from treadle.tensor.tensor import Tensor
 
 LEAF = object()  # what stands for an array in a key

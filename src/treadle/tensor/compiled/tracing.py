@@ -29,9 +29,10 @@ from treadle.tensor.cells import Cell, cells_of, written
 from treadle.tensor.compiled import gradients
 from treadle.tensor.compiled import trace as traces
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
+from treadle.tensor.compiled.call_events import report_calls
+from treadle.tensor.compiled.dependencies import Dependencies
 from treadle.tensor.compiled.draws import Draws
-from treadle.tensor.compiled.noting import noted
-from treadle.tensor.compiled.routes import tensors_within
+from treadle.tensor.compiled.reachable_tensors import tensors_within
 from treadle.tensor.compiled.structure import (
     Builder,
     builder,
@@ -41,7 +42,6 @@ from treadle.tensor.compiled.structure import (
     with_leaves,
 )
 from treadle.tensor.compiled.trace import Input, Output, Outside, Result, Trace
-from treadle.tensor.compiled.watch import Watch
 from treadle.tensor.tensor import Tensor, from_cell
 
 # Whether this thread is tracing: a compiled function that is called then is a part of the trace.
@@ -86,7 +86,7 @@ class Tracing:
         self._draws = Draws(arguments.device)
         self._graph = Traced(arguments.device, self._interrupted)
         self._before: dict[Cell, Node] = {}
-        self.watch = Watch(self._before)
+        self.dependencies = Dependencies(self._before)
         self._written: dict[Cell, Node] = {}  # by this thread, and what was there before
         self._containers: list[tuple[Any, Content]] = []
         self._results: list[Result] = []
@@ -111,18 +111,18 @@ class Tracing:
         if trace is None:
             graph.release()
             self._tell()
-            self.watch.end()
-            self.watch.settle()
+            self.dependencies.end()
+            self.dependencies.settle()
             return result, self._split if self._lasting else None
         del result
-        self.watch.end()
+        self.dependencies.end()
         escaped = self._escaped()
         found = trace.run(self._arguments, first=True)
         self._leave(escaped)
         self.escaped = len(escaped)
-        self.watch.settle()
+        self.dependencies.settle()
         own = (each.after for each in gradients.given(self._observed))
-        self.watch.check_reached(trace.outside_cells, own)
+        self.dependencies.check_reached(trace.outside_cells, own)
         return found, trace
 
     def _recorded(self) -> tuple[Any, Trace | None]:
@@ -165,8 +165,8 @@ class Tracing:
             for path, each in named_leaves(name, value)
             if not is_array(each)
         ]
-        self.watch.begin(self._function, given_objects)
-        with noted(self.watch):
+        self.dependencies.begin(self._function, given_objects)
+        with report_calls(self.dependencies):
             result = self._function(*given[:count], **kwargs)
         if inspect.isgenerator(result) or inspect.isawaitable(result):
             raise TypeError(
@@ -390,7 +390,7 @@ class Tracing:
         # Those that wait for arrays from outside alone may be another thread's, unless the function
         # has put them where it finds them.
         given = [value for _, value in self._arguments.named()]
-        for tensor in tensors_within([*given, *self.watch.roots]):
+        for tensor in tensors_within([*given, *self.dependencies.roots]):
             cell = tensor._cell
             if cell.value.device is self._graph.device and _waits(cell.value):
                 found[cell] = None

@@ -10,8 +10,8 @@ from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
+from treadle.tensor.functional.compute_dtype import may_write, widened
 from treadle.tensor.functional.normalization import softmax
-from treadle.tensor.functional.wide import may_write, wide
 from treadle.tensor.generator import Generator
 from treadle.tensor.operands import operand
 from treadle.tensor.random import exponential, uniform
@@ -101,14 +101,14 @@ def leaky_relu(input: ArrayLike, negative_slope: float = 0.01, inplace: bool = F
 @composite
 def sloping(input: ArrayLike, slope: float) -> Tensor:
     """`leaky_relu` with a slope that keeps signs, so that the result says where x was positive."""
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return where(x > 0, x, x * slope).to(dtype)
 
 
 @composite
 def sloping_apart(input: ArrayLike, slope: Any) -> Tensor:
     """The same with any slope, or with one for each element."""
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return where(x > 0, x, x * slope).to(dtype)
 
 
@@ -122,8 +122,8 @@ def prelu(input: ArrayLike, weight: ArrayLike) -> Tensor:
     >>> td.nn.functional.prelu(x, td.asarray([0.5, 3.0], device="cpu")).tolist()
     [[-0.5, -3.0], [2.0, 2.0]]
     """
-    x, dtype = wide(input)
-    slopes, _ = wide(weight)
+    x, dtype = widened(input)
+    slopes, _ = widened(weight)
     if slopes.size != 1:
         channels = x.shape[1] if x.ndim > 1 else 1
         if slopes.shape != (channels,):
@@ -153,7 +153,7 @@ def rrelu(
         raise ValueError(f"rrelu: lower={lower} must not be greater than upper={upper}")
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
-    x, _ = wide(input)
+    x, _ = widened(input)
     slope = uniform(x.shape, lower, upper, dtype=x.dtype, device=x.device, generator=generator)
     return sloping_apart(input, slope)
 
@@ -185,7 +185,7 @@ def elu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> [round(y, 3) for y in td.nn.functional.elu(x).tolist()]
     [-0.865, 0.5, 3.0]
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return where(x > 0, x, _expm1(x) * alpha).to(dtype)
 
 
@@ -201,7 +201,7 @@ def celu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise ValueError("celu: alpha must not be 0: x is divided by it")
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return where(x > 0, x, _expm1(x / alpha) * alpha).to(dtype)
 
 
@@ -215,7 +215,7 @@ def selu(input: ArrayLike, inplace: bool = False) -> Tensor:
     >>> [round(y, 3) for y in td.nn.functional.selu(x).tolist()]
     [-1.52, 0.525, 3.152]
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     below = _expm1(x) * (SELU_SCALE * SELU_ALPHA)
     return where(x > 0, x * SELU_SCALE, below).to(dtype)
 
@@ -232,7 +232,7 @@ def gelu(input: ArrayLike, approximate: str = "none") -> Tensor:
     >>> round(td.nn.functional.gelu(td.asarray(1.0, device="cpu")).item(), 4)
     0.8413
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     if approximate == "none":
         inner = _erf(x * math.sqrt(0.5))
     elif approximate == "tanh":
@@ -252,7 +252,7 @@ def silu(input: ArrayLike, inplace: bool = False) -> Tensor:
     >>> [round(y, 3) for y in td.nn.functional.silu(x).tolist()]
     [-0.238, 0.311, 2.858]
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return (x * _sigmoid(x)).to(dtype)
 
 
@@ -269,7 +269,7 @@ def mish(input: ArrayLike, inplace: bool = False) -> Tensor:
     >>> [round(y, 3) for y in td.nn.functional.mish(x).tolist()]
     [-0.253, 0.375, 2.987]
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return (x * _tanh(_softplus(x))).to(dtype)
 
 
@@ -282,7 +282,7 @@ def softplus(input: ArrayLike, beta: float = 1.0, threshold: float = 20.0) -> Te
     >>> [round(y, 3) for y in td.nn.functional.softplus(x).tolist()]
     [0.127, 0.974, 3.049]
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     scaled = x * beta
     return where(scaled > threshold, x, _log1p(_exp(scaled)) / beta).to(dtype)
 
@@ -301,7 +301,7 @@ def logsigmoid(input: ArrayLike) -> Tensor:
     >>> [round(y, 3) for y in td.nn.functional.logsigmoid(x).tolist()]
     [-2.127, -0.474, -0.049]
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return (_minimum(x, 0) - _log1p(_exp(-_abs(x)))).to(dtype)
 
 
@@ -336,7 +336,7 @@ def softsign(input: ArrayLike) -> Tensor:
     >>> [round(y, 3) for y in td.nn.functional.softsign(x).tolist()]
     [-0.667, 0.333, 0.75]
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return (x / (_abs(x) + 1)).to(dtype)
 
 
@@ -353,7 +353,7 @@ def hardsigmoid(input: ArrayLike, inplace: bool = False) -> Tensor:
     >>> [round(y, 3) for y in td.nn.functional.hardsigmoid(x).tolist()]
     [0.167, 0.583, 1.0]
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return (clip(x + 3, 0, 6) / 6).to(dtype)
 
 
@@ -367,7 +367,7 @@ def hardswish(input: ArrayLike, inplace: bool = False) -> Tensor:
     >>> [round(y, 3) for y in td.nn.functional.hardswish(x).tolist()]
     [-0.333, 0.292, 3.0]
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return (x * clip(x + 3, 0, 6) / 6).to(dtype)
 
 
@@ -380,7 +380,7 @@ def hardshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
     >>> [round(y, 3) for y in td.nn.functional.hardshrink(x).tolist()]
     [-2.0, 0.0, 3.0]
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return where(_abs(x) <= lambd, 0, x).to(dtype)
 
 
@@ -395,7 +395,7 @@ def softshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
     """
     if lambd < 0:
         raise ValueError(f"softshrink: lambd must not be negative, as {lambd} is")
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return (x - clip(x, -lambd, lambd)).to(dtype)
 
 
@@ -408,7 +408,7 @@ def tanhshrink(input: ArrayLike) -> Tensor:
     >>> [round(y, 3) for y in td.nn.functional.tanhshrink(x).tolist()]
     [-1.036, 0.038, 2.005]
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return (x - _tanh(x)).to(dtype)
 
 
@@ -417,7 +417,7 @@ def tanhshrink(input: ArrayLike) -> Tensor:
 
 def _gated(name: str, input: Any, axis: int, gate: Any) -> Tensor:
     """The product of one half along an axis and a function of the other."""
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     at = one_axis(name, axis, x.ndim)
     extent = x.shape[at]
     if extent % 2:
@@ -469,7 +469,7 @@ def softmin(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None)
     >>> [round(y, 3) for y in td.nn.functional.softmin(x, axis=0).tolist()]
     [0.918, 0.075, 0.006]
     """
-    x, given = wide(input)
+    x, given = widened(input)
     return softmax(-x, axis, dtype=given if dtype is None else dtype)
 
 
@@ -492,7 +492,7 @@ def gumbel_softmax(
     >>> td.nn.functional.gumbel_softmax(logits, hard=True).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    x, dtype = wide(logits)
+    x, dtype = widened(logits)
     if dtype.kind != "float":
         raise DtypeError(f"gumbel_softmax takes floating dtypes, not {dtype}")
     at = one_axis("gumbel_softmax", axis, x.ndim)

@@ -18,7 +18,7 @@ from treadle.kernels.device_code.keys import wide
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.conversions import as_python, cast, common_shape, device_of, is_number
 from treadle.tensor.dtypes import promote
-from treadle.tensor.functional.heads import Asked, laid_out
+from treadle.tensor.functional.heads import AttentionOptions, laid_out
 from treadle.tensor.generator import Generator, default_generator
 from treadle.tensor.operands import node_of
 from treadle.tensor.random import words_of_a_draw
@@ -85,29 +85,33 @@ def scaled_dot_product_attention(
         nodes.append(_mask(node_of(_NAME, attn_mask, device), dtype, (*front, queries, keys)))
     left, right = _reach(window, is_causal)
     scale, dropout = _scale(scale, nodes[0].shape[-1]), _dropout(dropout_p)
-    asked = Asked(front, heads, scale, left, right, dropout)
+    options = AttentionOptions(front, heads, scale, left, right, dropout)
     words = words_of_a_draw(generator or default_generator(), device) if dropout else None
     tracked = history.recording.get() and any(node.history is not None for node in nodes)
     with history.recorded(False):
-        made, norms = _attended(nodes, asked, dtype, words, tracked)
+        made, norms = _attended(nodes, options, dtype, words, tracked)
     if tracked:
         extra = [norms] if words is None else [norms, words]
-        record_composite(history.derivatives[_NAME], [made], nodes, asked, extra)
+        record_composite(history.derivatives[_NAME], [made], nodes, options, extra)
     return from_node(made)
 
 
 def _attended(
-    nodes: Sequence[Node], asked: Asked, dtype: DType, words: Node | None, tracked: bool
+    nodes: Sequence[Node],
+    options: AttentionOptions,
+    dtype: DType,
+    words: Node | None,
+    tracked: bool,
 ) -> tuple[Node, Node]:
     """The result and, for each query, the logarithm of the sum of its scores' exponentials."""
-    shape = (*asked.front, nodes[0].shape[-2], nodes[2].shape[-1])
+    shape = (*options.front, nodes[0].shape[-2], nodes[2].shape[-1])
     results = [(shape, dtype), (shape[:-1], wide(dtype))]
     if 0 in shape:
         one, other = (constant(0, *each, nodes[0].device) for each in results)
         return one, other
     sizes = nodes[0].shape[-2], nodes[1].shape[-2]
     by_products = tracked and pays(nodes[0].device, dtype, *sizes)
-    sources, problem, _ = laid_out(nodes, asked, by_products)
+    sources, problem, _ = laid_out(nodes, options, by_products)
     if words is not None:
         sources = (*sources, words)
     function = attend_by_products if by_products else attend

@@ -14,7 +14,11 @@ from treadle.graph.node import Node, view_of
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.conversions import cast
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.functional.convolved import Geometry, convolution, transposed_convolution
+from treadle.tensor.functional.convolution_operations import (
+    Geometry,
+    convolution,
+    transposed_convolution,
+)
 from treadle.tensor.functional.windows import check_positive, numbers_of
 from treadle.tensor.manipulation import swapaxes
 from treadle.tensor.operands import prepare

@@ -16,7 +16,7 @@ from treadle.tensor.conversions import common_shape
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import promote
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.functional.wide import wide
+from treadle.tensor.functional.compute_dtype import widened
 from treadle.tensor.manipulation import broadcast_to
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import min as least
@@ -61,14 +61,14 @@ def normalize(input: ArrayLike, p: float = 2.0, axis: int = 1, eps: float = 1e-1
     x = input if type(input) is Tensor else asarray(input)
     if p == 2 and x.dtype.kind == "float":
         return of_length_one(x, axis, eps)
-    x, dtype = wide(x)
+    x, dtype = widened(x)
     return (x / _maximum(lengths(x, p, axis, True), eps)).to(dtype)
 
 
 @composite
 def of_length_one(input: Tensor, axis: int, eps: float) -> Tensor:
     """X, divided by its length along an axis, or by eps."""
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     return (x / _maximum(lengths(x, 2, axis, True), eps)).to(dtype)
 
 
@@ -110,7 +110,7 @@ def pdist(input: ArrayLike, p: float = 2.0) -> Tensor:
     >>> td.nn.functional.pdist(rows, p=1).tolist()
     [7.0, 1.0, 6.0]
     """
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     if x.ndim != 2:
         raise ShapeError(f"pdist takes the rows of a matrix, not a tensor of shape {x.shape}")
     if p < 0:
@@ -122,6 +122,6 @@ def pdist(input: ArrayLike, p: float = 2.0) -> Tensor:
 
 def _pair(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor, DType]:
     """Two operands to compute with, broadcast to one shape, and the dtype of the result."""
-    (a, one), (b, other) = wide(x1), wide(x2)
+    (a, one), (b, other) = widened(x1), widened(x2)
     shape = common_shape(name, (a.shape, b.shape))
     return broadcast_to(a, shape), broadcast_to(b, shape), promote(one, other)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.composites import composite
-from treadle.tensor.functional.wide import wide, written
+from treadle.tensor.functional.compute_dtype import result_or_input, widened
 from treadle.tensor.generator import Generator
 from treadle.tensor.operands import operand
 from treadle.tensor.random import bernoulli
@@ -132,10 +132,10 @@ def _dropped(name: str, input: Any, drop: _Drop) -> Tensor:
         raise ValueError(f"{name}: p is a probability, from 0 to 1, not {p}")
     if not drop.training or p == 0:
         return given
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     kept = bernoulli(shape, 1 - p, device=x.device, generator=drop.generator)
     made = _SCALED.get(name, _scaled)(x, kept, p)
-    return written(name, input, made.to(dtype), drop.inplace)
+    return result_or_input(name, input, made.to(dtype), drop.inplace)
 
 
 def _drawn(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:

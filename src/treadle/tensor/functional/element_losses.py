@@ -11,7 +11,7 @@ from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.composites import composite
 from treadle.tensor.conversions import is_number
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
-from treadle.tensor.functional.reducing import (
+from treadle.tensor.functional.loss_reduction import (
     REDUCTIONS,
     broadcast_pair,
     check_same_shape,

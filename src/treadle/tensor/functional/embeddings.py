@@ -22,9 +22,14 @@ from treadle.tensor.conversions import device_of
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import clip, where
+from treadle.tensor.functional.compute_dtype import widened_real
 from treadle.tensor.functional.distances import lengths
-from treadle.tensor.functional.looked_up import Giving, bags_of, greatest_bags, rows_of
-from treadle.tensor.functional.wide import wide_float
+from treadle.tensor.functional.embedding_operations import (
+    TableGradient,
+    bags_of,
+    greatest_bags,
+    rows_of,
+)
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.operands import operand
 from treadle.tensor.ranges import arange
@@ -175,16 +180,16 @@ def _check_inside(name: str, given: Any, index: Tensor, count: int) -> None:
         raise IndexError(f"{name}: {wrong} is not from 0 to {count - 1}")
 
 
-def _giving(table: Tensor, padding_idx: int | None, by_frequency: bool) -> Giving:
+def _giving(table: Tensor, padding_idx: int | None, by_frequency: bool) -> TableGradient:
     rows = table.shape[0]
-    return Giving(rows, by_frequency, None if padding_idx is None else padding_idx % rows)
+    return TableGradient(rows, by_frequency, None if padding_idx is None else padding_idx % rows)
 
 
 def _renormalize(name: str, index: Tensor, table: Tensor, most: float, p: float) -> None:
     """Scale the rows that are named and longer than allowed, in the table."""
     flat = index.reshape(-1)
     with recorded(False):  # the table is changed as an optimizer changes it
-        rows, dtype = wide_float(name, rows_of(flat, table, Giving(table.shape[0])))
+        rows, dtype = widened_real(name, rows_of(flat, table, TableGradient(table.shape[0])))
         length = lengths(rows, p, -1, True)
         scaled = where(length > most, rows * (most / (length + 1e-7)), rows).to(dtype)
         dropped = where((flat >= 0) & (flat < table.shape[0]), flat, table.shape[0])

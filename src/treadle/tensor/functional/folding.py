@@ -9,7 +9,7 @@ from treadle.core.errors import ShapeError
 from treadle.graph.views import View
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.composites import composite
-from treadle.tensor.functional.places import Places, counted, taken
+from treadle.tensor.functional.gathers import AxisIndices, gather_axes, index_range
 from treadle.tensor.functional.windows import Sizes, check_positive, numbers_of
 from treadle.tensor.manipulation import permute_dims, swapaxes
 from treadle.tensor.operands import operand
@@ -49,7 +49,7 @@ def unfold(
         seen = View(shape, (first, second, *by_kernel, *by_stride), x._where.offset)
         columns = x._seen_through(seen)
     else:
-        columns = taken(x, shape, {0: 0, 1: 1}, [window.places(x, axis) for axis in (0, 1)])
+        columns = gather_axes(x, shape, {0: 0, 1: 1}, [window.places(x, axis) for axis in (0, 1)])
     return columns.copied().reshape(n, channels * window.size, window.count)
 
 
@@ -90,7 +90,7 @@ def fold(
     columns = x.reshape(n, channels, *window.kernel, *window.counts)
     shape = (n, channels, *image, *window.kernel)
     places = [window.windows_of(columns, axis) for axis in (0, 1)]
-    parts = taken(columns, shape, {0: 0, 1: 1, 4: 2, 5: 3}, places)
+    parts = gather_axes(columns, shape, {0: 0, 1: 1, 4: 2, 5: 3}, places)
     return total(parts, axis=(4, 5), dtype=x.dtype)
 
 
@@ -124,23 +124,23 @@ class _Windows:
         self.size = self.kernel[0] * self.kernel[1]
         self.count = self.counts[0] * self.counts[1]
 
-    def places(self, x: Tensor, axis: int) -> Places:
+    def places(self, x: Tensor, axis: int) -> AxisIndices:
         """Where in the image the windows' elements are, along an axis of it."""
-        within = counted(x, self.kernel[axis], 0, self.dilation[axis]).reshape(-1, 1)
-        at = within + counted(x, self.counts[axis], -self.padding[axis], self.stride[axis])
+        within = index_range(x, self.kernel[axis], 0, self.dilation[axis]).reshape(-1, 1)
+        at = within + index_range(x, self.counts[axis], -self.padding[axis], self.stride[axis])
         inside = (at >= 0) & (at < self.image[axis])
-        return Places(axis + 2, at, (axis + 2, axis + 4), inside)
+        return AxisIndices(axis + 2, at, (axis + 2, axis + 4), inside)
 
-    def windows_of(self, columns: Tensor, axis: int) -> Places:
+    def windows_of(self, columns: Tensor, axis: int) -> AxisIndices:
         """Which window has an element of the image at a place within it, if there is one."""
-        pixel = counted(columns, self.image[axis], self.padding[axis]).reshape(-1, 1)
-        start = pixel - counted(columns, self.kernel[axis], 0, self.dilation[axis])
+        pixel = index_range(columns, self.image[axis], self.padding[axis]).reshape(-1, 1)
+        start = pixel - index_range(columns, self.kernel[axis], 0, self.dilation[axis])
         stride = self.stride[axis]
         window = start if stride == 1 else start // stride
         inside = (start >= 0) & (window < self.counts[axis])
         if stride != 1:
             inside = inside & (window * stride == start)
-        return Places(axis + 4, window, (axis + 2, axis + 4), inside)
+        return AxisIndices(axis + 4, window, (axis + 2, axis + 4), inside)
 
 
 # --- pixels and channels --------------------------------------------------------------------------

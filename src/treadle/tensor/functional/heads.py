@@ -18,7 +18,7 @@ Integers = tuple[int, ...]
 _LARGEST_BASE = 4  # times what is seen of it, that is computed so that this is read in place
 
 
-class Asked(NamedTuple):
+class AttentionOptions(NamedTuple):
     """What attention is asked for, beside its operands. `front` are the axes in front of the
     result's last two, `heads` those of query, key and value if they are grouped. A query sees keys
     from `left` places before its own to `right` places after it, None being all."""
@@ -60,11 +60,13 @@ class LaidOut(NamedTuple):
     own: Integers
 
 
-def laid_out(nodes: Sequence[Node], asked: Asked, by_products: bool = False) -> LaidOut:
+def laid_out(
+    nodes: Sequence[Node], options: AttentionOptions, by_products: bool = False
+) -> LaidOut:
     """Query, key, value and perhaps a mask for the kernel library. For products of matrices the
     queries of heads that share a key lie one after the other, as one matrix."""
     first = nodes[0]
-    if by_products and asked.heads and asked.groups[2] > 1 and first.op == VIEW:
+    if by_products and options.heads and options.groups[2] > 1 and first.op == VIEW:
         copy = Node(COPY, (first,), first.shape, first.dtype, first.device)
         nodes = [copy, *nodes[1:]]
     queries, keys = nodes[0].shape[-2], nodes[1].shape[-2]
@@ -73,14 +75,14 @@ def laid_out(nodes: Sequence[Node], asked: Asked, by_products: bool = False) -> 
         *[in_place(node, by_rows=i < 3) for i, node in enumerate(nodes)], strict=True
     )
     rows = ((queries, depth), (keys, depth), (keys, width), (queries, keys))
-    views = [along_heads(view, asked, own) for view, own in zip(seen, rows, strict=False)]
+    views = [along_heads(view, options, own) for view, own in zip(seen, rows, strict=False)]
     axes, laid = merged(views)
     mask = laid[3] if len(nodes) > 3 else None
     problem = Problem(
-        asked.front, axes, queries, keys, depth, width, laid[0], laid[1], laid[2], mask,
-        asked.scale, asked.left, asked.right, asked.dropout,
+        options.front, axes, queries, keys, depth, width, laid[0], laid[1], laid[2], mask,
+        options.scale, options.left, options.right, options.dropout,
     )  # fmt: skip
-    moves = zip(asked.split_front, views[1].strides, views[2].strides, strict=False)
+    moves = zip(options.split_front, views[1].strides, views[2].strides, strict=False)
     return LaidOut(sources, problem, tuple([n if k or v else 1 for n, k, v in moves]))
 
 
@@ -101,14 +103,14 @@ def in_place(node: Node, by_rows: bool) -> tuple[Node, View]:
     return base, view
 
 
-def along_heads(view: View, asked: Asked, rows: Integers) -> View:
+def along_heads(view: View, options: AttentionOptions, rows: Integers) -> View:
     """An operand seen along all axes in front, heads being split, and rows of that shape."""
-    if asked.heads:
+    if options.heads:
         own = view.shape[-3] if len(view.shape) > 2 else 1
-        split = views.reshape(view, (*view.shape[:-3], *asked.split(own), *view.shape[-2:]))
+        split = views.reshape(view, (*view.shape[:-3], *options.split(own), *view.shape[-2:]))
         assert split is not None  # an axis can always be split
         view = split
-    return views.expand(view, (*asked.split_front, *rows))
+    return views.expand(view, (*options.split_front, *rows))
 
 
 def merged(seen: Sequence[View]) -> tuple[Integers, list[Laid]]:

@@ -14,10 +14,10 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip
-from treadle.tensor.functional.places import Places, counted, taken
+from treadle.tensor.functional.compute_dtype import compute_dtypes
+from treadle.tensor.functional.gathers import AxisIndices, gather_axes, index_range
 from treadle.tensor.functional.pooling import adaptive_avg_pool
 from treadle.tensor.functional.resizing import Axis, averaged
-from treadle.tensor.functional.wide import working
 from treadle.tensor.functional.windows import check_positive, numbers_of
 from treadle.tensor.operands import operand
 from treadle.tensor.ranges import eye
@@ -35,7 +35,7 @@ _LARGEST_MATRIX = 2048  # rows and columns
 class Tap(NamedTuple):
     """Places along an axis, and what the elements there count; None: as much as they are."""
 
-    places: Places
+    places: AxisIndices
     weight: Tensor | None = None  # it broadcasts to the result
 
 
@@ -78,7 +78,7 @@ def interpolate(
         raise ShapeError(f"interpolate: an input of shape {x.shape} has no pixels")
     if mode == "area":
         return adaptive_avg_pool("interpolate", x, count, sizes)
-    if mode not in _EXACT and working(x.dtype)[0].kind != "float":
+    if mode not in _EXACT and compute_dtypes(x.dtype)[0].kind != "float":
         raise DtypeError(f"interpolate: mode {mode!r} takes real numbers, not {x.dtype}")
     axes = [
         Axis(extent, wanted, factor, bool(align_corners))
@@ -106,7 +106,7 @@ def matrix_of(mode: str, axis: Axis, antialias: bool, x: Tensor, dtype: DType) -
 def _resized(x: Tensor, mode: str, axes: tuple[Axis, ...], antialias: bool) -> Tensor:
     count = len(axes)
     exact = mode in _EXACT
-    work, dtype = (float32, x.dtype) if exact else working(x.dtype)
+    work, dtype = (float32, x.dtype) if exact else compute_dtypes(x.dtype)
     if antialias:
         for number, axis in reversed([*enumerate(axes, 2)]):
             if axis.wanted != axis.extent:
@@ -115,7 +115,7 @@ def _resized(x: Tensor, mode: str, axes: tuple[Axis, ...], antialias: bool) -> T
     taps = [
         [
             Tap(
-                Places(2 + number, places, (2 + number,)),
+                AxisIndices(2 + number, places, (2 + number,)),
                 None if weight is None else weight.reshape((-1,) + (1,) * (count - 1 - number)),
             )
             for places, weight in _TAPS[mode](x, axis, work)
@@ -189,9 +189,9 @@ def blended(
     """The weighted sum of the elements at each combination of taps, one of each axis; `shape` and
     `kept` as for `places.taken`."""
 
-    def part(axis: int, places: list[Places]) -> Tensor:
+    def part(axis: int, places: list[AxisIndices]) -> Tensor:
         if axis == len(taps):
-            return taken(x, shape, kept, places).to(dtype)
+            return gather_axes(x, shape, kept, places).to(dtype)
         total: Tensor | None = None
         for tap in taps[axis]:
             value = part(axis + 1, [*places, tap.places])
@@ -231,7 +231,7 @@ Found = list[tuple[Tensor, Tensor | None]]
 
 def _nearest(x: Tensor, axis: Axis, dtype: DType, shift: float = 0.0) -> Found:
     """Which pixel a pixel's left edge falls into (with a shift of a half, its center)."""
-    index = counted(x, axis.wanted)
+    index = index_range(x, axis.wanted)
     if axis.wanted == axis.extent:
         return [(index, None)]
     at = _floor((index.to(dtype) + shift) * axis.step).to(index.dtype)
@@ -244,7 +244,7 @@ def _nearest_exact(x: Tensor, axis: Axis, dtype: DType) -> Found:
 
 def _linear(x: Tensor, axis: Axis, dtype: DType) -> Found:
     """The two pixels beside a place, each counting as near as it is."""
-    index = counted(x, axis.wanted)
+    index = index_range(x, axis.wanted)
     if axis.wanted == axis.extent:
         return [(index, None)]
     at = _maximum(_source(index, axis, dtype), 0)
@@ -256,7 +256,7 @@ def _linear(x: Tensor, axis: Axis, dtype: DType) -> Found:
 
 def _cubic(x: Tensor, axis: Axis, dtype: DType) -> Found:
     """The four pixels around a place, weighted by Keys' cubic convolution."""
-    index = counted(x, axis.wanted)
+    index = index_range(x, axis.wanted)
     at = _source(index, axis, dtype)
     floor = _floor(at)
     left = floor.to(index.dtype)

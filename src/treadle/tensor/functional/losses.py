@@ -18,8 +18,8 @@ from treadle.tensor.composites import composite
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
-from treadle.tensor.functional.reducing import reduction_of
-from treadle.tensor.functional.wide import wide_float
+from treadle.tensor.functional.compute_dtype import widened_real
+from treadle.tensor.functional.loss_reduction import reduction_of
 from treadle.tensor.manipulation import broadcast_to, expand_dims, squeeze
 from treadle.tensor.reductions import any as any_of
 from treadle.tensor.reductions import max as largest
@@ -65,7 +65,7 @@ def nll_loss(
     0.4904
     """
     reduction = reduction_of("nll_loss", reduction, size_average, reduce)
-    x, dtype = wide_float("nll_loss", input)
+    x, dtype = widened_real("nll_loss", input)
     axis = class_axis("nll_loss", x)
     classes = classes_of("nll_loss", x, axis, target, weight, ignore_index)
     losses = _of_classes(-_picked(input, x, axis, classes), classes)
@@ -102,7 +102,7 @@ def cross_entropy(
     reduction = reduction_of("cross_entropy", reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"cross_entropy: label_smoothing is {label_smoothing}, not from 0 to 1")
-    x, dtype = wide_float("cross_entropy", input)
+    x, dtype = widened_real("cross_entropy", input)
     axis = class_axis("cross_entropy", x)
     goal = on_same_device("cross_entropy", target, x)
     if goal.shape == x.shape:
@@ -253,5 +253,5 @@ def _reduced(losses: Tensor, classes: _Classes, reduction: str) -> Tensor:
 
 def weights_of(classes: _Classes, dtype: DType) -> Tensor:
     """What each row counts."""
-    counted = where(classes.ignored, 0.0, 1.0 if classes.weight is None else classes.weight)
-    return counted.to(dtype)
+    index_range = where(classes.ignored, 0.0, 1.0 if classes.weight is None else classes.weight)
+    return index_range.to(dtype)

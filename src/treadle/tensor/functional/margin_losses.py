@@ -11,15 +11,15 @@ from treadle.runtime import settings
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
 from treadle.tensor.functional.activations import logsigmoid
+from treadle.tensor.functional.compute_dtype import widened_real
 from treadle.tensor.functional.distances import pairwise_distance
-from treadle.tensor.functional.reducing import (
+from treadle.tensor.functional.loss_reduction import (
     check_same_shape,
     operands,
     reduced,
     reduction_of,
     weighted,
 )
-from treadle.tensor.functional.wide import wide_float
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.operands import operand
 from treadle.tensor.ranges import arange
@@ -148,7 +148,7 @@ def multi_margin_loss(
     reduction = reduction_of(name, reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError(f"{name}: p is 1 or 2, not {p}")
-    x, dtype = wide_float(name, input)
+    x, dtype = widened_real(name, input)
     goal = _classes(name, target)
     if x.ndim == 1 and goal.shape == (1,):
         x = expand_dims(x, 0)
@@ -167,7 +167,7 @@ def multi_margin_loss(
     others = arange(count, dtype=places.dtype, device=x.device) != places
     losses = total(where(others, losses, 0), axis=-1) / count
     if weight is not None:
-        weights, _ = wide_float(name, weight)
+        weights, _ = widened_real(name, weight)
         if weights.shape != (count,):
             raise ShapeError(f"{name}: weight has shape {weights.shape}, not {(count,)}")
         losses = losses * take(weights, where(outside, 0, goal), axis=0)
@@ -187,7 +187,7 @@ def multilabel_margin_loss(
     TREADLE_CHECK=1)."""
     name = "multilabel_margin_loss"
     reduction = reduction_of(name, reduction, size_average, reduce)
-    x, dtype = wide_float(name, input)
+    x, dtype = widened_real(name, input)
     goal = _classes(name, target)
     if x.ndim not in (1, 2) or goal.shape != x.shape:
         raise ShapeError(
@@ -202,8 +202,8 @@ def multilabel_margin_loss(
     wanted = any_of((mine == classes) & expand_dims(named, -1), axis=-2)
     scores = take_along_axis(x, clip(goal, 0, max(count - 1, 0)), axis=-1)
     losses = _maximum(1 - expand_dims(scores, -1) + expand_dims(x, -2), 0)
-    counted = expand_dims(named, -1) & expand_dims(~wanted, -2)
-    losses = total(where(counted, losses, 0), axis=(-2, -1)) / count
+    index_range = expand_dims(named, -1) & expand_dims(~wanted, -2)
+    losses = total(where(index_range, losses, 0), axis=(-2, -1)) / count
     return reduced(losses, reduction, dtype)
 
 

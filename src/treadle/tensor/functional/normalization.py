@@ -19,8 +19,8 @@ from treadle.tensor.composites import composite
 from treadle.tensor.creation import asarray, zeros
 from treadle.tensor.dtypes import finfo
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.functional.standardizing import of_mean_square_one, scaled, standardized
-from treadle.tensor.functional.wide import wide, wide_float, working
+from treadle.tensor.functional.compute_dtype import compute_dtypes, widened, widened_real
+from treadle.tensor.functional.standardization import of_mean_square_one, scaled, standardized
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import sum as total
@@ -48,7 +48,7 @@ def softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None)
     >>> td.nn.functional.softmax(td.zeros((2, 4), device="cpu"), dim=1)[0].tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    x, given = wide_float("softmax", input if dtype is None else asarray(input).to(dtype=dtype))
+    x, given = widened_real("softmax", input if dtype is None else asarray(input).to(dtype=dtype))
     if x.ndim == 0 or not x.size:
         return _of_single("softmax", x, axis, 1.0).to(given)
     powers = _exp(x - largest(x, axis=axis, keepdims=True))
@@ -65,7 +65,9 @@ def log_softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = N
     >>> td.nn.functional.log_softmax(td.asarray([0.0, 200.0], device="cpu")).tolist()
     [-200.0, 0.0]
     """
-    x, given = wide_float("log_softmax", input if dtype is None else asarray(input).to(dtype=dtype))
+    x, given = widened_real(
+        "log_softmax", input if dtype is None else asarray(input).to(dtype=dtype)
+    )
     if x.ndim == 0 or not x.size:
         return _of_single("log_softmax", x, axis, 0.0).to(given)
     below = x - largest(x, axis=axis, keepdims=True)
@@ -119,7 +121,7 @@ def rms_norm(
     x = _floating("rms_norm", input)
     shape = _last_axes("rms_norm", x, normalized_shape)
     _check_shapes("rms_norm", shape, weight=weight)
-    least = finfo(working(x.dtype)[0]).eps if eps is None else eps
+    least = finfo(compute_dtypes(x.dtype)[0]).eps if eps is None else eps
     return of_mean_square_one(x, tuple(range(-len(shape), 0)), least, weight)
 
 
@@ -289,7 +291,7 @@ def local_response_norm(
     >>> td.nn.functional.local_response_norm(x, 2, alpha=2.0, beta=1.0).flatten().tolist()
     [0.5, 0.3333333432674408, 0.3333333432674408]
     """
-    x, dtype = wide_float("local_response_norm", input)
+    x, dtype = widened_real("local_response_norm", input)
     if x.ndim < 3:
         raise ShapeError(
             f"local_response_norm: x has shape {x.shape}: it needs a batch, channels and axes "
@@ -315,14 +317,14 @@ def local_response_norm(
 def _floating(name: str, x: Any) -> Tensor:
     """X as a tensor of floats as it is given; integers become float32."""
     tensor = x if type(x) is Tensor else asarray(x)
-    wide, dtype = wide_float(name, tensor)
+    wide, dtype = widened_real(name, tensor)
     return tensor if tensor.dtype is dtype else wide
 
 
 def _statistics(x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """Mean and variance over axes, which are known to nobody's derivative."""
     with recorded(False):
-        x = wide(x)[0]
+        x = widened(x)[0]
         middle = mean(x, axis=axes, keepdims=True)
         return middle, mean(_square(x - middle), axis=axes, keepdims=True)
 
@@ -331,7 +333,7 @@ def _moved(
     input: Tensor, middle: Tensor, spread: Tensor, eps: float, scale: Any, shift: Any
 ) -> Tensor:
     """X with a mean and a variance for each channel that are known."""
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     middle, spread = (_by_channel(value, x.ndim).to(x.dtype) for value in (middle, spread))
     return scaled((x - middle) * _rsqrt(spread + eps), scale, shift).to(dtype)
 

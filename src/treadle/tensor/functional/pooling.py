@@ -14,8 +14,8 @@ from treadle.kernels.pool import Windows
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
-from treadle.tensor.functional.pooled import greatest, greatest_with_places, means
-from treadle.tensor.functional.wide import wide_float
+from treadle.tensor.functional.compute_dtype import widened_real
+from treadle.tensor.functional.pooling_operations import greatest, greatest_with_places, means
 from treadle.tensor.functional.windows import (
     Sizes,
     WindowSizes,
@@ -262,7 +262,7 @@ def adaptive_avg_pool(name: str, x: Tensor, axes: int, wanted: Any) -> Tensor:
 
 def _mean(name: str, x: Tensor, windows: Windows, include: bool, divisor: int) -> Tensor:
     if x.dtype.kind != "float":
-        x = wide_float(name, x)[0]
+        x = widened_real(name, x)[0]
     return means(x, windows, include, divisor)
 
 
@@ -315,7 +315,7 @@ def lp_pool3d(
 def _lp_pool(name: str, input: Any, axes: int, p: float, sizes: WindowSizes) -> Tensor:
     if p == 0 or math.isinf(p):
         raise ValueError(f"{name}: norm_type must be finite and not 0, as {p} is not")
-    x, dtype = wide_float(name, images(name, input, axes))
+    x, dtype = widened_real(name, images(name, input, axes))
     windows = windows_of(name, x, axes, sizes)
     averages = _mean(name, _pow(x, p), windows, True, 0)
     sums = averages * math.prod(windows.kernel)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
-from treadle.tensor.functional.places import Places, counted, taken
+from treadle.tensor.functional.gathers import AxisIndices, gather_axes, index_range
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
 
@@ -44,18 +44,18 @@ def averaged(x: Tensor, number: int, axis: Axis, mode: str, dtype: DType) -> Ten
     reach, weigh = _FILTERS[mode]
     wide = max(axis.step, 1.0)
     half = reach * wide
-    center = ((counted(x, axis.wanted).to(dtype) + 0.5) * axis.step).reshape(-1, 1)
+    center = ((index_range(x, axis.wanted).to(dtype) + 0.5) * axis.step).reshape(-1, 1)
     first = _maximum(_floor(center - half + 0.5), 0)
     end = clip(_floor(center + half + 0.5), 0, axis.extent)
-    at = first + counted(x, 2 * math.ceil(half) + 1).to(dtype)
+    at = first + index_range(x, 2 * math.ceil(half) + 1).to(dtype)
     weights = where(at < end, weigh((at - center + 0.5) * (1 / wide)), 0)
     weights = weights / total(weights, axis=1, keepdims=True)
     along = (number, x.ndim)
-    places = Places(number, at.to(counted(x, 0).dtype), along, at < axis.extent)
+    places = AxisIndices(number, at.to(index_range(x, 0).dtype), along, at < axis.extent)
     shape = (*x.shape[:number], axis.wanted, *x.shape[number + 1 :], at.shape[1])
     kept = {each: each for each in range(x.ndim) if each != number}
     spread = weights.reshape(axis.wanted, *(1,) * (x.ndim - number - 1), at.shape[1])
-    return total(taken(x, shape, kept, [places]).to(dtype) * spread, axis=-1)
+    return total(gather_axes(x, shape, kept, [places]).to(dtype) * spread, axis=-1)
 
 
 # --- filters: how far they reach, and what counts at a distance -----------------------------------

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.advanced_indexing import index_dtype
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import integer
 from treadle.tensor.dtypes import promote
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
+from treadle.tensor.functional.compute_dtype import compute_dtypes, widened_real
+from treadle.tensor.functional.gathers import AxisIndices
 from treadle.tensor.functional.interpolation import Tap, blended, cubic_weights
-from treadle.tensor.functional.places import Places
-from treadle.tensor.functional.wide import wide_float, working
 from treadle.tensor.functional.windows import check_positive
-from treadle.tensor.indexed import index_dtype
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.operands import operand
 from treadle.tensor.ranges import arange
@@ -42,7 +42,7 @@ def affine_grid(theta: ArrayLike, size: Sequence[int], align_corners: bool | Non
     >>> td.nn.functional.affine_grid(theta, (1, 1, 1, 2))[0, 0].tolist()
     [[-0.5, 0.5], [0.5, 0.5]]
     """
-    x, dtype = wide_float("affine_grid", theta)
+    x, dtype = widened_real("affine_grid", theta)
     sizes = tuple([integer("affine_grid", extent, "an extent") for extent in size])
     axes = len(sizes) - 2
     if axes not in (2, 3) or x.shape != (sizes[0], axes, axes + 1):
@@ -104,7 +104,7 @@ def grid_sample(
         raise DtypeError(f"{name} takes floats, not {x.dtype} at places of {at.dtype}")
     if 0 in x.shape[1:]:
         raise ShapeError(f"{name}: an input of shape {x.shape} has no pixels")
-    work = working(promote(x.dtype, at.dtype))[0]
+    work = compute_dtypes(promote(x.dtype, at.dtype))[0]
     at = at.to(work)
     along = (0, *range(2, x.ndim))
     integers = index_dtype(x.size)
@@ -116,7 +116,7 @@ def grid_sample(
         taps.append(
             [
                 Tap(
-                    Places(axis, places.to(integers), along, edges.inside(places)),
+                    AxisIndices(axis, places.to(integers), along, edges.inside(places)),
                     None if weight is None else expand_dims(weight, 1),
                 )
                 for places, weight in _TAPS[mode](found, edges)

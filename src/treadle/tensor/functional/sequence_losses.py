@@ -18,8 +18,8 @@ from treadle.runtime import settings
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.creation import asarray
 from treadle.tensor.elementwise_functions import clip, where
-from treadle.tensor.functional.reducing import reduced, reduction_of
-from treadle.tensor.functional.wide import wide_float
+from treadle.tensor.functional.compute_dtype import widened_real
+from treadle.tensor.functional.loss_reduction import reduced, reduction_of
 from treadle.tensor.ranges import arange
 from treadle.tensor.scans import cumulative_sum
 from treadle.tensor.tensor import Tensor, from_node
@@ -67,7 +67,7 @@ def ctc_loss(
     0.3333
     """
     reduction = reduction_of("ctc_loss", reduction)
-    scores, dtype = wide_float("ctc_loss", log_probs)
+    scores, dtype = widened_real("ctc_loss", log_probs)
     if scores.ndim not in (2, 3):
         raise ShapeError(f"ctc_loss takes log_probs of (T, N, C) or (T, C), not {scores.shape}")
     batched = scores.ndim == 3

@@ -9,7 +9,7 @@ from typing import Any
 from treadle.core.errors import ShapeError
 from treadle.runtime import settings
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.functional.pooled import in_all, unpooled
+from treadle.tensor.functional.pooling_operations import in_all, unpooled
 from treadle.tensor.functional.windows import Sizes, WindowSizes, images, numbers_of
 from treadle.tensor.operands import operand
 from treadle.tensor.reductions import any as any_of

@@ -10,7 +10,7 @@ from typing import Any
 
 from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.functional.wide import wide
+from treadle.tensor.functional.compute_dtype import widened
 from treadle.tensor.reductions import mean
 from treadle.tensor.tensor import Tensor
 
@@ -29,7 +29,7 @@ def standardized(
 ) -> Tensor:
     """An input with mean 0 and variance 1 over axes, times `scale`, plus `shift`, which broadcast.
     `middle` and `spread` are its mean and variance, with those axes, if somebody knows them."""
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     centered = x - (mean(x, axis=axes, keepdims=True) if middle is None else middle)
     if spread is None:
         spread = mean(_square(centered), axis=axes, keepdims=True)
@@ -39,7 +39,7 @@ def standardized(
 @composite
 def of_mean_square_one(input: Tensor, axes: tuple[int, ...], eps: float, scale: Any) -> Tensor:
     """An input with mean square 1 over axes, times `scale`."""
-    x, dtype = wide(input)
+    x, dtype = widened(input)
     square = mean(_square(x), axis=axes, keepdims=True)
     return scaled(x * _rsqrt(square + eps), scale, None).to(dtype)
 

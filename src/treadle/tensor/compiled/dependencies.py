@@ -1,10 +1,10 @@
-"""What a function finds around it while it is traced, noted as guards.
+"""What a traced function depends on besides its arguments, as guards.
 
-Each Python function that runs is seen when it begins (`noting.py`). Its bytecode tells which names
-it reads (`reads.py`), so what they mean there and then is looked up (`walk.py`): variables of its
-module and of the functions around it, its defaults, attributes of what it is given, and so on
-through objects and containers, as far as the names lead. What is found first is what the trace
-depends on; what the function puts there later is its own.
+Each Python function is looked at when it begins to run (`call_events.py`). Its bytecode lists the
+names that it reads (`bytecode.py`). What these names refer to at that moment is looked up
+(`object_walk.py`): variables of its module and of enclosing functions, its defaults, attributes of
+its arguments, and so on through objects and containers, as far as the names lead. The trace depends
+on what is found first; what the function stores there later is its own.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from typing import Any, Protocol
 import numpy as np
 
 from treadle.tensor.cells import Cell
-from treadle.tensor.compiled.guards import is_plain
-from treadle.tensor.compiled.measures import ENTERS, MEASURED, first_argument, use_of_time
-from treadle.tensor.compiled.moving import NAMES, called, called_in, is_clock, what_moves
-from treadle.tensor.compiled.places import (
+from treadle.tensor.compiled.bytecode import NOTHING, Reads, reads_of
+from treadle.tensor.compiled.call_sites import ENTERS, MEASURED, first_argument, use_of_time
+from treadle.tensor.compiled.code_origin import (
     LIBRARY,
     MEMBERS,
     MODULE,
-    is_below,
+    is_implementation,
     is_library_class,
-    is_own,
-    whose,
+    is_package_file,
+    origin_of,
 )
-from treadle.tensor.compiled.reads import NOTHING, Reads, reads_of
-from treadle.tensor.compiled.routes import tensors_within
-from treadle.tensor.compiled.walk import ITERABLE, Walk
+from treadle.tensor.compiled.guards import is_plain
+from treadle.tensor.compiled.impure_functions import NAMES, called, called_in, impurity_of, is_clock
+from treadle.tensor.compiled.object_walk import ITERABLE, ObjectWalk
+from treadle.tensor.compiled.reachable_tensors import tensors_within
 from treadle.tensor.tensor import Tensor
 
 # Functions of C that matter when they are called; how abstract classes and protocols answer.
@@ -49,7 +49,7 @@ _PROTOCOL_CHECK = _PROTOCOL.__instancecheck__.__code__
 CHECKS = _CLASS_CHECKS | {_PROTOCOL_CHECK}
 
 
-class Watch(Walk):
+class Dependencies(ObjectWalk):
     """What was found around one run of a function. `before` has the arrays that were there."""
 
     def __init__(self, before: Container[Cell]) -> None:
@@ -81,12 +81,12 @@ class Watch(Walk):
     def entered(self, frame: types.FrameType) -> None:
         """A function begins, or goes on."""
         code = frame.f_code
-        is_library = whose(code) == LIBRARY
-        if is_library and code not in self._functions and not self._is_noted(frame.f_back):
+        is_library = origin_of(code) == LIBRARY
+        if is_library and code not in self._functions and not self._has_run(frame.f_back):
             return
         caller = frame.f_back
         if caller is not None and (
-            is_below(caller.f_code.co_filename) or caller.f_code in self._beside
+            is_implementation(caller.f_code.co_filename) or caller.f_code in self._beside
         ):
             self._beside.add(code)
             return
@@ -130,7 +130,7 @@ class Watch(Walk):
             self._wider[code, len(self._names)] = known
         return known
 
-    def _is_noted(self, frame: types.FrameType | None) -> bool:
+    def _has_run(self, frame: types.FrameType | None) -> bool:
         return frame is not None and frame.f_code in self._codes
 
     def _method_of(self, owner: Any, code: types.CodeType) -> None:
@@ -145,7 +145,7 @@ class Watch(Walk):
     def left(self, frame: types.FrameType, value: Any) -> None:
         """A function gives a value to another one."""
         caller = frame.f_back
-        if caller is not None and self._is_noted(caller):
+        if caller is not None and self._has_run(caller):
             self._given(value, self._codes[caller.f_code], f"{frame.f_code.co_name}()")
 
     # ------------------------------------------------------------------ what is called
@@ -155,7 +155,7 @@ class Watch(Walk):
     ) -> None:
         """A function of C is called, at an offset of the bytecode, and given something, if that is
         known."""
-        if not self._is_noted(frame):
+        if not self._has_run(frame):
             return
         if function.__name__ == "__subclasses__":
             if isinstance(owner, type):
@@ -170,14 +170,14 @@ class Watch(Walk):
             token = abc.get_cache_token()
             self._add("{0}() == {1}", function, token, "an abstract class", is_replaced=True)
             return
-        what = what_moves(function, owner)
+        what = impurity_of(function, owner)
         if not what or self._is_own(frame, function, owner):
             return
         name, inner = called(function, owner), frame
         user: types.FrameType | None = frame
-        while user is not None and whose(user.f_code) == LIBRARY:
+        while user is not None and origin_of(user.f_code) == LIBRARY:
             inner, user = user, user.f_back
-        if user is None or is_own(user.f_code.co_filename):
+        if user is None or is_package_file(user.f_code.co_filename):
             return
         if user is not frame:
             if function is id:  # it tells objects apart there, as `copy` does
@@ -207,7 +207,7 @@ class Watch(Walk):
         """An abstract class or a protocol is asked whether something is of its kind: classes may
         be registered with it later, and objects get attributes."""
         code, caller = frame.f_code, frame.f_back
-        if caller is None or not self._is_noted(caller):
+        if caller is None or not self._has_run(caller):
             return
         abstract, value = (frame.f_locals[each] for each in code.co_varnames[:2])
         is_object = code.co_name == "__instancecheck__"

@@ -12,26 +12,26 @@ import numpy as np
 _PACKAGE = str(Path(__file__).parents[2])
 _NUMPY = str(Path(np.__file__).parent)
 # Of this package, what is written as users write: modules, schedules, datasets.
-_AS_USERS = tuple(
+_LIKE_USER_CODE = tuple(
     str(Path(_PACKAGE, *parts)) for parts in (("nn",), ("optim", "lr_scheduler"), ("data",))
 )
 # What is called from there does not count as the function's: it makes kernels, and launches them.
-_BELOW = tuple(
+_IMPLEMENTATION = tuple(
     str(Path(_PACKAGE, part)) for part in ("codegen", "drivers", "ir", "kernels", "lang", "runtime")
 )
-_USERS = ("treadle.nn", "treadle.optim.lr_scheduler", "treadle.data")
+_USER_MODULES = ("treadle.nn", "treadle.optim.lr_scheduler", "treadle.data")
 # Attributes of modules are looked up by the guards themselves.
 _LOOKUPS = frozenset({"__getattr__", "__setattr__", "__delattr__", "_forget"})
 MODULE = str(Path(_PACKAGE, "nn", "module.py"))
 MEMBERS = ("_parameters", "_buffers", "_modules", "_hooks")  # what it reads of `__dict__`
 # What computes nothing of a function's numbers.
-_BESIDE = frozenset(
+_UNRELATED = frozenset(
     {"abc", "ast", "asyncio", "bdb", "codecs", "dis", "encodings", "importlib",
      "inspect", "linecache", "locale", "logging", "opcode", "pdb", "re",
      "selectors", "sre_compile", "sre_parse", "threading", "token", "tokenize", "traceback",
      "typing", "unittest", "warnings", "zipimport"}
 )  # fmt: skip
-_OTHERS = frozenset(
+_OTHER_LIBRARIES = frozenset(
     {"_pytest", "cffi", "coverage", "hypothesis", "jax", "llvmlite", "numpy", "pluggy", "pytest",
      "rich", "scipy", "torch", "wgpu"}
 )  # fmt: skip
@@ -42,10 +42,10 @@ _SITE = ("site-packages", "dist-packages")
 
 
 _STANDARD = str(Path(types.__file__).parent)
-IGNORED, LIBRARY, USERS = range(3)
+IGNORED, LIBRARY, USER = range(3)
 
 
-def whose(code: types.CodeType) -> int:
+def origin_of(code: types.CodeType) -> int:
     """USERS: a trace depends on what the code reads. LIBRARY: so it does if such code calls it, and
     not this package, which has libraries of its own. IGNORED: it does not."""
     if code.co_name == "__del__" or (
@@ -54,36 +54,36 @@ def whose(code: types.CodeType) -> int:
         return IGNORED
     if code.co_name in _LOOKUPS and code.co_filename == MODULE:
         return IGNORED
-    return _whose_file(code.co_filename)
+    return _origin_of_file(code.co_filename)
 
 
 @lru_cache(maxsize=4096)
-def _whose_file(file: str) -> int:
+def _origin_of_file(file: str) -> int:
     if file.startswith(_PACKAGE):
-        return USERS if file.startswith(_AS_USERS) else IGNORED
+        return USER if file.startswith(_LIKE_USER_CODE) else IGNORED
     if file.startswith(_NUMPY):
         return IGNORED
     if file == "<string>":  # made by the standard library, for dataclasses say
         return LIBRARY
     if file.startswith("<frozen "):
-        return IGNORED if file[8:].rstrip(">").split(".")[0] in _BESIDE else LIBRARY
+        return IGNORED if file[8:].rstrip(">").split(".")[0] in _UNRELATED else LIBRARY
     parts = Path(file).parts
     for at, part in enumerate(parts[:-1]):
         if part in _SITE:
-            return IGNORED if parts[at + 1].removesuffix(".py") in _OTHERS else LIBRARY
+            return IGNORED if parts[at + 1].removesuffix(".py") in _OTHER_LIBRARIES else LIBRARY
     if file.startswith(_STANDARD):
         name = Path(file[len(_STANDARD) :]).parts[1].removesuffix(".py")
-        return IGNORED if name in _BESIDE else LIBRARY
-    return USERS
+        return IGNORED if name in _UNRELATED else LIBRARY
+    return USER
 
 
 @lru_cache(maxsize=4096)
-def is_below(file: str) -> bool:
+def is_implementation(file: str) -> bool:
     """Whether a file is this package's that computes what tensors' functions ask for."""
-    return file.startswith(_BELOW)
+    return file.startswith(_IMPLEMENTATION)
 
 
-def is_own(file: str) -> bool:
+def is_package_file(file: str) -> bool:
     """Whether a file is this package's."""
     return file.startswith(_PACKAGE)
 
@@ -91,10 +91,10 @@ def is_own(file: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_library_module(name: str | None) -> bool:
     """Whether a module is one whose names do not change."""
-    if name is None or name.startswith(_USERS):
+    if name is None or name.startswith(_USER_MODULES):
         return False
     first = name.split(".")[0]
-    return first == "treadle" or first in _OTHERS or first in sys.stdlib_module_names
+    return first == "treadle" or first in _OTHER_LIBRARIES or first in sys.stdlib_module_names
 
 
 def is_library_class(kind: type) -> bool:

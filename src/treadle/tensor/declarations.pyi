@@ -9,8 +9,8 @@ from treadle.tensor.annotations import ArrayLike, Axes, DTypeLike, Shape
 from treadle.tensor.sorting import TopK
 from treadle.tensor.tensor import Tensor
 
-class Declared:
-    """What `Tensor` has besides what its class defines."""
+class Declarations:
+    """What `Tensor` has besides its class."""
 
     @property
     def T(self) -> Tensor:

@@ -1,5 +1,5 @@
 """What type checkers and editors see of the methods, attributes and operators that `methods`,
-`operators` and `products` give to `Tensor` when they are imported: `declared.pyi`.
+`operators` and `products` give to `Tensor` when they are imported: `declarations.pyi`.
 
 `python tools/stubs.py` writes that file from the same tables.
 """
@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 
-class Declared:
+class Declarations:
     """The base of `Tensor` that has the declarations; while the program runs it is empty."""
 
     __slots__ = ()

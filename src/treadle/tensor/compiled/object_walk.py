@@ -29,10 +29,16 @@ from treadle.graph.history import recording
 from treadle.lang.kernel import Function, Kernel
 from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.attributes import Attributes, place_of
+from treadle.tensor.compiled.bytecode import NOTHING, Chain, Reads, reads_of
+from treadle.tensor.compiled.code_origin import IGNORED, is_library_module, origin_of
 from treadle.tensor.compiled.guards import MISSING, Guard, is_plain
-from treadle.tensor.compiled.moving import OBJECTS, OTHER_VALUE, called, draws, what_moves
-from treadle.tensor.compiled.places import IGNORED, is_library_module, whose
-from treadle.tensor.compiled.reads import NOTHING, Chain, Reads, reads_of
+from treadle.tensor.compiled.impure_functions import (
+    OBJECTS,
+    OTHER_VALUE,
+    called,
+    draws,
+    impurity_of,
+)
 from treadle.tensor.generator import Generator
 from treadle.tensor.tensor import Tensor
 
@@ -47,7 +53,7 @@ _BUFFERS = (ctypes.Array, ctypes._SimpleCData, ctypes.Structure, mmap.mmap)
 ITERABLE = (list, tuple, set, frozenset, deque)
 
 
-class Walk(Attributes):
+class ObjectWalk(Attributes):
     """The guards that were found. `before` has the arrays that were there."""
 
     def __init__(self, before: Container[Cell]) -> None:
@@ -109,7 +115,7 @@ class Walk(Attributes):
 
     def _passed(self, function: Any, name: str) -> None:
         """Note a function that C may call, as `map` does."""
-        what = what_moves(function)
+        what = impurity_of(function)
         if what and function is not id:  # it tells objects apart, as in sorted(parts, key=id)
             self.unreachable.setdefault(called(function), what)
 
@@ -170,7 +176,7 @@ class Walk(Attributes):
         if any(each is function for each in known):
             return
         known.append(function)
-        if whose(function.__code__) == IGNORED:  # a library's wrapper around something
+        if origin_of(function.__code__) == IGNORED:  # a library's wrapper around something
             for cell in function.__closure__ or ():
                 try:
                     value = cell.cell_contents
@@ -441,7 +447,7 @@ class Walk(Attributes):
     def _nothing(self, value: Any, reads: Reads, name: str) -> None:
         """What does not change, or what traces look at otherwise."""
 
-    def _moving(self, value: Any, reads: Reads, name: str) -> None:
+    def _random_state(self, value: Any, reads: Reads, name: str) -> None:
         self.unreachable.setdefault(
             name, f"a {type(value).__name__}, which goes on when it is used"
         )
@@ -460,7 +466,7 @@ class Walk(Attributes):
             self._walk(getattr(value, inner), reads, name)
             return
         if hasattr(kind, "__next__") and not isinstance(value, io.IOBase):
-            self._moving(value, reads, name)
+            self._random_state(value, reads, name)
         elif isinstance(value, _BUFFERS):
             self._bytes(value, reads, name)
         elif any(hasattr(kind, each) for each in _OF_ARRAYS):
@@ -471,22 +477,23 @@ class Walk(Attributes):
         self._attributes(value, reads, name)
 
 
-_Walk = Callable[[Walk, Any, Reads, str], None]
+_Walk = Callable[[ObjectWalk, Any, Reads, str], None]
 _WALKS: dict[type, _Walk] = {
-    list: Walk._list, tuple: Walk._tuple, dict: Walk._dict, set: Walk._set,
-    frozenset: Walk._set, deque: Walk._deque, np.ndarray: Walk._array,
-    types.FunctionType: Walk._function, types.MethodType: Walk._method,
-    functools.partial: Walk._partial, functools.partialmethod: Walk._partial_method,
-    classmethod: Walk._wrapped, staticmethod: Walk._wrapped, property: Walk._property,
-    _CACHED: Walk._cached, Kernel: Walk._kernel, Function: Walk._kernel,
-    ContextVar: Walk._context_variable, weakref.ref: Walk._reference,
-    types.ModuleType: Walk._module, types.BuiltinFunctionType: Walk._builtin,
-    Generator: Walk._nothing, np.dtype: Walk._nothing, np.ufunc: Walk._nothing,
-    weakref.ProxyType: Walk._proxy, weakref.CallableProxyType: Walk._proxy,
-    operator.attrgetter: Walk._getter, operator.methodcaller: Walk._getter,
-    types.MappingProxyType: Walk._referents, type({}.keys()): Walk._referents,
-    type({}.values()): Walk._referents, type({}.items()): Walk._referents,
-    types.CodeType: Walk._nothing, slice: Walk._nothing,
-    **dict.fromkeys(_BYTES, Walk._bytes), **dict.fromkeys(OBJECTS, Walk._moving),
-    type: Walk._class,
+    list: ObjectWalk._list, tuple: ObjectWalk._tuple, dict: ObjectWalk._dict, set: ObjectWalk._set,
+    frozenset: ObjectWalk._set, deque: ObjectWalk._deque, np.ndarray: ObjectWalk._array,
+    types.FunctionType: ObjectWalk._function, types.MethodType: ObjectWalk._method,
+    functools.partial: ObjectWalk._partial, functools.partialmethod: ObjectWalk._partial_method,
+    classmethod: ObjectWalk._wrapped, staticmethod: ObjectWalk._wrapped,
+    property: ObjectWalk._property,
+    _CACHED: ObjectWalk._cached, Kernel: ObjectWalk._kernel, Function: ObjectWalk._kernel,
+    ContextVar: ObjectWalk._context_variable, weakref.ref: ObjectWalk._reference,
+    types.ModuleType: ObjectWalk._module, types.BuiltinFunctionType: ObjectWalk._builtin,
+    Generator: ObjectWalk._nothing, np.dtype: ObjectWalk._nothing, np.ufunc: ObjectWalk._nothing,
+    weakref.ProxyType: ObjectWalk._proxy, weakref.CallableProxyType: ObjectWalk._proxy,
+    operator.attrgetter: ObjectWalk._getter, operator.methodcaller: ObjectWalk._getter,
+    types.MappingProxyType: ObjectWalk._referents, type({}.keys()): ObjectWalk._referents,
+    type({}.values()): ObjectWalk._referents, type({}.items()): ObjectWalk._referents,
+    types.CodeType: ObjectWalk._nothing, slice: ObjectWalk._nothing,
+    **dict.fromkeys(_BYTES, ObjectWalk._bytes), **dict.fromkeys(OBJECTS, ObjectWalk._random_state),
+    type: ObjectWalk._class,
 }  # fmt: skip

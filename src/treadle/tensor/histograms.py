@@ -11,12 +11,12 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import history as histories
 from treadle.graph.node import Node, constant
 from treadle.graph.placeholders import record_composite
+from treadle.tensor.advanced_indexing import scattered_at
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.conversions import cast
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer, supports
 from treadle.tensor.elementwise_functions import FUNCTIONS, apply
-from treadle.tensor.indexed import scattered_at
 from treadle.tensor.operands import prepare
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import min as smallest

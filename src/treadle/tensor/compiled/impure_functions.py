@@ -1,6 +1,6 @@
 """Functions that give another value each time: what a trace found by them is stale in a replay.
 
-They are known by what they are, when they are called (`noting.py`), and not by their names:
+They are known by what they are, when they are called (`call_events.py`), and not by their names:
 `exists` of `pathlib` ends in `os.stat`, and a method that is called so by chance does not. Where C
 calls them (`map(os.stat, names)`), nothing tells of the call: then it counts that they are named.
 """
@@ -59,7 +59,7 @@ NAMES = frozenset.union(
 _BUILTIN = types.BuiltinFunctionType
 
 
-def what_moves(function: Any, owner: Any = None) -> str:
+def impurity_of(function: Any, owner: Any = None) -> str:
     """What to say of a function of C, or a method with its object; nothing if it gives the same
     value for the same arguments."""
     name = getattr(function, "__name__", None)

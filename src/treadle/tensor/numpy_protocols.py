@@ -16,7 +16,7 @@ import numpy as np
 from treadle.runtime.export import Exported, host_view
 
 
-class ForNumPy(Exported):
+class NumPyProtocols(Exported):
     """What makes a tensor one that NumPy takes."""
 
     __slots__ = ()
@@ -69,12 +69,12 @@ class ForNumPy(Exported):
         keywords: dict[str, Any],
     ) -> Any:
         """A function of NumPy, with its arrays for tensors."""
-        if not all(issubclass(one, (ForNumPy, np.ndarray)) for one in types):
+        if not all(issubclass(one, (NumPyProtocols, np.ndarray)) for one in types):
             return NotImplemented
         return function(*_for_numpy(arguments), **_for_numpy(keywords))
 
 
-_NUMPYS_OWN = (ForNumPy, np.ndarray, np.generic)
+_NUMPYS_OWN = (NumPyProtocols, np.ndarray, np.generic)
 # The method of the right side for an operator's function.
 _REFLECTED = {
     np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__",
@@ -94,7 +94,7 @@ def _has_ufuncs(value: Any) -> bool:
 def _for_numpy(value: Any) -> Any:
     """An argument with NumPy's arrays for the tensors in it. Where these are copies they may only
     be read, so that no function writes into what nobody sees."""
-    if isinstance(value, ForNumPy):
+    if isinstance(value, NumPyProtocols):
         data = np.asarray(value)
         if not value.__treadle_array__().device.traits.host_memory:
             data.flags.writeable = False

@@ -14,7 +14,7 @@ from treadle.runtime.devices import Device
 from treadle.tensor.cells import Cell, compute
 
 
-class Described:
+class Properties:
     """A cell and a view of it, from outside."""
 
     __slots__ = ("_cell", "_view")

@@ -9,7 +9,7 @@ from typing import Any
 from treadle.core.dtypes import DType, float32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.dtypes import promote
-from treadle.tensor.functional.wide import working
+from treadle.tensor.functional.compute_dtype import compute_dtypes
 from treadle.tensor.manipulation import broadcast_arrays
 from treadle.tensor.operands import operand
 from treadle.tensor.reductions import mean
@@ -60,7 +60,7 @@ def operands(name: str, *values: Any, may_be_complex: bool = False) -> tuple[lis
         if tensor.dtype.kind in ("float", "complex"):
             dtype = tensor.dtype if dtype is None else promote(dtype, tensor.dtype)
     dtype = dtype or float32
-    work = working(dtype)[0]
+    work = compute_dtypes(dtype)[0]
     return [tensor.to(work) for tensor in tensors], dtype
 
 

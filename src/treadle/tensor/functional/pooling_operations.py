@@ -10,9 +10,9 @@ from treadle.graph.calls import call, call_of_several
 from treadle.graph.placeholders import record_composite
 from treadle.kernels import pool, pool_gradients
 from treadle.kernels.pool import Windows
+from treadle.tensor.advanced_indexing import gathered, index_dtype
 from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import where
-from treadle.tensor.indexed import gathered, index_dtype
 from treadle.tensor.ranges import arange
 from treadle.tensor.tensor import Tensor, from_node
 

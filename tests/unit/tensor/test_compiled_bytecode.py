@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from treadle.tensor.compiled import guards
+from treadle.tensor.compiled.bytecode import reads_of
 from treadle.tensor.compiled.guards import PASSED, Guard, checker, same
-from treadle.tensor.compiled.reads import reads_of
 
 table: dict[str, int] = {}
 items: list[int] = []

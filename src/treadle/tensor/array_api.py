@@ -1,15 +1,19 @@
-"""What the Array API asks a library about itself: its devices, and the dtypes of each."""
+"""The Array API's own methods of tensors, and the object that `__array_namespace_info__` returns."""
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
 from typing import Any
 
 from treadle.core.dtypes import ALL_DTYPES, DType, complex64, float32
 from treadle.runtime.devices import Device, default_device, devices
 from treadle.runtime.devices import device as find_device
+from treadle.tensor.annotations import DeviceLike
 from treadle.tensor.dtypes import default_integer, isdtype, supports
 
 ARRAY_API_VERSION = "2024.12"
+_VERSIONS = ("2021.12", "2022.12", "2023.12", ARRAY_API_VERSION)
 # The standard does not know float16 and bfloat16, so they are not listed.
 _STANDARD = tuple(dtype for dtype in ALL_DTYPES if dtype.name not in ("float16", "bfloat16"))
 _MAX_DIMENSIONS = 64  # NumPy's arrays have no more
@@ -80,3 +84,35 @@ def __array_namespace_info__() -> NamespaceInfo:
     {'bool': treadle.bool}
     """
     return NamespaceInfo()
+
+
+class ArrayApiMethods:
+    """The methods of the standard besides attributes and operators."""
+
+    __slots__ = ()
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        """The module with the standard's functions, which is `treadle`.
+
+        >>> import treadle as td
+        >>> td.ones(3, device="cpu").__array_namespace__() is td
+        True
+        """
+        if api_version is not None and api_version not in _VERSIONS:
+            raise ValueError(
+                f"treadle has the Array API {ARRAY_API_VERSION}, and what came before, but not "
+                f"{api_version!r}"
+            )
+        return importlib.import_module("treadle")
+
+    def to_device(self, device: DeviceLike, /, *, stream: None = None) -> Any:
+        """The tensor on a device: itself if it is there, else a copy. As `x.to(device=…)`.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.to_device("cpu") is x
+        True
+        """
+        if stream is not None:
+            raise ValueError("to_device: treadle orders its streams by itself: leave stream out")
+        return self.to(device=device)  # type: ignore[attr-defined]

@@ -13,13 +13,13 @@ from typing import NamedTuple
 from treadle.graph import views
 from treadle.graph.node import constant
 from treadle.graph.views import View
+from treadle.tensor.advanced_indexing import Term, gathered, index_dtype, sum_of
 from treadle.tensor.conversions import cast, number_as
-from treadle.tensor.indexed import Term, gathered, index_dtype, sum_of
 from treadle.tensor.ranges import arange
 from treadle.tensor.tensor import Tensor, from_node
 
 
-class Places(NamedTuple):
+class AxisIndices(NamedTuple):
     """Where elements are along an axis of the input: an integer for each index along some axes of
     the result. `inside` says which of them there are; None: all."""
 
@@ -29,14 +29,14 @@ class Places(NamedTuple):
     inside: Tensor | None = None
 
 
-def counted(x: Tensor, count: int, first: int = 0, step: int = 1) -> Tensor:
+def index_range(x: Tensor, count: int, first: int = 0, step: int = 1) -> Tensor:
     """So many integers, in the dtype that places in an array like x have."""
     dtype = index_dtype(x._cell.value.size)
     return arange(first, first + count * step, step, dtype=dtype, device=x.device)
 
 
-def taken(
-    x: Tensor, shape: tuple[int, ...], kept: dict[int, int], places: Sequence[Places]
+def gather_axes(
+    x: Tensor, shape: tuple[int, ...], kept: dict[int, int], places: Sequence[AxisIndices]
 ) -> Tensor:
     """The elements of x for a result of this shape: `kept` has for axes of the result those of x
     along which they go together, `places` has the others. What is not inside is 0."""
@@ -58,7 +58,7 @@ def taken(
     return from_node(gathered(source, index))
 
 
-def _spread(places: Places, shape: tuple[int, ...]) -> View:
+def _spread(places: AxisIndices, shape: tuple[int, ...]) -> View:
     """How a result of a shape sees the places."""
     mine = views.whole(places.values.shape).strides
     steps = dict(zip(places.along, mine, strict=True))

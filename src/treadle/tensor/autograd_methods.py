@@ -18,12 +18,12 @@ from treadle.graph.history import History, Leaf, is_differentiable
 from treadle.graph.node import Node, computed, view_of
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray
-from treadle.tensor.described import Described
+from treadle.tensor.properties import Properties
 
 if TYPE_CHECKING:  # a tensor has these methods: `tensor` imports this module
     from treadle.tensor.tensor import Tensor
 
-Own = TypeVar("Own", bound="ForAutograd")
+Own = TypeVar("Own", bound="AutogradMethods")
 _Hook = Callable[[Any], Any]
 
 
@@ -67,7 +67,7 @@ class Boundary:
         )
 
 
-class ForAutograd(Described):
+class AutogradMethods(Properties):
     """A tensor's part in differentiation."""
 
     __slots__ = ("_boundary",)
@@ -127,7 +127,7 @@ class ForAutograd(Described):
             )
         return array
 
-    def _is_kept_by(self, result: ForAutograd) -> bool:
+    def _is_kept_by(self, result: AutogradMethods) -> bool:
         """Whether the derivative of what is to be written here needs what it was made of: that is
         copied, then, before it is written over."""
         made = result._history

@@ -19,11 +19,11 @@ from treadle.kernels.scatter import scattered
 from treadle.tensor.composites import composite
 from treadle.tensor.conversions import number_as
 from treadle.tensor.elementwise_functions import clip
-from treadle.tensor.functional.places import Places, counted, taken
+from treadle.tensor.functional.gathers import AxisIndices, gather_axes, index_range
 from treadle.tensor.tensor import Tensor, from_node
 
 
-class Giving(NamedTuple):
+class TableGradient(NamedTuple):
     """How a table is given gradients: of so many rows, divided by how often they are named if
     `by_frequency`; the row `padding` gets none."""
 
@@ -33,7 +33,7 @@ class Giving(NamedTuple):
 
 
 @composite
-def rows_of(index: Tensor, table: Tensor, giving: Giving) -> Tensor:
+def rows_of(index: Tensor, table: Tensor, giving: TableGradient) -> Tensor:
     """The rows of a table that integers name; zeros for those of no row."""
     axes = tuple(range(index.ndim))
     shape = (*index.shape, table.shape[1])
@@ -41,7 +41,7 @@ def rows_of(index: Tensor, table: Tensor, giving: Giving) -> Tensor:
     inside: Tensor | None = (index >= 0) & (index < rows)
     if is_whole(table._where, table._cell.value.shape) and size + table.shape[1] < MOST_NARROW:
         index, inside = clip(index, -1, rows), None  # what is outside the array is 0
-    return taken(table, shape, {index.ndim: 1}, [Places(0, index, axes, inside)])
+    return gather_axes(table, shape, {index.ndim: 1}, [AxisIndices(0, index, axes, inside)])
 
 
 @composite
@@ -54,8 +54,8 @@ def rows_added(values: Tensor, index: Tensor, rows: int) -> Tensor:
         nodes = (values._node, index._node)
         return from_node(call(add_rows, nodes, shape, values.dtype, (rows,)))
     # Element by element, where devices lack what rows need.
-    wide = index.reshape(-1, 1).to(counted(values, 0).dtype)
-    places = (wide * columns + counted(values, columns)).reshape(-1)
+    wide = index.reshape(-1, 1).to(index_range(values, 0).dtype)
+    places = (wide * columns + index_range(values, columns)).reshape(-1)
     zeros = constant(number_as(0, values.dtype), (rows * columns,), values.dtype, device)
     sources = (zeros, places._node, values.reshape(-1)._node)
     found = call(scattered, sources, (rows * columns,), values.dtype, ("sum",))
@@ -65,7 +65,7 @@ def rows_added(values: Tensor, index: Tensor, rows: int) -> Tensor:
 @composite
 def bags_of(
     table: Tensor, index: Tensor, starts: Tensor, samples: Tensor | None, bags: int,
-    averaged: bool, giving: Giving,
+    averaged: bool, giving: TableGradient,
 ) -> Tensor:  # fmt: skip
     """The sums of the rows of each bag, times `samples`, or their means; arguments are those of
     `kernels.embedding_bags.add_bags`."""

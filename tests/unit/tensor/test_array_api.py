@@ -73,7 +73,7 @@ def test_defaults_make_what_they_say():
 )
 def test_dtypes_that_a_device_lacks(features, missing, monkeypatch):
     device = small_device(*features)
-    monkeypatch.setattr("treadle.tensor.info.find_device", lambda _: device)
+    monkeypatch.setattr("treadle.tensor.array_api.find_device", lambda _: device)
     assert set(INFO.dtypes()) == STANDARD - missing
     assert INFO.default_dtypes()["indexing"] is td.int32
     for name in missing:

@@ -31,11 +31,11 @@ def checked(
 ) -> Any:
     """What the function computes, if a replay computes the same; else LaunchError."""
     state = _State(trace, arguments, names)
-    replayed = _told(trace.run(arguments)) | state.now()
+    replayed = _leaves(trace.run(arguments)) | state.now()
     state.restore()
     result = function(*arguments.args, **arguments.kwargs)
-    computed = _told(result) | state.now()
-    wrong = [each for each in computed if not _agree(replayed.get(each), computed[each])]
+    computed = _leaves(result) | state.now()
+    wrong = [each for each in computed if not _equal(replayed.get(each), computed[each])]
     wrong += [each for each in replayed if each not in computed]
     if wrong:
         raise LaunchError(
@@ -70,9 +70,9 @@ class _State:
         for number, (data, _) in enumerate(self._data):
             found[f"NumPy array {number + 1} of the arguments"] = data.copy()
         for number, (container, _) in enumerate(self._containers):
-            found |= _told(container, f"container {number + 1} of the arguments")
+            found |= _leaves(container, f"container {number + 1} of the arguments")
         for number, (leaf, _) in enumerate(self._gradients):
-            found |= _told(leaf._gradient, f"the gradient of leaf {number + 1}")
+            found |= _leaves(leaf._gradient, f"the gradient of leaf {number + 1}")
         for number, (generator, _) in enumerate(self._generators):
             found[f"the state of generator {number + 1}"] = generator.get_state()
         return found
@@ -105,7 +105,7 @@ def _write(cell: Cell, host: Host) -> None:
         array.device.default_stream.handle.write(array.buffer, offset, bytes_of(host))
 
 
-def _told(value: Any, name: str = "the result") -> dict[str, Any]:
+def _leaves(value: Any, name: str = "the result") -> dict[str, Any]:
     """The leaves of a nested value: arrays as NumPy's."""
     return {
         path: _host(each) if is_array(each) else each for path, each in named_leaves(name, value)
@@ -116,17 +116,17 @@ def _host(array: Any) -> Host:
     return np.array(array.numpy() if isinstance(array, Tensor) else array)
 
 
-def _agree(one: Any, other: Any) -> bool:
+def _equal(one: Any, other: Any) -> bool:
     if not isinstance(other, np.ndarray):
         return one is other or type(one) is type(other)
     if not isinstance(one, np.ndarray) or (one.shape, one.dtype) != (other.shape, other.dtype):
         return False
     if one.dtype.kind in "biu":
         return bool(np.array_equal(one, other))
-    return _are_near(one, other)
+    return _are_close(one, other)
 
 
-def _are_near(one: Host, other: Host) -> bool:
+def _are_close(one: Host, other: Host) -> bool:
     """Whether floating numbers differ by no more than another order of operations makes them."""
     bits = one.dtype.itemsize * 8 // (2 if one.dtype.kind == "c" else 1)
     tolerance = {64: 1e-8, 32: 1e-4}.get(bits, 2e-2)

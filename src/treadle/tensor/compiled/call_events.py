@@ -9,64 +9,66 @@ from contextlib import contextmanager
 from types import BuiltinFunctionType, CodeType, FrameType, MethodDescriptorType
 from typing import Any
 
-from treadle.tensor.compiled.places import IGNORED, whose
-from treadle.tensor.compiled.watch import CALLS, CHECKS, Watch
+from treadle.tensor.compiled.code_origin import IGNORED, origin_of
+from treadle.tensor.compiled.dependencies import CALLS, CHECKS, Dependencies
 
 _TOOLS = range(6)
 
 
 @contextmanager
-def noted(watch: Watch) -> Iterator[None]:
+def report_calls(dependencies: Dependencies) -> Iterator[None]:
     """Report the functions that run within to a watch."""
     if sys.version_info >= (3, 12):
         tool = next((each for each in _TOOLS if sys.monitoring.get_tool(each) is None), None)
         if tool is not None:
-            with _monitored(watch, tool):
+            with _monitored(dependencies, tool):
                 yield
             return
-    with _profiled(watch):
+    with _profiled(dependencies):
         yield
 
 
 @contextmanager
-def _profiled(watch: Watch) -> Iterator[None]:
+def _profiled(dependencies: Dependencies) -> Iterator[None]:
     """By the thread's profiling function; one that is there is called as well, a profiler of the
     standard library's rests."""
     before: Any = sys.getprofile()
-    rests = hasattr(before, "disable") and hasattr(before, "enable")
-    if rests:
+    is_paused = hasattr(before, "disable") and hasattr(before, "enable")
+    if is_paused:
         before.disable()
 
     def note(frame: Any, event: str, value: Any) -> None:
-        if before is not None and not rests:
+        if before is not None and not is_paused:
             before(frame, event, value)
         if event == "call":
-            if whose(frame.f_code) != IGNORED:
-                _tell(watch, watch.entered, frame)
+            if origin_of(frame.f_code) != IGNORED:
+                _notify(dependencies, dependencies.entered, frame)
             elif frame.f_code in CHECKS:
-                _tell(watch, watch.checks, frame)
+                _notify(dependencies, dependencies.checks, frame)
         elif event == "return" and value is not None:
-            watch.left(frame, value)
+            dependencies.left(frame, value)
         elif event == "c_call" and value.__name__ in CALLS:
-            _tell(watch, watch.calls, frame, value, value.__self__, frame.f_lasti)
+            _notify(dependencies, dependencies.calls, frame, value, value.__self__, frame.f_lasti)
 
     sys.setprofile(note)
     try:
         yield
     finally:
-        sys.setprofile(None if rests else before)
-        if rests:
+        sys.setprofile(None if is_paused else before)
+        if is_paused:
             before.enable()
 
 
-def _tell(watch: Watch, note: Callable[..., None], frame: FrameType, *more: Any) -> None:
+def _notify(
+    dependencies: Dependencies, note: Callable[..., None], frame: FrameType, *more: Any
+) -> None:
     """What is around a function may be anything: an object whose attributes raise, say."""
     try:
         note(frame, *more)
     except Exception as error:  # noqa: BLE001 - it is the user's, and is reported
         code = frame.f_code
         where = f"{code.co_filename}:{code.co_firstlineno}"
-        watch.unreachable[f"what {code.co_name} ({where}) reads"] = (
+        dependencies.unreachable[f"what {code.co_name} ({where}) reads"] = (
             f"which could not be looked at ({type(error).__name__}: {error})"
         )
 
@@ -74,7 +76,7 @@ def _tell(watch: Watch, note: Callable[..., None], frame: FrameType, *more: Any)
 if sys.version_info >= (3, 12):
 
     @contextmanager
-    def _monitored(watch: Watch, tool: int) -> Iterator[None]:
+    def _monitored(dependencies: Dependencies, tool: int) -> Iterator[None]:
         """By the interpreter's monitoring, as one of its tools."""
         monitoring = sys.monitoring
         events = monitoring.events
@@ -83,20 +85,20 @@ if sys.version_info >= (3, 12):
         def entered(code: CodeType, place: int) -> Any:
             if code in CHECKS:
                 if threading.get_ident() == thread:
-                    _tell(watch, watch.checks, sys._getframe(1))
+                    _notify(dependencies, dependencies.checks, sys._getframe(1))
                 return None
-            if whose(code) == IGNORED:
+            if origin_of(code) == IGNORED:
                 return monitoring.DISABLE
             if threading.get_ident() == thread:
-                _tell(watch, watch.entered, sys._getframe(1))
+                _notify(dependencies, dependencies.entered, sys._getframe(1))
             return None
 
         def left(code: CodeType, place: int, value: Any) -> None:
             if value is not None and threading.get_ident() == thread:
-                watch.left(sys._getframe(1), value)
+                dependencies.left(sys._getframe(1), value)
 
         def calls(code: CodeType, place: int, function: Any, first: Any) -> Any:
-            if whose(code) == IGNORED:
+            if origin_of(code) == IGNORED:
                 return monitoring.DISABLE
             kind = type(function)
             if kind is not BuiltinFunctionType and kind is not MethodDescriptorType:
@@ -104,7 +106,7 @@ if sys.version_info >= (3, 12):
             if function.__name__ in CALLS and threading.get_ident() == thread:
                 owner = first if kind is MethodDescriptorType else function.__self__
                 frame = sys._getframe(1)
-                _tell(watch, watch.calls, frame, function, owner, place, (first,))
+                _notify(dependencies, dependencies.calls, frame, function, owner, place, (first,))
             return None
 
         callbacks: dict[int, Any] = {

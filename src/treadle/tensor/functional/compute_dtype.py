@@ -19,17 +19,17 @@ P = ParamSpec("P")
 _HALVES = (float16, bfloat16)
 
 
-def wide(x: ArrayLike) -> tuple[Tensor, DType]:
+def widened(x: ArrayLike) -> tuple[Tensor, DType]:
     """An operand as a tensor to compute with, and the dtype of the result."""
     tensor = x if type(x) is Tensor else asarray(x)
-    work, result = working(tensor.dtype)
+    work, result = compute_dtypes(tensor.dtype)
     return tensor.to(work), result
 
 
-def working(own: DType) -> tuple[DType, DType]:
+def compute_dtypes(own: DType) -> tuple[DType, DType]:
     """The dtype to compute elements of a dtype in, and that of the result.
 
-    >>> working(float16)
+    >>> compute_dtypes(float16)
     (treadle.float32, treadle.float16)
     """
     if own in _HALVES or own.kind in ("bool", "int", "uint"):
@@ -37,7 +37,7 @@ def working(own: DType) -> tuple[DType, DType]:
     return own, own
 
 
-def written(name: str, input: ArrayLike, result: Tensor, inplace: bool) -> Tensor:
+def result_or_input(name: str, input: ArrayLike, result: Tensor, inplace: bool) -> Tensor:
     """A result; with `inplace` the input, which has it for its elements from now on."""
     if not inplace:
         return result
@@ -70,12 +70,12 @@ def may_write(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         given = bound.arguments["input"]
         if inplace and type(given) is Tensor and given.requires_grad and recording.get():
             bound.arguments["input"] = given.copied()
-        return written(name, given, function(*bound.args, **bound.kwargs), inplace)
+        return result_or_input(name, given, function(*bound.args, **bound.kwargs), inplace)
 
     return either
 
 
-def wide_float(name: str, x: ArrayLike) -> tuple[Tensor, DType]:
+def widened_real(name: str, x: ArrayLike) -> tuple[Tensor, DType]:
     """The same for a function of real numbers alone. DtypeError for complex ones and truth values.
 
     >>> import treadle as td
@@ -85,4 +85,4 @@ def wide_float(name: str, x: ArrayLike) -> tuple[Tensor, DType]:
     given = x if type(x) is Tensor else asarray(x)
     if given.dtype.kind in ("bool", "complex"):
         raise DtypeError(f"{name} takes real numbers, and x is of {given.dtype}: cast it before")
-    return wide(given)
+    return widened(given)
