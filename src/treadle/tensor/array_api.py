@@ -1,4 +1,4 @@
-"""The Array API's own methods of tensors, and the object that `__array_namespace_info__` returns."""
+"""The Array API's own methods of tensors, and what `__array_namespace_info__` returns."""
 
 from __future__ import annotations
 
