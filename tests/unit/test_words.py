@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "treadle"
 
-CLEAN = ("autograd", "cli", "core", "data", "formats", "kernels", "nn", "optim")
+CLEAN = ("autograd", "cli", "core", "data", "formats", "kernels", "nn", "optim", "tensor")
 
 # What is wrong in a comment or docstring, wherever it stands, and what to write.
 PROSE = {

@@ -701,8 +701,8 @@ def ceil(x: Value | complex, /) -> Value:
 def ceil(x: ArrayLike, /) -> Tensor: ...
 @overload
 def clip(x: Value | complex, low: Value | complex, high: Value | complex, /) -> Value:
-    """X limited to min … max: numbers, or arrays that broadcast with x. The dtype is x's, and
-    integers with floating bounds become floats; NaN where one of them is NaN.
+    """X limited to the range min … max, which are numbers, or arrays that broadcast with x. The
+    dtype is x's, but integers with floating bounds become floats; NaN where x or a bound is NaN.
 
     >>> import treadle as td
     >>> td.clip(td.arange(5, device="cpu"), 1, max=3).tolist()
@@ -1605,8 +1605,8 @@ def reverse_bits(x: Any, /) -> Value:
 
 @overload
 def round(x: Value | complex, /) -> Value:
-    """The nearest number of so many decimals, to the left of the point where there are fewer than
-    0; halves go to the even one.
+    """X rounded to a number of decimals (negative: to the left of the point); halves are rounded to
+    even.
 
     >>> import treadle as td
     >>> td.round(td.asarray([1.25, 2.5], device="cpu")).tolist()

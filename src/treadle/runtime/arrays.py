@@ -225,7 +225,7 @@ class DeviceArray:
         if target.device is self.device:
             self.device.default_stream.handle.copy(*places)
             return True
-        if not target.device.is_beside(self.device):
+        if not target.device.shares_backend(self.device):
             return False
         copy = target.device.handle.copy_from
         if (active := profiler.active) is not None:

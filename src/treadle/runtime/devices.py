@@ -115,7 +115,7 @@ class Device:
         """What it is like: whatever is decided by the kind of device is decided by these."""
         return self._info.traits
 
-    def is_beside(self, other: Device) -> bool:
+    def shares_backend(self, other: Device) -> bool:
         """Whether one backend has both, so that it may copy from one to the other by itself."""
         return self._backend is other._backend
 

@@ -1,4 +1,4 @@
-"""The `Tensor` that people hold, the functions that make one, and the Array API's namespace."""
+"""`Tensor`, the functions that make tensors, and the Array API's namespace."""
 
 from treadle.tensor import fft, linalg, random
 from treadle.tensor import methods as _methods

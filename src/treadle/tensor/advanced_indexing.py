@@ -1,12 +1,12 @@
-"""Plans of indices carried out: what arrays of integers and masks pick, and writing there.
+"""Advanced indexing: reading and writing through index arrays and masks, by an index plan.
 
-Reading is one gather from the whole array that a tensor is seen in: whatever an index says, it is
-one linear index into that array, made of integer operations in the kernel that gathers. Integers in
-a tensor are not read, so those outside their axis raise no IndexError as others do: they give 0,
-and what is written there is dropped. Under TREADLE_CHECK=1 they are read and checked.
+A read is one gather from the base array: every index becomes a linear index into the base, computed
+by integer operations in the kernel that gathers. Indices in a tensor are not read on the host, so
+one outside its axis raises no IndexError, as others do: it gives 0, and a write there is dropped.
+Under TREADLE_CHECK=1 they are read and checked.
 
-Masks have to be counted, which waits for the device, except where one value is written to all of
-what they pick.
+The true elements of a mask have to be counted, which waits for the device, unless one value is
+written to all of them.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _MOST_UINT32 = (1 << 32) - 1
 
 
 def part_of(tensor: Tensor, index: Any, /) -> Tensor:
-    """`x[index]`: a view for integers, slices (any step), `...` and None (a new axis); a copy of
-    what is named for arrays of integers, and for masks, which are counted."""
+    """`x[index]`: a view for integers, slices (any step), `...` and None (a new axis); a copy for
+    arrays of integers and for masks, whose true elements are counted."""
     base = tensor._view or views.whole(tensor._cell.value.shape)
     view = basic(index, base)
     if view is None:
@@ -58,8 +58,8 @@ def part_of(tensor: Tensor, index: Any, /) -> Tensor:
 
 
 def write_part(tensor: Tensor, index: Any, value: Any, /) -> None:
-    """`x[index] = value`: write numbers or an array into a part of the tensor; they broadcast and
-    are cast. Of values that go to one element the last one stays."""
+    """`x[index] = value`: write numbers or an array into a part of the tensor; they are broadcast
+    and cast. Of several values for one element the last one stays."""
     cell = tensor._cell
     base = tensor._view or views.whole(cell.value.shape)
     view = basic(index, base)
@@ -70,7 +70,7 @@ def write_part(tensor: Tensor, index: Any, value: Any, /) -> None:
             return
         view = plan.view
     if type(value) is Tensor and value._cell is cell and value._where == view:
-        return  # what `x[1:3] += 1` ends with
+        return  # the last step of `x[1:3] += 1`
     part = tensor._whole_or(view)
     values = values_for(value, part)
     if values.size:
@@ -80,7 +80,7 @@ def write_part(tensor: Tensor, index: Any, value: Any, /) -> None:
 
 
 def picked(tensor: Tensor, plan: Plan) -> Tensor:
-    """What a plan with picks names, in memory of its own."""
+    """The elements that a plan with picks selects, in new memory."""
     if type(tensor.dtype) is not DType:
         return _picked_structs(tensor, plan)
     plan = _resolved(plan, tensor.device)
@@ -91,7 +91,8 @@ def picked(tensor: Tensor, plan: Plan) -> Tensor:
 
 
 def from_nothing(source: Node, shape: Integers) -> Node:
-    """What is gathered from an array without elements: zeros, at places that are all outside."""
+    """The result of a gather from an array without elements: zeros, since every index is
+    outside."""
     made = constant(number_as(0, source.dtype), shape, source.dtype, source.device)
     if source.history is not None and histories.recording.get():
         no_part = View(source.shape, (0,) * len(source.shape), 0)
@@ -100,8 +101,8 @@ def from_nothing(source: Node, shape: Integers) -> Node:
 
 
 def gathered(source: Node, index: Node) -> Node:
-    """The elements of a whole array at linear indices; 0 for those outside."""
-    if source.op == "cast" and source.array is None:  # rather than all of it those that are picked
+    """The elements of a whole array at linear indices; 0 for indices outside."""
+    if source.op == "cast" and source.array is None:  # cast the gathered elements only
         return cast(gathered(source.sources[0], index), source.dtype)
     return Node(GATHER, (source, index), index.shape, source.dtype, source.device)
 
@@ -109,8 +110,8 @@ def gathered(source: Node, index: Node) -> Node:
 def scattered_at(
     x: Node, places: Node, values: Node, how: str = "put", distinct: bool = False
 ) -> Node:
-    """A copy of an array with values put, added or folded at linear places; those outside are
-    dropped. There is one value, or one for each place."""
+    """A copy of an array with values written, added or combined at linear indices; those outside
+    are dropped. There is one value, or one for each index."""
     made = call(scattered, (x, places, values), x.shape, x.dtype, (how, distinct))
     if made.history is not None:
         derivative = histories.derivatives[f"scattered {how}"]
@@ -119,7 +120,8 @@ def scattered_at(
 
 
 def put(tensor: Tensor, plan: Plan, value: ArrayLike) -> None:
-    """Write to what a plan names. Of values for one element, the last one stays."""
+    """Write to the elements that a plan selects. Of several values for one element the last one
+    stays."""
     part = tensor._whole_or(plan.view)
     if type(tensor.dtype) is not DType:
         _put_structs(tensor, plan, value)
@@ -135,11 +137,12 @@ def put(tensor: Tensor, plan: Plan, value: ArrayLike) -> None:
             _scatter(tensor, plan, values, distinct)
 
 
-# --- masks that need not be counted --------------------------------------------------------------
+# --- masks whose true elements need not be counted
+# --------------------------------------------------------------
 
 
 def _is_spread(plan: Plan, value: Any) -> bool:
-    """Whether a value is the same for all that the plan's one mask picks."""
+    """Whether the plan has one mask, and the value is the same for all elements that it selects."""
     shape = () if is_number(value) else np.shape(value) if _is_list(value) else tuple(value.shape)
     behind = len(plan.kept) - plan.place  # axes after the picked one
     return len(shape) <= behind or shape[len(shape) - behind - 1] == 1
@@ -172,16 +175,16 @@ def _put_where(part: Tensor, plan: Plan, value: Any) -> None:
 
 
 class Term(NamedTuple):
-    """A part of a linear index: places along an axis, seen as the result has its axes."""
+    """A term of a linear index: indices along an axis, as a view with the result's axes."""
 
     places: Node
-    inside: Node | None  # whether each is inside its axis; None if it is known that all are
+    inside: Node | None  # whether each is inside its axis; None if all are known to be
     seen: View
     stride: int
 
 
 def linear_index(plan: Plan, source: Node) -> Node:
-    """Where the elements that a resolved plan names are in the array that its view counts in."""
+    """The linear indices of a resolved plan's elements in the base array of its view."""
     view, shape, place = plan.view, plan.shape, plan.place
     picked_shape = plan.picked_shape
     before, behind = (0,) * place, (0,) * (len(shape) - place - len(picked_shape))
@@ -198,7 +201,7 @@ def linear_index(plan: Plan, source: Node) -> Node:
 
 
 def sum_of(base: View, terms: Sequence[Term], source: Node) -> Node:
-    """The linear index of a view's elements plus the terms; -1 for what lies outside."""
+    """The linear index of a view's elements plus the terms; -1 for an index outside its axis."""
     dtype, device = index_dtype(source.size), source.device
     total: Node | None = None
     if any(base.strides) or base.offset:
@@ -219,15 +222,15 @@ def sum_of(base: View, terms: Sequence[Term], source: Node) -> Node:
 
 
 def index_dtype(size: int) -> DType:
-    """The dtype in which to count the elements of an array of this size."""
+    """The dtype of linear indices into an array of this size."""
     return int32 if size <= _MOST_INT32 else int64
 
 
 def places_along(pick: Pick, extent: int, source: Node) -> tuple[Node, Node | None]:
-    """The places along an axis that integers name, counted from the start, and whether they are
-    inside (None if it is known that all are)."""
+    """Indices along an axis, made non-negative, and whether each is inside (None if all are known
+    to be)."""
     dtype, device = index_dtype(source.size), source.device
-    if isinstance(pick.values, np.ndarray):  # `parse` has looked at them
+    if isinstance(pick.values, np.ndarray):  # `parse` has checked them
         return _index_node(pick.values.astype(dtype.numpy), device), None
     node = _index_node(pick.values, device)
     if pick.inside:
@@ -235,7 +238,7 @@ def places_along(pick: Pick, extent: int, source: Node) -> tuple[Node, Node | No
     if settings.check:
         all_inside(_read(node), pick.axes[0], extent)
     own = node.dtype
-    if own.itemsize < 4 or own is int32:  # it may not hold the extent
+    if own.itemsize < 4 or own is int32:  # the dtype may not hold the extent
         node = cast(node, dtype)
         own = dtype
     if own.kind == "int":
@@ -260,7 +263,7 @@ def _like(node: Node, value: int) -> Node:
 
 
 def _index_node(values: Any, device: Device) -> Node:
-    """An index array on a device. LaunchError for a tensor that is on another one."""
+    """An index array on a device. LaunchError for a tensor on another device."""
     if type(values) is not Tensor:
         values = asarray(values, device=device)
     if values.device is not device:
@@ -274,7 +277,8 @@ def _read(node: Node) -> np.ndarray[Any, Any]:
     return node.whole_array.to_host()
 
 
-# --- masks that are counted ----------------------------------------------------------------------
+# --- masks whose true elements are counted
+# ----------------------------------------------------------------------
 
 
 def _resolved(plan: Plan, device: Device) -> Plan:
@@ -282,8 +286,8 @@ def _resolved(plan: Plan, device: Device) -> Plan:
 
 
 def true_places(mask: ArrayLike, device: Device) -> list[Any]:
-    """The indices of a mask's true elements along each axis. Of one in a tensor they stay on its
-    device; their number is read."""
+    """The indices of a mask's true elements along each axis. If the mask is a tensor, they stay on
+    its device and only their number is read."""
     if isinstance(mask, np.ndarray):
         return list(mask.nonzero())
     node = _index_node(mask, device)
@@ -302,7 +306,7 @@ def flat_places(mask: Node, dtype: DType) -> Node:
 
 
 def unraveled(flat: Node, shape: Integers) -> list[Node]:
-    """Linear indices as an index for each axis."""
+    """Linear indices split into an index for each axis."""
     if len(shape) == 1:
         return [flat]
     found: list[Node] = []
@@ -314,15 +318,15 @@ def unraveled(flat: Node, shape: Integers) -> list[Node]:
     return [rest, *reversed(found)]
 
 
-# --- writing at places ---------------------------------------------------------------------------
+# --- writing at indices ---------------------------------------------------------------------------
 
 
 def _scatter(tensor: Tensor, plan: Plan, values: Node, distinct: bool) -> None:
-    """Write values into the memory that a tensor is in, now; what is pending reads it before."""
+    """Write values into a tensor's memory now, after the pending kernels that read it."""
     _refuse_overlaps(plan.view)
     source = tensor._cell.value
     index = linear_index(plan, source)
-    if within.get() is not None:  # nothing is in memory
+    if within.get() is not None:  # tensors have no memory within td.vmap
         made = scattered_at(source, index, values, "put", distinct)
         tensor._whole_or(views.whole(source.shape))._write(made)
         return
@@ -379,7 +383,7 @@ def _put_structs(tensor: Tensor, plan: Plan, value: Any) -> None:
 
 
 def _as_words(tensor: Tensor, plan: Plan) -> tuple[Tensor, Plan]:
-    """The same memory as words, along an axis behind all others, and the plan for it."""
+    """The same memory as 32-bit words along a new last axis, and the plan for it."""
     whole = from_cell(tensor._cell, None)
     words = _words_of(whole)
     count = words.shape[-1]

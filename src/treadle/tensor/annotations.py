@@ -1,5 +1,4 @@
-"""The types of parameters in the public functions' signatures: what an array, a shape, a dtype, a
-device may be written as.
+"""The types of parameters in the public functions' signatures: arrays, shapes, dtypes, devices.
 
 Type checkers and editors show these names; `docs/design/typing.md` says what they see of the rest.
 """
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class SupportsDLPack(Protocol):
-    """An array of any library that speaks DLPack."""
+    """An array of any library that supports DLPack."""
 
     def __dlpack__(self, *arguments: Any, **keywords: Any) -> Any:
-        """The array as DLPack's capsule."""
+        """The array as a DLPack capsule."""
 
 
 Number: TypeAlias = bool | int | float | complex | np.generic

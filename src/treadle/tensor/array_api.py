@@ -23,7 +23,7 @@ class NamespaceInfo:
     """What `td.__array_namespace_info__()` returns."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Whether masks and shapes that depend on data are supported, and how many axes.
+        """Whether boolean indexing and data-dependent shapes are supported, and the most axes.
 
         >>> NamespaceInfo().capabilities()["boolean indexing"]
         True
@@ -59,8 +59,7 @@ class NamespaceInfo:
     def dtypes(
         self, *, device: str | Device | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, DType]:
-        """The standard's dtypes that a device has, by name; of a kind or of several, as `isdtype`
-        knows them.
+        """The standard's dtypes that a device has, by name; only those of `kind`, as for `isdtype`.
 
         >>> list(NamespaceInfo().dtypes(device="cpu", kind="complex floating"))
         ['complex64', 'complex128']

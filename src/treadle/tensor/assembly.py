@@ -1,7 +1,7 @@
-"""New tensors put together from the elements of others.
+"""New tensors assembled from the elements of others.
 
-What is joined is read where it lies, by the kernel that uses it. Where it has to be in memory, each
-part is computed into its place: what makes a part fuses with writing it.
+A joined array is not made: the kernel that uses it reads the parts in place. Where the array has to
+be in memory, each part is computed directly into its place, fused with its producer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from treadle.tensor.tensor import Tensor, from_node, from_numpy
 
 @takes_dim
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
-    """Tensors one after the other along an axis; with None, the elements of all along one axis.
+    """Tensors joined along an existing axis; with None, the flattened tensors joined.
 
     Their dtypes are promoted. ShapeError if they differ in another axis.
 
@@ -90,8 +90,8 @@ def _tensors(name: str, arrays: Sequence[Any]) -> list[Tensor]:
 
 @takes_dim
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Each element several times, one after the other along an axis; with None, of the flattened
-    tensor. An array of repeats has a number for each element of the axis.
+    """Each element repeated along an axis; with None, of the flattened tensor. `repeats` is one
+    number, or an array with a number for each element of the axis.
 
     >>> import treadle as td
     >>> x = td.asarray([1, 2, 3], device="cpu")
@@ -118,7 +118,8 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
 
 
 def _counts(repeats: Any) -> list[int]:
-    """How often each element is repeated, or all are; known to the host, as the shape is."""
+    """How often each element is repeated, or all are; on the host, since the shape depends on
+    it."""
     given = repeats.numpy() if isinstance(repeats, Tensor) else np.asarray(repeats)
     if given.ndim > 1 or (given.dtype.kind not in "iu" and given.size):
         raise DtypeError(
@@ -140,7 +141,7 @@ def _longer(shape: tuple[int, ...], axis: int, extent: int) -> tuple[int, ...]:
 
 
 def _taken(x: Tensor, axis: int, where: Tensor) -> Tensor:
-    """The elements at these places along an axis, all inside."""
+    """The elements at these indices along an axis, which are all inside."""
     shape = _longer(x.shape, axis, where.size)
     if 0 in shape:
         return assembled(shape, x.dtype, x.device, ())
@@ -154,7 +155,7 @@ def _taken(x: Tensor, axis: int, where: Tensor) -> Tensor:
 
 
 def tile(x: Tensor, repetitions: int | tuple[int, ...], /) -> Tensor:
-    """The tensor several times along each axis; missing axes and numbers are 1, in front.
+    """The tensor repeated along each axis; missing axes and numbers are 1, in front.
 
     >>> import treadle as td
     >>> td.tile(td.asarray([1, 2], device="cpu"), (2, 2)).tolist()
@@ -176,7 +177,7 @@ def tile(x: Tensor, repetitions: int | tuple[int, ...], /) -> Tensor:
 
 
 def _in_pairs(view: View, shape: tuple[int, ...]) -> View:
-    """Each axis as two, of which the first only repeats the second."""
+    """A view with each axis as two, of which the first repeats the second."""
     strides = tuple([stride for each in view.strides for stride in (0, each)])
     return View(shape, strides, view.offset)
 
@@ -192,8 +193,8 @@ def roll(
     *,
     axis: int | tuple[int, ...] | None = None,
 ) -> Tensor:
-    """The elements moved along axes; what leaves at the end comes back at the beginning. Without
-    an axis it is the flattened tensor that moves.
+    """The elements shifted along axes; those shifted beyond the end re-enter at the beginning.
+    Without an axis the flattened tensor is shifted.
 
     >>> import treadle as td
     >>> td.roll(td.asarray([1, 2, 3, 4], device="cpu"), 1).tolist()
@@ -220,7 +221,7 @@ def roll(
 
 @composite
 def rolled(x: Tensor, shifts: tuple[int, ...]) -> Tensor:
-    """A tensor moved by so much along each of its axes."""
+    """A tensor shifted by `shifts` along its axes."""
     return assembled(x.shape, x.dtype, x.device, _rolled(x, shifts))
 
 
@@ -230,7 +231,7 @@ def _integers(what: str, values: Any) -> tuple[int, ...]:
 
 
 def _rolled(x: Tensor, shifts: Sequence[int]) -> Iterable[Part]:
-    """The parts that stay together: two along each axis that moves."""
+    """The contiguous parts of the result: two along each shifted axis."""
     along: list[list[tuple[int, int, int]]] = []  # for each axis: from, to, how many
     for extent, shift in zip(x.shape, shifts, strict=True):
         by = shift % extent if extent else 0

@@ -1,8 +1,8 @@
-"""What makes a tensor one that gradients flow through: its attributes, and where a tape begins.
+"""The autograd attributes and methods of a tensor, and the boundaries of its history.
 
-The history of a tensor is its node's. What begins a tape (a leaf) or is cut off from one
-(`x.detach()`) sees the same memory as other tensors do, whose gradients go elsewhere: it has a
-boundary, through which it sees its cell.
+A tensor's history is its node's. A leaf, which begins a tape, and a detached tensor (`x.detach()`)
+may share memory with tensors whose gradients flow elsewhere, so each has a boundary between itself
+and its cell.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ _Hook = Callable[[Any], Any]
 
 
 class Boundary:
-    """Where tensors have another history than their cell: that of a leaf, or none.
+    """Gives tensors another history than their cell's: that of a leaf, or none.
 
-    `frozen` is the leaf of a tensor that requires no gradients for now; one that is a parameter
-    stays one.
+    `frozen` is the leaf of a tensor whose `requires_grad` is off for now: a parameter stays one.
     """
 
     __slots__ = ("_node", "_value", "frozen", "leaf")
@@ -43,7 +42,7 @@ class Boundary:
         self._node: Node | None = None
 
     def of(self, value: Node) -> Node:
-        """A cell's value as what is on this side of the boundary sees it."""
+        """A cell's value as seen by tensors with this boundary."""
         node = self._node
         if node is None or self._value is not value or node.array is not None or node.eager:
             node = view_of(value, views.whole(value.shape))
@@ -52,7 +51,7 @@ class Boundary:
         return node
 
     def refusal(self, tensor: object) -> AutogradError:
-        """The error for a write through a tensor on this side of a leaf's boundary."""
+        """The error for a write through a tensor with a leaf's boundary."""
         owner = None if self.leaf is None or self.leaf.owner is None else self.leaf.owner()
         if owner is tensor:
             return AutogradError(
@@ -68,7 +67,7 @@ class Boundary:
 
 
 class AutogradMethods(Properties):
-    """A tensor's part in differentiation."""
+    """The autograd attributes and methods of a tensor."""
 
     __slots__ = ("_boundary",)
 
@@ -86,23 +85,23 @@ class AutogradMethods(Properties):
 
     @property
     def _history(self) -> History | None:
-        """The history, without making a node."""
+        """The history, found without making a node."""
         boundary = self._boundary
         return self._cell.value.history if boundary is None else boundary.leaf
 
     @property
     def _is_recorded(self) -> bool:
-        """Whether what is computed from the tensor now has a history."""
+        """Whether results computed from the tensor now get a history."""
         return self._history is not None and history.recording.get()
 
     @property
     def _made(self) -> History | None:
-        """The history of what the tensor sees: of a view its own."""
+        """The history of the tensor's own value: a view has one of its own."""
         return self._leaf or self._node.history
 
     @property
     def _leaf(self) -> Leaf | None:
-        """The leaf that this tensor itself is; a view of a leaf is none."""
+        """The leaf, if this tensor itself is one; a view of a leaf is not."""
         boundary = self._boundary
         if boundary is None or boundary.leaf is None:
             return None
@@ -110,8 +109,8 @@ class AutogradMethods(Properties):
         return boundary.leaf if owner is not None and owner() is self else None
 
     def __treadle_array__(self, kernel: str | None = None) -> DeviceArray:
-        """The elements in memory. AutogradError if they have a history, operations are recorded,
-        and it is a kernel that is to have them."""
+        """The elements in memory. AutogradError if they are for a kernel, have a history, and
+        operations are recorded."""
         node = self._cell.value
         array = node.array
         if array is None or self._view is not None:
@@ -128,13 +127,13 @@ class AutogradMethods(Properties):
         return array
 
     def _is_kept_by(self, result: AutogradMethods) -> bool:
-        """Whether the derivative of what is to be written here needs what it was made of: that is
-        copied, then, before it is written over."""
+        """Whether the derivative of `result`, which is to be written here, needs the old elements:
+        then they are copied before they are overwritten."""
         made = result._history
         return made is not None and made.keeps(self._cell.value)
 
     def __treadle_written__(self) -> None:
-        """A kernel writes the memory: what a derivative needs of the old elements is gone."""
+        """Note that a kernel writes the memory: a derivative can no longer use the old elements."""
         cell = self._cell
         old = cell.value
         if old.saved or old.history is not None:
@@ -147,7 +146,7 @@ class AutogradMethods(Properties):
 
     @property
     def _own_leaf(self) -> Leaf | None:
-        """The leaf that this tensor is, or was before it was told to require no gradients."""
+        """The leaf that this tensor is, or was before `requires_grad` was turned off."""
         boundary = self._boundary
         if boundary is None:
             return None
@@ -157,7 +156,7 @@ class AutogradMethods(Properties):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on the tensor are recorded, so that gradients can be had.
+        """Whether operations on the tensor are recorded for gradients.
 
         >>> import treadle as td
         >>> td.ones(2, device="cpu").requires_grad
@@ -170,8 +169,8 @@ class AutogradMethods(Properties):
         self.requires_grad_(value)
 
     def requires_grad_(self: Own, requires_grad: bool = True) -> Own:
-        """Record operations on the tensor from now on, so that `backward` gives it a gradient; or
-        don't. The tensor. DtypeError for integers and truth values.
+        """Turn on (or off) the recording of operations on the tensor, so that `backward` gives it a
+        gradient. Returns the tensor. DtypeError for integers and bools.
 
         >>> import treadle as td
         >>> x = td.asarray([1.0, 3.0], device="cpu").requires_grad_()
@@ -221,7 +220,7 @@ class AutogradMethods(Properties):
 
     @property
     def grad(self) -> Any:
-        """The gradient that backward passes have added up, or None.
+        """The gradient accumulated by backward passes, or None.
 
         >>> import treadle as td
         >>> x = td.ones(2, device="cpu").requires_grad_()
@@ -263,7 +262,7 @@ class AutogradMethods(Properties):
             raise AutogradError("only a leaf that requires gradients has one: x.requires_grad_()")
 
     def retain_grad(self) -> None:
-        """Have backward passes keep the gradient of this tensor, too, though it is no leaf.
+        """Have backward passes keep the gradient of this tensor though it is not a leaf.
 
         >>> import treadle as td
         >>> x = td.ones(2, device="cpu").requires_grad_()
@@ -280,8 +279,8 @@ class AutogradMethods(Properties):
             made.retained = True
 
     def register_hook(self, hook: _Hook) -> Removable:
-        """Have a function called with the tensor's gradient in each backward pass; what it returns,
-        if not None, is used instead. `remove()` of the result ends that.
+        """Call a function with the tensor's gradient in each backward pass; if it returns something
+        else than None, that replaces the gradient. `remove()` of the result removes the hook.
 
         >>> import treadle as td
         >>> x = td.ones(2, device="cpu").requires_grad_()
@@ -298,8 +297,8 @@ class AutogradMethods(Properties):
         return Removable(made.hooks, hook)
 
     def register_post_accumulate_grad_hook(self, hook: _Hook) -> Removable:
-        """Have a function called with the tensor, a leaf, whenever a backward pass has added to its
-        `grad`. `remove()` of the result ends that.
+        """Call a function with the tensor, which must be a leaf, whenever a backward pass has added
+        to its `grad`. `remove()` of the result removes the hook.
 
         >>> import treadle as td
         >>> x = td.ones(2, device="cpu").requires_grad_()
@@ -318,8 +317,7 @@ class AutogradMethods(Properties):
         return Removable(leaf.accumulated, hook)
 
     def detach(self) -> Tensor:
-        """A view of the same memory that is cut off: what is computed from it has no gradient for
-        what this was made of.
+        """A view of the same memory without a history: gradients do not flow through it.
 
         >>> import treadle as td
         >>> x = td.ones(2, device="cpu").requires_grad_()
@@ -333,7 +331,7 @@ class AutogradMethods(Properties):
 
     @property
     def data(self) -> Tensor:
-        """The same memory, cut off from gradients: `detach`."""
+        """The same memory without a history, as from `detach`."""
         return self.detach()
 
     @data.setter
@@ -347,7 +345,7 @@ class AutogradMethods(Properties):
                 "leaf, such as a parameter, takes on another"
             )
         self._cell, self._view = value._cell, value._view
-        if leaf is not None and not is_like:  # what was recorded with the old one ends there
+        if leaf is not None and not is_like:  # a history recorded so far ends at the old leaf
             requires_grad = self._history is not None
             self._begin(leaf.is_parameter, requires_grad)
 
@@ -358,14 +356,14 @@ class AutogradMethods(Properties):
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
-        """Add the gradients of this tensor to `grad` of the leaves that it was computed from, or of
-        `inputs` alone.
+        """Add the gradients of this tensor to `grad` of the leaves that it was computed from, or
+        only of `inputs`.
 
-        `gradient` is that of the tensor itself, of its shape; it may be left out for one element,
-        whose is 1. With `retain_graph` there can be a further backward pass through the same
-        operations; with `create_graph` the gradients have histories themselves. AutogradError for
-        more than one element without `gradient`, for a second pass without `retain_graph`, and if a
-        value that is needed was changed in place.
+        `gradient` is the gradient of the tensor itself and has its shape; for a tensor of one
+        element it may be left out and is 1. `retain_graph` allows a further backward pass through
+        the same operations; with `create_graph` the gradients have histories themselves.
+        AutogradError for more than one element without `gradient`, for a second pass without
+        `retain_graph`, and if a needed value was changed in place.
 
         >>> import treadle as td
         >>> x = td.asarray(3.0, device="cpu").requires_grad_()
@@ -377,7 +375,7 @@ class AutogradMethods(Properties):
 
 
 class Removable:
-    """A hook that can be taken away again."""
+    """The handle of a hook, which removes it."""
 
     def __init__(self, hooks: list[_Hook], hook: _Hook) -> None:
         self._hooks = hooks
@@ -385,6 +383,6 @@ class Removable:
         hooks.append(hook)
 
     def remove(self) -> None:
-        """Don't call the hook any more."""
+        """Remove the hook."""
         if self._hook in self._hooks:
             self._hooks.remove(self._hook)

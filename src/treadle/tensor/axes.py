@@ -1,4 +1,4 @@
-"""Which axes a function means: `axis=-1`, `axis=(0, 2)`, and PyTorch's names for the same."""
+"""The arguments that name axes: `axis=-1`, `axis=(0, 2)`, and PyTorch's names for the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OTHER_NAMES = {
 
 
 class TakesDim(Protocol[P, R]):
-    """What type checkers see of a function that takes `dim` or `dims` for `axis`, too."""
+    """For type checkers: a function that takes `dim` or `dims` in place of `axis`."""
 
     __name__: str
 
@@ -64,7 +64,8 @@ def integer(name: str, value: Any, what: str) -> int:
 
 
 def one_axis(name: str, axis: Any, ndim: int) -> int:
-    """An axis counted from the front. IndexError if there is none, TypeError for no integer."""
+    """An axis counted from the front. IndexError if the tensor lacks it, TypeError if it is not an
+    integer."""
     at = integer(name, axis, "an axis")
     if -ndim <= at < ndim:
         return at if at >= 0 else at + ndim
@@ -74,9 +75,9 @@ def one_axis(name: str, axis: Any, ndim: int) -> int:
 
 
 def some_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """Axes counted from the front: one, a tuple of them, or for None all. ValueError if one is
-    named twice. Of a tensor without axes 0 and -1 may be named, as for one of one element, and
-    there is nothing to do along them."""
+    """Axes counted from the front: one, a tuple of them, or all for None. ValueError if one is
+    named twice. A tensor without axes accepts 0 and -1, as one of shape (1,) does, and the result
+    is empty."""
     if axis is None:
         return tuple(range(ndim))
     found: tuple[int, ...]
@@ -90,12 +91,12 @@ def some_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def as_a_row(function: F) -> F:
-    """Let a function along an axis take a tensor without axes: it is a row of one element, and
-    what comes of it has no axes either."""
+    """Let a function along an axis take a tensor without axes: it is computed as one of shape (1,),
+    and the result has no axes either."""
 
     @wraps(function)
     def wrapper(x: Any, /, *arguments: Any, **keywords: Any) -> Any:
-        if getattr(x, "shape", None) or isinstance(x, (list, tuple)):  # which most are
+        if getattr(x, "shape", None) or isinstance(x, (list, tuple)):  # the usual case
             return function(x, *arguments, **keywords)
         x = operand(function.__name__, x)
         if x.shape:

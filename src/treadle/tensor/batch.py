@@ -1,4 +1,4 @@
-"""`td.CommandBatch`: operations that are written down first and then executed together."""
+"""`td.CommandBatch`: operations that are collected first and then executed together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HALF_ROOT = 0.7071067811865476
 
 
 class BatchArray:
-    """An array of a batch: what `upload` and the operations give. It has elements once the batch
+    """An array of a batch, as `upload` and the operations return it. It has elements once the batch
     is executed."""
 
     __slots__ = ("__weakref__", "_batch", "_value", "dtype", "shape")
@@ -41,7 +41,7 @@ class BatchArray:
 
 
 class _Command(NamedTuple):
-    """A function of the operands' tensors, and the array that it makes, if it makes one."""
+    """A function of the operands' tensors, and the array of its result, if it has one."""
 
     function: Callable[..., Any]
     operands: tuple[Any, ...]
@@ -51,8 +51,8 @@ class _Command(NamedTuple):
 class CommandBatch:
     """Operations on one device that are collected, and executed with one submission.
 
-    The operations check shapes and dtypes where they are called, and compute nothing. What is only
-    needed in between takes no memory: it is a part of the kernels that use it.
+    The operations check shapes and dtypes when they are called, and compute nothing. Intermediate
+    results take no memory: they are fused into the kernels that use them.
 
     >>> import treadle as td
     >>> batch = td.CommandBatch("cpu")
@@ -110,7 +110,7 @@ class CommandBatch:
         return self._operation("matmul", products.matmul, x, y)
 
     def relu(self, x: ArrayLike) -> BatchArray:
-        """The greater one of x and 0."""
+        """The maximum of x and 0."""
         return self._operation("relu", lambda a: apply("maximum", a, 0), x)
 
     def sigmoid(self, x: ArrayLike) -> BatchArray:
@@ -122,7 +122,8 @@ class CommandBatch:
         return self._operation("tanh", lambda a: apply("tanh", a), x)
 
     def gelu(self, x: ArrayLike) -> BatchArray:
-        """X times the normal distribution's cumulative function: x/2 (1 + erf(x / sqrt(2)))."""
+        """X times the cumulative distribution function of the normal distribution: x/2 (1 + erf(x /
+        sqrt(2)))."""
         return self._operation("gelu", _gelu, x)
 
     def swish(self, x: ArrayLike) -> BatchArray:
@@ -155,7 +156,8 @@ class CommandBatch:
     def execute(self) -> None:
         """Submit all commands at once. It does not wait for them; `read` does.
 
-        Commands may follow, to be executed next time. If one fails, those behind it are dropped.
+        Further commands are executed by the next call. If a command fails, the later ones are
+        dropped.
         """
         commands, self._commands = self._commands, []
         commands.reverse()
@@ -167,7 +169,11 @@ class CommandBatch:
             if command.result is not None:
                 command.result._value = value
                 made.append(ref(command.result))
-            del command, operands, value  # what nobody holds after this is not computed by itself
+            del (
+                command,
+                operands,
+                value,
+            )  # no reference: no memory of its own
         held = [array for array in (reference() for reference in made) if array is not None]
         realize([array._value._cell.value for array in held if array._value is not None])
         self.device.default_stream.flush()
@@ -193,8 +199,8 @@ class CommandBatch:
     # --- operands --------------------------------------------------------------------------------
 
     def _operation(self, name: str, function: Callable[..., Tensor], *operands: Any) -> BatchArray:
-        """Note an operation. It is tried on arrays that are never computed, for its errors, and for
-        its result's shape and dtype."""
+        """Record an operation. It is applied to placeholders that are never computed, for its
+        errors and for the shape and dtype of its result."""
         shadows = [self._shadow(name, operand) for operand in operands]
         tried = function(*shadows)
         result = BatchArray(self, tried.shape, tried.dtype)

@@ -1,8 +1,8 @@
-"""Cells: the current versions of arrays, and how what is pending in them is computed.
+"""Cells: the current versions of arrays, and how pending versions are computed.
 
-What is written in place is deferred like everything else, so that it may turn out only later that
-it cannot be computed (it is too large for the device, memory is short). Who has it computed gets
-the error, and then the write is dropped: the tensor has the elements that it had before.
+In-place writes are deferred like all operations, so it may turn out only later that one cannot be
+computed (it is too large for the device, or memory is short). The call that computes it gets the
+error, and the write is dropped: the tensor has the elements that it had before.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from treadle.graph.node import FAILED, Node
 from treadle.graph.realize import finish_readers, realize
 from treadle.runtime.lazy import Awaited
 
-_MOST_VERSIONS = 128  # that a cell can go back over
+_MOST_VERSIONS = 128  # that a cell can return to
 _DROPPED = (
     "what was to be written in place was dropped: the tensor has the elements that it had before"
 )
 
 
 class Cell:
-    """The current version of an array, for all tensors that see parts of it. No two cells have one
-    node, since a write may take over its node's memory.
+    """The current version of an array, shared by all tensors that are views of it. No two cells
+    share a node, since a write may take over its node's memory.
 
     While writes are pending, `before` is the version that was in memory, and `versions` are those
     between it and the current one.
@@ -40,7 +40,7 @@ class Cell:
         _cells.add(ref(self, _cells.discard))
 
     def defer(self, value: Node) -> None:
-        """Have a new version, which is not computed yet."""
+        """Set a new version, which is not computed yet."""
         old = self.value
         if old.array is not None:
             self.before = old
@@ -50,23 +50,24 @@ class Cell:
         self.value = value
 
     def release(self) -> None:
-        """Hold nothing of earlier versions, which are found only if the current one needs them."""
+        """Drop the references to earlier versions, which then live only if the current one needs
+        them."""
         if self.before is not None:
             self.versions = (ref(self.before), *self.versions)
             self.before = None
 
     def settle(self) -> None:
-        """The current version is there: forget the earlier ones."""
+        """Forget the earlier versions, since the current one is computed."""
         if self.before is not None or self.versions:
             self.before = None
             self.versions = ()
 
     def recover(self, retry: bool) -> bool:
-        """Go back to the last version that there is or, with `retry`, that can be computed. Whether
-        it is an earlier one."""
+        """Return to the last version that is in memory or, with `retry`, that can be computed. True
+        if it is an earlier one."""
         earlier = [found for each in reversed(self.versions) if (found := each()) is not None]
         if len(earlier) < len(self.versions):
-            del earlier[:]  # a version is gone that the older ones are behind
+            del earlier[:]  # a version between them and the current one is gone
         elif self.before is not None:
             earlier.append(self.before)
         for version in (self.value, *earlier):
@@ -89,9 +90,8 @@ class Cell:
 
 
 class OwnedCell(Cell):
-    """A cell whose memory is filled again and again (by an optimizer, with gradients), while
-    tensors that were given a part of it should keep what was in it: it knows the tensors that
-    see it."""
+    """A cell whose owner fills its memory again and again (an optimizer, with gradients), while
+    tensors that are views of it should keep the elements that they had: it knows these tensors."""
 
     __slots__ = ("tensors",)
 
@@ -100,21 +100,22 @@ class OwnedCell(Cell):
         self.tensors: WeakValueDictionary[int, Any] = WeakValueDictionary()  # by identity
 
     def show(self, tensor: Any) -> None:
-        """Note a tensor that sees a part of it."""
+        """Register a tensor that is a view of it."""
         self.tensors[id(tensor)] = tensor
 
 
-# All the cells there are. (Making one costs little for it: the set is one of plain references.)
+# All cells. (A set of plain weak references keeps it cheap to make one.)
 _cells: set[ref[Cell]] = set()
 
-# Where a thread notes the cells that it writes, and what was in them.
+# Where a thread records the cells that it writes, with their earlier values.
 written: ContextVar[dict[Cell, Node] | None] = ContextVar("written", default=None)
 
 
 class _States(threading.local):
-    """Cells that were in memory and have been written since. They are computed with whatever is
-    computed next: a program that trains reads its losses, and its parameters must not wait for
-    ever. Each thread has its own: one that prepares data must not decide when others' are."""
+    """Cells that were in memory and have been written since. They are computed with the next
+    computation, whatever that is: a training loop reads only its losses, and its parameters must
+    not stay pending forever. Each thread has its own: a thread that prepares data must not decide
+    when those of others are computed."""
 
     def __init__(self) -> None:
         self.cells: WeakSet[Cell] = WeakSet()
@@ -124,12 +125,12 @@ _states = _States()
 
 
 def compute_soon(cell: Cell) -> None:
-    """Compute a cell with whatever this thread computes next."""
+    """Compute a cell with the next computation of this thread."""
     _states.cells.add(cell)
 
 
 def compute(node: Node, cell: Cell | None = None) -> None:
-    """Compute a node, of this cell if it is one's version, and the states that wait."""
+    """Compute a node, which may be a version of a cell, and the pending states."""
     waiting = _states.cells
     if not waiting and (cell is None or not (cell.versions or cell.before)):
         realize((node,))
@@ -143,8 +144,8 @@ def compute(node: Node, cell: Cell | None = None) -> None:
     _compute_cells((node, *states), cells)
 
 
-def compute_alone(node: Node, cell: Cell) -> None:
-    """Compute a cell's version, and leave the states that wait."""
+def compute_version(node: Node, cell: Cell) -> None:
+    """Compute a version of a cell without the pending states."""
     _compute_cells((node,), [cell])
 
 
@@ -164,7 +165,7 @@ def _compute_cells(nodes: tuple[Node, ...], cells: list[Cell]) -> None:
 
 def _recover(cells: list[Cell], error: BaseException) -> None:
     retry = isinstance(error, (TreadleError, MemoryError)) and not isinstance(error, DeviceLost)
-    # A list, as each of them has to go back.
+    # A list, since `any` would stop at the first, and each has to recover.
     dropped = [each.recover(retry) for each in cells if retry or each.value.op == FAILED]
     if any(dropped):
         error.add_note(_DROPPED)
@@ -178,7 +179,7 @@ def compute_pending(device: object) -> None:
 
 
 def cells_of(device: object) -> list[Cell]:
-    """All the arrays there are on a device."""
+    """The cells of all arrays on a device."""
     # The set is copied at once: other threads may add to it.
     found = [each() for each in tuple(_cells)]
     return [cell for cell in found if cell is not None and cell.value.device is device]
@@ -188,7 +189,7 @@ class LazyTensors:
     """Lazy tensors for the runtime: the protocol `runtime.lazy.LazyArrays`."""
 
     def finish_readers(self, memory: Awaited) -> None:
-        """Compute what still has to read memory."""
+        """Compute the pending values that still have to read memory."""
         finish_readers(memory)
 
     def compute_pending(self, device: object) -> None:

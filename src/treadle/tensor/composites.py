@@ -1,9 +1,9 @@
-"""Functions made of several operations that are one for derivatives.
+"""Functions made of several operations that are recorded as one for derivatives.
 
-A softmax is five operations, and its gradient is simpler than what follows from theirs. So a
-function that is decorated with `composite` runs without recording, and its result gets a history as
-a whole, if there is a derivative of the function's name. What the derivative's parameters name is
-kept: arguments by their names, the result as `out`.
+A softmax is five operations, and its gradient is simpler than the one that follows from theirs. So
+a function decorated with `composite` runs without recording, and its result gets one history if
+there is a derivative of the function's name. The parameters of the derivative name what is kept for
+it: arguments by their names, the result as `out`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ R = TypeVar("R")
 
 
 class Options(dict[str, Any]):
-    """The arguments of a function that is recorded as one: tensors as the positions of their
-    values, all else as it is."""
+    """The arguments of a composite function: tensors as positions among the sources, everything
+    else as it is."""
 
 
 class Position(int):
-    """Of a tensor among the sources."""
+    """The position of a tensor among the sources."""
 
 
 def composite(function: Callable[P, R]) -> Callable[P, R]:
@@ -77,7 +77,8 @@ def composite(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class Named:
-    """A derivative for the arguments of one call: it needs what it names of them."""
+    """The derivative for the arguments of one call, which needs the values that its parameters
+    name."""
 
     __slots__ = ("by_name", "name", "positions")
 
@@ -91,7 +92,7 @@ class Named:
         ]
 
     def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
-        """The positions of what the derivative names."""
+        """The positions of the values that the derivative's parameters name."""
         return self.positions
 
     def backward(self, made: history.History, gradients: Sequence[Any]) -> Any:
@@ -100,7 +101,7 @@ class Named:
 
 
 def _own(result: Tensor) -> Node:
-    """The node of a result, which is in no other cell and has no history yet."""
+    """The node of a result, made one that no cell has and that has no history yet."""
     node = result._cell.value
     if result._view is not None or result._boundary is not None or node.history is not None:
         with recorded(False):
@@ -110,8 +111,8 @@ def _own(result: Tensor) -> Node:
 
 
 def _seen(result: Tensor) -> Node:
-    """A view of a result, for the tensor to have: histories of several results keep these, and
-    would be kept by them in turn."""
+    """A view of a result for the tensor: the history of several results keeps these, and a node
+    that held the history itself would make a cycle."""
     node = result._cell.value
     view = view_of(node, whole(node.shape))
     result._cell = Cell(view)

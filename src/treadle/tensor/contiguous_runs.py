@@ -1,4 +1,4 @@
-"""Tensors that lie one after the other in memory, seen as one: a few kernels instead of many."""
+"""Tensors that are adjacent in memory, as one tensor each run: a few kernels instead of many."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from treadle.tensor.tensor import Tensor, from_cell
 
 
 def contiguous_runs(tensors: Iterable[Tensor]) -> list[Tensor]:
-    """The elements of tensors in as few contiguous runs as they form, in any order: for operations
-    that treat all of them alike. Writing a run writes its tensors. A tensor without neighbours is
-    a run of its own; an optimizer's parameters have gradients that are neighbours.
+    """The elements of tensors as few contiguous runs, in any order, for operations that treat all
+    elements alike. Writing a run writes its tensors. A tensor without adjacent ones is a run of its
+    own; the gradients of an optimizer's parameters are adjacent.
 
     >>> import treadle as td
     >>> x = td.arange(6, device="cpu")
@@ -35,7 +35,7 @@ def contiguous_runs(tensors: Iterable[Tensor]) -> list[Tensor]:
 
 
 def _runs(parts: list[tuple[int, int, Tensor]]) -> list[Tensor]:
-    """Parts of one cell in order, merged where one begins at the end of another."""
+    """Parts of one cell in memory order, merged where one begins at the end of another."""
     runs: list[list[tuple[int, int, Tensor]]] = []
     for part in parts:
         if runs and runs[-1][-1][1] == part[0] and _alike(runs[-1][-1][2], part[2]):
@@ -55,7 +55,7 @@ def _runs(parts: list[tuple[int, int, Tensor]]) -> list[Tensor]:
 
 
 def _alike(one: Tensor, other: Tensor) -> bool:
-    """Whether gradients flow to the same through both."""
+    """Whether gradients flow to the same leaf through both."""
     mine, theirs = one._boundary, other._boundary
     if mine is None or theirs is None:
         return mine is theirs

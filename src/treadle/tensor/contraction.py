@@ -1,9 +1,9 @@
-"""Two arrays whose axes have names, multiplied and added up.
+"""Contractions: products of two arrays whose axes have names, summed along some of them.
 
-Axes of one name go together; those that the result does not have are added up. Where that is a
-product of matrices, once some axes are taken together, it becomes a node PRODUCT, which reads both
-arrays in place, whatever their strides. All else, as products of vectors, is one fused kernel: a
-product seen along all the names, and its sum. float16 and bfloat16 are added up in float32.
+Axes of the same name are aligned; those that the result lacks are summed. If merging axes makes it
+a product of matrices, it becomes a PRODUCT node, which reads both arrays in place, whatever their
+strides. Everything else, such as products of vectors, is one fused kernel: a broadcast product and
+its sum. float16 and bfloat16 are accumulated in float32.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from treadle.tensor.large_products import in_chunks
 from treadle.tensor.tensor import Tensor, from_node
 
 _HALVES = (float16, bfloat16)
-_LEAST_INNER = 8  # products of matrices pay from here on
+_LEAST_INNER = 8  # extent of the inner axis from which a product of matrices pays
 _LEAST_WORK = 1 << 12  # multiplications
 Name = Hashable
 Names = Sequence[Name]
@@ -35,12 +35,12 @@ Names = Sequence[Name]
 
 def contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Names) -> Tensor:
     """The products of the elements of two nodes of one dtype whose axes have names, summed along
-    those names that are not kept. Axes of one name have one extent, or extent 1."""
+    the names that are not kept. Axes of the same name have the same extent, or extent 1."""
     if (first[0].history is None and second[0].history is None) or not histories.recording.get():
         made = _contracted(first, second, kept)
     else:
         first = _unrepeated(first, second)
-        second = _unrepeated(second, first)  # what both repeat is repeated in this one
+        second = _unrepeated(second, first)  # an axis broadcast in both stays so in the second
         with histories.recorded(False):
             made = _contracted(first, second, kept)
         names = tuple(first[1]), tuple(second[1]), tuple(kept)
@@ -52,14 +52,14 @@ def contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Name
 
 
 def _unrepeated(operand: tuple[Node, Names], other: tuple[Node, Names]) -> tuple[Node, Names]:
-    """An operand without the repetitions that follow from the other one's extents anyway, as of
-    weights that were expanded along a batch: so its gradient is summed where it is computed."""
+    """An operand without the broadcast axes that the other operand's extents imply, such as those
+    of weights expanded along a batch: its gradient is then summed where it is computed."""
     node, names = operand
     made = node.history
     if node.op != VIEW or made is None or made.derivative is not _of_views():
-        return operand  # no view, or one that begins or ends a tape
+        return operand  # not a view, or one at a boundary of the tape
     if not node.size:
-        return operand  # whose steps are 0 without any repetition
+        return operand  # a stride of 0 without broadcasting
     view: View = node.detail
     extents = dict(zip(other[1], other[0].shape, strict=True))
     shape = tuple(
@@ -100,7 +100,7 @@ def _contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Nam
 def _of_parts(
     first: tuple[Node, Names], second: tuple[Node, Names], kept: Names, dtype: DType
 ) -> Tensor:
-    """A complex product where only real ones are products of matrices: four of them."""
+    """A complex product as four real ones, where kernels multiply real matrices only."""
 
     def part(op: str, operand: tuple[Node, Names]) -> tuple[Node, Names]:
         node, names = operand
@@ -140,7 +140,7 @@ def _fused(
 
 
 def _along(node: Node, names: Names, axes: Names, sizes: Mapping[Name, int]) -> Node:
-    """A node seen along all axes; along those that it does not have it stays where it is."""
+    """A node broadcast along the axes that it lacks."""
     steps = {
         name: 0 if extent == 1 else step
         for name, extent, step in zip(names, node.shape, packed_strides(node.shape), strict=True)
@@ -153,7 +153,8 @@ def _along(node: Node, names: Names, axes: Names, sizes: Mapping[Name, int]) -> 
 
 
 class _Matrices(NamedTuple):
-    """Factors as they lie in memory, the first one first, what they are computed in, and how."""
+    """The factors as views of memory, the first one first, the dtype to compute in, and the
+    plan."""
 
     nodes: tuple[Node, Node]
     work: DType
@@ -162,7 +163,7 @@ class _Matrices(NamedTuple):
 
     @property
     def are_too_large(self) -> bool:
-        """Whether no kernel sees all of a factor, or of the result."""
+        """Whether a factor or the result is larger than one binding of a kernel."""
         most = self.nodes[0].device.limits.max_binding_size // self.work.itemsize
         one, other = self.nodes
         return max(one.size, other.size, math.prod(self.plan.shape)) > most
@@ -171,7 +172,7 @@ class _Matrices(NamedTuple):
 def _matrices(
     first: tuple[Node, Names], second: tuple[Node, Names], kept: tuple[Name, ...], dtype: DType
 ) -> _Matrices | None:
-    """What is multiplied as matrices; None where nothing is, or where that does not pay."""
+    """The contraction as a product of matrices; None if it is not one, or if that does not pay."""
     if dtype is bool_:
         return None
     work = float32 if dtype in _HALVES and first[0].device.traits.host_memory else dtype
@@ -187,7 +188,7 @@ def _matrices(
 
 
 def _multiplied(matrices: _Matrices, dtype: DType) -> Node:
-    """The node of a product of matrices, seen with the axes that are wanted."""
+    """The node of a product of matrices, viewed with the wanted axes."""
     nodes, work, plan, _ = matrices
     sources = tuple(
         [
@@ -201,7 +202,8 @@ def _multiplied(matrices: _Matrices, dtype: DType) -> Node:
 
 
 def _converted(node: Node, work: DType) -> tuple[Node, View]:
-    """What a node is a view of; its own elements, if they are few of what would be converted."""
+    """The base of a node in a dtype; only the node's own elements if they are few of those that
+    would be converted."""
     base, view = base_of(node)
     if node.dtype is not work and base.size > node.size:
         return cast(node, work), whole(node.shape)
@@ -209,14 +211,15 @@ def _converted(node: Node, work: DType) -> tuple[Node, View]:
 
 
 class _Seen(NamedTuple):
-    """An array's axes by name, and where they lead in it."""
+    """An array's axes by name, with their strides."""
 
     names: tuple[Name, ...]
     view: View
 
 
 class _Operand(NamedTuple):
-    """A factor: strides along the names that move. If it is a copy, of which view."""
+    """A factor: strides along the names where they are not 0. If it is a copy, the view that it
+    copies."""
 
     steps: Mapping[Name, int]
     offset: int
@@ -224,7 +227,7 @@ class _Operand(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """What each name is to a product of matrices, in the result's order."""
+    """The role of each name in a product of matrices, in the result's order."""
 
     batch: list[Name]
     rows: list[Name]
@@ -233,9 +236,9 @@ class _Parts(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """How two arrays are multiplied as matrices: what is copied of either first, whether the second
-    is the first factor (`copies` are in the factors' order), the shape of the result, and the view
-    of it that has the axes that are wanted (None: it has them)."""
+    """How two arrays are multiplied as matrices: which of them are copied first, whether the second
+    array is the first factor (`copies` are in the factors' order), the shape of the result, and the
+    view of it with the wanted axes (None if it has these)."""
 
     product: Product
     copies: tuple[View | None, View | None]
@@ -255,7 +258,7 @@ def _planned(first: _Seen, second: _Seen, kept: tuple[Name, ...]) -> _Plan | Non
     parts = _parts(left, right, kept, sizes)
     if parts is None:
         return None
-    # The other way round the result may lie as it is wanted.
+    # With the factors exchanged the result may already have the wanted layout.
     turned = max(map(kept.index, parts.columns)) < min(map(kept.index, parts.rows))
     if turned:
         left, right = right, left
@@ -283,7 +286,7 @@ def _parts(
     moving = [name for name in sizes if sizes[name] != 1]
     wanted = [name for name in kept if sizes[name] != 1]
     if any(name not in wanted and (name in left.steps) != (name in right.steps) for name in moving):
-        return None  # something is summed in one of them alone
+        return None  # an axis of only one of them is summed
     both = [name for name in wanted if name in left.steps and name in right.steps]
     rows = [name for name in wanted if name in left.steps and name not in right.steps]
     columns = [name for name in wanted if name in right.steps and name not in left.steps]
@@ -296,7 +299,7 @@ def _parts(
 
 
 def _stacked(parts: _Parts, kept: Names) -> _Parts:
-    """Columns before all rows are those of several matrices, with one first factor."""
+    """Column axes in front of all row axes become batch axes, with the same first factor."""
     start = min(map(kept.index, parts.rows))
     outer = [name for name in parts.columns if kept.index(name) < start]
     batch = sorted((*parts.batch, *outer), key=kept.index)
@@ -306,7 +309,7 @@ def _stacked(parts: _Parts, kept: Names) -> _Parts:
 def _laid_out(
     left: _Operand, right: _Operand, parts: _Parts, sizes: Mapping[Name, int]
 ) -> tuple[Product, tuple[View | None, View | None]] | None:
-    """The product of two factors as they lie, or of copies where their strides are of no use."""
+    """The product of two factors in place, or of copies where their strides do not fit."""
     copied_left = _copied(left, [*parts.batch, *parts.rows, *parts.inner], sizes)
     copied_right = _copied(right, [*parts.batch, *parts.inner, *parts.columns], sizes)
     for one in (left, copied_left):
@@ -318,7 +321,7 @@ def _laid_out(
 
 
 def _copied(operand: _Operand, names: Names, sizes: Mapping[Name, int]) -> _Operand:
-    """A factor that lies in the order of these names."""
+    """A contiguous factor with its axes in the order of these names."""
     mine = [name for name in names if name in operand.steps]
     shape = tuple([sizes[name] for name in mine])
     view = View(shape, tuple([operand.steps[name] for name in mine]), operand.offset)
@@ -328,13 +331,13 @@ def _copied(operand: _Operand, names: Names, sizes: Mapping[Name, int]) -> _Oper
 def _as_matrices(
     left: _Operand, right: _Operand, parts: _Parts, sizes: Mapping[Name, int]
 ) -> Product | None:
-    """The product, if strides say it: one each for rows, columns and the inner axis."""
+    """The product, if one stride each for rows, columns and the inner axis expresses it."""
     inner, (step, other) = _merged(parts.inner, (left, right), sizes)
     columns, (across,) = _merged(parts.columns, (right,), sizes)
     lines, (down,) = _merged(parts.rows, (left,), sizes)
     if len(inner) > 1 or len(columns) > 1:
         return None
-    # Rows in several stretches are so many matrices.
+    # Rows that need several strides become a batch of matrices.
     batch, steps = _merged(parts.batch, (left, right), sizes)
     extents = (*batch, *lines[:-1])
     if len(extents) > MOST_BATCHES:
@@ -347,7 +350,7 @@ def _as_matrices(
 def _merged(
     names: Names, operands: Sequence[_Operand], sizes: Mapping[Name, int]
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """Axes as few as possible: their extents, and strides in each of the factors."""
+    """The axes merged into as few as possible: their extents, and the strides in each factor."""
     if not names:
         return (), [()] * len(operands)
     shape = tuple([sizes[name] for name in names])
@@ -359,7 +362,8 @@ def _merged(
 def _seen(
     shape: tuple[int, ...], names: Names, kept: Names, sizes: Mapping[Name, int]
 ) -> View | None:
-    """The view of an array whose axes have names that has the kept ones; None for the array."""
+    """The view with the kept axes of an array whose axes have names; None if it has exactly
+    these."""
     wanted = tuple([sizes[name] for name in kept])
     steps = dict(zip(names, packed_strides(shape), strict=True))
     view = View(wanted, tuple([steps.get(name, 0) for name in kept]), 0)

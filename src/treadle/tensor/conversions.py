@@ -1,6 +1,6 @@
-"""Numbers, nodes and shapes made to fit each other: what operations on operands consist of.
+"""Conversions of numbers, nodes and shapes to a common device, dtype and shape.
 
-`operands` does this for whatever a function is given; here nothing becomes a tensor.
+`operands` applies them to any arguments; the functions here make no tensors.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _PYTHON_NUMBERS = (bool, int, float, complex)
 
 
 def is_number(value: Any) -> bool:
-    """Whether an operand is a Python number or NumPy's scalar, which take others' dtype."""
+    """Whether an operand is a Python number or a NumPy scalar, which take the arrays' dtype."""
     return isinstance(value, (*_PYTHON_NUMBERS, np.generic))
 
 
 def as_python(value: Any) -> Any:
-    """A number as Python's."""
+    """A number as a Python number."""
     return value if type(value) in _PYTHON_NUMBERS else python_number(value)
 
 
 def device_of(name: str, operands: Sequence[Any]) -> Device:
-    """The one device of all tensors among the operands. LaunchError for two."""
+    """The device of all tensors among the operands. LaunchError if there are two."""
     found: Device | None = None
     for value in operands:
         if type(value) is Tensor:
@@ -107,7 +107,7 @@ def number_as(value: Any, dtype: DType) -> Any:
     return int(value) if isinstance(value, int) else int(cast_number(value, dtype))
 
 
-_FLOAT32_END = 3.4028235677973366e38  # what is rounded to float32 from here on is infinite
+_FLOAT32_END = 3.4028235677973366e38  # numbers from here on round to infinity in float32
 
 
 def float_as(value: float, itemsize: int) -> float:

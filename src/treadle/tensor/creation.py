@@ -1,7 +1,7 @@
 """Functions that make tensors. `device` is a Device or an id; None is the default device.
 
-Tensors of one value take no memory until somebody needs it; `ranges.py` makes those whose elements
-follow from their indices.
+Tensors of one value take no memory until they are materialized; `ranges.py` has those whose
+elements are computed from their indices.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ def asarray(
     copy: bool | None = None,
 ) -> Tensor:
     """A tensor with the elements of `obj`: a number, nested lists, a NumPy array, a Tensor, or an
-    array of another library. Nested lists may have tensors in them: these keep their dtype (the
-    common one, if there are several), their device and their gradients, and are stacked.
+    array of another library. Nested lists may contain tensors: these are stacked, and keep their
+    (common) dtype, their device and their gradients.
 
     Python floats become float32, complex numbers complex64, integers the device's default integer
     (int64 on cpu and cuda, int32 on webgpu); arrays keep their dtype. Lists and NumPy arrays are
-    copied: nobody expects a later write into a NumPy array to change a tensor. With `copy=False`
-    NumPy arrays are shared on the CPU, and each sees what is written into the other. Tensors, and
+    copied: a later write into a NumPy array should not change a tensor. With `copy=False` tensors
+    on the CPU share the NumPy array's memory, and each sees writes into the other. Tensors, and
     other libraries' arrays that are on the device already, are used without a copy unless `copy` is
-    True; a GPU's arrays stay there where no device is named. ValueError if `copy` is False and
-    there is no other way; DtypeError for what are no numbers, and if the device lacks the dtype;
+    True; a GPU's arrays stay there if no device is named. ValueError if `copy` is False and a copy
+    is needed; DtypeError for values that are not numbers, and if the device lacks the dtype;
     OverflowError for integers that do not fit.
 
     >>> import treadle as td
@@ -65,7 +65,7 @@ def asarray(
         return _fitting(obj, dtype, device if device is not None else obj.device, copy)
     if isinstance(obj, np.ndarray):
         check_unmasked(obj)
-        if obj.dtype.kind == "O":  # which says nothing of a width
+        if obj.dtype.kind == "O":  # whose dtype says nothing
             obj = obj.tolist()
         elif copy is False:
             try:
@@ -111,10 +111,10 @@ def from_dlpack(
 ) -> Tensor:
     """A tensor that shares the memory of another library's array: on the CPU, or on CUDA.
 
-    It takes what speaks DLPack or `__cuda_array_interface__`, and stays on that device unless
-    `device` names another one, to which it is copied. Memory that may only be read makes a tensor
-    that kernels may only read. BufferError if the library does not hand it over, DtypeError for
-    elements that no tensor has, ValueError if `copy` is False and a copy is needed.
+    It takes arrays with DLPack or `__cuda_array_interface__`. The tensor is on the array's device
+    unless `device` names another one, to which it is copied. Kernels may only read a tensor of
+    read-only memory. BufferError if the library does not export the array, DtypeError for elements
+    of a dtype that tensors do not have, ValueError if `copy` is False and a copy is needed.
 
     >>> import treadle as td
     >>> import numpy as np
@@ -138,7 +138,7 @@ def from_dlpack(
 
 def _has_tensors(obj: list[Any] | tuple[Any, ...]) -> bool:
     """Whether there is a tensor in nested lists. (DtypeError for elements that are masked.)"""
-    types = set(map(type, obj))  # quick for many numbers
+    types = set(map(type, obj))  # fast for many numbers
     if Tensor in types:
         return True
     for one in types:
@@ -153,8 +153,8 @@ def _has_tensors(obj: list[Any] | tuple[Any, ...]) -> bool:
 
 
 def _stacked(obj: list[Any] | tuple[Any, ...]) -> Tensor:
-    """Nested lists of tensors, arrays and numbers as one tensor. Numbers take the tensors' dtype,
-    and are where these are."""
+    """Nested lists of tensors, arrays and numbers as one tensor. Numbers take the tensors' dtype
+    and device."""
     leaves = list(_leaves(obj))
     tensors = [leaf for leaf in leaves if type(leaf) is Tensor]
     where = tensors[0].device
@@ -261,8 +261,8 @@ def full(
 
 
 def fitted(number: Any, dtype: DType) -> Any:
-    """A Python number as an element of a dtype, as Python has it. OverflowError for an integer
-    that does not fit."""
+    """A Python number converted to a dtype's kind. OverflowError for an integer that does not
+    fit."""
     if isinstance(number, int):
         check_fits(number, dtype)
     return cast_number(number, dtype).item()
@@ -331,10 +331,11 @@ def empty_like(
 def astype(
     x: Tensor, dtype: DTypeLike, /, *, copy: bool = True, device: str | Device | None = None
 ) -> Tensor:
-    """The elements as another dtype: a new tensor, unless with `copy=False` nothing changes.
+    """The elements as another dtype: a new tensor, or the tensor itself with `copy=False` if it has
+    that dtype.
 
-    Floats to integers are cut and saturate, and NaN becomes 0; every number but 0 is True.
-    DtypeError where imaginary parts would be dropped.
+    Floats become integers by truncation and saturate, and NaN becomes 0; every number but 0 becomes
+    True. DtypeError where imaginary parts would be dropped.
 
     >>> import treadle as td
     >>> td.astype(td.asarray([-1.5, 300.0], device="cpu"), td.uint8).tolist()
@@ -344,7 +345,7 @@ def astype(
 
 
 def extents_of(shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple. ShapeError for what is none."""
+    """A shape as a tuple. ShapeError for anything else."""
     parts = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
     if isinstance(shape, (set, frozenset)) or not all(hasattr(p, "__index__") for p in parts):
         raise ShapeError(f"a shape is an integer or a tuple of integers, not {shape!r}")

@@ -1,5 +1,6 @@
-"""What type checkers and editors see of the methods, attributes and operators that `methods`,
-`operators` and `products` give to `Tensor` when they are imported: `declarations.pyi`.
+"""The base class of `Tensor` for type checkers and editors: `declarations.pyi` declares the
+methods, attributes and operators that `methods`, `operators` and `products` add when they are
+imported.
 
 `python tools/stubs.py` writes that file from the same tables.
 """
@@ -8,6 +9,6 @@ from __future__ import annotations
 
 
 class Declarations:
-    """The base of `Tensor` that has the declarations; while the program runs it is empty."""
+    """The base of `Tensor` with the declarations; empty at run time."""
 
     __slots__ = ()

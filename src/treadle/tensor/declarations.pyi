@@ -26,14 +26,14 @@ class Declarations:
     def __add__(self, other: ArrayLike, /) -> Tensor: ...
     def __and__(self, other: ArrayLike, /) -> Tensor: ...
     def __contains__(self, value: ArrayLike) -> bool:
-        """Whether an element equals a value; what `value in x` says."""
+        """Whether an element equals a value: `value in x`."""
 
     def __eq__(self, other: object, /) -> Tensor: ...  # type: ignore[override]
     def __floordiv__(self, other: ArrayLike, /) -> Tensor: ...
     def __ge__(self, other: ArrayLike, /) -> Tensor: ...
     def __getitem__(self, index: Any, /) -> Tensor:
-        """`x[index]`: a view for integers, slices (any step), `...` and None (a new axis); a copy of
-        what is named for arrays of integers, and for masks, which are counted.
+        """`x[index]`: a view for integers, slices (any step), `...` and None (a new axis); a copy for
+        arrays of integers and for masks, whose true elements are counted.
         """
 
     def __gt__(self, other: ArrayLike, /) -> Tensor: ...
@@ -68,7 +68,7 @@ class Declarations:
     def __radd__(self, other: ArrayLike, /) -> Tensor: ...
     def __rand__(self, other: ArrayLike, /) -> Tensor: ...
     def __repr__(self) -> str:
-        """The text of a tensor. At most about a thousand elements are read for it.
+        """The text of a tensor. At most about a thousand elements are read.
 
         >>> import treadle as td
         >>> td.arange(5000, device="cpu")
@@ -88,8 +88,8 @@ class Declarations:
     def __rtruediv__(self, other: ArrayLike, /) -> Tensor: ...
     def __rxor__(self, other: ArrayLike, /) -> Tensor: ...
     def __setitem__(self, index: Any, value: Any, /) -> None:
-        """`x[index] = value`: write numbers or an array into a part of the tensor; they broadcast and
-        are cast. Of values that go to one element the last one stays.
+        """`x[index] = value`: write numbers or an array into a part of the tensor; they are broadcast
+        and cast. Of several values for one element the last one stays.
         """
 
     def __sub__(self, other: ArrayLike, /) -> Tensor: ...
@@ -200,8 +200,8 @@ class Declarations:
     ) -> Tensor: ...
     @overload
     def argmax(self, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        """Where the greatest element along an axis is, the first of equals; NaN counts as greatest.
-        Without an axis, its number among all elements.
+        """The index of the greatest element along an axis, the first of equals; NaN counts as greatest.
+        Without an axis, its index in the flattened tensor.
 
         >>> import treadle as td
         >>> td.argmax(td.asarray([[1, 5, 5], [7, 2, 0]], device="cpu"), axis=1).tolist()
@@ -219,8 +219,8 @@ class Declarations:
     ) -> Tensor: ...
     @overload
     def argmin(self, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        """Where the least element along an axis is, the first of equals; NaN counts as least. Without
-        an axis, its number among all elements.
+        """The index of the least element along an axis, the first of equals; NaN counts as least.
+        Without an axis, its index in the flattened tensor.
 
         >>> import treadle as td
         >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -246,7 +246,7 @@ class Declarations:
         descending: bool = False,
         stable: bool = True,
     ) -> Tensor:
-        """Where each element of `td.sort(x)` is in x, along the axis.
+        """The indices along the axis that sort x.
 
         >>> import treadle as td
         >>> td.argsort(td.asarray([2.0, 1.0, 2.0], device="cpu"), descending=True).tolist()
@@ -304,10 +304,11 @@ class Declarations:
         copy: bool = True,
         device: str | Device | None = None,
     ) -> Tensor:
-        """The elements as another dtype: a new tensor, unless with `copy=False` nothing changes.
+        """The elements as another dtype: a new tensor, or the tensor itself with `copy=False` if it has
+        that dtype.
 
-        Floats to integers are cut and saturate, and NaN becomes 0; every number but 0 is True.
-        DtypeError where imaginary parts would be dropped.
+        Floats become integers by truncation and saturate, and NaN becomes 0; every number but 0 becomes
+        True. DtypeError where imaginary parts would be dropped.
 
         >>> import treadle as td
         >>> td.astype(td.asarray([-1.5, 300.0], device="cpu"), td.uint8).tolist()
@@ -437,10 +438,10 @@ class Declarations:
         """
 
     def broadcast_to(self, /, shape: Shape) -> Tensor:
-        """The tensor with axes of extent 1 stretched, and new ones in front, to have this shape.
+        """The tensor broadcast to a shape: axes of extent 1 are repeated, and new ones added in front.
 
-        A view, through which nothing can be written: elements appear many times. ShapeError if the
-        shapes do not fit.
+        A view that cannot be written, since elements appear several times. ShapeError if the shapes do
+        not fit.
 
         >>> import treadle as td
         >>> td.broadcast_to(td.asarray([1, 2], device="cpu"), (2, 2)).tolist()
@@ -473,8 +474,8 @@ class Declarations:
         """
 
     def clip(self, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
-        """X limited to min … max: numbers, or arrays that broadcast with x. The dtype is x's, and
-        integers with floating bounds become floats; NaN where one of them is NaN.
+        """X limited to the range min … max, which are numbers, or arrays that broadcast with x. The
+        dtype is x's, but integers with floating bounds become floats; NaN where x or a bound is NaN.
 
         >>> import treadle as td
         >>> td.clip(td.arange(5, device="cpu"), 1, max=3).tolist()
@@ -482,7 +483,7 @@ class Declarations:
         """
 
     def clone(self) -> Tensor:
-        """The same elements in memory of their own.
+        """A copy of the tensor in new memory.
 
         >>> import treadle as td
         >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -505,7 +506,7 @@ class Declarations:
         """
 
     def contiguous(self) -> Tensor:
-        """The tensor itself if its elements lie row by row without gaps, else a copy.
+        """The tensor itself if its elements are contiguous in row-major order, else a copy.
 
         >>> import treadle as td
         >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -555,7 +556,7 @@ class Declarations:
 
     @overload
     def count_nonzero(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-        """How many elements along one axis, several or all are not zero.
+        """The number of elements along one axis, several or all that are not zero.
 
         >>> import treadle as td
         >>> x = td.asarray([0, 3, 0, 5], device="cpu")
@@ -580,8 +581,8 @@ class Declarations:
         dtype: DTypeLike | None = None,
         include_initial: bool = False,
     ) -> Tensor:
-        """The product of each element and those before it along an axis (not needed if there is one
-        only), with the dtypes of `td.prod`. With `include_initial` the 1 of no elements comes first.
+        """The running product along an axis (which may be left out if there is only one), with the
+        dtypes of `td.prod`. With `include_initial` it starts with 1.
 
         >>> import treadle as td
         >>> td.cumulative_prod(td.asarray([3, 1, 2], device="cpu")).tolist()
@@ -604,8 +605,8 @@ class Declarations:
         dtype: DTypeLike | None = None,
         include_initial: bool = False,
     ) -> Tensor:
-        """The sum of each element and those before it along an axis (not needed if there is one only),
-        with the dtypes of `td.sum`. With `include_initial` the 0 of no elements comes first.
+        """The running sum along an axis (which may be left out if there is only one), with the dtypes
+        of `td.sum`. With `include_initial` it starts with 0.
 
         >>> import treadle as td
         >>> x = td.asarray([3, 1, 2], device="cpu")
@@ -629,8 +630,8 @@ class Declarations:
         dtype: DTypeLike | None = None,
         include_initial: bool = False,
     ) -> Tensor:
-        """The product of each element and those before it along an axis (not needed if there is one
-        only), with the dtypes of `td.prod`. With `include_initial` the 1 of no elements comes first.
+        """The running product along an axis (which may be left out if there is only one), with the
+        dtypes of `td.prod`. With `include_initial` it starts with 1.
 
         >>> import treadle as td
         >>> td.cumulative_prod(td.asarray([3, 1, 2], device="cpu")).tolist()
@@ -653,8 +654,8 @@ class Declarations:
         dtype: DTypeLike | None = None,
         include_initial: bool = False,
     ) -> Tensor:
-        """The sum of each element and those before it along an axis (not needed if there is one only),
-        with the dtypes of `td.sum`. With `include_initial` the 0 of no elements comes first.
+        """The running sum along an axis (which may be left out if there is only one), with the dtypes
+        of `td.sum`. With `include_initial` it starts with 0.
 
         >>> import treadle as td
         >>> x = td.asarray([3, 1, 2], device="cpu")
@@ -671,8 +672,8 @@ class Declarations:
         include_initial: bool = False,
     ) -> Tensor: ...
     def diagonal(self, /, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-        """A view of the elements where the index along axis2 is that along axis1 plus an offset; it is
-        the last axis of the result, and the two are gone.
+        """A view of the diagonal, the elements whose index along axis2 is that along axis1 plus an
+        offset; it replaces the two axes as the last axis of the result.
 
         >>> import treadle as td
         >>> td.diagonal(td.asarray([[1, 2], [3, 4]], device="cpu")).tolist()
@@ -828,7 +829,7 @@ class Declarations:
 
     @overload
     def flatten(self, /, start_axis: int = 0, end_axis: int = -1) -> Tensor:
-        """A copy in which the axes from start_axis to end_axis are one.
+        """A copy with the axes from start_axis to end_axis merged into one.
 
         >>> import treadle as td
         >>> td.zeros((2, 3, 4), device="cpu").flatten(1).shape
@@ -839,7 +840,7 @@ class Declarations:
     def flatten(self, /, start_dim: int = 0, end_dim: int = -1) -> Tensor: ...
     @overload
     def flip(self, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
-        """A view with the elements from the last to the first, along some axes or (None) all.
+        """A view with the elements in reverse order along some axes or (None) all.
 
         >>> import treadle as td
         >>> td.flip(td.asarray([1, 2, 3], device="cpu")).tolist()
@@ -888,8 +889,8 @@ class Declarations:
         """
 
     def gather(self, dim: int, index: ArrayLike) -> Tensor:
-        """`input[i, index[i, j], k]` for dim 1, and so for every axis: index has as many axes as input
-        and, beside the axis that is meant, no longer ones. The result has its shape.
+        """`input[i, index[i, j], k]` for dim 1, and so for every axis: index has as many axes as input,
+        and none but the axis `dim` may be longer. The result has its shape.
 
         >>> import treadle as td
         >>> x = td.asarray([[1, 2], [3, 4]], device="cpu")
@@ -898,8 +899,8 @@ class Declarations:
         """
 
     def gelu(self, approximate: str = "none") -> Tensor:
-        """The product of x and the probability that a standard normal number is less than x; by a
-        formula with tanh if `approximate` is "tanh".
+        """X times the standard normal distribution function of x; approximated by a formula with tanh
+        if `approximate` is "tanh".
 
         >>> import treadle as td
         >>> round(td.nn.functional.gelu(td.asarray(1.0, device="cpu")).item(), 4)
@@ -1015,8 +1016,8 @@ class Declarations:
         """`index_fill`, written into the tensor itself; the tensor."""
 
     def index_select(self, dim: int, index: ArrayLike) -> Tensor:
-        """The parts along an axis at some places: `td.take` with PyTorch's arguments. Of a tensor
-        without axes one part is chosen, and has none either.
+        """The parts at some indices along an axis: `td.take` with PyTorch's arguments. From a tensor
+        without axes one element is selected, which has none either.
 
         >>> import treadle as td
         >>> x = td.asarray([10, 20, 30], device="cpu")
@@ -1164,7 +1165,7 @@ class Declarations:
 
     @overload
     def log_softmax(self, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
-        """The logarithm of `softmax`, precise where that is near 0.
+        """The logarithm of `softmax`, precise where the softmax is near 0.
 
         >>> import treadle as td
         >>> td.nn.functional.log_softmax(td.asarray([0.0, 200.0], device="cpu")).tolist()
@@ -1240,7 +1241,7 @@ class Declarations:
 
     @overload
     def logsumexp(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-        """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf.
+        """log(sum(exp(x))) along one axis, several or all, without overflow; -inf for no elements.
 
         >>> import treadle as td
         >>> x = td.asarray([1000.0, 1000.0], device="cpu")
@@ -1267,7 +1268,7 @@ class Declarations:
         """
 
     def masked_fill(self, mask: ArrayLike, value: Any) -> Tensor:
-        """The elements, with a number where the mask is true.
+        """The elements, replaced by a number where the mask is true.
 
         >>> import treadle as td
         >>> x = td.asarray([1, 2, 3], device="cpu")
@@ -1288,8 +1289,8 @@ class Declarations:
         """
 
     def matmul(self, x2: ArrayLike, /) -> Tensor:
-        """The matrix product of the last two axes; axes in front of them broadcast. An array of one
-        axis is a row on the left, a column on the right, and its axis is not in the result.
+        """The matrix product of the last two axes; leading axes broadcast. An array of one axis is a
+        row on the left and a column on the right, and its axis is not in the result.
 
         >>> import treadle as td
         >>> a = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -1340,8 +1341,8 @@ class Declarations:
 
     @overload
     def mean(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-        """The arithmetic mean of the elements along one axis, several or all: of integers in float32,
-        of none NaN.
+        """The arithmetic mean of the elements along one axis, several or all: float32 for integers, NaN
+        for no elements.
 
         >>> import treadle as td
         >>> td.mean(td.asarray([[1.0, 2.0], [3.0, 5.0]], device="cpu"), axis=0).tolist()
@@ -1397,7 +1398,7 @@ class Declarations:
         destination: int | tuple[int, ...],
         /,
     ) -> Tensor:
-        """A view with some axes at other places, and the others in their order.
+        """A view with some axes moved to other places; the others keep their order.
 
         >>> import treadle as td
         >>> td.moveaxis(td.zeros((2, 3, 4), device="cpu"), 0, -1).shape
@@ -1526,8 +1527,8 @@ class Declarations:
         dtype: DTypeLike | None = None,
         keepdims: bool = False,
     ) -> Tensor:
-        """The product of the elements along one axis, several or all, with `sum`'s dtypes. The product
-        of none is 1.
+        """The product of the elements along one axis, several or all, with `sum`'s dtypes; 1 for no
+        elements.
 
         >>> import treadle as td
         >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -1605,8 +1606,8 @@ class Declarations:
 
     @overload
     def repeat(self, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
-        """Each element several times, one after the other along an axis; with None, of the flattened
-        tensor. An array of repeats has a number for each element of the axis.
+        """Each element repeated along an axis; with None, of the flattened tensor. `repeats` is one
+        number, or an array with a number for each element of the axis.
 
         >>> import treadle as td
         >>> x = td.asarray([1, 2, 3], device="cpu")
@@ -1624,8 +1625,8 @@ class Declarations:
         *,
         axis: int | tuple[int, ...] | None = None,
     ) -> Tensor:
-        """The elements moved along axes; what leaves at the end comes back at the beginning. Without
-        an axis it is the flattened tensor that moves.
+        """The elements shifted along axes; those shifted beyond the end re-enter at the beginning.
+        Without an axis the flattened tensor is shifted.
 
         >>> import treadle as td
         >>> td.roll(td.asarray([1, 2, 3, 4], device="cpu"), 1).tolist()
@@ -1641,8 +1642,8 @@ class Declarations:
         dims: int | tuple[int, ...] | None = None,
     ) -> Tensor: ...
     def round(self, /, decimals: int = 0) -> Tensor:
-        """The nearest number of so many decimals, to the left of the point where there are fewer than
-        0; halves go to the even one.
+        """X rounded to a number of decimals (negative: to the left of the point); halves are rounded to
+        even.
 
         >>> import treadle as td
         >>> td.round(td.asarray([1.25, 2.5], device="cpu")).tolist()
@@ -1672,9 +1673,9 @@ class Declarations:
         *,
         reduce: str | None = None,
     ) -> Tensor:
-        """The tensor with `src[i, j, k]` written to `[i, index[i, j, k], k]` for dim 1. index has no
-        longer axes than src, which may also be a number; of several values for an element the last one
-        stays, or they are added or multiplied to it (`reduce="add"`, `"multiply"`).
+        """The tensor with `src[i, j, k]` written to `[i, index[i, j, k], k]` for dim 1. index must not
+        be longer than src along any axis; src may also be a number. Of several values for an element
+        the last one stays, or all are added to it or multiplied with it (`reduce="add"`, `"multiply"`).
 
         >>> import treadle as td
         >>> x, at = td.zeros((2, 3), device="cpu"), td.asarray([[2], [0]], device="cpu")
@@ -1693,7 +1694,7 @@ class Declarations:
         """`scatter`, written into the tensor itself; the tensor."""
 
     def scatter_add(self, dim: int, index: ArrayLike, src: ArrayLike) -> Tensor:
-        """`scatter` that adds all values to the elements that they go to.
+        """`scatter` that adds all values for an element to it.
 
         >>> import treadle as td
         >>> x = td.zeros(3, device="cpu")
@@ -1714,8 +1715,8 @@ class Declarations:
         *,
         include_self: bool = True,
     ) -> Tensor:
-        """`scatter` that puts all values for an element together: "sum", "prod", "mean", "amax" or
-        "amin" of them and, with `include_self`, of the element itself.
+        """`scatter` that reduces all values for an element: "sum", "prod", "mean", "amax" or "amin" of
+        them and, with `include_self`, of the element itself.
 
         >>> import treadle as td
         >>> x, at = td.zeros(2, device="cpu"), td.asarray([0, 0], device="cpu")
@@ -1743,10 +1744,11 @@ class Declarations:
         side: Literal["left", "right"] = "left",
         sorter: ArrayLike | None = None,
     ) -> Tensor:
-        """Where in the sorted x1, of one axis, the values of x2 belong: before the elements that equal
-        them, or behind them with `side="right"`. NaN is larger than all numbers.
+        """The indices at which the values of x2 would be inserted into the sorted x1, which has one
+        axis, to keep it sorted: before equal elements, or after them with `side="right"`. NaN is larger
+        than all numbers.
 
-        `sorter` are the places that sort x1, as `td.argsort(x1)` gives them.
+        `sorter` are the indices that sort x1, as returned by `td.argsort(x1)`.
 
         >>> import treadle as td
         >>> x = td.asarray([1, 2, 2, 5], device="cpu")
@@ -1793,7 +1795,7 @@ class Declarations:
         """
 
     def silu(self, inplace: bool = False) -> Tensor:
-        """The product x * sigmoid(x), which some call swish.
+        """The product x * sigmoid(x), also called swish.
 
         >>> import treadle as td
         >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
@@ -1829,8 +1831,8 @@ class Declarations:
 
     @overload
     def softmax(self, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
-        """exp(x), divided by its sum along an axis. `dtype` casts x before. Rows of nothing but -inf,
-        and those with inf or NaN, are NaN, as in PyTorch.
+        """exp(x), divided by its sum along an axis. With `dtype` x is cast first. Rows of only -inf,
+        and rows with inf or NaN, become NaN, as in PyTorch.
 
         >>> import treadle as td
         >>> td.nn.functional.softmax(td.zeros((2, 4), device="cpu"), dim=1)[0].tolist()
@@ -1881,8 +1883,8 @@ class Declarations:
         *,
         axis: int = 0,
     ) -> list[Tensor]:
-        """Views of consecutive parts along an axis: that many equal ones, or those that end before
-        these indices. ShapeError if there are no equal parts.
+        """Views of consecutive parts along an axis: a number of equal parts, or parts that end before
+        the given indices. ShapeError if the axis cannot be split equally.
 
         >>> import treadle as td
         >>> [part.tolist() for part in td.split(td.asarray([1, 2, 3, 4], device="cpu"), [1, 3])]
@@ -1925,7 +1927,7 @@ class Declarations:
 
     @overload
     def squeeze(self, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
-        """A view without these axes, which must have extent 1; None means all that have.
+        """A view without these axes, which must have extent 1; None removes all axes of extent 1.
 
         ShapeError for an axis of another extent.
 
@@ -1984,10 +1986,11 @@ class Declarations:
         dtype: DTypeLike | None = None,
         keepdims: bool = False,
     ) -> Tensor:
-        """The sum of the elements along one axis, several or all. The sum of none is 0.
+        """The sum of the elements along one axis, several or all; 0 for no elements.
 
-        Small integers are added up in the device's default integer, unsigned ones in one of its size;
-        uint32 in uint64 wherever the device has that. `dtype` casts the elements before.
+        Small integers are accumulated in the device's default integer, small unsigned integers in the
+        unsigned dtype of its size; uint32 in uint64 if the device has that. With `dtype` the elements
+        are cast first.
 
         >>> import treadle as td
         >>> td.sum(td.asarray([[1, 2], [3, 4]], device="cpu"), axis=0).tolist()
@@ -2015,8 +2018,8 @@ class Declarations:
 
     @overload
     def take(self, indices: ArrayLike, /, *, axis: int | None = None) -> Tensor:
-        """The elements at some places along an axis, which may be left out if it is the only one.
-        Places may be negative; those in tensors that lie outside give 0.
+        """The elements at some indices along an axis, which may be left out if it is the only one.
+        Indices may be negative; an index in a tensor that is outside gives 0.
 
         >>> import treadle as td
         >>> td.take(td.asarray([[1, 2, 3], [4, 5, 6]], device="cpu"), [2, -3], axis=1).tolist()
@@ -2027,10 +2030,10 @@ class Declarations:
     def take(self, indices: ArrayLike, /, *, dim: int | None = None) -> Tensor: ...
     @overload
     def take_along_axis(self, indices: ArrayLike, /, *, axis: int = -1) -> Tensor:
-        """Along an axis, the elements at the places that `indices` has at the other axes' indices.
+        """Along an axis, the elements at `indices`, matched by position along the other axes.
 
-        `indices` has as many axes as x; all but the one meant broadcast with x's. It takes what
-        `td.argsort` gives.
+        `indices` has as many axes as x, which broadcast with x's except along `axis`. It may be the
+        result of `td.argsort`.
 
         >>> import treadle as td
         >>> x = td.asarray([[3, 1, 2], [9, 8, 7]], device="cpu")
@@ -2077,7 +2080,7 @@ class Declarations:
         """
 
     def tile(self, repetitions: int | tuple[int, ...], /) -> Tensor:
-        """The tensor several times along each axis; missing axes and numbers are 1, in front.
+        """The tensor repeated along each axis; missing axes and numbers are 1, in front.
 
         >>> import treadle as td
         >>> td.tile(td.asarray([1, 2], device="cpu"), (2, 2)).tolist()
@@ -2086,9 +2089,9 @@ class Declarations:
 
     @overload
     def topk(self, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> TopK:
-        """The k greatest elements along an axis (the least, without `largest`) in order, and where they
-        are. NaN counts as greatest. Of equal elements any may be chosen. (They are always in order,
-        with `sorted=False` as well.)
+        """The k greatest elements along an axis (the least, without `largest`), sorted, and their
+        indices. NaN counts as greatest. Of equal elements any may be chosen. (They are sorted with
+        `sorted=False` as well.)
 
         >>> import treadle as td
         >>> found = td.topk(td.asarray([3.0, 9.0, 1.0, 7.0], device="cpu"), 2)
@@ -2099,8 +2102,8 @@ class Declarations:
     @overload
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> TopK: ...
     def transpose(self, *axes: Any) -> Tensor:
-        """A view with the axes in another order, as NumPy's: of all axes, or reversed if none is named.
-        To exchange two axes there is `swapaxes`.
+        """A view with the axes in another order, as NumPy's `transpose`: all axes are named, or
+        reversed if none is. Use `swapaxes` to exchange two axes.
 
         >>> import treadle as td
         >>> x = td.zeros((2, 3, 4), device="cpu")
@@ -2151,7 +2154,7 @@ class Declarations:
     def unsqueeze(self, /, dim: int | tuple[int, ...] = 0) -> Tensor: ...
     @overload
     def unstack(self, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-        """Views of the tensor's parts along an axis, which is gone in them.
+        """Views of the tensor's parts along an axis, without that axis.
 
         >>> import treadle as td
         >>> [part.tolist() for part in td.unstack(td.asarray([[1, 2], [3, 4]], device="cpu"), axis=1)]
@@ -2168,8 +2171,8 @@ class Declarations:
         correction: float = 0.0,
         keepdims: bool = False,
     ) -> Tensor:
-        """The mean square of the distances from the mean, their sum divided by their number less
-        `correction` (1 for a sample's variance).
+        """The variance: the sum of the squared differences from the mean, divided by the number of
+        elements minus `correction` (1 for a sample's variance).
 
         >>> import treadle as td
         >>> td.var(td.asarray([1.0, 2.0, 3.0], device="cpu"), correction=1).item()

@@ -22,11 +22,11 @@ _HALVES = (float16, bfloat16)
 
 @composite
 def cdist(x1: ArrayLike, x2: ArrayLike, p: float = 2.0) -> Tensor:
-    """The distance of each row of x1 to each row of x2, of shape (…, rows of x1, rows of x2); axes
-    in front broadcast. `p` says which: the p-th root of the sum of |difference|^p; for 0 how many
-    elements differ, for infinity the greatest difference. The differences are squared, not the
-    rows multiplied out, so that near rows have a precise distance, and nothing of the size of all
-    differences is made.
+    """The distance of each row of x1 to each row of x2, of shape (…, rows of x1, rows of x2);
+    leading axes broadcast. It is the p-norm of the difference: the p-th root of the sum of
+    |difference|^p; for p = 0 the number of elements that differ, for infinity the greatest
+    difference. It is computed from the differences, not from products of the rows, so that near
+    rows have a precise distance, and the differences are not materialized.
 
     >>> import treadle as td
     >>> x = td.asarray([[0.0, 0.0], [3.0, 4.0]], device="cpu")
@@ -45,7 +45,7 @@ def cdist(x1: ArrayLike, x2: ArrayLike, p: float = 2.0) -> Tensor:
         )
     common_shape("cdist", (left.shape[:-2], right.shape[:-2]))
     if not p >= 0:
-        raise ValueError(f"cdist: p is not negative, as {p} is")
+        raise ValueError(f"cdist: p must not be negative, as {p} is")
     away = apply("abs", apply("subtract", left[..., :, None, :], right[..., None, :, :]))
     return _norm(away, p).to(wanted)
 

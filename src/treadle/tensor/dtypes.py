@@ -1,9 +1,9 @@
-"""Which dtype a result has, what dtypes can hold, and which ones a device has.
+"""Dtypes: promotion, limits, and which ones a device supports.
 
-Arrays and dtypes decide first, by the Array API's tables. Where the standard leaves a pair open, a
-number wins over bool and a floating dtype over an integer one, whatever their widths; float16 with
-bfloat16 is float32. Python's numbers, and NumPy's scalars, then only decide between kinds: they
-take the width of the arrays they meet.
+Arrays and dtypes are promoted first, by the Array API's tables. Where the standard leaves a pair
+undefined, a number wins over bool and a floating dtype over an integer one, whatever their widths;
+float16 with bfloat16 is float32. Python numbers and NumPy scalars can then only raise the kind of
+the result: they take the width of the arrays.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from treadle.runtime.devices import Device, default_device
 
 # --- promotion -----------------------------------------------------------------------------------
 
-# Kinds of dtypes, and of Python's numbers: the higher one decides the kind of a result.
+# Kinds of dtypes and of Python numbers: the highest one is the kind of the result.
 RANK = {"bool": 0, "int": 1, "uint": 1, "float": 2, "complex": 3}
 _SIGNED = {2: int16, 4: int32, 8: int64}  # by bytes
 
 
 def _common(a: DType, b: DType) -> DType | None:
-    """The dtype that holds both, or None if none does."""
+    """The dtype that holds the values of both, or None."""
     low, high = sorted((a, b), key=lambda dtype: (RANK[dtype.kind], dtype.itemsize))
     if a is b:
         return a
@@ -52,8 +52,8 @@ def _common(a: DType, b: DType) -> DType | None:
     return _SIGNED.get(max(signed.itemsize, 2 * unsigned.itemsize))
 
 
-# By both names, for this is asked for every operation and a dtype's own hash is slow. A name's
-# table lacks the dtypes with which it has none in common.
+# By both names, since every operation looks it up and a dtype's own hash is slow. Pairs without a
+# common dtype are missing.
 _COMMON: dict[str, dict[str, DType]] = {
     a.name: {b.name: found for b in ALL_DTYPES if (found := _common(a, b)) is not None}
     for a in ALL_DTYPES
@@ -86,11 +86,11 @@ def _no_common(a: Any, b: Any) -> DtypeError:
 
 
 def promote_scalar(dtype: DType, value: Any, device: Device | None = None) -> DType:
-    """The dtype of an operation on an array and one of Python's numbers.
+    """The dtype of an operation on an array and a Python number.
 
-    The number has the array's width. Where it is of a higher kind than the array, the result has
-    that kind's default: float32, complex64 (complex128 beside float64), and for bool arrays the
-    device's default integer. OverflowError for an integer that does not fit.
+    The number has the array's width. If it is of a higher kind than the array, the result has that
+    kind's default: float32, complex64 (complex128 with float64), and for bool arrays the device's
+    default integer. OverflowError for an integer that does not fit.
 
     >>> from treadle.core.dtypes import float16, uint8
     >>> promote_scalar(float16, 2), promote_scalar(uint8, 0.5), promote_scalar(float32, 1j)
@@ -135,16 +135,16 @@ _BOUNDS = {dtype.name: integer_range(dtype) for dtype in ALL_DTYPES if dtype.is_
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is one of Python's numbers or NumPy's scalars, which have no width here."""
+    """Whether `value` is a Python number or a NumPy scalar, whose width does not count."""
     return isinstance(value, (bool, int, float, complex, np.generic))
 
 
 def python_number(value: Any) -> bool | int | float | complex:
-    """Python's number for one of NumPy's scalars or for a subclass's. DtypeError for others."""
+    """The Python number for a NumPy scalar or a subclass's number. DtypeError for others."""
     number = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, (bool, int)):
         return number if type(number) is bool else int(number)
-    if isinstance(number, (float, np.floating)):  # NumPy's long double stays what it is
+    if isinstance(number, (float, np.floating)):  # float() of NumPy's long double stays one
         return float(number)
     if isinstance(number, (complex, np.complexfloating)):
         return complex(number)
@@ -166,11 +166,12 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     if not others:
         raise ValueError("result_type needs an array or a dtype: numbers alone have no width")
     device = _device_of(others)
-    # Floating dtypes first: beside them, integers that no dtype holds together do not matter.
+    # Floating dtypes first: with one, it does not matter that two integer dtypes have no common
+    # one.
     found = (dtype_of(value, device) for value in others)
     dtypes = sorted(found, key=lambda dtype: -RANK[dtype.kind])
     result = reduce(promote, dtypes)
-    # The highest kind first, so that an integer is held against the dtype that it becomes.
+    # The highest kind first, so that an integer is checked against the dtype that it becomes.
     for number in sorted((python_number(n) for n in numbers), key=_kind_of_number, reverse=True):
         result = promote_scalar(result, number, device)
     if device is not None:
@@ -188,15 +189,15 @@ def _device_of(values: Iterable[Any]) -> Device | None:
 
 
 def named_dtype(value: Any, device: Device | None = None) -> DType:
-    """The DType that `value` names, as `as_dtype` has it; Python's int, float and complex are the
-    device's default dtypes (the default device's, if none is named)."""
+    """The DType that `value` names, as for `as_dtype`; Python's int, float and complex name the
+    default dtypes of the device (of the default device, if none is given)."""
     if value is int or value is float or value is complex:
         return default_dtype(value(), device)
     return as_dtype(value)
 
 
 def dtype_of(value: Any, device: Device | None = None) -> DType:
-    """The dtype that `value`, an array or a dtype, has or names."""
+    """The dtype of `value`, an array or a dtype."""
     if isinstance(value, DType):
         return value
     if not isinstance(value, (type, str)):
@@ -207,7 +208,7 @@ def dtype_of(value: Any, device: Device | None = None) -> DType:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether promotion leads from a dtype, or an array's dtype, to another one.
+    """Whether promotion converts a dtype, or an array's dtype, to another one.
 
     For an array its device must have the dtype too.
 
@@ -222,7 +223,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     return _COMMON[source.name].get(target.name) is target
 
 
-# --- what dtypes are -----------------------------------------------------------------------------
+# --- kinds and limits -----------------------------------------------------------------------------
 
 _ATOMIC_KINDS = {
     "bool": "bool",
@@ -250,7 +251,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """
     own = named_dtype(dtype)
     if isinstance(kind, tuple):
-        matches = [isdtype(own, one) for one in kind]  # all of them, to find what is no kind
+        matches = [isdtype(own, one) for one in kind]  # all of them, to refuse an unknown kind
         return True in matches
     if isinstance(kind, str):
         if kind not in _KINDS:
@@ -261,7 +262,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """What `finfo` says of a floating dtype, or of a complex dtype's parts."""
+    """The result of `finfo`: the limits of a floating dtype, or of a complex dtype's parts."""
 
     bits: int
     eps: float  # from 1 to the next larger number
@@ -273,7 +274,7 @@ class FloatInfo:
 
 @dataclass(frozen=True)
 class IntegerInfo:
-    """What `iinfo` says of an integer dtype."""
+    """The result of `iinfo`: the limits of an integer dtype."""
 
     bits: int
     max: int
@@ -290,7 +291,7 @@ def finfo(type: Any, /) -> FloatInfo:
     """
     dtype = dtype_of(type)
     if dtype.kind not in ("float", "complex"):
-        raise DtypeError(f"finfo is of floating and complex dtypes; for {dtype} there is td.iinfo")
+        raise DtypeError(f"finfo takes floating and complex dtypes; for {dtype} use td.iinfo")
     return _finfo(dtype.component)
 
 
@@ -316,12 +317,12 @@ def iinfo(type: Any, /) -> IntegerInfo:
     """
     dtype = dtype_of(type)
     if not dtype.is_integer:
-        raise DtypeError(f"iinfo is of integer dtypes, and {dtype} is none")
+        raise DtypeError(f"iinfo takes integer dtypes, not {dtype}")
     low, high = integer_range(dtype)
     return IntegerInfo(dtype.bits, high, low, dtype)
 
 
-# --- what devices have ---------------------------------------------------------------------------
+# --- support by devices ---------------------------------------------------------------------------
 
 # A dtype that a device may lack, the feature it needs, and what to use without it.
 _FEATURE_OF = {
@@ -357,8 +358,7 @@ def default_integer(device: Device | None = None) -> DType:
 
 
 def default_dtype(number: bool | int | float | complex, device: Device | None = None) -> DType:
-    """The dtype of one of Python's numbers on a device: bool, the default integer, float32 or
-    complex64."""
+    """The dtype of a Python number on a device: bool, the default integer, float32 or complex64."""
     if isinstance(number, bool):
         return bool_
     if isinstance(number, int):

@@ -1,7 +1,7 @@
 """`td.einsum` and `td.kron`: products of arrays whose axes have names.
 
-What the text means and the order in which many arrays are best multiplied is the business of
-`opt_einsum`; each step of that order is a product of two arrays, as `tensordot` is.
+`opt_einsum` parses the subscripts and finds the order in which to multiply many arrays; each step
+of that order is a product of two arrays, as `tensordot` is.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def einsum(*operands: Any, optimize: Any = True) -> Tensor:
     """Sums of products, in Einstein's notation: a letter for each axis of each array, and after
     `->` those of the result; all other letters are summed along. Without `->` the result has the
     letters that occur once, in the order of the alphabet. A letter twice in one array is its
-    diagonal, `...` stands for axes that broadcast. Arrays and lists of numbers in turns, as
-    `einsum(x, [0, 1], y, [1, 2], [0, 2])`, are understood as well.
+    diagonal, `...` stands for axes that broadcast. Arrays alternating with lists of numbers, as in
+    `einsum(x, [0, 1], y, [1, 2], [0, 2])`, are accepted as well.
 
     With `optimize` (True, False, or a strategy of `opt_einsum` as "greedy") three and more arrays
     are multiplied in the order that takes the fewest operations. ShapeError if one letter has two
@@ -91,11 +91,11 @@ def kron(a: ArrayLike, b: ArrayLike, /) -> Tensor:
     return product.reshape(tuple([x * y for x, y in zip(outer, inner, strict=True)]))
 
 
-# --- what einsum is made of ----------------------------------------------------------------------
+# --- parts of einsum ----------------------------------------------------------------------
 
 
 def _known(operands: tuple[Any, ...]) -> list[Any]:
-    """The arrays made tensors, so that shapes are known."""
+    """The arrays as tensors, whose shapes are known."""
     if len(operands) < 2:
         raise TypeError('einsum takes a text as "ij,jk->ik" and the arrays that it is about')
     if isinstance(operands[0], str):
@@ -130,7 +130,7 @@ def _check_extents(terms: Sequence[str], nodes: Sequence[Node]) -> None:
 
 
 def _diagonal(node: Node, names: str) -> tuple[Node, str]:
-    """An array whose names are different: the diagonal along those that are there twice."""
+    """An array with distinct names: the diagonal along those that occur twice."""
     unique = "".join(dict.fromkeys(names))
     if len(unique) == len(names):
         return node, names
@@ -144,7 +144,7 @@ def _diagonal(node: Node, names: str) -> tuple[Node, str]:
 
 
 def _product(parts: Sequence[tuple[Node, str]], wanted: set[str]) -> tuple[Node, str]:
-    """Arrays multiplied one after the other, and summed along all but the wanted names."""
+    """The product of all arrays, two at a time, summed along all but the wanted names."""
     so_far, *rest = parts
     for at, part in enumerate(rest, 1):
         needed = wanted.union(*(names for _, names in parts[at + 1 :]))
@@ -166,7 +166,7 @@ def _summed(node: Node, names: str, wanted: set[str]) -> tuple[Node, str]:
 
 
 def _arranged(node: Node, names: str, output: str) -> Tensor:
-    """The axes in the order that is asked for, in memory of their own."""
+    """The axes in the order of the output, in new memory."""
     if names != output:
         steps = dict(zip(names, packed_strides(node.shape), strict=True))
         extents = dict(zip(names, node.shape, strict=True))

@@ -1,6 +1,6 @@
 """`@td.elementwise`: a function of numbers becomes a function of arrays.
 
-Its values are lazy: the function, lowered once for the types of its operands, becomes a part of the
+The results are lazy: the function is lowered once for the types of its operands, and fused into the
 kernels that need them.
 """
 
@@ -40,15 +40,15 @@ from treadle.tensor.tensor import Tensor, from_node
 def elementwise(function: Callable[..., Any], /) -> Elementwise:
     """Make a function of numbers a function of arrays, computed for every element.
 
-    Called with tensors, NumPy arrays and numbers, it broadcasts them as NumPy does and gives a new
-    tensor, whose dtype is what the kernel language gives for the expression; numbers have the type
+    Called with tensors, NumPy arrays and numbers, it broadcasts them as NumPy does and returns a
+    new tensor, with the dtype that the expression has in the kernel language; numbers have the type
     that they have as arguments of kernels (float32, int32, or the parameter's annotation). All
-    arrays must be on one device; NumPy arrays go to the tensors' device. As with other operations
-    the elements are computed when somebody needs them, in one kernel with what they are used for.
-    Kernels can call the function too, as they call a `@td.func`.
+    arrays must be on one device; NumPy arrays are copied to the tensors' device. As with other
+    operations the elements are computed when they are needed, fused with the operations that use
+    them. Kernels can call the function too, as they call a `@td.func`.
 
     ShapeError for shapes that do not broadcast, LaunchError for arrays on two devices, CompileError
-    with the line for what the kernel language does not have.
+    with the line for anything that the kernel language does not have.
 
     >>> import numpy as np, treadle as td
     >>> @td.elementwise
@@ -62,8 +62,8 @@ def elementwise(function: Callable[..., Any], /) -> Elementwise:
 
 
 class _Version(NamedTuple):
-    """The function for arguments of some types. `applied` is None where it needs a kernel of its
-    own; `parameters` are the dtypes that it takes then, after its annotations."""
+    """The function lowered for arguments of some types. `applied` is None if it needs a kernel of
+    its own; otherwise `parameters` are the dtypes of its parameters, by their annotations."""
 
     result: DType | np.dtype[Any]
     applied: Applied | None
@@ -156,7 +156,7 @@ class Elementwise(Function):
     # --- arguments -------------------------------------------------------------------------------
 
     def _device_of(self, given: tuple[Any, ...]) -> Device:
-        """The one device of the tensors. LaunchError for two."""
+        """The device of all tensors. LaunchError if there are two."""
         held = [(n, v.device) for n, v in zip(self._names, given, strict=True) if is_held(v)]
         for name, device in held:
             if device is not held[0][1]:
@@ -167,7 +167,7 @@ class Elementwise(Function):
         return held[0][1] if held else default_device()
 
     def _on_one_device(self, given: tuple[Any, ...]) -> tuple[Device, list[Any], Order]:
-        """The device of the result, every array on it as it lies, and the order among other
+        """The device of the result, all arrays on it in their own layout, and the order with other
         libraries' work if arrays are theirs."""
         tensors = any(map(is_held, given))
         where = self._device_of(given) if tensors else convert.device_among(given)
@@ -204,7 +204,7 @@ class Elementwise(Function):
     # --- types -----------------------------------------------------------------------------------
 
     def _version(self, values: list[Any]) -> _Version:
-        """The function for arguments of these classes, and for what it captures now."""
+        """The function lowered for arguments of these classes and for its current captures."""
         key = (tuple(map(_class_of, values)), self._captures.key())
         found = self._versions.get(key)
         if found is None:
@@ -220,7 +220,7 @@ class Elementwise(Function):
             else:
                 number = binding.bind(kernel, position, *convert.describe(value))
                 given.append(number.type)  # type: ignore[union-attr]
-        from treadle.lang.lower.standalone import lower_elementwise  # the compiler: when needed
+        from treadle.lang.lower.standalone import lower_elementwise  # imports the compiler
 
         result, functions = lower_elementwise(
             self.definition, self.source_code, given, asserts=settings.check
@@ -240,7 +240,7 @@ class Elementwise(Function):
 
 
 def _is_usual(value: Any) -> bool:
-    """Whether an argument is a number, or an array of numbers that is ours or NumPy's."""
+    """Whether an argument is a number, or an array of numbers of ours or NumPy's."""
     kind = type(value)
     if kind is Tensor:
         return type(value.dtype) is DType
@@ -248,7 +248,7 @@ def _is_usual(value: Any) -> bool:
 
 
 def _class_of(value: Any) -> Any:
-    """What of an argument decides the types."""
+    """The key of an argument that decides types."""
     if is_held(value):
         return value.dtype
     return value.type if isinstance(value, types.Vector) else type(value)

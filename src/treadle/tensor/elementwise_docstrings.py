@@ -1,6 +1,6 @@
-"""The docstrings of the elementwise functions: what they take, what they give, an example of each.
+"""The docstrings of the elementwise functions: operands, dtypes, errors and an example of each.
 
-`td.exp`, the method `x.exp()` and the declarations for editors have this one text.
+`td.exp`, the method `x.exp()` and the declarations for editors share one docstring.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ _RESULTS = {
 def document(
     name: str, doc: str, operands: int, kinds: frozenset[str], of_bools: str, result: str
 ) -> str:
-    """The docstring of a function that computes in dtypes of some kinds. `of_bools` says what
-    booleans are for it if they are not among the kinds: "bool" or "int"."""
+    """The docstring of a function that computes in dtypes of some kinds. `of_bools` says how it
+    treats bools if they are not among the kinds: "bool" or "int"."""
     return f"{doc}\n\n{_rules(operands, kinds, of_bools, result)}\n\n{_example(name)}"
 
 
-@cache  # few functions differ in this
+@cache  # few distinct combinations
 def _rules(operands: int, kinds: frozenset[str], of_bools: str, result: str) -> str:
-    """What a function says of shapes, dtypes and errors."""
+    """The sentences on shapes, dtypes and errors."""
     taken, also = set(kinds), ""
     if kinds == {"bool"}:
         also, taken = "; other numbers are true where they are not 0", set(_CALLED)
@@ -135,7 +135,7 @@ def _rules(operands: int, kinds: frozenset[str], of_bools: str, result: str) -> 
 
 
 def _filled(text: str) -> str:
-    """A text in lines of at most 92 characters."""
+    """A text wrapped at 92 characters."""
     lines = [""]
     for word in text.split():
         if len(lines[-1]) + len(word) >= 92:

@@ -1,7 +1,6 @@
-"""The elementwise functions: which dtypes they take, and what they give.
+"""The elementwise functions, and a table of the dtypes that they take and return.
 
-One table says it for all of them. Arrays are promoted to one dtype and broadcast to one shape;
-Python numbers take the arrays' dtype.
+Arrays are promoted to one dtype and broadcast to one shape; Python numbers take the arrays' dtype.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ from treadle.tensor.tensor import Tensor, from_node
 
 
 class Rule(NamedTuple):
-    """What an elementwise function takes and gives.
+    """The dtypes that an elementwise function takes and returns.
 
-    `kinds` are those of the dtypes it computes in. Integers and bools become float32 where it has
-    floats alone. `result`: "same" dtype, "bool", or "component" (of a complex dtype).
+    `kinds` are the kinds of the dtypes that it computes in. Integers and bools become float32 if it
+    computes in floats only. `result`: "same" dtype, "bool", or "component" (of a complex dtype).
     """
 
     operands: int
@@ -67,7 +66,7 @@ _ANY = _NUMERIC | _BOOL
 _ORDERED = _REAL | _BOOL
 
 RULES: dict[str, Rule] = {
-    # name: operands, kinds it computes in, result, what it is
+    # name: operands, kinds it computes in, result, docstring
     "abs": Rule(1, _NUMERIC, "component", "The absolute value."),
     "acos": Rule(1, _FLOAT, "same", "The inverse cosine, in radians."),
     "acosh": Rule(1, _FLOAT, "same", "The inverse hyperbolic cosine."),
@@ -152,22 +151,24 @@ RULES: dict[str, Rule] = {
     "trunc": Rule(1, _REAL, "same", "The integer part."),
 }
 
-# Of bools an addition is `or`, as in NumPy, and a product `and`; they are whole and not negative.
+# For bools an addition is `or`, as in NumPy, and a product `and`; rounding and signs change
+# nothing.
 _OF_BOOLS = {"add": "logical_or", "multiply": "logical_and", "minimum": "logical_and",
              "maximum": "logical_or", "bitwise_and": "logical_and", "bitwise_or": "logical_or",
              "bitwise_xor": "logical_xor", "bitwise_invert": "logical_not",
              "equal": "equal", "not_equal": "not_equal",
              **dict.fromkeys(("abs", "ceil", "conj", "floor", "real", "round", "sign", "trunc"),
                              COPY)}  # fmt: skip
-# What is computed of bools in the device's default integer. (`-x` and `x1 - x2` of bools are
-# refused, as by NumPy and PyTorch: there are ~x and x1 ^ x2.)
+# Computed in the device's default integer for bools. (`-x` and `x1 - x2` of bools are refused, as
+# by NumPy and PyTorch: use ~x and x1 ^ x2.)
 _INTEGERS_OF_BOOLS = frozenset({"clip", "floor_divide", "pow", "remainder", "square"})
-# What looks at bools as at small integers, and gives bools.
+# Computed in small integers for bools; the results are bools.
 _TESTS = frozenset({"less", "less_equal", "greater", "greater_equal", "isfinite", "isinf", "isnan"})
 
 
 class _Plan(NamedTuple):
-    """What a function becomes for operands of a dtype: an operation, in a dtype, that gives one."""
+    """A function for operands of a dtype: the operation, the dtype it computes in, and the
+    result's."""
 
     op: str
     dtype: DType
@@ -226,15 +227,15 @@ def apply(name: str, *operands: Any) -> Tensor:
     return from_node(Node(op, as_nodes(found, dtype, shape, device), shape, given, device))
 
 
-# What a comparison with an integer beyond the dtype gives: of one above, and of one below.
+# The result of a comparison with an integer outside the dtype's range: above it, and below it.
 _BEYOND = {"equal": (False, False), "not_equal": (True, True), "less": (True, False),
            "less_equal": (True, False), "greater": (False, True),
            "greater_equal": (False, True)}  # fmt: skip
 
 
 def _known(name: str, operands: tuple[Any, ...]) -> Tensor | None:
-    """A comparison of a tensor of integers with one of Python's that its dtype does not hold: the
-    same for all elements, as in NumPy."""
+    """A comparison of a tensor of integers with a Python integer that its dtype does not hold: a
+    constant, as in NumPy."""
     x, number = operands if type(operands[0]) is Tensor else operands[::-1]
     if type(x) is not Tensor or type(number) is not int:
         return None
@@ -252,8 +253,8 @@ def _known(name: str, operands: tuple[Any, ...]) -> Tensor | None:
 
 
 def _check_exponent(given: Any, found: Any) -> None:
-    """ValueError for an exponent of integers that is known to be negative. Those in tensors are
-    looked at under TREADLE_CHECK=1."""
+    """ValueError for an exponent of integers that is known to be negative. Exponents in tensors are
+    checked under TREADLE_CHECK=1."""
     if type(found) is not Node:
         lowest = found
     elif settings.check and found.size and within.get() is None:
@@ -270,7 +271,7 @@ def _check_exponent(given: Any, found: Any) -> None:
 
 
 def working_dtype(name: str, rule: Rule, dtype: DType) -> DType:
-    """The dtype in which a function computes operands of a dtype. DtypeError if it cannot."""
+    """The dtype in which a function computes operands of a dtype. DtypeError if there is none."""
     kinds = rule.kinds
     if dtype.kind in kinds or (dtype is bool_ and (name in _OF_BOOLS or name in _TESTS)):
         return dtype
@@ -308,8 +309,8 @@ def _document(name: str) -> str:
     return document(name, rule.doc, rule.operands, rule.kinds, of_bools, rule.result)
 
 
-def imag(x: ArrayLike, /) -> Tensor:  # noqa: D103 - it has the table's docstring
-    if type(x) is Tensor and x.dtype.kind == "complex":  # which most are
+def imag(x: ArrayLike, /) -> Tensor:  # noqa: D103 - its docstring is in the table
+    if type(x) is Tensor and x.dtype.kind == "complex":  # the usual case
         return apply("imag", x)
     device, dtype, (node,) = prepare("imag", (x,))
     if dtype.kind == "complex":
@@ -321,8 +322,8 @@ imag.__doc__ = _document("imag")
 
 
 def round(x: ArrayLike, /, decimals: int = 0) -> Tensor:
-    """The nearest number of so many decimals, to the left of the point where there are fewer than
-    0; halves go to the even one.
+    """X rounded to a number of decimals (negative: to the left of the point); halves are rounded to
+    even.
 
     >>> import treadle as td
     >>> td.round(td.asarray([1.25, 2.5], device="cpu")).tolist()
@@ -351,11 +352,12 @@ def round(x: ArrayLike, /, decimals: int = 0) -> Tensor:
         made = apply("multiply", apply("round", apply("divide", values, scale)), scale)
     else:
         made = apply("divide", apply("round", apply("multiply", values, scale)), scale)
-        made = where(apply("isfinite", made), made, values)  # beyond the range: it is whole
+        made = where(apply("isfinite", made), made, values)  # too large to have decimals
     return from_node(cast(made._node, dtype))
 
 
-# --- functions whose operands differ in kind -----------------------------------------------------
+# --- functions with operands of different kinds
+# -----------------------------------------------------
 
 
 def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
@@ -382,8 +384,8 @@ def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
 
 @composite
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
-    """X limited to min … max: numbers, or arrays that broadcast with x. The dtype is x's, and
-    integers with floating bounds become floats; NaN where one of them is NaN.
+    """X limited to the range min … max, which are numbers, or arrays that broadcast with x. The
+    dtype is x's, but integers with floating bounds become floats; NaN where x or a bound is NaN.
 
     >>> import treadle as td
     >>> td.clip(td.arange(5, device="cpu"), 1, max=3).tolist()
@@ -425,7 +427,7 @@ def _dtype_of(bound: Any, device: Device) -> DType:
 
 
 def _bound(bound: Any, dtype: DType, device: Device) -> Any:
-    """A bound of `clip`, as far as the result's dtype reaches."""
+    """A bound of `clip`, limited to the range of the result's dtype."""
     own = _dtype_of(bound, device)
     if RANK[own.kind] > RANK[dtype.kind]:
         raise DtypeError(
@@ -447,9 +449,9 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     "round": round,
     "where": where,
 }
-# What the kernel language does not have.
+# Functions that the kernel language does not have.
 angle, conj = FUNCTIONS["angle"], FUNCTIONS["conj"]
 real = FUNCTIONS["real"]
 
-# The docstrings that the table makes: doctest looks for them here.
+# The docstrings made from the table, for doctest to find.
 __test__ = {name: FUNCTIONS[name].__doc__ for name in RULES}

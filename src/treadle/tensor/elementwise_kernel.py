@@ -1,8 +1,8 @@
-"""A kernel around a function of numbers, for what no fused kernel can have inside: functions with
-memory or effects of their own, structs, other libraries' arrays as they lie, the interpreter.
+"""Kernels around a function of numbers, for the cases that cannot be fused: functions with memory
+or effects of their own, structs, other libraries' arrays in place, the interpreter.
 
-One kernel is written for each number of axes that is left once axes that lie in memory as one are
-taken together; stretched axes have stride 0. Shapes are arguments.
+There is one kernel for each number of axes after contiguous axes are merged; broadcast axes have
+stride 0. Shapes are arguments.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from treadle.runtime.arrays import DeviceArray
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.tensor import Tensor
 
-_MOST_AXES = 3  # that a grid has; further ones in front are counted by the first of them
+_MOST_AXES = 3  # of a grid; its last dimension counts all further axes in front
 
 
 class ElementwiseKernels:
@@ -33,7 +33,8 @@ class ElementwiseKernels:
         self._kernels: dict[tuple[int, tuple[bool, ...]], Kernel] = {}
 
     def run(self, values: list[Any], arrays: list[DeviceArray]) -> None:
-        """Compute every element of the last of the arrays, which is the last of the values."""
+        """Compute every element of the result, which is the last of the arrays and of the
+        values."""
         shape = arrays[-1].shape
         extents, strides = merge_axes(shape, [_stretched(array, shape) for array in arrays])
         views = iter([_seen(*each, extents) for each in zip(arrays, strides, strict=True)])
@@ -47,7 +48,8 @@ class ElementwiseKernels:
         )
 
     def kernel(self, axes: int, held: tuple[bool, ...]) -> Kernel:
-        """The kernel for arrays of this many axes. `held` says which arguments are arrays."""
+        """The kernel for arrays with this number of axes. `held` says which arguments are
+        arrays."""
         found = self._kernels.get((axes, held))
         if found is None:
             text, scope = _write(self.function, self.names, axes, held)
@@ -57,7 +59,7 @@ class ElementwiseKernels:
 
 
 def is_held(value: ArrayLike) -> bool:
-    """Whether an argument is an array in memory of ours."""
+    """Whether an argument is an array in memory."""
     return isinstance(value, (Tensor, DeviceArray))
 
 
@@ -69,7 +71,7 @@ def _seen(array: DeviceArray, steps: tuple[int, ...], extents: tuple[int, ...]) 
 
 
 def _stretched(array: DeviceArray, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """An array's strides as an array of a shape that it broadcasts to."""
+    """An array's strides when it is broadcast to a shape."""
     missing = len(shape) - len(array.shape)
     mine = zip(array.shape, array.strides, shape[missing:], strict=True)
     return (0,) * missing + tuple(
@@ -80,7 +82,7 @@ def _stretched(array: DeviceArray, shape: tuple[int, ...]) -> tuple[int, ...]:
 def _write(
     of: Function, names: list[str], axes: int, held: tuple[bool, ...]
 ) -> tuple[str, dict[str, Any]]:
-    """The kernel's text, and what its names mean."""
+    """The kernel's source, and the values of its names."""
     import treadle.lang as language
 
     result, function, grid, t, i, td = (

@@ -1,5 +1,4 @@
-"""NumPy data for tensors that are made of Python objects, and what is said of those that have no
-numbers in them."""
+"""Python objects as NumPy data for tensors, with messages for those that are not numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _FIRST_LARGE = 2.0**63
 
 
 def from_array(obj: Any, wanted: Any) -> np.ndarray[Any, Any]:
-    """The elements of a NumPy array or scalar, or of what makes one of itself."""
+    """The elements of a NumPy array or scalar, or of an object with `__array__`."""
     data = np.asarray(obj)
     if data.dtype.kind in _NAMES:
         data = _as_numbers(data, obj, wanted)
@@ -31,8 +30,8 @@ def from_array(obj: Any, wanted: Any) -> np.ndarray[Any, Any]:
 
 
 def from_python(obj: Any, wanted: Any, where: Device) -> np.ndarray[Any, Any]:
-    """The elements of a number or of nested lists. DtypeError for what are no numbers, ShapeError
-    for lists of different lengths, OverflowError for integers that do not fit."""
+    """The elements of a number or of nested lists. DtypeError for elements that are not numbers,
+    ShapeError for lists of different lengths, OverflowError for integers that do not fit."""
     try:
         data = np.asarray(obj)
     except ValueError:
@@ -70,9 +69,9 @@ def _integers(obj: Any, dtype: DType) -> np.ndarray[Any, Any]:
 
 
 def _are_integers(data: np.ndarray[Any, Any], obj: Any) -> bool:
-    """Whether NumPy found integers that no dtype holds together, and made something else of them.
+    """Whether NumPy found integers without a common dtype, and made floats or objects of them.
 
-    It needs looking at only where there is a large one.
+    The elements are checked only if one is large.
     """
     if data.dtype.kind == "f" and not (np.abs(data) >= _FIRST_LARGE).any():
         return False
@@ -80,14 +79,14 @@ def _are_integers(data: np.ndarray[Any, Any], obj: Any) -> bool:
     return all(isinstance(value, int) for value in each.flat)
 
 
-# --- what NumPy knows as objects, or as something else than numbers ------------------------------
+# --- NumPy's objects, and other elements that are not numbers ------------------------------
 
-# The kinds of NumPy's dtypes that no tensor has, and what their elements are.
+# The kinds of NumPy's dtypes that tensors do not have, and names for their elements.
 _NAMES = {"O": "objects", "U": "text", "S": "bytes", "T": "text", "M": "dates", "m": "durations"}
 
 
 def _as_numbers(data: np.ndarray[Any, Any], obj: Any, wanted: Any) -> np.ndarray[Any, Any]:
-    """Objects that are numbers, as floats or complex numbers. DtypeError for others."""
+    """Objects that are numbers as floats or complex numbers. DtypeError for others."""
     if data.dtype.kind != "O":
         raise DtypeError(f"{_MADE_OF}, not of {_described(data, obj)}")
     values = list(data.flat)
@@ -100,7 +99,7 @@ def _as_numbers(data: np.ndarray[Any, Any], obj: Any, wanted: Any) -> np.ndarray
                 f"a {type(other).__name__} has no dtype: name one, as in dtype=td.float32"
             )
         if wanted.is_integer or wanted.kind == "bool":
-            return data  # they convert themselves
+            return data  # NumPy converts each by its `__int__` or `__bool__`
     if any(isinstance(value, (complex, np.complexfloating)) for value in values):
         numbers: list[Any] = [complex(value) for value in values]
         return np.array(numbers, np.complex128).reshape(data.shape)
@@ -109,15 +108,15 @@ def _as_numbers(data: np.ndarray[Any, Any], obj: Any, wanted: Any) -> np.ndarray
 
 
 def _converts(value: Any) -> bool:
-    """Whether an object says which number it is, as decimals and fractions do."""
+    """Whether an object converts itself to a number, as decimals and fractions do."""
     return not isinstance(value, type) and any(
         hasattr(value, name) for name in ("__float__", "__index__", "__complex__")
     )
 
 
 def _described(data: np.ndarray[Any, Any], obj: Any) -> str:
-    """What an object is, or what the first element of it is that is not a number; and what to write
-    instead, where that is known."""
+    """A description of an object, or of its first element that is not a number, and where possible
+    what to write instead."""
     if isinstance(obj, np.ndarray):
         way = ": write x.astype(np.int64)" if data.dtype.kind in "Mm" else ""
         return f"{_NAMES[data.dtype.kind]} (NumPy's dtype {data.dtype}){way}"

@@ -1,4 +1,4 @@
-"""Where random numbers come from: a seed, and how many draws there were."""
+"""Generators of random numbers: a seed, and the number of draws so far."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from treadle.runtime.devices import Device
 
 
 class Recorder(Protocol):
-    """What notes the draws of a function that is traced (`tensor/compiled/draws.py`)."""
+    """Records the draws of a traced function (see `tensor/compiled/draws.py`)."""
 
     def reset(self, generator: Generator, is_new: bool) -> None:
-        """A generator was made, or has got another state."""
+        """Note that a generator is new, or was given another state."""
 
     def words(
         self, generator: Generator, seed: int, number: int, device: Device, shape: tuple[int, ...]
     ) -> tuple[Node, ...] | None:
-        """A draw's number and seed as two words each, in arrays of a shape; None where they are
+        """A draw's number and seed as two words each, in arrays of a shape; None if they are
         constants."""
 
 
@@ -29,8 +29,8 @@ recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 
 
 class Tape:
-    """The draws of a function, each as the words that tell it from others: what has them again is
-    drawn again, and no generator goes on for it."""
+    """The draws of a function, each as the words that identify it: with these words the same
+    numbers are drawn again, without advancing a generator."""
 
     def __init__(self, words: Sequence[Any] | None = None) -> None:
         self._outer = tape.get()
@@ -38,7 +38,7 @@ class Tape:
         self._again = None if words is None else iter(words)
 
     def again(self) -> Tape:
-        """A tape to draw the same once more."""
+        """A tape that repeats these draws."""
         return Tape(self._taken)
 
     def words(self, make: Callable[[], Any]) -> Any:
@@ -52,16 +52,16 @@ class Tape:
         return found
 
 
-# What notes the draws of a function, or repeats them.
+# The recorder of a function's draws, and the tape that repeats them.
 tape: ContextVar[Tape | None] = ContextVar("tape", default=None)
 
 
 class Generator:
     """A stream of random draws: a seed, and a position that counts them.
 
-    Draw number k of a seed is the same on every device and whatever was drawn before, so a
-    generator is as small as these two numbers. Threads may share one. Without a seed it takes a
-    fresh one.
+    Draw number k of a seed is the same on every device and does not depend on earlier draws, so
+    these two numbers are the whole state. Threads may share a generator. Without a seed it takes a
+    random one.
 
     >>> import treadle as td
     >>> g = td.Generator(7)
@@ -84,7 +84,7 @@ class Generator:
 
     @property
     def seed(self) -> int:
-        """What all draws depend on."""
+        """The seed of all draws."""
         return self._seed
 
     @property
@@ -93,17 +93,17 @@ class Generator:
         return self._position
 
     def manual_seed(self, seed: int) -> Generator:
-        """Begin anew with a seed. The generator itself."""
+        """Restart with a seed. Returns the generator."""
         self.set_state((seed, 0))
         return self
 
     def get_state(self) -> tuple[int, int]:
-        """The seed and the position: what `set_state` takes to repeat what comes next."""
+        """The seed and the position, for `set_state` to repeat the draws that follow."""
         with self._lock:
             return self._seed, self._position
 
     def set_state(self, state: tuple[int, int]) -> None:
-        """Go on from a state of this generator or another one."""
+        """Continue from a state of this generator or another one."""
         try:
             seed, position = state
         except (TypeError, ValueError):
@@ -117,11 +117,11 @@ class Generator:
             recording.reset(self, False)
 
     def next_draw(self) -> tuple[int, int]:
-        """The seed, and the number of a draw that nobody else gets."""
+        """The seed, and the number of a new draw, which no other call gets."""
         return self.skip(1)
 
     def skip(self, count: int) -> tuple[int, int]:
-        """The seed, and the number of the first of so many draws that nobody else gets."""
+        """The seed, and the number of the first of `count` new draws, which no other call gets."""
         with self._lock:
             seed, number = self._seed, self._position
             self._position = (number + count) % 2**64
@@ -153,12 +153,13 @@ _default = Generator()
 
 
 def default_generator() -> Generator:
-    """The generator of all draws that name none, on every device."""
+    """The generator of all draws without `generator=`, on every device."""
     return _default
 
 
 def manual_seed(seed: int, /) -> Generator:
-    """Seed the default generator: what is drawn from here on repeats. The generator.
+    """Seed the default generator, so that the draws from here on can be repeated. Returns the
+    generator.
 
     >>> import treadle as td
     >>> td.manual_seed(1)

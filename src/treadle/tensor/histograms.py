@@ -1,4 +1,4 @@
-"""How often values occur: `bincount`, `histogram`, `histc`."""
+"""Counts of values: `bincount`, `histogram`, `histc`."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ __all__ = ["Histogram", "bincount", "histc", "histogram"]
 
 
 class Histogram(NamedTuple):
-    """What `histogram` gives."""
+    """The result of `histogram`."""
 
     hist: Tensor
     bin_edges: Tensor
 
 
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0) -> Tensor:
-    """How often 0, 1, 2, … occur among integers of one axis, none of them negative; or the sums of
-    their weights. The result is as long as the greatest one needs, which is read, and at least
-    `minlength`.
+    """The number of occurrences of 0, 1, 2, … among non-negative integers along one axis, or the
+    sums of their weights. The result has one element more than the greatest integer, which is read,
+    and at least `minlength` elements.
 
     >>> import treadle as td
     >>> td.bincount(td.asarray([1, 3, 1], device="cpu")).tolist()
@@ -76,10 +76,10 @@ def histogram(
     weights: ArrayLike | None = None,
     density: bool = False,
 ) -> Histogram:
-    """How many elements lie between neighbouring edges, as NumPy's: `bins` equal parts from the
-    least to the greatest element (or of `range`), or edges that ascend. The last part has its upper
-    edge, the others do not; what lies outside, and NaN, is not counted. With `weights` these are
-    added up; with `density` the parts' areas are 1 together.
+    """The number of elements in each bin, as NumPy's: `bins` is the number of equal bins from the
+    least to the greatest element (or over `range`), or an ascending sequence of edges. The last bin
+    includes its upper edge, the others do not; elements outside, and NaN, are not counted. With
+    `weights` these are summed; with `density` the areas of the bins sum to 1.
 
     >>> import treadle as td
     >>> counts, edges = td.histogram(td.asarray([1.0, 2.0, 1.5, 4.0], device="cpu"), bins=3)
@@ -91,12 +91,12 @@ def histogram(
     edges = _edges("histogram", values, bins, range)
     found = asarray(edges.astype(values.dtype.numpy), device=values.device)
     if _is_count(bins) and range is None and values._is_recorded:
-        # The edges are elements, which were read for them.
+        # The range is that of the elements, which were read for it.
         record_composite(histories.Unknown("histogram"), [found._cell.value], [values._node])
     parts = len(edges) - 1
     place = apply("subtract", searchsorted(found, values, side="right"), 1)
     last = apply("equal", values, found[parts])
-    place = FUNCTIONS["where"](last, parts - 1, place)  # the last part has both of its edges
+    place = FUNCTIONS["where"](last, parts - 1, place)  # the last bin includes its upper edge
     node, wanted = None, default_integer(values.device)
     if weights is not None:
         node = prepare("histogram", (weights,), values.device)[2][0]
@@ -118,18 +118,18 @@ def histogram(
 
 
 def histc(input: ArrayLike, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """PyTorch's histogram: the counts of `bins` equal parts from min to max (of the elements, if
+    """PyTorch's histogram: the counts of `bins` equal bins from min to max (of the elements, if
     both are 0), in the elements' dtype."""
     x = input if type(input) is Tensor else asarray(input)
     chosen = None if min == max == 0 else (min, max)
     return histogram(x, bins, chosen).hist.to(x.dtype)
 
 
-# --- what they are made of -----------------------------------------------------------------------
+# --- shared parts -----------------------------------------------------------------------
 
 
 def _counted(places: Node, weights: Node | None, length: int, dtype: DType) -> Tensor:
-    """Numbers added up at places; those outside are dropped."""
+    """Numbers accumulated at indices; indices outside are dropped."""
     device = places.device
     zeros = constant(0, (length,), dtype, device)
     if not length or not places.size:
@@ -149,12 +149,12 @@ def _real(name: str, values: Tensor) -> Tensor:
 
 
 def _is_count(bins: Any) -> bool:
-    """Whether bins are so many equal parts; else they are edges. (Arrays have `__index__`, too.)"""
+    """Whether bins is a number of equal bins and not edges. (Arrays have `__index__`, too.)"""
     return hasattr(bins, "__index__") and not getattr(bins, "shape", ())
 
 
 def _edges(name: str, values: Tensor, bins: Any, span: Any) -> np.ndarray[Any, Any]:
-    """The edges, as NumPy has them."""
+    """The edges, as NumPy computes them."""
     if not _is_count(bins):
         edges = np.asarray(bins.numpy() if type(bins) is Tensor else bins, np.float64)
         if edges.ndim != 1 or len(edges) < 2 or (np.diff(edges) < 0).any():

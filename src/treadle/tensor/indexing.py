@@ -1,8 +1,9 @@
-"""Index expressions: what `x[...]` names, said as a plan before anything is read or moved.
+"""Index expressions: `x[...]` parsed into a plan before anything is read or copied.
 
 `parse` splits an index as NumPy does. Integers, slices, `...` and None are the basic part: a view.
-What is left are picks: arrays of integers, and masks, that choose along axes of that view. A plan
-never reads a device's data, so the number of elements that a mask chooses is known after `resolve`.
+The others are picks: arrays of integers, and masks, that select along axes of that view. A plan
+never reads a device's data, so the number of elements that a mask selects is known only after
+`resolve`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from treadle.graph.placeholders import within
 from treadle.graph.views import Integers, View
 from treadle.tensor.annotations import ArrayLike
 
-newaxis = None  # in an index it is a new axis of extent 1
+newaxis = None  # in an index: a new axis of extent 1
 _NUMPY_KINDS = {"b": "bool", "i": "int", "u": "uint"}
 
 
@@ -32,42 +33,42 @@ class Pick:
     """
 
     axes: Integers
-    values: Any  # something with shape and dtype: a NumPy array, a Tensor
+    values: Any  # has a shape and a dtype: a NumPy array, a Tensor
     mask: bool = False
     inside: bool = False  # the integers are known to be neither negative nor too large
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an index names: elements of a view, picked along some of its axes.
+    """The elements that an index selects: those of a view, picked along some of its axes.
 
-    The axes of the result are those of the view that nothing picks along, in order, with the axes
-    of the picks (broadcast together) inserted before the one numbered `place`.
+    The axes of the result are those of the view without picks, in order, with the axes of the picks
+    (broadcast to one shape) inserted before axis `place`.
     """
 
-    view: View  # it counts as the view that was indexed does
+    view: View  # of the same base as the indexed view
     picks: tuple[Pick, ...] = ()
     place: int = 0
 
     @property
     def basic(self) -> bool:
-        """Whether the view is all."""
+        """Whether there are no picks."""
         return not self.picks
 
     @property
     def resolved(self) -> bool:
-        """Whether no mask is left, so that all shapes are known."""
+        """Whether there are no masks, so that all shapes are known."""
         return not any(pick.mask for pick in self.picks)
 
     @property
     def kept(self) -> Integers:
-        """The axes of the view that nothing picks along."""
+        """The axes of the view without picks."""
         picked = {axis for pick in self.picks for axis in pick.axes}
         return tuple(axis for axis in range(len(self.view.shape)) if axis not in picked)
 
     @property
     def picked_shape(self) -> Integers:
-        """The shape of the picks broadcast together; for a resolved plan."""
+        """The shape to which the picks broadcast; for a resolved plan."""
         assert self.resolved, "a mask's true elements are not counted yet"
         return _broadcast(self.picks)
 
@@ -82,8 +83,8 @@ class Plan:
 
 
 def basic(index: ArrayLike, base: View) -> View | None:
-    """The view that an index of ints and slices names, quickly. None where there is anything else,
-    or something wrong: `parse` knows what to say then.
+    """A fast path: the view that an index of ints and slices selects. None for anything else and
+    for errors: `parse` reports these.
 
     >>> basic((slice(None), -1), View((2, 3), (3, 1), 0))
     View(shape=(2,), strides=(3,), offset=2)
@@ -119,10 +120,10 @@ def basic(index: ArrayLike, base: View) -> View | None:
 
 
 def parse(index: ArrayLike, base: View) -> Plan:
-    """The plan of an index for an array that is seen through this view.
+    """The plan of an index into a view.
 
-    IndexError for integers outside their axis, too many indices, masks and index arrays that do
-    not fit; TypeError for what is no index.
+    IndexError for integers outside their axis, too many indices, masks and index arrays that do not
+    fit; TypeError for anything that is not an index.
 
     >>> parse((slice(None), -1), View((2, 3), (3, 1), 0))
     Plan(view=View(shape=(2,), strides=(3,), offset=2), picks=(), place=0)
@@ -149,7 +150,7 @@ def parse(index: ArrayLike, base: View) -> Plan:
             f"ax{'i' if len(shape) == 1 else 'e'}s"
         )
     if dots > 1:
-        raise IndexError("an index has room for one ... only")
+        raise IndexError("an index may contain only one ...")
     if not dots:
         parts.append(Ellipsis)
     return _split(parts, base, len(shape) - taken)
@@ -158,9 +159,9 @@ def parse(index: ArrayLike, base: View) -> Plan:
 def resolve(plan: Plan, find: Callable[[Any], Sequence[Any]]) -> Plan:
     """The plan with integers in place of masks.
 
-    `find` is given a mask and returns the indices of its true elements, an array of integers for
-    each axis, in row-major order; of a mask without axes, one array of as many zeros as are true.
-    IndexError if the masks do not choose as many elements as the other index arrays.
+    `find` takes a mask and returns the indices of its true elements, an array of integers for each
+    axis, in row-major order; for a mask without axes, one array with a zero for each true element.
+    IndexError if the masks do not select as many elements as the other index arrays.
     """
     picks: list[Pick] = []
     for pick in plan.picks:
@@ -175,11 +176,12 @@ def resolve(plan: Plan, find: Callable[[Any], Sequence[Any]]) -> Plan:
     return replace(plan, picks=tuple(picks))
 
 
-# --- what each part is ---------------------------------------------------------------------------
+# --- the parts of an index
+# ---------------------------------------------------------------------------
 
 
 def _part(part: Any) -> Any:
-    """What is no int, slice, None or `...`, as an int or as a pick whose axes are unknown yet."""
+    """A part that is not an int, slice, None or `...`, as an int or as a pick without axes."""
     if isinstance(part, (bool, np.bool_)):
         return _one_bool(bool(part))
     if isinstance(part, (list, tuple, range)):
@@ -197,7 +199,7 @@ def _part(part: Any) -> Any:
 def _of_array(array: Any) -> Any:
     kind = _kind(array.dtype)
     if kind in ("int", "uint"):
-        # Within td.vmap it is another number for each example.
+        # Within td.vmap the integer differs from example to example.
         is_unknown = within.get() is not None and not isinstance(array, np.ndarray)
         return Pick((), array) if array.shape or is_unknown else array.__index__()
     if kind != "bool":
@@ -211,7 +213,7 @@ def _of_array(array: Any) -> Any:
 
 
 def _one_bool(value: bool) -> Pick:
-    """True is an axis of extent 1 that picks everything, False one of extent 0."""
+    """A bool as a pick: an axis of extent 1 for True, of extent 0 for False."""
     return Pick((), np.zeros(int(value), np.int64), inside=True)
 
 
@@ -219,7 +221,7 @@ def _listed(values: Sequence[Any]) -> np.ndarray[Any, Any]:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise TypeError("nested lists of different lengths are no index") from None
+        raise TypeError("nested lists of different lengths are not an index") from None
     return array if array.size else array.astype(np.int64)
 
 
@@ -229,7 +231,7 @@ def _kind(dtype: Any) -> str:
     if isinstance(dtype, np.dtype):
         return _NUMPY_KINDS.get(dtype.kind, "other")
     try:
-        return as_dtype(str(dtype).split(".")[-1]).kind  # another library's, as torch.int64
+        return as_dtype(str(dtype).split(".")[-1]).kind  # another library's: torch.int64
     except DtypeError:
         return "other"
 
@@ -241,11 +243,11 @@ def _axes_taken(part: Any) -> int:
     return len(part.values.shape) if part.mask else 0 if part.inside else 1
 
 
-# --- the view, and what picks along its axes -----------------------------------------------------
+# --- the view, and the picks along its axes -----------------------------------------------------
 
 
 def _split(parts: list[Any], base: View, missing: int) -> Plan:
-    """The plan of parts that are known to fit; `...` stands for the missing axes."""
+    """The plan of parts that fit; `...` stands for `missing` axes."""
     shape, strides, offset = base
     extents: list[int] = []
     steps: list[int] = []
@@ -277,12 +279,12 @@ def _split(parts: list[Any], base: View, missing: int) -> Plan:
     view = View(tuple(extents), tuple(steps), offset)
     if not picks:
         return Plan(view)
-    _broadcast([pick for pick in picks if not pick.mask])  # refuses what does not fit
+    _broadcast([pick for pick in picks if not pick.mask])  # raises for shapes that do not fit
     return Plan(view, tuple(picks), _place(parts, missing))
 
 
 def _inside(position: int, axis: int, extent: int) -> int:
-    """A position along an axis, counted from the start."""
+    """A position along an axis, made non-negative. IndexError if it is outside."""
     if -extent <= position < extent:
         return position if position >= 0 else position + extent
     raise IndexError(f"index {position} is outside axis {axis} of extent {extent}{_bounds(extent)}")
@@ -293,7 +295,7 @@ def _bounds(extent: int) -> str:
 
 
 def _fitted(pick: Pick, first: int, axis: int, extents: Integers) -> Pick:
-    """A pick along the view's axes from `first`, checked against the extents that it indexes."""
+    """A pick along the view's axes from `first` on, checked against the extents that it indexes."""
     axes = tuple(range(first, first + len(extents)))
     if pick.mask:
         mask_shape = tuple(pick.values.shape)
@@ -311,7 +313,8 @@ def _fitted(pick: Pick, first: int, axis: int, extents: Integers) -> Pick:
 
 
 def all_inside(values: np.ndarray[Any, Any], axis: int, extent: int) -> np.ndarray[Any, Any]:
-    """`_inside` of every integer of an array in the host's memory."""
+    """An array in the host's memory, each integer of it checked and made non-negative as by
+    `_inside`."""
     low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
     if low < -extent or high >= extent:
         at = tuple(np.argwhere((values < -extent) | (values >= extent))[0].tolist())
@@ -326,8 +329,8 @@ def all_inside(values: np.ndarray[Any, Any], axis: int, extent: int) -> np.ndarr
 
 
 def _place(parts: list[Any], missing: int) -> int:
-    """Where the picked axes go in the result: where the first of integers and arrays stands if
-    these are neighbours in the index, else to the front."""
+    """The place of the picked axes in the result: that of the first integer or array if these are
+    adjacent in the index, else the front."""
     picking = [at for at, part in enumerate(parts) if type(part) in (int, Pick)]
     first, last = picking[0], picking[-1]
     if last - first >= len(picking):

@@ -1,7 +1,7 @@
-"""Tensors made of parts that are tensors: `concat`, `stack` and their like without the arguments.
+"""Tensors assembled of parts: the implementation of `concat`, `stack` and similar functions.
 
-What is joined is read where it lies, by the kernel that uses it. Where it has to be in memory, each
-part is computed into its place: what makes a part fuses with writing it.
+A joined array is not made: the kernel that uses it reads the parts in place. Where the array has to
+be in memory, each part is computed directly into its place, fused with its producer.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from treadle.tensor.conversions import cast, device_of
 from treadle.tensor.dtypes import promote
 from treadle.tensor.tensor import Tensor, from_node
 
-Part = tuple[View, Node]  # a view of the whole, and what goes there
+Part = tuple[View, Node]  # a view of the whole, and its elements
 
 
 def assembled(
     shape: tuple[int, ...], dtype: DType, device: Device, parts: Iterable[Part]
 ) -> Tensor:
-    """A tensor whose parts, which cover it, are these values: boxes along its axes."""
+    """A tensor whose elements are these parts, boxes along its axes that cover it."""
     placed = [(view, cast(value, dtype)) for view, value in parts]
     there = [(view, value) for view, value in placed if value.size]
     with histories.recorded(False):  # as one operation, below
@@ -45,7 +45,7 @@ def assembled(
 
 
 def unwritten(shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
-    """Memory to write parts of, which is taken when they are computed."""
+    """An array to write parts of, allocated when the first is computed."""
     return call(DeviceArray.allocate, (), shape, dtype, (device, dtype, shape), device)
 
 
@@ -55,7 +55,7 @@ def common(name: str, tensors: Sequence[Tensor]) -> tuple[DType, Device]:
     dtype = tensors[0].dtype
     for tensor in tensors:
         if not isinstance(tensor.dtype, DType):
-            raise DtypeError(f"{name}: arrays of structs are not joined ({tensor.dtype})")
+            raise DtypeError(f"{name}: arrays of structs cannot be joined ({tensor.dtype})")
         dtype = promote(dtype, tensor.dtype)
     return dtype, device
 
@@ -75,7 +75,7 @@ def stacked(tensors: Sequence[Tensor], at: int) -> Tensor:
 
 
 def side_by_side(total: tuple[int, ...], axis: int, tensors: Iterable[Tensor]) -> Iterable[Part]:
-    """Tensors one after the other along an axis of the whole, as its parts."""
+    """Tensors as consecutive parts along an axis of the whole."""
     start = 0
     for tensor in tensors:
         extent = tensor.shape[axis]

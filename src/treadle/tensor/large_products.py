@@ -1,5 +1,5 @@
-"""Products of matrices that a kernel does not see as a whole, on devices that bind less of an array
-than memory holds: in chunks, of which each is a product by itself."""
+"""Products of matrices larger than one binding of a kernel, computed in chunks. Each chunk is a
+product by itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from treadle.tensor.tensor import Tensor
 _Names = Sequence[Hashable]  # of the axes of an array
 Contract = Callable[[tuple[Node, _Names], tuple[Node, _Names], _Names], Tensor]
 _HALVES = (float16, bfloat16)
-_STEP = 64  # chunks are multiples of that, where they can be
+_STEP = 64  # the extent of a chunk is a multiple, where it can be
 
 
 class _Named(NamedTuple):
@@ -31,8 +31,8 @@ class _Named(NamedTuple):
 def in_chunks(
     first: tuple[Node, _Names], second: tuple[Node, _Names], kept: _Names, contracted: Contract
 ) -> Tensor:
-    """`contraction.contracted`, along the longest axes of what is too large: first those of the
-    result, whose chunks are put side by side, then those that are summed, whose chunks are added.
+    """`contraction.contracted` in chunks along the longest axes of the arrays that are too large:
+    first axes of the result, whose chunks are joined, then summed axes, whose chunks are added.
     """
     operands = (_Named(*first), _Named(*second))
     limit = _limit(operands[0].node)
@@ -66,14 +66,14 @@ def _limit(node: Node) -> int:
 
 
 def _moving(operand: _Named) -> _Names:
-    """The names along which there are further elements."""
+    """The names of axes that are not broadcast."""
     _, view = base_of(operand.node)
     axes = zip(operand.names, view.shape, view.strides, strict=True)
     return [name for name, extent, step in axes if extent > 1 and step]
 
 
 def _copied(operand: _Named) -> tuple[Node, _Names]:
-    """An array that is no part of a larger one than kernels see."""
+    """An array whose base fits into one binding: a copy if it is a view of a larger one."""
     node, names = operand
     base, _ = base_of(node)
     if base.size > _limit(node):
@@ -82,7 +82,7 @@ def _copied(operand: _Named) -> tuple[Node, _Names]:
 
 
 def _part(operand: _Named, name: object, start: int, count: int) -> tuple[Node, _Names]:
-    """The elements from `start` on along an axis, if it has more than one."""
+    """`count` elements from `start` on along an axis, if its extent is not 1."""
     node, names = operand
     if name not in names or node.shape[names.index(name)] == 1:
         return node, names
@@ -93,7 +93,7 @@ def _part(operand: _Named, name: object, start: int, count: int) -> tuple[Node, 
 def _summed_in_float32(
     operands: tuple[_Named, _Named], kept: _Names, contracted: Contract
 ) -> Tensor:
-    """What is added up is rounded once, at the end."""
+    """The sum in float32, which is rounded once, at the end."""
     dtype: DType = operands[0].node.dtype
     one, other = [(cast(node, float32), names) for node, names in operands]
     return astype(in_chunks(one, other, kept, contracted), dtype)

@@ -1,7 +1,7 @@
-"""Other axes for the same elements.
+"""Views with other axes.
 
-What these functions give are views wherever strides can say it: writing through one writes the
-tensor itself. `assembly.py` has those that make new tensors.
+These functions return views wherever strides can express the result: writing through one writes the
+tensor itself. `assembly.py` has the functions that make new tensors.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from treadle.tensor.tensor import Tensor
 
 
 def broadcast_to(x: Tensor, /, shape: Shape) -> Tensor:
-    """The tensor with axes of extent 1 stretched, and new ones in front, to have this shape.
+    """The tensor broadcast to a shape: axes of extent 1 are repeated, and new ones added in front.
 
-    A view, through which nothing can be written: elements appear many times. ShapeError if the
-    shapes do not fit.
+    A view that cannot be written, since elements appear several times. ShapeError if the shapes do
+    not fit.
 
     >>> import treadle as td
     >>> td.broadcast_to(td.asarray([1, 2], device="cpu"), (2, 2)).tolist()
@@ -73,7 +73,7 @@ def expand_dims(x: Tensor, /, axis: int | tuple[int, ...] = 0) -> Tensor:
 
 @takes_dim
 def squeeze(x: Tensor, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
-    """A view without these axes, which must have extent 1; None means all that have.
+    """A view without these axes, which must have extent 1; None removes all axes of extent 1.
 
     ShapeError for an axis of another extent.
 
@@ -145,7 +145,7 @@ def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
 def moveaxis(
     x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
 ) -> Tensor:
-    """A view with some axes at other places, and the others in their order.
+    """A view with some axes moved to other places; the others keep their order.
 
     >>> import treadle as td
     >>> td.moveaxis(td.zeros((2, 3, 4), device="cpu"), 0, -1).shape
@@ -165,7 +165,7 @@ def moveaxis(
 
 @takes_dim
 def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
-    """A view with the elements from the last to the first, along some axes or (None) all.
+    """A view with the elements in reverse order along some axes or (None) all.
 
     >>> import treadle as td
     >>> td.flip(td.asarray([1, 2, 3], device="cpu")).tolist()
@@ -176,8 +176,8 @@ def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 
 def diagonal(x: Tensor, /, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """A view of the elements where the index along axis2 is that along axis1 plus an offset; it is
-    the last axis of the result, and the two are gone.
+    """A view of the diagonal, the elements whose index along axis2 is that along axis1 plus an
+    offset; it replaces the two axes as the last axis of the result.
 
     >>> import treadle as td
     >>> td.diagonal(td.asarray([[1, 2], [3, 4]], device="cpu")).tolist()
@@ -198,9 +198,8 @@ def diagonal(x: Tensor, /, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -
 def reshape(x: Tensor, /, shape: Shape, *, copy: bool | None = None) -> Tensor:
     """The same elements, in row-major order, with another shape; one extent may be -1.
 
-    A view where strides can express it, else a copy; always a copy with `copy=True`, and with
-    `copy=False` ValueError where it would have to be one. ShapeError if the number of elements
-    differs.
+    A view where strides can express it, else a copy; always a copy with `copy=True`, and ValueError
+    with `copy=False` where a copy is needed. ShapeError if the number of elements differs.
 
     >>> import treadle as td
     >>> td.reshape(td.asarray([1, 2, 3, 4], device="cpu"), (2, -1)).tolist()
@@ -222,7 +221,7 @@ def ravel(x: Tensor, /) -> Tensor:
 
 @takes_dim
 def flatten(x: Tensor, /, start_axis: int = 0, end_axis: int = -1) -> Tensor:
-    """A copy in which the axes from start_axis to end_axis are one.
+    """A copy with the axes from start_axis to end_axis merged into one.
 
     >>> import treadle as td
     >>> td.zeros((2, 3, 4), device="cpu").flatten(1).shape
@@ -244,7 +243,7 @@ def flatten(x: Tensor, /, start_axis: int = 0, end_axis: int = -1) -> Tensor:
 
 @takes_dim
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """Views of the tensor's parts along an axis, which is gone in them.
+    """Views of the tensor's parts along an axis, without that axis.
 
     >>> import treadle as td
     >>> [part.tolist() for part in td.unstack(td.asarray([[1, 2], [3, 4]], device="cpu"), axis=1)]
@@ -263,8 +262,8 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 @takes_dim
 def split(x: Tensor, indices_or_sections: int | Sequence[int], /, *, axis: int = 0) -> list[Tensor]:
-    """Views of consecutive parts along an axis: that many equal ones, or those that end before
-    these indices. ShapeError if there are no equal parts.
+    """Views of consecutive parts along an axis: a number of equal parts, or parts that end before
+    the given indices. ShapeError if the axis cannot be split equally.
 
     >>> import treadle as td
     >>> [part.tolist() for part in td.split(td.asarray([1, 2, 3, 4], device="cpu"), [1, 3])]

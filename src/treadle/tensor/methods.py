@@ -1,6 +1,6 @@
-"""The methods of `Tensor` that are functions, too: `x.flip(axis=0)` is `td.flip(x, axis=0)`.
+"""The methods of `Tensor` that are also functions: `x.flip(axis=0)` is `td.flip(x, axis=0)`.
 
-`install` gives it those of the tables; a name that is a method already is an error.
+`install` adds those of the tables to the class; a name that it has already is an error.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.representation import representation
 from treadle.tensor.tensor import Tensor
 
-# --- what is a method only -----------------------------------------------------------------------
+# --- methods without a function
+# -----------------------------------------------------------------------
 
 
 def clone(x: Tensor) -> Tensor:
-    """The same elements in memory of their own.
+    """A copy of the tensor in new memory.
 
     >>> import treadle as td
     >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -45,7 +46,7 @@ def clone(x: Tensor) -> Tensor:
 
 
 def contiguous(x: Tensor) -> Tensor:
-    """The tensor itself if its elements lie row by row without gaps, else a copy.
+    """The tensor itself if its elements are contiguous in row-major order, else a copy.
 
     >>> import treadle as td
     >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -78,8 +79,8 @@ def permute(x: Tensor, *axes: Any) -> Tensor:
 
 
 def transpose(x: Tensor, *axes: Any) -> Tensor:
-    """A view with the axes in another order, as NumPy's: of all axes, or reversed if none is named.
-    To exchange two axes there is `swapaxes`.
+    """A view with the axes in another order, as NumPy's `transpose`: all axes are named, or
+    reversed if none is. Use `swapaxes` to exchange two axes.
 
     >>> import treadle as td
     >>> x = td.zeros((2, 3, 4), device="cpu")
@@ -98,7 +99,7 @@ def _several(axes: tuple[Any, ...]) -> tuple[Any, ...]:
 def _iterator(x: Tensor) -> Iterator[Tensor]:
     """The parts along the first axis."""
     if not x.shape:
-        raise TypeError("a tensor without axes has no parts to go through")
+        raise TypeError("a tensor without axes cannot be iterated over")
     return iter(manipulation.unstack(x))
 
 
@@ -128,7 +129,7 @@ _ATTRIBUTES: dict[str, Callable[[Tensor], Tensor]] = {
     "imag": FUNCTIONS["imag"],
 }
 
-# --- the table -----------------------------------------------------------------------------------
+# --- the tables ----------------------------------------------------------------------------------
 
 
 _FURTHER: dict[str, Callable[..., Any]] = {
@@ -184,7 +185,7 @@ _FURTHER: dict[str, Callable[..., Any]] = {
 
 
 def install() -> None:
-    """Give Tensor its methods and attributes."""
+    """Add the methods and attributes to `Tensor`."""
     for name, function in _ATTRIBUTES.items():
         setattr(Tensor, name, property(function))
     others = (*_ATTRIBUTES, "where")
@@ -196,7 +197,7 @@ def install() -> None:
 
 
 def _add(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Make functions methods; the tensor is their first parameter."""
+    """Add functions as methods; the tensor is their first parameter."""
     for name, function in functions.items():
         if name in Tensor.__dict__:
             raise AssertionError(f"Tensor.{name} is there already")

@@ -1,9 +1,9 @@
-"""Tensors where NumPy's arrays are expected.
+"""NumPy's protocols for tensors: `__array__`, `__array_ufunc__`, `__array_function__`.
 
-NumPy's functions take tensors and give NumPy's arrays: whoever calls `np.sort` gets what it always
-gives. Python's operators between the two give tensors, whichever side they are on. (NumPy does not
-say whether it was called as `array + tensor` or as `np.add(array, tensor)`: both are tensors.) What
-operators write in place stays what it is.
+NumPy's functions take tensors and return NumPy arrays, as a caller of `np.sort` expects. Python's
+operators between an array and a tensor return tensors, whichever side they are on. (NumPy does not
+say whether it was called by `array + tensor` or by `np.add(array, tensor)`: both return tensors.)
+In-place operators keep the type of their left side.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from treadle.runtime.export import Exported, host_view
 
 
 class NumPyProtocols(Exported):
-    """What makes a tensor one that NumPy takes."""
+    """The methods by which NumPy accepts a tensor."""
 
     __slots__ = ()
-    # NumPy asks for `__array_interface__` before `__array__`, but keeps the tensor instead of what
-    # it was given, so that nobody would hear when its array is gone. So there is none.
+    # There is no `__array_interface__`: NumPy prefers it to `__array__`, but then keeps the tensor
+    # alive and not the exported memory, so the export would never be released.
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """The elements for NumPy: on the CPU the memory itself, unless a copy is asked for."""
+        """The elements for NumPy: on the CPU the memory itself, unless a copy is requested."""
         array = self.__treadle_array__()
         wanted = None if dtype is None else np.dtype(dtype)
         if not array.device.traits.host_memory:
@@ -51,7 +51,7 @@ class NumPyProtocols(Exported):
     def __array_ufunc__(
         self, function: np.ufunc, method: str, *inputs: Any, **keywords: Any
     ) -> Any:
-        """A ufunc of NumPy: an operator whose left side is NumPy's, or a function."""
+        """A ufunc of NumPy, called as a function or as an operator with an array on the left."""
         others = (*inputs, *keywords.get("out", ()))
         if not all(isinstance(one, _NUMPYS_OWN) or not _has_ufuncs(one) for one in others):
             return NotImplemented
@@ -68,14 +68,14 @@ class NumPyProtocols(Exported):
         arguments: tuple[Any, ...],
         keywords: dict[str, Any],
     ) -> Any:
-        """A function of NumPy, with its arrays for tensors."""
+        """A function of NumPy, called with arrays in place of tensors."""
         if not all(issubclass(one, (NumPyProtocols, np.ndarray)) for one in types):
             return NotImplemented
         return function(*_for_numpy(arguments), **_for_numpy(keywords))
 
 
 _NUMPYS_OWN = (NumPyProtocols, np.ndarray, np.generic)
-# The method of the right side for an operator's function.
+# The reflected method for an operator's ufunc.
 _REFLECTED = {
     np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__",
     np.true_divide: "__rtruediv__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
@@ -87,13 +87,13 @@ _REFLECTED = {
 
 
 def _has_ufuncs(value: Any) -> bool:
-    """Whether another library wants to have NumPy's functions for itself."""
+    """Whether an object of another library overrides NumPy's ufuncs."""
     return getattr(type(value), "__array_ufunc__", None) is not None
 
 
 def _for_numpy(value: Any) -> Any:
-    """An argument with NumPy's arrays for the tensors in it. Where these are copies they may only
-    be read, so that no function writes into what nobody sees."""
+    """An argument with the tensors in it replaced by NumPy arrays. Copies of a device's memory are
+    read-only, since a write to one would be lost."""
     if isinstance(value, NumPyProtocols):
         data = np.asarray(value)
         if not value.__treadle_array__().device.traits.host_memory:

@@ -1,4 +1,4 @@
-"""What operations do with their operands: one device, one dtype, one shape."""
+"""The operands of operations, brought to one device, one dtype and one shape."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PYTHON_NUMBERS = (bool, int, float, complex)
 
 
 def node_of(name: str, value: Any, device: Device) -> Node:
-    """The lazy value of an operand that is a tensor, or that becomes one on this device."""
+    """The node of an operand that is a tensor, or is converted to one on this device."""
     if type(value) is Tensor:
         node = value._node
         if type(node.dtype) is not DType:
@@ -43,7 +43,7 @@ def node_of(name: str, value: Any, device: Device) -> Node:
 
 
 def operand(name: str, x: Any) -> Tensor:
-    """What a function is given, as a tensor. TypeError for what is no array."""
+    """An argument as a tensor. TypeError if it is not an array."""
     if type(x) is Tensor:
         return x
     if isinstance(x, (np.ndarray, list, tuple)) or is_number(x) or hasattr(x, "__dlpack__"):
@@ -54,8 +54,8 @@ def operand(name: str, x: Any) -> Tensor:
 def prepare(
     name: str, operands: Sequence[Any], device: Device | None = None
 ) -> tuple[Device, DType, list[Any]]:
-    """The device and the common dtype of operands, and the operands as nodes (numbers as they
-    are, made Python's)."""
+    """The device and the common dtype of operands, and the operands as nodes (numbers as Python
+    numbers)."""
     if device is None:
         device = device_of(name, operands)
     dtype: DType | None = None
@@ -81,9 +81,8 @@ def prepare(
 
 
 def alike(operands: Sequence[Any]) -> tuple[Node, ...] | None:
-    """One or two operands as nodes, if there is nothing to do: they have one dtype, shape and
-    device, or one of them is a number that changes none of them. This is what most operations meet,
-    so it is quick."""
+    """A fast path for the usual case: one or two operands as nodes if they have one dtype, shape
+    and device, or if one is a number that changes none of these. None otherwise."""
     x = operands[0]
     if len(operands) == 1:
         return (x._node,) if type(x) is Tensor and type(x.dtype) is DType else None
@@ -100,17 +99,17 @@ def alike(operands: Sequence[Any]) -> tuple[Node, ...] | None:
             ):
                 return one, other
             return None
-        number = _number_beside(one, y)
+        number = _number_like(one, y)
         return (one, number) if number is not None else None
     if type(y) is Tensor:
         other = y._node
-        number = _number_beside(other, x)
+        number = _number_like(other, x)
         return (number, other) if number is not None else None
     return None
 
 
-def _number_beside(node: Node, value: Any) -> Node | None:
-    """A Python number as a constant of a node's dtype and shape, if it clearly fits there."""
+def _number_like(node: Node, value: Any) -> Node | None:
+    """A Python number as a constant of a node's dtype and shape, if it clearly fits the dtype."""
     dtype, kind = node.dtype, type(value)
     if type(dtype) is DType and (
         (dtype.kind == "float" and (kind is float or kind is int))
@@ -136,7 +135,7 @@ def as_nodes(
 
 
 def values_for(value: Any, target: Tensor) -> Node:
-    """What is written into a tensor: `values_of` its shape, dtype and device."""
+    """A value to write into a tensor: `values_of` for its shape, dtype and device."""
     return values_of(value, target.shape, target.dtype, target.device)
 
 

@@ -13,7 +13,7 @@ from treadle.tensor.dtypes import RANK
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor
 
-# The special method's name without its underscores, and the function.
+# The name of the special method without underscores: the function.
 BINARY = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
     "floordiv": "floor_divide", "mod": "remainder", "pow": "pow", "and": "bitwise_and",
@@ -33,10 +33,10 @@ def is_operand(value: Any) -> bool:
 
 
 def _unsupported(name: str, one: Any, other: Any) -> Any:
-    """What an operator says of something that is no operand: it may know what to do itself, else
-    Python says that it is not supported."""
+    """The result of an operator for something that is not an operand: NotImplemented, so that
+    Python asks the other side, which may support it."""
     if name == "multiply" and isinstance(other, (str, bytes, bytearray)):
-        # It would take a tensor for a number of repetitions, and complain of that.
+        # A sequence would take the tensor as a number of repetitions, with a misleading error.
         kinds = f"'{type(one).__name__}' and '{type(other).__name__}'"
         raise TypeError(f"unsupported operand type(s) for *: {kinds}")
     return NotImplemented
@@ -92,7 +92,7 @@ def _positive(self: Tensor) -> Tensor:
 
 
 def install(further: Mapping[str, Callable[..., Any]]) -> None:
-    """Give Tensor its operators; `further` are those that other modules have."""
+    """Add the operators to `Tensor`; `further` are those of other modules."""
     for short, name in BINARY.items():
         _set(f"__{short}__", _binary(name))
         _set(f"__r{short}__", _reflected(name))

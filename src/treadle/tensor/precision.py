@@ -1,7 +1,7 @@
-"""`td.autocast`: products in float16 or bfloat16, and in float32 what needs its range.
+"""`td.autocast`: products in float16 or bfloat16, and functions that need the range in float32.
 
-Two tables say which functions are computed how; they are PyTorch's for CUDA, for the functions that
-there are here. Everything else takes the dtypes that it is given.
+Two tables list these functions, as PyTorch's tables for CUDA do. All other functions compute in the
+dtypes of their arguments.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 lower: ContextVar[DType | None] = ContextVar("lower", default=None)
 
 _HALVES = (float16, bfloat16)
-# Functions whose float32 operands are made the lower dtype.
+# Functions whose float32 operands are cast to the lower dtype.
 LOWERED = frozenset({
     "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
     "conv_transpose3d", "einsum", "linear", "matmul", "prelu", "scaled_dot_product_attention",
 })  # fmt: skip
-# Functions whose float16 and bfloat16 operands are made float32.
+# Functions whose float16 and bfloat16 operands are cast to float32.
 WIDENED = frozenset({
     "acos", "asin", "binary_cross_entropy_with_logits", "cdist", "cosh", "cosine_embedding_loss",
     "cosine_similarity", "cross_entropy", "ctc_loss", "cumulative_prod", "cumulative_sum", "erfc",
@@ -45,11 +45,12 @@ WIDENED = frozenset({
 
 
 class autocast(ContextDecorator):
-    """Within it products, convolutions and attention are computed in a lower dtype, and in float32
-    what needs its range: softmax, norms, losses, powers and sums. A decorator, too.
+    """A context in which products, convolutions and attention are computed in a lower dtype, and
+    functions that need the range of float32 in float32: softmax, norms, losses, powers and sums.
+    Also a decorator.
 
     `dtype` is float16 or bfloat16 (also as the first argument). `device_type`, a device or its id,
-    says where `dtype` must exist, as in PyTorch. Parameters stay as they are, and gradients
+    is checked for support of `dtype`, as in PyTorch. Parameters stay as they are, and gradients
     have their dtypes. With float16 use a `GradScaler`, since gradients may be too small for it.
 
     >>> import treadle as td
@@ -90,8 +91,8 @@ class autocast(ContextDecorator):
 
 
 def suited(name: str, value: Any) -> Any:
-    """An argument of a function as `autocast` has it computed: a tensor of another dtype, or of
-    tensors in tuples and lists."""
+    """An argument of a function cast as `autocast` requires: a tensor, or the tensors in tuples and
+    lists."""
     dtype = lower.get()
     if dtype is None:
         return value
@@ -109,13 +110,13 @@ def suited(name: str, value: Any) -> Any:
 def arguments_suited(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """All arguments of a function as `autocast` has it computed."""
+    """All arguments of a function cast as `autocast` requires."""
     given = tuple([suited(name, value) for value in args])
     return given, {key: suited(name, value) for key, value in kwargs.items()}
 
 
 def cast_by_name(function: F) -> F:
-    """Have a function of one of the tables take what `autocast` says."""
+    """Make a function of one of the tables cast its arguments as `autocast` requires."""
     name = function.__name__
     assert name in LOWERED or name in WIDENED
 

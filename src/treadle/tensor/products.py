@@ -1,6 +1,6 @@
-"""Products that add up: `matmul` and `@`, `tensordot`, `vecdot`, `dot`, `outer`.
+"""Matrix and tensor products: `matmul` and `@`, `tensordot`, `vecdot`, `dot`, `outer`.
 
-The axes of the two arrays get names; `contraction` finds out of what kind such a product is.
+Each function names the axes of the two arrays; `contraction` decides how to compute the product.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from treadle.tensor.tensor import Tensor
 
 @cast_by_name
 def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
-    """The matrix product of the last two axes; axes in front of them broadcast. An array of one
-    axis is a row on the left, a column on the right, and its axis is not in the result.
+    """The matrix product of the last two axes; leading axes broadcast. An array of one axis is a
+    row on the left and a column on the right, and its axis is not in the result.
 
     >>> import treadle as td
     >>> a = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -47,8 +47,8 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
 
 @lru_cache(64)
 def _names(ndim1: int, ndim2: int) -> tuple[Names, Names, Names]:
-    """The axes of what `matmul` multiplies, and of its result. Those in front count from the end,
-    where shapes are aligned."""
+    """The names of the axes of `matmul`'s operands and of its result. Leading axes are counted from
+    the end, where shapes are aligned."""
     front = [max(ndim - 2, 0) for ndim in (ndim1, ndim2)]
     rows = ("row",) if ndim1 > 1 else ()
     columns = ("column",) if ndim2 > 1 else ()

@@ -1,4 +1,4 @@
-"""What a tensor says of itself: shape, dtype, place; and its elements for Python and NumPy."""
+"""The properties of a tensor (shape, dtype, device, …), and its elements for Python and NumPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treadle.tensor.cells import Cell, compute
 
 
 class Properties:
-    """A cell and a view of it, from outside."""
+    """The properties of a tensor, which is a cell and a view of it."""
 
     __slots__ = ("_cell", "_view")
 
@@ -27,7 +27,7 @@ class Properties:
         @property
         def _array(self) -> DeviceArray: ...
 
-    # --- what it is ------------------------------------------------------------------------------
+    # --- properties ------------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -54,7 +54,7 @@ class Properties:
 
     @property
     def device(self) -> Device:
-        """Where the elements are.
+        """The device that holds the elements.
 
         >>> import treadle as td
         >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -114,7 +114,7 @@ class Properties:
     # --- reading ---------------------------------------------------------------------------------
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The elements as a new NumPy array. Waits for the work that makes them.
+        """The elements as a new NumPy array. Waits until they are computed.
 
         >>> import treadle as td
         >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")

@@ -1,8 +1,8 @@
 """`td.random`: arrays of random numbers, lazy like all others.
 
 Element i of draw number d is a function of the generator's seed, d and i, by the counter-based
-generator Philox (see `lang.math.draws`), so nothing is kept on the device, threads need not wait
-for one another, and the numbers become a part of the kernel that uses them. `uniform`, `integers`,
+generator Philox (see `lang.math.draws`), so there is no state on the device, threads are
+independent, and the draws are fused into the kernel that uses them. `uniform`, `integers`,
 `bernoulli` and `permutation` have the same bits on every device, `normal` and `exponential` the
 same values up to rounding.
 """
@@ -57,7 +57,7 @@ def uniform(
     device: str | Device | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Numbers from low up to high, without high itself, all equally likely.
+    """Numbers uniformly distributed from low up to high, without high itself.
 
     low and high may be arrays that broadcast to the shape; where high is not above low, the element
     is low. There are 2**24 steps from low to high (2**53 in float64).
@@ -85,7 +85,7 @@ def uniform(
 
 
 def _interval(low: Any, high: Any, dtype: DType, working: DType) -> tuple[float, float, float]:
-    """Where an interval begins, its width, and the greatest number below its end."""
+    """The start of an interval, its width, and the greatest number below its end."""
     made, wide = dtype.numpy.type, working.numpy.type
     with np.errstate(over="ignore", invalid="ignore"):
         start, end = made(as_python(low)), made(as_python(high))
@@ -151,8 +151,8 @@ def integers(
     """Integers from low up to high, without high itself; with one bound, from 0 up to it.
 
     Without a dtype they have the device's default integer. low and high may be integer arrays that
-    broadcast to the shape; where high is not above low, the element is low. The shares of the
-    integers differ by less than 2**-32 of them.
+    broadcast to the shape; where high is not above low, the element is low. The probabilities of
+    the integers differ by a factor of less than 1 + 2**-32.
 
     >>> import treadle as td
     >>> dice = integers(1000, 1, 7, device="cpu", generator=td.Generator(3)).numpy()
@@ -178,7 +178,7 @@ def _integers_between(draw: _Draw, low: int, high: int) -> Node:
     check_fits(low, dtype)
     check_fits(high - 1, dtype)
     count = high - low
-    if dtype.itemsize < 8:  # they wrap together, and fit when they are there
+    if dtype.itemsize < 8:  # sums wrap, and the results fit
         found = draw.integer_below(count % _WORD)
         if low:
             found = draw.node("add", uint32, found, draw.constant(low % _WORD, uint32))
@@ -284,8 +284,8 @@ def permutation(
 
 
 def _order(count: int, device: Device, generator: Generator | None) -> Node:
-    """Positions in the order of random keys of 64 bits. Where there are none so wide, in the order
-    of their lower words, and then, stably, of the upper ones: the same."""
+    """The permutation that sorts random keys of 64 bits. Devices without 64-bit integers sort by
+    the lower words, and then, stably, by the upper words, with the same result."""
     if count >= MOST_NARROW:
         raise ShapeError(f"permutation: {count} elements are too many to be put in order at once")
     index = default_integer(device)
@@ -304,11 +304,11 @@ def _with_axis(node: Node) -> Node:
     return view_of(node, View((*node.shape, 1), (1, 0), 0))
 
 
-# --- what all have in common ---------------------------------------------------------------------
+# --- shared parts ---------------------------------------------------------------------
 
 
 class _Draw(NamedTuple):
-    """One draw: `key` are the operands that tell its elements' random bits apart. `working` is the
+    """One draw: `key` are the operands that identify each element's random bits. `working` is the
     dtype that floats are computed in."""
 
     name: str
@@ -338,7 +338,7 @@ class _Draw(NamedTuple):
         return self.node("random_below_64", uint64, *self.key, self.constant(count, uint64))
 
     def sorted(self, keys: Node) -> Node:
-        """Where the smallest key is, the next one, and so on."""
+        """The permutation that sorts keys."""
         index = default_integer(self.device)
         return call(argsort, (keys,), self.shape, index, (False, index))
 
@@ -349,7 +349,7 @@ class _Draw(NamedTuple):
             return self.constant(
                 number % 2**dtype.bits if dtype.is_integer else float(number), dtype
             )
-        if isinstance(value, (tuple, list)):  # NumPy's order would draw nothing, in silence
+        if isinstance(value, (tuple, list)):  # NumPy's order of arguments
             raise TypeError(
                 f"{self.name}: {value} stands for a number or an array; if it is a shape, that "
                 f"comes first: td.random.{self.name}({value}, …)"
@@ -378,7 +378,8 @@ class _Draw(NamedTuple):
 def _floats(
     name: str, shape: Shape, parameters: tuple[Any, ...], dtype: Any, device: Any, generator: Any
 ) -> _Draw:
-    """A draw of floats: in float32 unless a dtype is given, or parameters are arrays of another."""
+    """A draw of floats: in float32 unless a dtype is given, or a parameter is an array of another
+    dtype."""
     where = _device_of(name, parameters, device)
     if dtype is None:
         own = [p.dtype for p in parameters if isinstance(p, Tensor) and p.dtype.kind == "float"]
@@ -415,8 +416,8 @@ def _draw(
 
 
 def _numbers(shape: tuple[int, ...], device: Device) -> tuple[Node, Node]:
-    """The number of each element of a draw, as two words. Within td.vmap with different draws they
-    go on from example to example."""
+    """The number of each element of a draw, as two words. Within td.vmap with
+    randomness="different" the numbering continues from example to example."""
     traced = within.get()
     if traced is None:
         index = Node(INDEX, (), shape, uint32, device)
@@ -456,12 +457,12 @@ def _new_words(source: Generator, device: Device, shape: tuple[int, ...]) -> tup
 
 
 def words_of_a_draw(source: Generator, device: Device) -> Node:
-    """The next draw's words as an array, for a kernel that makes the random numbers itself."""
+    """The next draw's words as an array, for a kernel that computes the random numbers itself."""
     traced = within.get()
     if traced is None:
         return concat([from_node(word) for word in _next_words(source, device, (1,))])._node
     if traced.randomness == "error":
-        _numbers((1,), device)  # says so
+        _numbers((1,), device)  # raises within td.vmap
     token = within.set(traced.outer)
     try:
         count = traced.count if traced.randomness == "different" else 1
@@ -472,7 +473,7 @@ def words_of_a_draw(source: Generator, device: Device) -> Node:
 
 
 def kept_by(words: Node, shape: tuple[int, ...], p: float) -> Tensor:
-    """`bernoulli(shape, p)`, drawn by words that `words_of_a_draw` gave before."""
+    """`bernoulli(shape, p)`, drawn with words from `words_of_a_draw`."""
     index = Node(INDEX, (), shape, uint32, words.device)
     each = [view_of(words, View(shape, (0,) * len(shape), i)) for i in range(4)]
     chance = constant(p, shape, float32, words.device)
@@ -491,7 +492,7 @@ def _upper_word(index: Node) -> Node:
 
 
 def _device_of(name: str, parameters: tuple[Any, ...], device: Any) -> Device:
-    """The device that is named, or that arrays among the parameters are on."""
+    """The given device, or that of the arrays among the parameters."""
     own = device_of(name, parameters) if any(isinstance(p, Tensor) for p in parameters) else None
     if device is None and own is not None:
         return own
@@ -515,7 +516,7 @@ def _check_not_negative(name: str, what: str, value: Any) -> None:
 
 
 def _integer(name: str, bound: Any) -> Any:
-    """A bound: Python's integer, or an integer array."""
+    """A bound: a Python integer, or an integer array."""
     if is_number(bound):
         number = as_python(bound)
         if not isinstance(number, int) or isinstance(number, bool):

@@ -1,8 +1,8 @@
-"""Tensors whose elements follow from their indices: ranges, grids, identities, triangles.
+"""Tensors whose elements are computed from their indices: ranges, grids, identities, triangles.
 
-They are computed where they are read. Numbers that evenly spaced floats are made of are exact: they
-are multiplied in int32 where that holds them, else in float64. A device that has none is given
-them by the host.
+They are fused into the kernels that read them. The products for evenly spaced floats are exact:
+they are computed in int32 where that holds them, else in float64. For a device without float64 the
+host computes them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from treadle.tensor.operands import operand
 from treadle.tensor.tensor import Tensor, as_device_dtype, from_node, from_numpy
 from treadle.tensor.tensor import cast as cast_data
 
-_FIRST_WIDE = 1 << 31  # what int32 does not hold any more
+_FIRST_WIDE = 1 << 31  # the first that int32 does not hold
 
 
 def arange(
@@ -47,11 +47,11 @@ def arange(
     dtype: DTypeLike | None = None,
     device: str | Device | None = None,
 ) -> Tensor:
-    """Numbers from start (0 if only stop is given) to below stop, by step.
+    """Numbers from start (0 if only stop is given) up to but without stop, by step.
 
-    Integers give the device's default integer, floats float32, unless `dtype` says otherwise. An
-    integer dtype has NumPy's numbers for floats: the first two are cut to integers, and the others
-    follow at their distance.
+    Integers give the device's default integer, floats float32, unless `dtype` says otherwise. With
+    an integer dtype and floats the numbers are NumPy's: the first two are truncated to integers,
+    and their difference is the step.
 
     >>> import treadle as td
     >>> td.arange(2, 8, 3, device="cpu").tolist()
@@ -90,7 +90,7 @@ def linspace(
     device: str | Device | None = None,
     endpoint: bool = True,
 ) -> Tensor:
-    """`num` numbers at equal distances, from start to stop, which with `endpoint` is the last one.
+    """`num` evenly spaced numbers from start to stop, which is the last one if `endpoint`.
 
     float32 (complex64 if one end is complex) unless `dtype` says otherwise; as integers they are
     rounded down.
@@ -171,11 +171,11 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
 
 
 def meshgrid(*arrays: Tensor, indexing: Literal["xy", "ij"] = "xy") -> list[Tensor]:
-    """The coordinates of a grid: array i of the result has the i-th array's elements along one
-    axis, and repeats them along the others.
+    """The coordinates of a grid: array i of the result has the i-th array's elements along one axis
+    and is constant along the others.
 
-    That axis is i, but with indexing "xy" the first two are exchanged, as for a picture with rows
-    of x.
+    That axis is i; with indexing "xy" the first two are exchanged, as for images, whose rows run
+    along x.
 
     >>> import treadle as td
     >>> x, y = td.meshgrid(td.asarray([1, 2], device="cpu"), td.asarray([3, 4, 5], device="cpu"))
@@ -199,8 +199,8 @@ def meshgrid(*arrays: Tensor, indexing: Literal["xy", "ij"] = "xy") -> list[Tens
         extents[place] = node.size
     grids = []
     for place, node in zip(places, nodes, strict=True):
-        alone = tuple([node.size if axis == place else 1 for axis in range(len(nodes))])
-        view = views.expand(views.whole(alone), tuple(extents))
+        own_shape = tuple([node.size if axis == place else 1 for axis in range(len(nodes))])
+        view = views.expand(views.whole(own_shape), tuple(extents))
         spread = view_of(node, view)
         grids.append(from_node(Node(COPY, (spread,), spread.shape, node.dtype, device)))
     return grids
@@ -228,7 +228,7 @@ def _plain(name: str, dtype: Any, device: Device) -> DType:
 
 
 def _as_integer(number: Any) -> Any:
-    """A number as an int if it is one."""
+    """A number as an int if it is integral."""
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
@@ -260,7 +260,7 @@ def _steps(count: int, start: Any, step: Any, dtype: DType, device: Device) -> N
 
 
 def _value(number: Any, dtype: DType) -> Any:
-    """A number in a dtype; steps of integers that it does not hold wrap, and so do the sums."""
+    """A number in a dtype; an integer step that it does not hold wraps, and so do the sums."""
     return dtype(number).item()
 
 
@@ -269,7 +269,7 @@ def _spaced(
 ) -> Tensor:
     """start, start + step, … as another dtype; `last` replaces the last one."""
     integers = isinstance(start, int) and isinstance(step, int)
-    if last is not None and integers:  # it may be so by rounding
+    if last is not None and integers:  # the step may be rounded
         integers = start + (count - 1) * step == last
     if integers and max(abs(start), abs(step), abs(start + count * step), count) < _FIRST_WIDE:
         return from_node(cast(_steps(count, start, step, int32, device), dtype))
@@ -293,10 +293,10 @@ def _spaced(
 
 
 def _diagonals(comparison: str, rows: int, columns: int, k: int, device: Device) -> Node:
-    """Where column - row compares so with k."""
+    """A mask: where column - row compares with k."""
     number = max(
         -rows - 1, min(integer("eye, tril and triu", k, "k"), columns + 1)
-    )  # beyond, nothing changes
+    )  # further diagonals change nothing
     shape = (rows, columns)
     narrow = max(rows, columns) < _FIRST_WIDE // 2
     dtype = int32 if narrow else int64

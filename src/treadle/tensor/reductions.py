@@ -1,7 +1,7 @@
 """Reductions: sums, extremes, means and the like, over all axes or some.
 
-All build "reduce" nodes, which share kernels with what comes before and after them. float16 and
-bfloat16 are gathered in float32.
+They make "reduce" nodes, which are fused with the operations before and after them. float16 and
+bfloat16 are accumulated in float32.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ def sum(
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """The sum of the elements along one axis, several or all. The sum of none is 0.
+    """The sum of the elements along one axis, several or all; 0 for no elements.
 
-    Small integers are added up in the device's default integer, unsigned ones in one of its size;
-    uint32 in uint64 wherever the device has that. `dtype` casts the elements before.
+    Small integers are accumulated in the device's default integer, small unsigned integers in the
+    unsigned dtype of its size; uint32 in uint64 if the device has that. With `dtype` the elements
+    are cast first.
 
     >>> import treadle as td
     >>> td.sum(td.asarray([[1, 2], [3, 4]], device="cpu"), axis=0).tolist()
@@ -72,8 +73,8 @@ def prod(
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """The product of the elements along one axis, several or all, with `sum`'s dtypes. The product
-    of none is 1.
+    """The product of the elements along one axis, several or all, with `sum`'s dtypes; 1 for no
+    elements.
 
     >>> import treadle as td
     >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -91,14 +92,15 @@ def _total(kind: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Tensor:
 
 
 def total_dtype(name: str, own: DType, wanted: Any, device: Device) -> DType:
-    """The dtype in which elements are added up, and the result's: `wanted`, or what has room."""
+    """The dtype to accumulate elements in, and the result's: `wanted`, or a sufficiently wide
+    one."""
     if wanted is None:
         integer = default_integer(device)
         if own.kind == "bool" or (own.kind == "int" and own.itemsize < integer.itemsize):
             return integer
         if own.kind != "uint":
             return own
-        if own is uint32:  # which the default integers of 32 bits do not hold
+        if own is uint32:  # a default integer of 32 bits does not hold it
             return uint64 if supports(device, uint64) else own
         return (uint64 if integer.itemsize == 8 else uint32) if own.itemsize < 4 else own
     dtype = as_device_dtype(wanted, device)
@@ -146,8 +148,8 @@ def _extreme(kind: str, x: Any, axis: Any, keepdims: bool) -> Tensor:
 
 @takes_dim
 def argmax(x: ArrayLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the greatest element along an axis is, the first of equals; NaN counts as greatest.
-    Without an axis, its number among all elements.
+    """The index of the greatest element along an axis, the first of equals; NaN counts as greatest.
+    Without an axis, its index in the flattened tensor.
 
     >>> import treadle as td
     >>> td.argmax(td.asarray([[1, 5, 5], [7, 2, 0]], device="cpu"), axis=1).tolist()
@@ -158,8 +160,8 @@ def argmax(x: ArrayLike, /, axis: int | None = None, keepdims: bool = False) -> 
 
 @takes_dim
 def argmin(x: ArrayLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the least element along an axis is, the first of equals; NaN counts as least. Without
-    an axis, its number among all elements.
+    """The index of the least element along an axis, the first of equals; NaN counts as least.
+    Without an axis, its index in the flattened tensor.
 
     >>> import treadle as td
     >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -228,7 +230,7 @@ def _logical(kind: str, x: Any, axis: Any, keepdims: bool) -> Tensor:
 
 @takes_dim
 def count_nonzero(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-    """How many elements along one axis, several or all are not zero.
+    """The number of elements along one axis, several or all that are not zero.
 
     >>> import treadle as td
     >>> x = td.asarray([0, 3, 0, 5], device="cpu")
@@ -246,8 +248,8 @@ def count_nonzero(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = Fa
 
 @takes_dim
 def mean(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-    """The arithmetic mean of the elements along one axis, several or all: of integers in float32,
-    of none NaN.
+    """The arithmetic mean of the elements along one axis, several or all: float32 for integers, NaN
+    for no elements.
 
     >>> import treadle as td
     >>> td.mean(td.asarray([[1.0, 2.0], [3.0, 5.0]], device="cpu"), axis=0).tolist()
@@ -262,8 +264,8 @@ def mean(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> T
 def var(
     x: ArrayLike, /, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
-    """The mean square of the distances from the mean, their sum divided by their number less
-    `correction` (1 for a sample's variance).
+    """The variance: the sum of the squared differences from the mean, divided by the number of
+    elements minus `correction` (1 for a sample's variance).
 
     >>> import treadle as td
     >>> td.var(td.asarray([1.0, 2.0, 3.0], device="cpu"), correction=1).item()
@@ -291,7 +293,7 @@ def std(
 @takes_dim
 @composite
 def logsumexp(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf.
+    """log(sum(exp(x))) along one axis, several or all, without overflow; -inf for no elements.
 
     >>> import treadle as td
     >>> x = td.asarray([1000.0, 1000.0], device="cpu")
@@ -317,8 +319,8 @@ def logsumexp(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False)
 
 
 def _floating(name: str, x: Any, axis: Any) -> tuple[Node, tuple[int, ...], DType]:
-    """The elements as floats that are precise enough to be added up, the axes, and the dtype of
-    the result."""
+    """The elements as floats that are precise enough to accumulate, the axes, and the dtype of the
+    result."""
     node = node_for(name, x)
     axes = some_axes(name, axis, len(node.shape))
     dtype = node.dtype if node.dtype.kind in ("float", "complex") else float32
@@ -330,7 +332,7 @@ def _mean(values: Node, axes: tuple[int, ...]) -> Node:
 
 
 def _spread(name: str, x: Any, axis: Any, correction: float, keepdims: bool) -> Tensor:
-    """The variance, or its root."""
+    """The variance, for `var` and `std`."""
     values, axes, dtype = _floating(name, x, axis)
     middle = _over(_mean(values, axes), axes, values.shape)
     distance = _elementwise("subtract", values, middle)
@@ -351,14 +353,14 @@ def _count(values: Node, axes: tuple[int, ...]) -> int:
 
 
 def _quotient(total: Node, count: float) -> Node:
-    """A sum divided by the number of what was added up; NaN if that is not positive."""
+    """A sum divided by a count; NaN if that is not positive."""
     number: float | complex = math.nan if count <= 0 else float(count)
     if total.dtype.kind == "complex":
         number = complex(number)
     by = constant(number, total.shape, total.dtype, total.device)
     if count <= 0:
         return by if total.history is None else _elementwise("multiply", total, by)
-    # A quotient may be off by 2.5 ULP: a mean that is so near its elements must not be.
+    # A quotient may be off by 2.5 ULP, too much for a mean.
     careful = total.dtype is float32 and not total.device.traits.exact_division
     return _elementwise("careful_quotient" if careful else "divide", total, by)
 
@@ -367,7 +369,7 @@ def _quotient(total: Node, count: float) -> Node:
 
 
 def node_for(name: str, x: ArrayLike) -> Node:
-    """The lazy value of an operand."""
+    """The node of an operand."""
     return node_of(name, x, device_of(name, (x,)))
 
 
@@ -379,7 +381,8 @@ def reduced(kind: str, node: Node, axes: tuple[int, ...], dtype: DType) -> Node:
 
 
 def _gathered(kind: str, node: Node, axes: tuple[int, ...]) -> Node:
-    """A reduction with the elements' own dtype, of halves in float32; over no axes a copy."""
+    """A reduction with the elements' dtype, accumulated in float32 for float16 and bfloat16; a copy
+    for no axes."""
     dtype = node.dtype
     if not axes:
         return _elementwise(COPY, node)
@@ -389,7 +392,7 @@ def _gathered(kind: str, node: Node, axes: tuple[int, ...]) -> Node:
 
 
 def _over(node: Node, axes: tuple[int, ...], shape: tuple[int, ...]) -> Node:
-    """A result seen over the elements that it was made of."""
+    """A result broadcast along the reduced axes."""
     view = views.whole(node.shape)
     for axis in sorted(axes):
         view = views.unsqueeze(view, axis)
@@ -397,13 +400,13 @@ def _over(node: Node, axes: tuple[int, ...], shape: tuple[int, ...]) -> Node:
 
 
 def _answer(node: Node, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    """A result as a tensor. That an axis is kept is a view, so that both ways are one node."""
+    """A result as a tensor. `keepdims` makes a view, so that both cases share one node."""
     made = from_node(node)
     return made.reshape(_kept(shape, axes, True)) if keepdims else made
 
 
 def _elementwise(op: str, *nodes: Node, dtype: DType | None = None) -> Node:
-    """An operation on nodes of one shape, with the first one's dtype if nothing else is said."""
+    """An operation on nodes of one shape, in the first one's dtype unless one is given."""
     first = nodes[0]
     return Node(op, nodes, first.shape, dtype or first.dtype, first.device)
 

@@ -17,35 +17,40 @@ from treadle.graph.views import View
 from treadle.tensor.tensor import Tensor
 
 _MOST_SHOWN = 1000  # elements of a tensor that is printed as a whole
-_EDGES = (3, 2, 1)  # elements at either end of an axis, the first number that is not too much
+_EDGES = (
+    3,
+    2,
+    1,
+)  # elements at either end of an axis; the first that shows few enough
 
 
 def representation(tensor: Tensor) -> str:
-    """The text of a tensor. At most about a thousand elements are read for it.
+    """The text of a tensor. At most about a thousand elements are read.
 
     >>> import treadle as td
     >>> td.arange(5000, device="cpu")
     tensor([   0,    1,    2, ..., 4997, 4998, 4999], dtype=int64, device="cpu", shape=(5000,))
     """
     shape = tensor.shape
-    told = f'dtype={tensor.dtype}, device="{tensor.device.id}"'
+    details = f'dtype={tensor.dtype}, device="{tensor.device.id}"'
     if within.get() is not None:
-        return f"tensor(of an example within td.vmap, {told}, shape={shape})"
+        return f"tensor(of an example within td.vmap, {details}, shape={shape})"
     if tensor.size <= _MOST_SHOWN:
         values = np.array2string(tensor.numpy(), separator=", ", prefix="tensor(")
-        unseen = not tensor.size and shape != (0,)  # [] may be of any shape
-        return f"tensor({values}, {told}, shape={shape})" if unseen else f"tensor({values}, {told})"
+        if not tensor.size and shape != (0,):  # [] does not show the shape
+            details += f", shape={shape}"
+        return f"tensor({values}, {details})"
     edge = next((edge for edge in _EDGES if _shown(shape, edge) <= _MOST_SHOWN), None)
     if edge is None:  # so many axes that even their ends are too many
-        return f"tensor(..., {told}, shape={shape})"
+        return f"tensor(..., {details}, shape={shape})"
     values = np.array2string(
         _corners(tensor, edge), separator=", ", prefix="tensor(", threshold=0, edgeitems=edge
     )
-    return f"tensor({values}, {told}, shape={shape})"
+    return f"tensor({values}, {details}, shape={shape})"
 
 
 def _shown(shape: tuple[int, ...], edge: int) -> int:
-    """How many elements there are at the corners."""
+    """The number of elements at the corners."""
     return math.prod(min(extent, 2 * edge) for extent in shape)
 
 
@@ -55,7 +60,7 @@ def _corners(tensor: Tensor, edge: int) -> np.ndarray[Any, Any]:
     shape: list[int] = []
     strides: list[int] = []
     for extent, step in zip(extents, steps, strict=True):
-        if extent > 2 * edge:  # both ends of an axis are an axis of two, and one of their elements
+        if extent > 2 * edge:  # an axis for the two ends, and one for the elements at an end
             shape += (2, edge)
             strides += ((extent - edge) * step, step)
         else:

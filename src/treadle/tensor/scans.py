@@ -27,8 +27,8 @@ def cumulative_sum(
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """The sum of each element and those before it along an axis (not needed if there is one only),
-    with the dtypes of `td.sum`. With `include_initial` the 0 of no elements comes first.
+    """The running sum along an axis (which may be left out if there is only one), with the dtypes
+    of `td.sum`. With `include_initial` it starts with 0.
 
     >>> import treadle as td
     >>> x = td.asarray([3, 1, 2], device="cpu")
@@ -49,8 +49,8 @@ def cumulative_prod(
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """The product of each element and those before it along an axis (not needed if there is one
-    only), with the dtypes of `td.prod`. With `include_initial` the 1 of no elements comes first.
+    """The running product along an axis (which may be left out if there is only one), with the
+    dtypes of `td.prod`. With `include_initial` it starts with 1.
 
     >>> import treadle as td
     >>> td.cumulative_prod(td.asarray([3, 1, 2], device="cpu")).tolist()

@@ -1,9 +1,8 @@
-"""Places along an axis that an array of integers names: `gather`, `scatter`, `index_add` and kin.
+"""Gather and scatter along an axis: `gather`, `scatter`, `index_add` and similar functions.
 
-Names, arguments and results are PyTorch's. Places may be negative; those that lie outside their
-axis give 0, and what is written there is dropped (integers in a tensor are not read; under
-TREADLE_CHECK=1 they are, and raise an IndexError). The functions that end in `_` are methods only
-and write into the tensor itself.
+Names, arguments and results are PyTorch's. Indices may be negative. One outside its axis gives 0,
+and a write there is dropped (indices in a tensor are not read; under TREADLE_CHECK=1 they are, and
+raise an IndexError). Functions that end in `_` are methods only and write into the tensor itself.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ __all__ = [
     "masked_select", "scatter", "scatter_add", "scatter_reduce",
 ]  # fmt: skip
 
-# How values are put together, by the names that PyTorch has for it.
+# How values are combined, by PyTorch's names.
 _REDUCTIONS = {"sum": "sum", "prod": "prod", "mean": "sum", "amax": "max", "amin": "min"}
 _OF_SCATTER = {None: "put", "add": "sum", "multiply": "prod"}
 
@@ -53,8 +52,8 @@ _OF_SCATTER = {None: "put", "add": "sum", "multiply": "prod"}
 
 
 def gather(input: ArrayLike, dim: int, index: ArrayLike) -> Tensor:
-    """`input[i, index[i, j], k]` for dim 1, and so for every axis: index has as many axes as input
-    and, beside the axis that is meant, no longer ones. The result has its shape.
+    """`input[i, index[i, j], k]` for dim 1, and so for every axis: index has as many axes as input,
+    and none but the axis `dim` may be longer. The result has its shape.
 
     >>> import treadle as td
     >>> x = td.asarray([[1, 2], [3, 4]], device="cpu")
@@ -71,8 +70,8 @@ def gather(input: ArrayLike, dim: int, index: ArrayLike) -> Tensor:
 
 
 def index_select(input: ArrayLike, dim: int, index: ArrayLike) -> Tensor:
-    """The parts along an axis at some places: `td.take` with PyTorch's arguments. Of a tensor
-    without axes one part is chosen, and has none either.
+    """The parts at some indices along an axis: `td.take` with PyTorch's arguments. From a tensor
+    without axes one element is selected, which has none either.
 
     >>> import treadle as td
     >>> x = td.asarray([10, 20, 30], device="cpu")
@@ -86,7 +85,7 @@ def index_select(input: ArrayLike, dim: int, index: ArrayLike) -> Tensor:
         return x[(slice(None),) * at + (places,)]
     if places.shape != (1,):
         raise ShapeError(
-            f"index_select: of a tensor without axes one part is chosen, and not {places.shape[0]}"
+            f"index_select: a tensor without axes takes one index, not {places.shape[0]}"
         )
     return x.reshape(1)[places].reshape(())
 
@@ -104,7 +103,7 @@ def masked_select(input: ArrayLike, mask: ArrayLike) -> Tensor:
 
 
 def masked_fill(input: ArrayLike, mask: ArrayLike, value: Any) -> Tensor:
-    """The elements, with a number where the mask is true.
+    """The elements, replaced by a number where the mask is true.
 
     >>> import treadle as td
     >>> x = td.asarray([1, 2, 3], device="cpu")
@@ -130,9 +129,9 @@ def masked_fill(input: ArrayLike, mask: ArrayLike, value: Any) -> Tensor:
 def scatter(
     input: ArrayLike, dim: int, index: ArrayLike, src: ArrayLike, *, reduce: str | None = None
 ) -> Tensor:
-    """The tensor with `src[i, j, k]` written to `[i, index[i, j, k], k]` for dim 1. index has no
-    longer axes than src, which may also be a number; of several values for an element the last one
-    stays, or they are added or multiplied to it (`reduce="add"`, `"multiply"`).
+    """The tensor with `src[i, j, k]` written to `[i, index[i, j, k], k]` for dim 1. index must not
+    be longer than src along any axis; src may also be a number. Of several values for an element
+    the last one stays, or all are added to it or multiplied with it (`reduce="add"`, `"multiply"`).
 
     >>> import treadle as td
     >>> x, at = td.zeros((2, 3), device="cpu"), td.asarray([[2], [0]], device="cpu")
@@ -145,7 +144,7 @@ def scatter(
 
 
 def scatter_add(input: ArrayLike, dim: int, index: ArrayLike, src: ArrayLike) -> Tensor:
-    """`scatter` that adds all values to the elements that they go to.
+    """`scatter` that adds all values for an element to it.
 
     >>> import treadle as td
     >>> x = td.zeros(3, device="cpu")
@@ -165,8 +164,8 @@ def scatter_reduce(
     *,
     include_self: bool = True,
 ) -> Tensor:
-    """`scatter` that puts all values for an element together: "sum", "prod", "mean", "amax" or
-    "amin" of them and, with `include_self`, of the element itself.
+    """`scatter` that reduces all values for an element: "sum", "prod", "mean", "amax" or "amin" of
+    them and, with `include_self`, of the element itself.
 
     >>> import treadle as td
     >>> x, at = td.zeros(2, device="cpu"), td.asarray([0, 0], device="cpu")
@@ -193,7 +192,7 @@ def scatter_reduce(
     count = from_node(_put(count, places, ones, "sum"))
     divide = "divide" if x.dtype.kind == "float" else "floor_divide"
     none = apply("equal", count, 0)
-    # Divided by 1 where there is none, so that no gradient is NaN there.
+    # A count of 0 becomes 1, so that no gradient is NaN there.
     mean = apply(divide, result, FUNCTIONS["where"](none, 1, count))
     return FUNCTIONS["where"](none, x, mean).to(x.dtype)
 
@@ -236,7 +235,7 @@ def index_fill(input: ArrayLike, dim: int, index: ArrayLike, value: ArrayLike) -
     return _along_one_axis("index_fill", input, dim, index, value, "put")
 
 
-# --- what they are made of -----------------------------------------------------------------------
+# --- shared parts -----------------------------------------------------------------------
 
 
 def _mask(name: str, mask: Any) -> Tensor:
@@ -254,8 +253,9 @@ def _one_axis_of(name: str, index: Any) -> Any:
 
 
 def _flat_places(name: str, x: Tensor, dim: int, index: Any) -> tuple[Node, View]:
-    """Where in x's elements, counted row by row, an index of as many axes points to; and the view
-    that its own shape is of an array of x's shape. What has no axes counts as a row of one."""
+    """The linear indices in x's elements, in row-major order, of an index with as many axes, and
+    the view of an array of x's shape that has the index's shape. A tensor without axes counts as
+    one of shape (1,)."""
     wide = x.shape or (1,)
     at = one_axis(name, dim, len(wide))
     found = indices_of(name, index)
@@ -293,7 +293,7 @@ def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, how: str) 
 
 
 def _values(name: str, src: Any, places: Node, base: View, x: Tensor) -> Node:
-    """The values for the places: one number, or the part of an array that an index covers."""
+    """The values to write: one number, or the part of an array that an index covers."""
     if is_number(src):
         return values_of(src, (1,), x.dtype, x.device)
     values = prepare(name, (src,), x.device)[2][0]
@@ -314,14 +314,14 @@ def _values(name: str, src: Any, places: Node, base: View, x: Tensor) -> Node:
 
 
 def _put(x: Tensor, places: Node, values: Node, how: str) -> Node:
-    """The elements of x, with values at flat places."""
+    """A copy of x with values written at linear indices."""
     if how in ("prod", "min", "max") and x.dtype.kind == "complex":
         raise DtypeError("complex numbers are put together by sums only: work on their parts")
     return scattered_at(x._node, places, values, how)
 
 
 def _neutral(how: str, dtype: DType, x: Tensor) -> Node:
-    """The number that changes nothing."""
+    """The neutral value of a reduction."""
     number: Any = int(how == "prod")
     if how in ("min", "max"):
         if dtype.kind == "float":

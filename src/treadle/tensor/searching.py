@@ -1,6 +1,7 @@
-"""Finding elements, and taking them: by their place, or by where they are true.
+"""Finding elements, and taking them by index: `nonzero`, `searchsorted`, `take` and similar
+functions.
 
-What depends on the data in its shape (`nonzero`, `argwhere`) waits for the device's count.
+A result whose shape depends on the data (`nonzero`, `argwhere`) waits until the device has counted.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def argwhere(x: ArrayLike, /) -> Tensor:
     tensor = _tensor("argwhere", x)
     found = _nonzero("argwhere", tensor if tensor.shape else tensor.reshape(1))
     first = found[0]
-    if not tensor.shape:  # a row without numbers, if the element is not zero
+    if not tensor.shape:  # one empty row if the element is not zero
         return from_node(constant(0, (first.shape[0], 0), first.dtype, first.device))
     count, axes = first.shape[0], len(found)
     shape = (count, axes)
@@ -90,10 +91,11 @@ def searchsorted(
     side: Literal["left", "right"] = "left",
     sorter: ArrayLike | None = None,
 ) -> Tensor:
-    """Where in the sorted x1, of one axis, the values of x2 belong: before the elements that equal
-    them, or behind them with `side="right"`. NaN is larger than all numbers.
+    """The indices at which the values of x2 would be inserted into the sorted x1, which has one
+    axis, to keep it sorted: before equal elements, or after them with `side="right"`. NaN is larger
+    than all numbers.
 
-    `sorter` are the places that sort x1, as `td.argsort(x1)` gives them.
+    `sorter` are the indices that sort x1, as returned by `td.argsort(x1)`.
 
     >>> import treadle as td
     >>> x = td.asarray([1, 2, 2, 5], device="cpu")
@@ -131,8 +133,8 @@ def _searched(elements: DeviceArray, wanted: DeviceArray, *rest: Any) -> DeviceA
 
 @takes_dim
 def take(x: ArrayLike, indices: ArrayLike, /, *, axis: int | None = None) -> Tensor:
-    """The elements at some places along an axis, which may be left out if it is the only one.
-    Places may be negative; those in tensors that lie outside give 0.
+    """The elements at some indices along an axis, which may be left out if it is the only one.
+    Indices may be negative; an index in a tensor that is outside gives 0.
 
     >>> import treadle as td
     >>> td.take(td.asarray([[1, 2, 3], [4, 5, 6]], device="cpu"), [2, -3], axis=1).tolist()
@@ -152,10 +154,10 @@ def take(x: ArrayLike, indices: ArrayLike, /, *, axis: int | None = None) -> Ten
 
 @takes_dim
 def take_along_axis(x: ArrayLike, indices: ArrayLike, /, *, axis: int = -1) -> Tensor:
-    """Along an axis, the elements at the places that `indices` has at the other axes' indices.
+    """Along an axis, the elements at `indices`, matched by position along the other axes.
 
-    `indices` has as many axes as x; all but the one meant broadcast with x's. It takes what
-    `td.argsort` gives.
+    `indices` has as many axes as x, which broadcast with x's except along `axis`. It may be the
+    result of `td.argsort`.
 
     >>> import treadle as td
     >>> x = td.asarray([[3, 1, 2], [9, 8, 7]], device="cpu")
@@ -178,7 +180,7 @@ def take_along_axis(x: ArrayLike, indices: ArrayLike, /, *, axis: int = -1) -> T
         return from_node(from_nothing(tensor._whole, shape))
     source = tensor._whole
     where = tensor._where
-    one = views.slice_axis(where, at, 0, 1, 1)  # the axis is the indices'
+    one = views.slice_axis(where, at, 0, 1, 1)  # the axis has the extent of the indices
     inside = isinstance(values, np.ndarray)
     if inside:
         values = all_inside(values, at, extent)
@@ -189,7 +191,7 @@ def take_along_axis(x: ArrayLike, indices: ArrayLike, /, *, axis: int = -1) -> T
 
 
 def contains(x: Tensor, value: ArrayLike) -> bool:
-    """Whether an element equals a value; what `value in x` says."""
+    """Whether an element equals a value: `value in x`."""
     same = apply("equal", x, value)._node
     if not same.size:
         return False
@@ -205,7 +207,7 @@ def _tensor(name: str, x: Any) -> Tensor:
 
 
 def indices_of(name: str, indices: ArrayLike) -> Any:
-    """Index arrays: tensors, or what NumPy makes one of."""
+    """An index array: a tensor, or anything that NumPy converts to an array."""
     found = indices if hasattr(indices, "dtype") else np.asarray(indices)
     if not isinstance(found, np.ndarray) and not isinstance(found, Tensor):
         found = _tensor(name, found)

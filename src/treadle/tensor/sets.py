@@ -1,4 +1,4 @@
-"""The distinct elements of a tensor, in order. Their number is read: it decides the shapes.
+"""The distinct elements of a tensor, sorted. Their number is read, since it decides the shapes.
 
 Every NaN is an element of its own, and both zeros are one element.
 """
@@ -22,7 +22,7 @@ from treadle.tensor.tensor import Tensor
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` gives."""
+    """The result of `unique_all`."""
 
     values: Tensor
     indices: Tensor
@@ -31,22 +31,22 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` gives."""
+    """The result of `unique_counts`."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` gives."""
+    """The result of `unique_inverse`."""
 
     values: Tensor
     inverse_indices: Tensor
 
 
 def unique_all(x: ArrayLike, /) -> UniqueAll:
-    """The distinct elements, where in `x.reshape(-1)` each is first, for every element of x its
-    place among them (in x's shape), and how often each is there.
+    """The distinct elements, the index of the first occurrence of each in `x.reshape(-1)`, for
+    every element of x its index among them (in x's shape), and the counts.
 
     >>> import treadle as td
     >>> found = td.unique_all(td.asarray([[3, 1], [3, 3]], device="cpu"))
@@ -71,7 +71,7 @@ def unique_all(x: ArrayLike, /) -> UniqueAll:
 
 
 def unique_counts(x: ArrayLike, /) -> UniqueCounts:
-    """The distinct elements, and how often each is there.
+    """The distinct elements, and their counts.
 
     >>> import treadle as td
     >>> td.unique_counts(td.asarray([3, 1, 3], device="cpu")).counts.tolist()
@@ -82,7 +82,7 @@ def unique_counts(x: ArrayLike, /) -> UniqueCounts:
 
 
 def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
-    """The distinct elements, and for every element its place among them, in x's shape.
+    """The distinct elements, and for every element of x its index among them, in x's shape.
 
     >>> import treadle as td
     >>> td.unique_inverse(td.asarray([3, 1, 3], device="cpu")).inverse_indices.tolist()
@@ -103,7 +103,7 @@ def unique_values(x: ArrayLike, /) -> Tensor:
 
 
 def _of_complex(array: DeviceArray, places: DType) -> kernels.Unique:
-    """Complex numbers in the order of their real parts, and equal ones of their imaginary parts."""
+    """Complex numbers sorted by their real parts, and equal ones by their imaginary parts."""
     assert isinstance(array.dtype, DType)
     if not array.size:
         return kernels.unique(array, places)

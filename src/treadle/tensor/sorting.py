@@ -41,7 +41,7 @@ def sort(
 def argsort(
     x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
-    """Where each element of `td.sort(x)` is in x, along the axis.
+    """The indices along the axis that sort x.
 
     >>> import treadle as td
     >>> td.argsort(td.asarray([2.0, 1.0, 2.0], device="cpu"), descending=True).tolist()
@@ -52,7 +52,7 @@ def argsort(
 
 
 class TopK(NamedTuple):
-    """What `topk` gives."""
+    """The result of `topk`."""
 
     values: Tensor
     indices: Tensor
@@ -60,9 +60,9 @@ class TopK(NamedTuple):
 
 @takes_dim
 def topk(x: ArrayLike, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> TopK:
-    """The k greatest elements along an axis (the least, without `largest`) in order, and where they
-    are. NaN counts as greatest. Of equal elements any may be chosen. (They are always in order,
-    with `sorted=False` as well.)
+    """The k greatest elements along an axis (the least, without `largest`), sorted, and their
+    indices. NaN counts as greatest. Of equal elements any may be chosen. (They are sorted with
+    `sorted=False` as well.)
 
     >>> import treadle as td
     >>> found = td.topk(td.asarray([3.0, 9.0, 1.0, 7.0], device="cpu"), 2)
@@ -96,7 +96,7 @@ def topk(x: ArrayLike, k: int, axis: int = -1, largest: bool = True, sorted: boo
 def _along(
     name: str, x: Any, axis: int, dtype: DType | None, sorter: Function, options: tuple[Any, ...]
 ) -> Tensor:
-    """Have the rows sorted that an axis has. Its result has this dtype, or x's."""
+    """Apply a sorter to the rows along an axis. The result has this dtype, or x's."""
     device = device_of(name, (x,))
     node = node_of(name, x, device)
     if node.dtype.kind == "complex":
@@ -107,7 +107,7 @@ def _along(
 
 
 def _with_last(node: Node, at: int) -> Node:
-    """An array whose rows are along an axis."""
+    """An array with an axis moved to the end."""
     last = len(node.shape) - 1
     if at == last:
         return node
@@ -116,7 +116,7 @@ def _with_last(node: Node, at: int) -> Node:
 
 
 def _back(made: Tensor, at: int) -> Tensor:
-    """The rows of a result in the axis where they were."""
+    """A result with its last axis moved back."""
     last = len(made.shape) - 1
     if at == last:
         return made

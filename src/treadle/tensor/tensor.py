@@ -1,8 +1,8 @@
 """`Tensor`: a lazy array on a device.
 
 A tensor is a cell and a view. The cell has the current version of an array, a graph node that may
-not be computed yet; tensors that are views of one another share it, so that writing through one
-writes all of them, as in NumPy. What is read is computed then.
+be pending. Tensors that are views of one another share the cell, so that writing through one writes
+all of them, as in NumPy. Reading the elements computes them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.array_api import ArrayApiMethods
 from treadle.tensor.autograd_methods import AutogradMethods, Boundary
-from treadle.tensor.cells import Cell, OwnedCell, compute, compute_alone, compute_soon, written
+from treadle.tensor.cells import Cell, OwnedCell, compute, compute_soon, compute_version, written
 from treadle.tensor.declarations import Declarations
 from treadle.tensor.dtypes import check_dtype, named_dtype, supports
 from treadle.tensor.numpy_protocols import NumPyProtocols
@@ -42,7 +42,7 @@ from treadle.tensor.numpy_protocols import NumPyProtocols
 class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
     """An array on a device; make one with `td.asarray`, `td.zeros`, …
 
-    Operations give tensors that are computed when somebody reads them, many in one kernel. Basic
+    Operations are lazy: results are computed when they are needed, many in one kernel. Basic
     slices, `reshape` (where strides can express it), `permute_dims` and the like are views: writing
     through one writes the other, as in NumPy.
     """
@@ -64,7 +64,7 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
 
     @property
     def _node(self) -> Node:
-        """The lazy value."""
+        """The node of the tensor's value."""
         value = self._cell.value
         if self._boundary is not None:
             value = self._boundary.of(value)
@@ -72,26 +72,26 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
         if view is None:
             return value
         seen = self._seen
-        # One that was computed has a copy, which what writes the cell's own memory passes by.
+        # A computed one has a copy, which does not follow writes to the cell's memory.
         if seen is not None and seen[0] is value and not seen[1].eager and seen[1].array is None:
             return assume(Node, seen[1])
         node = view_of(value, view)
         if seen is not None and node.history is not None:
             before = seen[1].history
             if before is not None and before.edges == node.history.edges:
-                node.history = before  # which may have hooks, and be asked for
+                node.history = before  # hooks and retained gradients refer to it
         self._seen = value, node
         return node
 
     @property
     def _whole(self) -> Node:
-        """The lazy value of all of the cell, of which the tensor is the view `_where`."""
+        """The node of the whole cell, of which the tensor is the view `_where`."""
         value = self._cell.value
         return value if self._boundary is None else self._boundary.of(value)
 
     @property
     def _array(self) -> DeviceArray:
-        """The elements in memory; they are computed for it."""
+        """The elements in memory, computed if they are pending."""
         node = self._cell.value
         array = node.array
         if array is None:
@@ -103,7 +103,7 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
         return array.view(view.shape, view.strides, array.offset + view.offset)
 
     def _seen_through(self, view: View) -> Tensor:
-        """A tensor of the same cell; `view` counts in the cell's elements."""
+        """A tensor of the same cell; `view` is a view of the whole cell."""
         made = from_cell(self._cell, view)
         boundary = self._boundary
         if boundary is not None:
@@ -117,7 +117,7 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
         return from_cell(self._cell, self._view)
 
     def _sees_same(self, other: Tensor) -> bool:
-        """Whether it has the cell and view of another tensor."""
+        """Whether another tensor has the same cell and view."""
         return self._cell is other._cell and self._view == other._view
 
     @property
@@ -160,18 +160,18 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
         else:
             cell.defer(value)
         if within.get() is not None:
-            return  # nothing can be computed now
+            return  # elements are not known
         if is_deep(value) or value.eager or settings.eager:
             compute(value, cell)
         elif view is not None and is_short(value):
-            compute_alone(value, cell)
+            compute_version(value, cell)
         elif array is not None:
             compute_soon(cell)
 
     def _follow(self, old: Node, value: Node, is_tracked: bool) -> None:
-        """Give the new value of the cell its history; `is_tracked` says whether what is written
-        has one. What is written without recording, or through a tensor that is cut off, is for
-        derivatives what it was."""
+        """Set the history of the cell's new value; `is_tracked` says whether the written value has
+        one. A write without recording, or through a detached tensor, does not change the
+        history."""
         if not recording.get() or self._boundary is not None:
             if recording.get() and self._boundary is not None and self._history is not None:
                 raise self._boundary.refusal(self)
@@ -188,7 +188,7 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
             old.history.overwrite()
 
     def _write_memory(self, value: Node, array: DeviceArray) -> None:
-        """Write where other libraries look, now."""
+        """Write memory that other libraries share, at once."""
         old = self._cell.value
         realize((value,))
         finish_readers(array.storage)
@@ -198,18 +198,18 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
         self._replace(write)
 
     def _replace(self, made: Node, is_tracked: bool = False) -> None:
-        """Note that the memory of the cell is written at once, after which `made` is in it."""
+        """Note that the memory of the cell is written at once and then holds `made`."""
         old = self._cell.value
         if old.history is not None or is_tracked or self._boundary is not None:
             self._follow(old, made, is_tracked)
         elif not old.saved:
-            return  # nobody needs the old elements
+            return  # no derivative needs the old elements
         old.overwritten = True
         self._cell.value = made
 
     def realize(self) -> Tensor:
-        """Have the elements computed (what is pending is launched, not waited for). The tensor.
-        Within `td.vmap`, where they are not known, it does nothing.
+        """Compute the elements: launches the pending operations, and does not wait for them.
+        Returns the tensor. Does nothing within `td.vmap`, where elements are not known.
 
         >>> import treadle as td
         >>> x = td.arange(3, device="cpu").realize()
@@ -218,7 +218,7 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
             compute(self._cell.value, self._cell)
         return self
 
-    # --- as a value of Python's ------------------------------------------------------------------
+    # --- Python's protocols ------------------------------------------------------------------
 
     def __len__(self) -> int:
         if not self.shape:
@@ -273,7 +273,7 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
     # --- views -----------------------------------------------------------------------------------
 
     def _whole_or(self, view: View) -> Tensor:
-        """A part to write to. If it is all of the array, nothing of the old one has to be there."""
+        """A part to write to. If it is the whole array, the old elements need not be computed."""
         whole = views.is_whole(view, self._cell.value.shape)
         part = from_cell(self._cell, None if whole else view)
         part._boundary = self._boundary
@@ -281,8 +281,8 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
 
     def reshape(self, *shape: int | tuple[int, ...], copy: bool | None = None) -> Tensor:
         """The same elements with another shape; one extent may be -1. A view where strides can
-        express it, else a copy; always a copy with `copy=True`, never (but ValueError) with
-        `copy=False`. ShapeError if the number of elements differs.
+        express it, else a copy; always a copy with `copy=True`, and ValueError with `copy=False`
+        where a copy is needed. ShapeError if the number of elements differs.
 
         >>> import treadle as td
         >>> td.arange(6, device="cpu").reshape(2, -1).shape
@@ -302,7 +302,7 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
         return made if made.shape == extents else made.reshape(extents)
 
     def copied(self) -> Tensor:
-        """The same elements in memory of their own, on the same device.
+        """A copy of the tensor in new memory on the same device.
 
         >>> import treadle as td
         >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -314,7 +314,8 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
             return Tensor(self._array.copy_to(self.device))
         return from_node(Node(COPY, (node,), node.shape, node.dtype, node.device))
 
-    # --- moving ----------------------------------------------------------------------------------
+    # --- devices and dtypes
+    # ----------------------------------------------------------------------------------
 
     def to(
         self, target: DType | Device | str | None = None, *, dtype: Any = None, device: Any = None
@@ -353,7 +354,7 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
         return changed if to_device is self.device else changed.to(to_device)
 
     def _moved(self, device: Device) -> Tensor:
-        """A copy on another device. Its gradient comes back to this one."""
+        """A copy on another device. Gradients flow back to this tensor."""
         made = Tensor(self._array.copy_to(device))
         self._record_move(made)
         return made
@@ -373,7 +374,7 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
             except DtypeError:
                 device = target
         where = self.device if device is None else find_device(device)
-        if where.is_beside(self.device):
+        if where.shares_backend(self.device):
             return self.to(dtype=dtype, device=where)
         if dtype is not None and not _has(where, self.dtype):
             return await self.to(dtype=dtype).to_async(device=where)
@@ -392,7 +393,7 @@ def from_cell(cell: Cell, view: View | None) -> Tensor:
 
 
 def owners_tensor(cell: Cell, view: View | None) -> Tensor:
-    """The same for who owns the cell, and is not one of those that are to keep what they saw."""
+    """The same for the owner of the cell, which follows its writes."""
     made = Tensor.__new__(Tensor)
     made._cell = cell
     made._view = view
@@ -401,8 +402,8 @@ def owners_tensor(cell: Cell, view: View | None) -> Tensor:
 
 
 def keep_seen(home: Tensor) -> None:
-    """The owner of a cell is about to fill a part of it: those who see that part go on with a copy
-    of what is in it."""
+    """Copy for other tensors the elements that the owner of a cell is about to overwrite: tensors
+    that are views of this part continue with the copy."""
     cell, place = home._cell, home._view
     if type(cell) is not OwnedCell or place is None:
         return
@@ -423,7 +424,7 @@ def keep_seen(home: Tensor) -> None:
 
 
 def from_node(node: Node) -> Tensor:
-    """A tensor of a new lazy value, which is in no other cell."""
+    """A tensor of a new node, which no other cell has."""
     if (node.eager or settings.eager or is_deep(node)) and within.get() is None:
         compute(node)
     made = Tensor.__new__(Tensor)
@@ -439,8 +440,8 @@ def _has(device: Device, dtype: DType) -> bool:
 def _restored(
     data: np.ndarray[Any, Any], device: str, api: str, leaf: tuple[bool, bool] | None = None
 ) -> Tensor:
-    """A pickled tensor, on its own device if there is one like it here, else on the CPU. Of a leaf
-    there is whether it is a parameter, and whether it requires gradients."""
+    """An unpickled tensor, on its device if a similar one exists here, else on the CPU. `leaf` says
+    whether a leaf is a parameter, and whether it requires gradients."""
     try:
         where = restored_device(device, api)
     except DeviceNotFound:
@@ -454,7 +455,7 @@ def _restored(
 def as_device_dtype(value: Any, device: Device | None = None) -> DType | np.dtype[Any]:
     """A DType from anything that names one, or a structured dtype with C's layout. Python's int,
     float and complex are the device's defaults (the default device's, if none is named)."""
-    structured = getattr(value, "dtype", value)  # a @td.struct class has one
+    structured = getattr(value, "dtype", value)  # for a @td.struct class
     if isinstance(structured, np.dtype) and structured.names is not None:
         return array_dtype(structured)
     return named_dtype(value, device)
@@ -493,7 +494,7 @@ def _complete(shape: tuple[int, ...], tensor: Tensor) -> tuple[int, ...]:
     for extent in extents:
         known *= extent if extent != -1 else 1
     if min(extents, default=0) < -1:
-        raise ShapeError(f"an extent cannot be negative: {shape} (one -1 is what is left)")
+        raise ShapeError(f"an extent cannot be negative: {shape} (except for one -1)")
     if extents.count(-1) == 1 and known > 0 and tensor.size % known == 0:
         extents = tuple([tensor.size // known if e == -1 else e for e in extents])
     elif -1 in extents or known != tensor.size:

@@ -89,7 +89,7 @@ def test_what_is_refused():
     targets = np.ones((2, 2), np.int32)
     with pytest.raises(ValueError, match="input_lengths are from 0 to 4"):
         F.ctc_loss(scores, targets, [5, 4], [2, 2])
-    with pytest.raises(ValueError, match="blank=3 is none of 3 classes"):
+    with pytest.raises(ValueError, match="blank=3 is not one of 3 classes"):
         F.ctc_loss(scores, targets, [4, 4], [2, 2], blank=3)
     with pytest.raises(ShapeError, match="one for each of 2 sequences"):
         F.ctc_loss(scores, targets, [4], [2, 2])

@@ -93,7 +93,7 @@ def test_refusals():
         r"an input of shape \(1, 6, 16\) is no 9 columns": (F.fold, x.reshape(1, 6, 16), 4, 2),
         "6 channels of shape .* are not divided by upscale_factor": (F.pixel_shuffle, x, 2),
         "not divided by downscale_factor=3": (F.pixel_unshuffle, x, 3),
-        "6 channels of shape .* make no 4 groups": (F.channel_shuffle, x, 4),
+        "6 channels of shape .* do not divide into 4 groups": (F.channel_shuffle, x, 4),
         "groups must be positive, not 0": (F.channel_shuffle, x, 0),
     }
     for message, (function, *arguments) in cases.items():

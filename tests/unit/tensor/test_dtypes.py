@@ -212,10 +212,10 @@ def test_finfo_and_iinfo_of_arrays_and_parts():
     assert td.finfo(td.zeros(2, dtype=td.complex64, device="cpu")).dtype is td.float32
     assert td.iinfo(np.zeros(0, np.uint8)).max == 255
     assert td.iinfo("i4").dtype is td.int32
-    with pytest.raises(DtypeError, match=r"for int8 there is td\.iinfo"):
+    with pytest.raises(DtypeError, match=r"for int8 use td\.iinfo"):
         td.finfo(td.int8)
     for dtype in (td.bool, td.float32, td.complex64):
-        with pytest.raises(DtypeError, match="iinfo is of integer dtypes"):
+        with pytest.raises(DtypeError, match="iinfo takes integer dtypes"):
             td.iinfo(dtype)
 
 

@@ -167,7 +167,7 @@ RULES: dict[str, Rule] = {
     "hardsigmoid": _hardsigmoid,
     "hardswish": _hardswish,
     "hardtanh": _hardtanh,
-    "largest_alone": lambda g: g,
+    "one_hot_largest": lambda g: g,
     "logsigmoid": _logsigmoid,
     "mish": _mish,
     "prelu": _prelu,

@@ -1,4 +1,5 @@
-"""The arguments of one call: what a trace depends on of them, and where their elements are."""
+"""The arguments of one call: the key of the trace that fits them, and the memory of their
+elements."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.structure import (
     assign,
     children,
+    flatten,
     is_nested,
-    take_apart,
     unhashable,
 )
 from treadle.tensor.conversions import mixed_devices
@@ -29,7 +30,7 @@ from treadle.tensor.tensor import Tensor
 
 
 class Source:
-    """Memory that arguments are in: a stretch of a cell, or a NumPy array."""
+    """Memory of arguments: a range of a cell's elements, or a NumPy array."""
 
     __slots__ = ("cell", "data", "high", "low")
 
@@ -41,9 +42,9 @@ class Source:
 
 
 class Arguments:
-    """The arguments of a call. `leaves` are their arrays, `places` say where each is: the number of
-    its source, and how it sees that (None: as a whole). `key` is equal for calls that one trace
-    serves."""
+    """The arguments of a call. `leaves` are their arrays, and `places` has for each the number of
+    its source and its view of that (None: all of it). `key` is equal for calls that one trace
+    fits."""
 
     __slots__ = ("args", "device", "key", "kwargs", "leaves", "places", "sources")
 
@@ -62,42 +63,42 @@ class Arguments:
         parts: list[Any] = [len(args)]
         try:
             for value in args:
-                take_apart(value, parts, self.leaves)
-            for each in kwargs:  # in the order of the call, which `**kwargs` shows to a function
+                flatten(value, parts, self.leaves)
+            for each in kwargs:  # in their order, which `**kwargs` shows to a function
                 parts.append(each)
-                take_apart(kwargs[each], parts, self.leaves)
+                flatten(kwargs[each], parts, self.leaves)
         except TypeError as error:
-            raise self._refused(name) or error from None
+            raise self._refusal(name) or error from None
         self.device = self._find(device)
-        self._tell(parts, name)
-        # Another stream once the device was closed.
+        self._add_to_key(parts, name)
+        # The stream changes when the device was closed.
         parts += (self.device.default_stream, settings.check, recording.get(), lower.get())
         self.key = tuple(parts)
 
     def require_gradients(self) -> bool:
-        """Whether what is computed of them is recorded for a backward pass."""
+        """Whether operations on them are recorded for a backward pass."""
         return recording.get() and any(
             type(each) is Tensor and each._history is not None for each in self.leaves
         )
 
-    def _refused(self, name: str) -> TypeError | None:
+    def _refusal(self, name: str) -> TypeError | None:
         for path, value in self.named():
             found = unhashable(path, value)
             if found is not None:
                 return TypeError(
                     f"{name} is compiled, and remembers what it was called with: the argument "
-                    f"{found} cannot be told from others, since it has no hash. Pass a tensor, a "
+                    f"{found} cannot be a key of traces, since it has no hash. Pass a tensor, a "
                     "number, or a tuple, list or dict of them"
                 )
         return None
 
     def named(self) -> list[tuple[str, Any]]:
-        """The arguments with what people call them."""
+        """The arguments with their names."""
         found = [(f"{at + 1}", value) for at, value in enumerate(self.args)]
         return found + list(self.kwargs.items())
 
     def _find(self, device: Device | None) -> Device:
-        """Note which memory the leaves are in; the device that they are on."""
+        """Find the sources of the leaves. Returns the device that they are on."""
         known: dict[Cell, int] = {}
         sources, places = self.sources, self.places
         for at, leaf in enumerate(self.leaves):
@@ -121,8 +122,8 @@ class Arguments:
             places.append((number, view))
         return device or default_device()
 
-    def _tell(self, parts: list[Any], name: str) -> None:
-        """Add to a key what a trace depends on of arrays."""
+    def _add_to_key(self, parts: list[Any], name: str) -> None:
+        """Add the properties of the arrays to the key."""
         device = self.device
         for number, (at, view) in enumerate(self.places):
             source = self.sources[at]
@@ -143,8 +144,7 @@ class Arguments:
                 parts += (at, moved, source.high - source.low, dtype, locked)
 
     def overlap(self) -> bool:
-        """Whether arguments that others gave us have memory in common, of which their cells know
-        nothing."""
+        """Whether arguments from other libraries share memory, which their cells do not show."""
         arrays = [s.cell.value.array for s in self.sources if s.data is None]
         shared = [array for array in arrays if array is not None and array.storage.shared]
         if len(shared) < 2 or not self.device.traits.has_addresses:
@@ -173,7 +173,7 @@ def _contained(value: Any, found: list[Any]) -> None:
 
 
 class Content:
-    """What a list, dict or dataclass had in it."""
+    """The content of a list, dict or dataclass at one time."""
 
     __slots__ = ("keys", "values")
 
@@ -182,11 +182,11 @@ class Content:
         self.values = [each for _, each in children(container)]
 
     def same(self, other: Content) -> bool:
-        """Whether another content is the same objects."""
+        """Whether another content consists of the same objects."""
         if self.keys != other.keys or len(self.values) != len(other.values):
             return False
         return all(one is two for one, two in zip(self.values, other.values, strict=True))
 
     def put(self, container: Any, values: Sequence[Any]) -> None:
-        """Give a container these keys, and values."""
+        """Set the keys and values of a container."""
         assign(container, values, self.keys)

@@ -1,7 +1,8 @@
-"""Attributes of objects and classes, noted as guards: where Python finds them, in Python's order.
+"""Guards for attributes of objects and classes, found in Python's lookup order.
 
-Descriptors of the class come first, then what the object has itself, then the rest of the class,
-then dicts in which objects of some classes look for more, as modules do for their parameters.
+Data descriptors of the class come first, then the object's own attributes, then other attributes of
+the class, then dicts in which `__getattr__` of some classes looks, as in modules for their
+parameters.
 """
 
 from __future__ import annotations
@@ -17,40 +18,40 @@ from treadle.tensor.compiled.code_origin import is_library_class
 from treadle.tensor.compiled.guards import MISSING, Guard
 
 _PLAIN_METACLASSES = ("type", "ABCMeta", "EnumType", "EnumMeta")
-# What looks attributes up as Python does, so that a guard may do so.
+# Lookup methods that behave as Python's, so that a guard may use them.
 _READERS: tuple[Any, ...] = tuple(
     each.__getattribute__ for each in (object, types.ModuleType, threading.local, functools.partial)
 )
 
 
 def place_of(read: str, holder: Any, key: Any) -> tuple[str, int, Any]:
-    """What tells a place, or a test, from others."""
+    """The identity of a place, or of a test."""
     return (read, id(holder), key if type(key) is str else id(key))
 
 
 class _Found(NamedTuple):
-    """What a class has under a name, and the class that it is in."""
+    """An attribute of a class, and the base class that defines it."""
 
     owner: type
     raw: Any
 
 
 class Attributes:
-    """The guards that were found, and how attributes are."""
+    """The guards found so far, and the lookup of attributes."""
 
     def __init__(self) -> None:
         self._guards: dict[tuple[str, int, Any], Guard] = {}
         self._classes: dict[tuple[type, str], _Found | None] = {}
         self._operated: set[type] = set()
         self._counted: set[type] = set()  # classes whose attributes' names are guarded
-        # What was at places that functions set, before they did: what is read there later is the
-        # trace's own doing, and has to be back at the end.
+        # Values at places that functions set, from before they did. A value read there later was
+        # set by the trace, and the earlier one must be back at the end.
         self._earlier: dict[tuple[str, int, Any], Any] = {}
-        self.unreachable: dict[str, str] = {}  # by name: what it is
+        self.unreachable: dict[str, str] = {}  # by name: a description
 
     @property
     def guards(self) -> list[Guard]:
-        """What was found, in its order."""
+        """The guards, in the order in which they were found."""
         return list(self._guards.values())
 
     def _add(
@@ -109,7 +110,7 @@ class Attributes:
     def _of_class(
         self, kind: type, found: _Found, attribute: str, name: str, reads: Reads, simple: bool
     ) -> None:
-        """What a class, or one that it inherits from, has under a name."""
+        """Guard an attribute that a class or one of its bases defines."""
         raw = found.raw
         if is_library_class(found.owner):
             return
@@ -130,7 +131,7 @@ class Attributes:
         return self._classes[known]
 
     def _attributes(self, value: Any, reads: Reads, name: str) -> None:
-        """The attributes of an object that are read by name."""
+        """Guard the attributes of an object that are read by name."""
         kind = type(value)
         own = _own(value)
         is_library = is_library_class(kind)
@@ -180,7 +181,7 @@ class Attributes:
     def _keys(
         self, value: Any, own: dict[str, Any] | None, is_plain_object: bool, name: str
     ) -> None:
-        """Which attributes an object and its classes have."""
+        """Guard the set of attributes of an object and its classes."""
         if own is not None:
             test, holder = "[*{0}] == {1}", own
             if is_plain_object:
@@ -198,8 +199,8 @@ class Attributes:
                 )
 
     def _behind(self, kind: type, reads: Reads) -> None:
-        """Attributes of a class, and of each that it inherits from, hidden or not: `super()`, and
-        what reads them of the class of an object, look there."""
+        """Guard attributes of a class and of all its bases, overridden or not: `super()`, and code
+        that reads attributes of an object's class, look there."""
         for attribute in reads.attributes:
             owners = [each for each in kind.__mro__ if attribute in each.__dict__]
             if not owners or is_library_class(owners[0]):
@@ -213,7 +214,7 @@ class Attributes:
                     self._add("{1} not in {0}.__dict__", each, attribute, name)
 
     def _operators(self, kind: type) -> None:
-        """The methods of a class that are called without their names."""
+        """Guard the special methods of a class, which are called without their names."""
         if kind in self._operated:
             return
         self._operated.add(kind)
@@ -231,7 +232,7 @@ class Attributes:
         try:
             held = raw.__get__(value, type(value))
         except AttributeError:
-            self._add("is_unset({0}, {1})", value, raw, name)  # `__getattr__` may give one
+            self._add("is_unset({0}, {1})", value, raw, name)  # `__getattr__` may return one
             return
         self._place("{0}." + attribute, value, None, held, name, reads, look)
 
@@ -239,7 +240,7 @@ class Attributes:
         self, value: Any, own: dict[str, Any] | None, found: _Found, attribute: str, name: str,
         reads: Reads, is_plain_object: bool,
     ) -> None:  # fmt: skip
-        """What an object has of its class, as long as it has none of its own."""
+        """Guard an attribute of an object's class, and that the object has none of that name."""
         raw = found.raw
         if own is not None:
             self._add("{1} not in {0}", own, attribute, name)
@@ -253,8 +254,8 @@ class Attributes:
     def _member(
         self, value: Any, own: dict[str, Any], attribute: str, name: str, reads: Reads
     ) -> None:
-        """An attribute that an object has not; it may look it up in dicts of its own, as a module
-        its parameters."""
+        """Guard an attribute that an object lacks; its class may look it up in dicts of its own, as
+        a module does its parameters."""
         missing = [own]
         for members in getattr(type(value), "_traced_members", ()):
             held = own.get(members)
@@ -272,7 +273,7 @@ class Attributes:
 
 
 def _is_namespace(value: Any) -> bool:
-    """Whether a value is of a library's class, with attributes that are all the user's."""
+    """Whether a value's class is a library's but its attributes are all the user's."""
     kind = type(value)
     return isinstance(value, (types.SimpleNamespace, types.ModuleType)) or (
         kind.__module__ == "argparse" and kind.__name__ == "Namespace"
@@ -293,7 +294,8 @@ def _own(value: Any) -> dict[str, Any] | None:
 def _own_place(
     value: Any, own: Any, attribute: str, is_plain_object: bool
 ) -> tuple[str, Any, str | None]:
-    """Where an attribute of an object's own is: how it is read, of what, by which key."""
+    """The place of an object's own attribute: the expression that reads it, the holder and the
+    key."""
     if is_plain_object and attribute.isidentifier():
         return f"{{0}}.{attribute}", value, None
     return "{0}[{1}]", own, attribute
@@ -307,12 +309,12 @@ def _slots(kind: type) -> Iterator[str]:
 
 
 def _of_users(kind: type) -> Iterator[str]:
-    """The attributes of a class that the user's classes have."""
+    """The attributes that the user's classes among a class's bases define."""
     for each in kind.__mro__:
         if not is_library_class(each) and not each.__module__.startswith("treadle."):
             yield from (name for name in vars(each) if not name.startswith("__"))
 
 
 def _is_data(raw: Any) -> bool:
-    """Whether what a class has goes before what its objects have."""
+    """Whether a class attribute is a data descriptor, which precedes the object's attributes."""
     return hasattr(type(raw), "__set__") or hasattr(type(raw), "__delete__")

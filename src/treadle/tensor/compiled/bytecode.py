@@ -1,4 +1,4 @@
-"""What a Python function's bytecode reads of what is around it: names, and how they are used."""
+"""The names that a Python function's bytecode reads from its environment, and how it uses them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-# Methods that change a container and give nothing of what is in it.
+# Methods that change a container and return nothing of its content.
 _CHANGES = frozenset(
     {"add", "append", "appendleft", "clear", "extend", "extendleft", "insert", "update"}
 )
-# Names of what reads attributes whose names are not in the code.
+# Names of functions that read attributes whose names are not in the code.
 _ANY_NAME = frozenset(
     {"vars", "dir", "__dict__", "__getattribute__", "__getstate__", "__reduce_ex__", "__slots__"}
 )
 _BY_NAME = frozenset({"getattr", "hasattr"})
-# Names of what reads attributes of a class that the object, or a class before it, hides.
+# Names with which code reads class attributes that the object or a derived class overrides.
 _BEHIND = frozenset({"super", "__bases__", "__class__", "__mro__", "mro", "type"})
 _CALLS = ("PRECALL", "CALL", "CALL_KW")
 _VARIABLES = ("LOAD_GLOBAL", "LOAD_NAME")
@@ -27,8 +27,8 @@ _NO_READS = ("STORE", "DELETE", "IMPORT_NAME")
 
 
 class Chain(NamedTuple):
-    """Names that are read one of the other, as `np.random.rand`, from a variable, or from a module
-    that the code imports."""
+    """A chain of attributes such as `np.random.rand`, read from a variable or from a module that
+    the code imports."""
 
     module: str | None
     names: tuple[str, ...]
@@ -36,17 +36,17 @@ class Chain(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """The names that code reads. Of variables and attributes there is whether what they mean is
-    looked at, and not only added to, as a list is by `append`."""
+    """The names that code reads. For variables and attributes it says whether their value is used,
+    or only changed, as a list is by `append`."""
 
     variables: dict[str, bool]  # of the module
-    cells: dict[str, bool]  # of the functions around
+    cells: dict[str, bool]  # of enclosing functions
     attributes: dict[str, bool]
     perhaps: frozenset[str]  # attributes that may be missing without an error
     modules: tuple[str, ...]  # that are imported
-    every: bool  # attributes by names that are not known
-    whole: bool  # which attributes there are
-    behind: bool  # attributes of classes that are hidden by others
+    every: bool  # whether attributes are read by unknown names
+    whole: bool  # whether it reads which attributes there are
+    behind: bool  # whether it reads overridden attributes of classes
     chains: tuple[Chain, ...] = ()
     stores: frozenset[str] = frozenset()  # variables and attributes that it sets
 
@@ -56,8 +56,8 @@ NOTHING = Reads({}, {}, {}, frozenset(), (), False, False, False)
 
 @lru_cache(maxsize=4096)
 def reads_of(code: types.CodeType) -> Reads:
-    """What code reads. Of the functions that are defined in it only what they have through it: they
-    have bytecode of their own."""
+    """The names that code reads. Of functions defined in it only their closure variables count:
+    they have bytecode of their own."""
     steps = [each for each in dis.get_instructions(code) if each.opname not in ("CACHE", "NOP")]
     variables: dict[str, bool] = {}
     cells: dict[str, bool] = {}
@@ -70,7 +70,7 @@ def reads_of(code: types.CodeType) -> Reads:
     behind = bool(_BEHIND.intersection((*code.co_names, *code.co_freevars)))
     for at, step in enumerate(steps):
         name, op = step.argval, step.opname
-        last = name[-1] if type(name) is tuple and name else name  # of two variables at once
+        last = name[-1] if type(name) is tuple and name else name  # a pair
         if op in _VARIABLES or op in _CELLS or (op.startswith("LOAD_FAST") and last in imported):
             chains[_chain(steps, at, last, imported)] = None
         if op in _CELLS:
@@ -106,7 +106,7 @@ def reads_of(code: types.CodeType) -> Reads:
 
 
 def _imported(steps: Sequence[dis.Instruction], at: int) -> Iterator[tuple[str, Chain]]:
-    """The variables that an import sets, with what they are."""
+    """The variables that an import sets, each with the chain that it stands for."""
     module, names = steps[at].argval, steps[at - 1].argval  # of `from module import names`
     part: tuple[str, ...] = ()
     is_whole = bool(names)
@@ -125,7 +125,7 @@ def _imported(steps: Sequence[dis.Instruction], at: int) -> Iterator[tuple[str, 
 def _chain(
     steps: Sequence[dis.Instruction], at: int, name: str, imported: dict[str, Chain]
 ) -> Chain:
-    """What is read, one of the other, from the variable that an instruction loads."""
+    """The chain of attributes read from the variable that an instruction loads."""
     start = imported.get(name, Chain(None, (name,), False))
     names = list(start.names)
     end = at
@@ -143,7 +143,7 @@ def _chain(
 
 
 def _is_looked_at(steps: Sequence[dis.Instruction], at: int) -> bool:
-    """Whether what an instruction loads is used for more than to change it."""
+    """Whether the value that an instruction loads is used, and not only changed."""
     after = steps[at + 1 : at + 3]
     if not after:
         return True
@@ -165,7 +165,7 @@ def _has_constant_name(steps: Sequence[dis.Instruction], at: int) -> bool:
         except ValueError:
             return False
         depth += change
-        if depth < 0 or (depth == 2 and is_constant):  # it has been made of the constant
+        if depth < 0 or (depth == 2 and is_constant):  # the argument was computed from the constant
             return False
         if depth == 2:
             is_constant = step.opname == "LOAD_CONST" and change == 1

@@ -1,4 +1,4 @@
-"""Telling a watch which Python functions run on this thread."""
+"""Events of this thread's function calls, reported to `Dependencies`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOOLS = range(6)
 
 @contextmanager
 def report_calls(dependencies: Dependencies) -> Iterator[None]:
-    """Report the functions that run within to a watch."""
+    """Report the functions that run within this context."""
     if sys.version_info >= (3, 12):
         tool = next((each for each in _TOOLS if sys.monitoring.get_tool(each) is None), None)
         if tool is not None:
@@ -30,8 +30,8 @@ def report_calls(dependencies: Dependencies) -> Iterator[None]:
 
 @contextmanager
 def _profiled(dependencies: Dependencies) -> Iterator[None]:
-    """By the thread's profiling function; one that is there is called as well, a profiler of the
-    standard library's rests."""
+    """Report by the thread's profiling function. An existing one is called as well; a profiler of
+    the standard library is paused."""
     before: Any = sys.getprofile()
     is_paused = hasattr(before, "disable") and hasattr(before, "enable")
     if is_paused:
@@ -62,10 +62,10 @@ def _profiled(dependencies: Dependencies) -> Iterator[None]:
 def _notify(
     dependencies: Dependencies, note: Callable[..., None], frame: FrameType, *more: Any
 ) -> None:
-    """What is around a function may be anything: an object whose attributes raise, say."""
+    """Report an event. Reading the environment may run any code, such as properties that raise."""
     try:
         note(frame, *more)
-    except Exception as error:  # noqa: BLE001 - it is the user's, and is reported
+    except Exception as error:  # noqa: BLE001 - it is an error of the user's code, and is reported
         code = frame.f_code
         where = f"{code.co_filename}:{code.co_firstlineno}"
         dependencies.unreachable[f"what {code.co_name} ({where}) reads"] = (
@@ -77,7 +77,7 @@ if sys.version_info >= (3, 12):
 
     @contextmanager
     def _monitored(dependencies: Dependencies, tool: int) -> Iterator[None]:
-        """By the interpreter's monitoring, as one of its tools."""
+        """Report by the interpreter's monitoring, as one of its tools."""
         monitoring = sys.monitoring
         events = monitoring.events
         thread = threading.get_ident()
@@ -122,6 +122,6 @@ if sys.version_info >= (3, 12):
             yield
         finally:
             monitoring.set_events(tool, 0)
-            for event in callbacks:  # they have the watch, and it all arrays
+            for event in callbacks:  # they refer to the dependencies, and these to all arrays
                 monitoring.register_callback(tool, event, None)
             monitoring.free_tool_id(tool)

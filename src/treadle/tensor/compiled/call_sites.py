@@ -1,5 +1,5 @@
-"""What a call in a function's text is for: whether the time that it takes only measures, or enters
-what is computed, and what it is called with."""
+"""Call sites in a function's source: how the time that a clock returns is used, and a call's
+argument."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 UNUSED, MEASURED, ENTERS = range(3)
 
-# What is called with a time and changes no tensor.
+# Functions that may take a time and change no tensor.
 _FUNCTIONS = frozenset({"print", "round", "float", "int", "str", "repr", "format", "min", "max"})
 _METHODS = frozenset({"debug", "error", "format", "info", "log", "warning", "write"})
-_PUTTING = frozenset({"add", "append", "extend"})  # into what must not be the function's own
+_PUTTING = frozenset({"add", "append", "extend"})  # to a container from outside
 _VALUES = (
     ast.BinOp, ast.UnaryOp, ast.FormattedValue, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict,
     ast.keyword, ast.Starred,
@@ -30,8 +30,8 @@ class _Text(NamedTuple):
 
 
 def use_of_time(code: types.CodeType, at: int) -> int:
-    """What becomes of the time that a call gives, the one at an offset in the bytecode: it is
-    UNUSED, MEASURED (printed, or put down somewhere), or ENTERS the computation, perhaps."""
+    """The use of the time that the call at an offset in the bytecode returns: UNUSED, MEASURED
+    (printed or stored), or ENTERS if it may enter the computation."""
     text, call = _call(code, at)
     if text is None or call is None:
         return ENTERS
@@ -55,7 +55,8 @@ def use_of_time(code: types.CodeType, at: int) -> int:
 
 
 def first_argument(frame: types.FrameType, at: int) -> list[Any]:
-    """The first argument of a call, if that is a variable or an attribute of one: else nothing."""
+    """The first argument of a call in a list, if it is a variable or an attribute of one; else
+    []."""
     _, call = _call(frame.f_code, at)
     names: list[str] = []
     value = call.args[0] if call is not None and call.args else None
@@ -71,7 +72,7 @@ def first_argument(frame: types.FrameType, at: int) -> list[Any]:
 
 
 def _call(code: types.CodeType, at: int) -> tuple[_Text | None, ast.Call | None]:
-    """The text of a function's file, and the call in it that is at an offset of the bytecode."""
+    """The source of a function's file, and the call in it at an offset of the bytecode."""
     text = _text(code.co_filename, "".join(linecache.getlines(code.co_filename)))
     position = next(islice(code.co_positions(), at // 2, None), None)
     if text is None or position is None:
@@ -80,7 +81,7 @@ def _call(code: types.CodeType, at: int) -> tuple[_Text | None, ast.Call | None]
 
 
 def _use(value: ast.AST, scope: ast.AST, text: _Text) -> tuple[int, set[str]]:
-    """What becomes of one value, and the variables that it is put into."""
+    """The use of a value, and the variables that it is assigned to."""
     found, inner = UNUSED, value
     while True:
         outer = text.parents[inner]
@@ -100,7 +101,7 @@ def _use(value: ast.AST, scope: ast.AST, text: _Text) -> tuple[int, set[str]]:
 
 
 def _names(target: ast.AST) -> Iterator[str]:
-    """The variables that are assigned; an empty name for what is none."""
+    """The variables that are assigned; an empty name for another target."""
     if isinstance(target, (ast.Tuple, ast.List)):
         for each in target.elts:
             yield from _names(each)

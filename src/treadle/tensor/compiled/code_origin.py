@@ -1,4 +1,5 @@
-"""Whose code is whose: libraries' own variables are set once, and no trace depends on them."""
+"""The origin of code: the user's, a library's or this package's. Variables of libraries are set
+once, and no trace depends on them."""
 
 from __future__ import annotations
 
@@ -11,20 +12,20 @@ import numpy as np
 
 _PACKAGE = str(Path(__file__).parents[2])
 _NUMPY = str(Path(np.__file__).parent)
-# Of this package, what is written as users write: modules, schedules, datasets.
+# The parts of this package that are like the user's code: modules, schedules, datasets.
 _LIKE_USER_CODE = tuple(
     str(Path(_PACKAGE, *parts)) for parts in (("nn",), ("optim", "lr_scheduler"), ("data",))
 )
-# What is called from there does not count as the function's: it makes kernels, and launches them.
+# Calls from these parts are not the function's: they make and launch kernels.
 _IMPLEMENTATION = tuple(
     str(Path(_PACKAGE, part)) for part in ("codegen", "drivers", "ir", "kernels", "lang", "runtime")
 )
 _USER_MODULES = ("treadle.nn", "treadle.optim.lr_scheduler", "treadle.data")
-# Attributes of modules are looked up by the guards themselves.
+# The guards themselves look up attributes of modules.
 _LOOKUPS = frozenset({"__getattr__", "__setattr__", "__delattr__", "_forget"})
 MODULE = str(Path(_PACKAGE, "nn", "module.py"))
-MEMBERS = ("_parameters", "_buffers", "_modules", "_hooks")  # what it reads of `__dict__`
-# What computes nothing of a function's numbers.
+MEMBERS = ("_parameters", "_buffers", "_modules", "_hooks")  # that it reads from `__dict__`
+# Modules that do not take part in a function's computation.
 _UNRELATED = frozenset(
     {"abc", "ast", "asyncio", "bdb", "codecs", "dis", "encodings", "importlib",
      "inspect", "linecache", "locale", "logging", "opcode", "pdb", "re",
@@ -35,7 +36,7 @@ _OTHER_LIBRARIES = frozenset(
     {"_pytest", "cffi", "coverage", "hypothesis", "jax", "llvmlite", "numpy", "pluggy", "pytest",
      "rich", "scipy", "torch", "wgpu"}
 )  # fmt: skip
-# What runs when an object is gone that a weak dict or set has.
+# Callbacks of weak dicts and sets, which run when an object is gone.
 _CALLBACKS = frozenset({"remove", "_remove", "_commit_removals", "__call__"})
 _WEAK_MODULES = ("weakref.py", "_weakrefset.py")
 _SITE = ("site-packages", "dist-packages")
@@ -46,11 +47,11 @@ IGNORED, LIBRARY, USER = range(3)
 
 
 def origin_of(code: types.CodeType) -> int:
-    """USERS: a trace depends on what the code reads. LIBRARY: so it does if such code calls it, and
-    not this package, which has libraries of its own. IGNORED: it does not."""
+    """USER: a trace depends on what the code reads. LIBRARY: it does if the user's code calls it,
+    but not if this package does. IGNORED: it does not."""
     if code.co_name == "__del__" or (
         code.co_name in _CALLBACKS and code.co_filename.endswith(_WEAK_MODULES)
-    ):  # which run anywhere
+    ):  # they run at any time
         return IGNORED
     if code.co_name in _LOOKUPS and code.co_filename == MODULE:
         return IGNORED
@@ -79,18 +80,18 @@ def _origin_of_file(file: str) -> int:
 
 @lru_cache(maxsize=4096)
 def is_implementation(file: str) -> bool:
-    """Whether a file is this package's that computes what tensors' functions ask for."""
+    """Whether a file belongs to the parts of this package that make and launch kernels."""
     return file.startswith(_IMPLEMENTATION)
 
 
 def is_package_file(file: str) -> bool:
-    """Whether a file is this package's."""
+    """Whether a file belongs to this package."""
     return file.startswith(_PACKAGE)
 
 
 @lru_cache(maxsize=4096)
 def is_library_module(name: str | None) -> bool:
-    """Whether a module is one whose names do not change."""
+    """Whether a module is a library's, whose variables do not change."""
     if name is None or name.startswith(_USER_MODULES):
         return False
     first = name.split(".")[0]
@@ -98,6 +99,6 @@ def is_library_module(name: str | None) -> bool:
 
 
 def is_library_class(kind: type) -> bool:
-    """Whether a class is such a module's."""
+    """Whether a class is defined in a library's module."""
     name = kind.__module__
     return isinstance(name, str) and name != "__main__" and is_library_module(name)

@@ -39,7 +39,7 @@ from treadle.tensor.compiled.object_walk import ITERABLE, ObjectWalk
 from treadle.tensor.compiled.reachable_tensors import tensors_within
 from treadle.tensor.tensor import Tensor
 
-# Functions of C that matter when they are called; how abstract classes and protocols answer.
+# C functions whose calls matter, and the checks of abstract classes and protocols.
 CALLS = NAMES | {"__subclasses__", "get_cache_token"}
 _CLASS_CHECKS = frozenset(
     {abc.ABCMeta.__instancecheck__.__code__, abc.ABCMeta.__subclasscheck__.__code__}
@@ -50,45 +50,45 @@ CHECKS = _CLASS_CHECKS | {_PROTOCOL_CHECK}
 
 
 class Dependencies(ObjectWalk):
-    """What was found around one run of a function. `before` has the arrays that were there."""
+    """The dependencies of one run of a function. `before` has the arrays that existed before."""
 
     def __init__(self, before: Container[Cell]) -> None:
         super().__init__(before)
         self._wider: dict[tuple[types.CodeType, int], Reads] = {}
-        # Objects that may be the function's own: with what reads them, and what they are called.
+        # Objects that may be the function's own, each with the names that are read and its name.
         self._pending: list[tuple[Any, Reads, str]] = []
-        self._runs: dict[tuple[int, int, int], Any] = {}  # code and its module's variables
+        self._runs: dict[tuple[int, int, int], Any] = {}  # code with its module's variables
         self._asked: set[tuple[int, int]] = set()
-        self._inner: set[types.CodeType] = set()  # of functions that are made by others
-        self.measured: dict[str, str] = {}  # clocks that only measure, and where
+        self._inner: set[types.CodeType] = set()  # of functions defined in others
+        self.measured: dict[str, str] = {}  # clocks that only measure, and the call sites
         self._seeded: dict[int, random.Random] = {}  # by the function
-        self._beside: set[types.CodeType] = set()  # code that is called by the library alone
+        self._called_by_library: set[types.CodeType] = set()  # code that only the library calls
 
     @property
     def roots(self) -> list[Any]:
-        """The objects that were seen."""
+        """The objects that were looked at."""
         return list(self._held.values())
 
-    # ------------------------------------------------------------------ what runs
+    # ------------------------------------------------------------------ functions that run
 
     def begin(self, function: Any, given: Iterable[tuple[str, Any]]) -> None:
-        """The function that is traced, and the objects it is given."""
+        """Begin with the traced function and its arguments."""
         self._walk(function, NOTHING, _name_of(function))
         for name, value in given:
             if not isinstance(value, (*ITERABLE, dict)):
                 self._walk(value, NOTHING, f"argument {name}")
 
     def entered(self, frame: types.FrameType) -> None:
-        """A function begins, or goes on."""
+        """A function begins or is resumed."""
         code = frame.f_code
         is_library = origin_of(code) == LIBRARY
         if is_library and code not in self._functions and not self._has_run(frame.f_back):
             return
         caller = frame.f_back
         if caller is not None and (
-            is_implementation(caller.f_code.co_filename) or caller.f_code in self._beside
+            is_implementation(caller.f_code.co_filename) or caller.f_code in self._called_by_library
         ):
-            self._beside.add(code)
+            self._called_by_library.add(code)
             return
         values = frame.f_locals
         if code not in self._functions and code.co_argcount:
@@ -96,14 +96,14 @@ class Dependencies(ObjectWalk):
         while True:
             names = len(self._names)
             self._begun(code, frame.f_globals, values, is_library)
-            if len(self._names) == names:  # else something was found that reads by other names
+            if len(self._names) == names:  # otherwise a new object reads further names
                 return
 
     def _begun(
         self, code: types.CodeType, space: dict[str, Any], values: dict[str, Any], is_library: bool
     ) -> None:
         reads = self._reads(code)
-        run = (id(code), id(space), id(reads))  # codes are equal that look alike
+        run = (id(code), id(space), id(reads))  # different code objects may be equal
         if run not in self._runs:
             self._runs[run] = (code, space, reads)
             self._codes[code] = reads
@@ -117,7 +117,7 @@ class Dependencies(ObjectWalk):
                 self._given(value, reads, name)
 
     def _reads(self, code: types.CodeType) -> Reads:
-        """What code reads, and what is read by functions that have names of their own."""
+        """The names that code reads, with those that objects such as `attrgetter` read."""
         reads = reads_of(code)
         if reads.every and code.co_filename == MODULE:
             reads = _of_module(code)
@@ -134,7 +134,7 @@ class Dependencies(ObjectWalk):
         return frame is not None and frame.f_code in self._codes
 
     def _method_of(self, owner: Any, code: types.CodeType) -> None:
-        """A method that was called without its name: an operator's, say."""
+        """A method that was called without its name, such as an operator's."""
         kind = owner if isinstance(owner, type) else type(owner)
         found = self._found(kind, code.co_name)
         raw = None if found is None else found.raw
@@ -143,17 +143,17 @@ class Dependencies(ObjectWalk):
                 self._functions.setdefault(code, []).append(each)
 
     def left(self, frame: types.FrameType, value: Any) -> None:
-        """A function gives a value to another one."""
+        """A function returns a value to another one."""
         caller = frame.f_back
         if caller is not None and self._has_run(caller):
             self._given(value, self._codes[caller.f_code], f"{frame.f_code.co_name}()")
 
-    # ------------------------------------------------------------------ what is called
+    # ------------------------------------------------------------------ calls of C functions
 
     def calls(
         self, frame: types.FrameType, function: Any, owner: Any, at: int, given: Sequence[Any] = ()
     ) -> None:
-        """A function of C is called, at an offset of the bytecode, and given something, if that is
+        """A C function is called at an offset of the bytecode, with `given` if the arguments are
         known."""
         if not self._has_run(frame):
             return
@@ -166,7 +166,7 @@ class Dependencies(ObjectWalk):
                 for each in subclasses:
                     self._walk(each, self._codes[frame.f_code], each.__name__)
             return
-        if function is abc.get_cache_token:  # which goes on when classes are registered
+        if function is abc.get_cache_token:  # which counts registrations of classes
             token = abc.get_cache_token()
             self._add("{0}() == {1}", function, token, "an abstract class", is_replaced=True)
             return
@@ -180,7 +180,7 @@ class Dependencies(ObjectWalk):
         if user is None or is_package_file(user.f_code.co_filename):
             return
         if user is not frame:
-            if function is id:  # it tells objects apart there, as `copy` does
+            if function is id:  # as an object's identity, as in `copy`
                 return
             name = called_in(inner)
         elif function is id:
@@ -195,8 +195,8 @@ class Dependencies(ObjectWalk):
         self.unreachable.setdefault(name, f"{what} ({user.f_code.co_filename}:{user.f_lineno})")
 
     def _is_own(self, frame: types.FrameType, function: Any, owner: Any) -> bool:
-        """Whether a generator of random numbers was seeded by the function, or a file is made by
-        it: of memory, since opening others is seen."""
+        """Whether the function itself seeded a random generator, or made a file. That one is in
+        memory, since `open` is a dependency."""
         if isinstance(owner, random.Random):
             if function.__name__ == "seed" and frame.f_locals.get("a", 0) is not None:
                 self._seeded[id(owner)] = owner
@@ -204,8 +204,8 @@ class Dependencies(ObjectWalk):
         return isinstance(owner, io.IOBase) and id(owner) not in self._held
 
     def checks(self, frame: types.FrameType) -> None:
-        """An abstract class or a protocol is asked whether something is of its kind: classes may
-        be registered with it later, and objects get attributes."""
+        """An instance check of an abstract class or a protocol: classes may be registered later,
+        and objects may get attributes."""
         code, caller = frame.f_code, frame.f_back
         if caller is None or not self._has_run(caller):
             return
@@ -225,7 +225,7 @@ class Dependencies(ObjectWalk):
             self._add("issubclass({0}, {1}) is {2}", kind, abstract, name, known)
 
     def end(self) -> None:
-        """The function is done: let go what it may have made itself."""
+        """The function has returned: keep objects that it may have made only weakly."""
         pending, self._pending = self._pending, []
         for value, reads, name in pending:
             if id(value) in self._held:
@@ -237,7 +237,7 @@ class Dependencies(ObjectWalk):
                 continue
 
     def settle(self) -> None:
-        """Look at what it was given by others, or is kept by them."""
+        """Look at the objects that survived, which others gave to it or keep."""
         for reference, reads, name in self._pending:
             value = reference()
             if value is not None:
@@ -254,11 +254,11 @@ class Dependencies(ObjectWalk):
 
     @property
     def fills_caches(self) -> bool:
-        """Whether a cache of functools has got more results: it has them at the next call."""
+        """Whether a cache of functools has new results, which it has at the next call."""
         return any(each.cache_info().currsize > size for each, size in self._caches.items())
 
     def forget(self) -> None:
-        """Let go of all that was seen: whether anything else holds it decides what is kept."""
+        """Drop all references to objects, so that only others keep them alive."""
         noted: list[dict[Any, Any]] = [
             self._held, self._guards, self._runs, self._functions, self._classes, self._caches,
             self._earlier, self._seeded, self._contents,
@@ -269,8 +269,8 @@ class Dependencies(ObjectWalk):
         self._pending.clear()
 
     def check_reached(self, used: Iterable[Cell], gradients: Iterable[Any]) -> None:
-        """Note the arrays from outside that a trace uses and no guard watches. Those of gradients,
-        optimizers and scalers are looked at otherwise."""
+        """Note the arrays from outside that a trace uses and that no guard covers. Those of
+        gradients, optimizers and scalers are checked by other means."""
         library = [each for each in self._held.values() if hasattr(type(each), "_traced_never")]
         known = {each._cell for each in gradients if each is not None}
         known.update(each._cell for each in tensors_within(library))
@@ -280,10 +280,10 @@ class Dependencies(ObjectWalk):
                 name = f"a tensor of shape {tensor.shape} and dtype {tensor.dtype}"
                 self.unreachable.setdefault(name, "which no name leads to")
 
-    # ------------------------------------------------------------------ what is given
+    # ------------------------------------------------------------------ arguments and results
 
     def _given(self, value: Any, reads: Reads, name: str) -> None:
-        """What a function is given by another one. It may be new: then nothing depends on it."""
+        """A value passed from one function to another. If it is new, nothing depends on it."""
         kind = type(value)
         if kind is Tensor or is_plain(value) or kind is np.ndarray or kind is types.CodeType:
             return
@@ -309,20 +309,20 @@ class Dependencies(ObjectWalk):
                 self._walk(each, reads, called, is_given=True)
             elif (id(each), id(reads)) not in self._asked:
                 self._asked.add((id(each), id(reads)))
-                self._walk(type(each), reads, type(each).__name__)  # which was there before
+                self._walk(type(each), reads, type(each).__name__)  # which existed before
                 self._pending.append((each, reads, called))
 
 
 @lru_cache(64)
 def _of_module(code: types.CodeType) -> Reads:
-    """What code of modules reads: of their `__dict__` always the same."""
+    """The names that code of `nn.Module` reads: always the same of its `__dict__`."""
     reads = reads_of(code)
     attributes = {**reads.attributes, **dict.fromkeys(MEMBERS, True)}
     return reads._replace(attributes=attributes, every=False, whole=False)
 
 
 def _given_names(code: types.CodeType) -> Iterator[str]:
-    """The names of what code is given: arguments, and variables of the functions around it."""
+    """The names of a function's arguments and closure variables."""
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)  # *args and **kwargs
     yield from code.co_varnames[:count]
@@ -338,8 +338,8 @@ def _is_view(value: Any) -> bool:
 
 
 def _protocol_names(protocol: type) -> Iterable[str]:
-    """The attributes that a protocol asks for."""
-    found = getattr(protocol, "__protocol_attrs__", None)  # before Python 3.12 there is none
+    """The attributes that a protocol requires."""
+    found = getattr(protocol, "__protocol_attrs__", None)  # missing before Python 3.12
     if found is None:
         found = {name for each in protocol.__mro__ if getattr(each, "_is_protocol", False)
                  and each.__module__ != "typing"

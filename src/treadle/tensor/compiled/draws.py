@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
     from treadle.runtime.devices import Device
 
-_IN_CHUNK = 256  # draws whose words are one array
+_IN_CHUNK = 256  # draws that share an array of words
 _WORDS = 4
 
 
 class _Used:
-    """A generator in a trace: the draws from its state as it is found, and what that is to be set
-    to, where the function itself sets it."""
+    """A generator in a trace: the draws from the state that it has at a call, and the state to set
+    it to if the function does that."""
 
     def __init__(self, is_new: bool) -> None:
         self.live: list[int] = []  # numbers among the trace's draws
         self.first: tuple[int, int] | None = None  # seed and position before the first draw
-        self.reset = is_new  # whether its state comes from within the function
+        self.reset = is_new  # whether the function sets its state
         self.is_new = is_new
 
 
@@ -61,24 +61,24 @@ class Draws:
 
     @property
     def generators(self) -> list[Generator]:
-        """The generators that draws go on with, and those that get a state."""
+        """The generators that are advanced, and those whose state is set."""
         found = [each for each, _, _ in self._live] + [each for each, _ in self._final]
         return list(dict.fromkeys(found))
 
     # ------------------------------------------------------------------ while tracing
 
     def begin(self) -> None:
-        """Note the draws of this thread."""
+        """Begin to record the draws of this thread."""
         self._token = recorder.set(self)
 
     def end(self) -> None:
-        """Note no more of them."""
+        """End the recording of draws."""
         if self._token is not None:
             recorder.reset(self._token)
             self._token = None
 
     def reset(self, generator: Generator, is_new: bool) -> None:
-        """A generator was made, or has got another state."""
+        """Note that a generator is new, or was given another state."""
         if self._finished:
             return
         used = self._used.get(generator)
@@ -89,8 +89,8 @@ class Draws:
     def words(
         self, generator: Generator, seed: int, number: int, device: Device, shape: tuple[int, ...]
     ) -> tuple[Node, ...] | None:
-        """A draw's number and seed as two words each, in arrays of a shape; None where they are
-        constants: on another device, and when the recording has ended."""
+        """A draw's number and seed as two words each, in arrays of a shape; None if they are
+        constants: on another device, and after the end of the recording."""
         if device is not self._device:
             return None
         with self._lock:
@@ -106,7 +106,7 @@ class Draws:
         return tuple([view_of(node, View(shape, still, first + word)) for word in range(_WORDS)])
 
     def _note(self, generator: Generator, seed: int, number: int) -> int:
-        """One more draw; how many there were before."""
+        """Record a draw. Returns its number among the trace's draws."""
         used = self._used.get(generator)
         if used is None:
             used = self._used[generator] = _Used(False)
@@ -118,7 +118,7 @@ class Draws:
         return at
 
     def finish(self) -> None:
-        """All draws are known."""
+        """Prepare the words and the final states of generators, when all draws are known."""
         with self._lock:
             self._finished = True
         self._data = np.array(self._words, np.uint64).reshape(-1, 2)
@@ -135,8 +135,8 @@ class Draws:
     # ------------------------------------------------------------------ each replay
 
     def fill(self, first: bool) -> None:
-        """Give the arrays the words for a replay, and have the generators go on; at the first
-        replay they did so when the function was traced."""
+        """Write the words for a replay into the arrays, and advance the generators; for the first
+        replay they were advanced while tracing."""
         if not self._chunks:
             for generator, state in self._final:
                 generator.set_state(state)

@@ -40,10 +40,10 @@ from treadle.tensor.compiled.trace import Trace
 from treadle.tensor.compiled.tracing import Split, Tracing
 from treadle.tensor.tensor import Tensor
 
-_MOST_TRACES = 64  # of a function; the one that was used longest ago goes first
-_MANY_VALUES = 8  # of a number, each of which had a trace of its own
-_MANY_CHANGES = 3  # calls in a row that changed what they read: a cache that fills is done by then
-_MOST_NAMES = 4  # that are warned of after one trace
+_MOST_TRACES = 64  # of a function; the least recently used is dropped first
+_MANY_VALUES = 8  # of a number, each with a trace of its own
+_MANY_CHANGES = 3  # consecutive calls that changed what they read; a cache is filled by then
+_MOST_NAMES = 4  # in warnings after one trace
 
 _ADVICE = "Pass it as an argument, or keep it as it is"
 
@@ -66,25 +66,25 @@ def compile(
 def compile(
     function: Any = None, /, *, strict: bool = False, device: str | Device | None = None
 ) -> Any:
-    """Make a function of tensors one that runs its Python once and is replayed from then on.
+    """Compile a function of tensors: its Python runs once, and later calls replay what it did.
 
     The first call with arguments of a kind records what the function does on the device; later
-    calls replay that with the new elements, at the price of a few copies, however many operations
-    it has. Arguments and results may be nested tuples, lists, dicts, named tuples and dataclasses.
-    Tensors are of one kind if shape, dtype and the memory they share are the same; everything else
-    has to be equal. So a number that changes is traced anew: pass it as a tensor.
+    calls replay that with the new elements, at the cost of a few copies, however many operations it
+    has. Arguments and results may be nested tuples, lists, dicts, named tuples and dataclasses.
+    Tensors are of the same kind if their shapes, dtypes and shared memory are the same; other
+    arguments must be equal. So each value of a number is traced anew: pass it as a tensor.
 
-    What the function, and all that it calls, read around it (variables, closures, attributes,
-    elements of containers) is looked at before each replay; if something there has changed, the
-    function is traced anew. What cannot be looked at so is warned of by name. With `strict` that is
-    refused, and so is everything else that makes a replay wrong, or not happen.
-    `TREADLE_COMPILE_CHECK=1` has each replay compared with what Python computes.
+    What the function and its callees read from outside (variables, closures, attributes, elements
+    of containers) is guarded: it is checked before each replay, and if it has changed, the function
+    is traced anew. Anything that cannot be checked is named in a warning. `strict` makes this an
+    error, and everything else that prevents a replay or makes it wrong. `TREADLE_COMPILE_CHECK=1`
+    compares each replay with what Python computes.
 
-    Writes into arguments, and into tensors that the function has from outside (parameters of a
-    model), are done by every replay, and random draws go on. Other effects of its Python (printing,
-    appending to a list, `self.x = y`) happen when it is traced. A function that reads a tensor, or
+    Writes into arguments, and into tensors from outside (parameters of a model), are done by every
+    replay, and random draws continue. Other effects of its Python (printing, appending to a list,
+    `self.x = y`) happen only when it is traced. A function that reads a tensor's elements, or
     waits, cannot be replayed, nor one that changes what it reads itself (`self.calls += 1`); its
-    Python then runs at every call, and `TREADLE_EXPLAIN=1` tells which line it is.
+    Python then runs at every call, and `TREADLE_EXPLAIN=1` prints the line that is the cause.
 
     `device` is where the function runs if no argument is a tensor. TypeError for arguments that
     have no hash, LaunchError for tensors on two devices, and for what `strict` refuses.
@@ -119,44 +119,44 @@ def compile(
 
 
 class _Entry(NamedTuple):
-    """A trace, or the knowledge that there is none, and what it expects around the function."""
+    """A trace, or a `Split` that says why there is none, with the guards that must hold."""
 
     check: Callable[[], int]
     guards: list[Guard]
     found: Trace | Split
 
     def fits(self) -> bool:
-        """Whether all around the function is as it was."""
+        """Whether the guards hold and gradients are as they were."""
         found = self.found
         return self.check() == PASSED and (type(found) is Split or found.is_current())  # type: ignore[union-attr]
 
     def changed(self) -> Guard | None:
-        """What is not as it was; None if that is a gradient."""
+        """The guard that does not hold; None if a gradient has changed."""
         failed = self.check()
         return None if failed == PASSED else self.guards[failed]
 
     def held(self) -> int:
-        """How many of the guards hold, up to the first that does not."""
+        """The number of guards before the first that does not hold."""
         failed = self.check()
         return len(self.guards) if failed == PASSED else failed
 
     def is_over(self) -> bool:
-        """Whether it cannot fit again: a gradient or an object that it expects is gone."""
+        """Whether it can never fit again, since a gradient or an object that it expects is gone."""
         changed = self.changed()
         if changed is None or not changed.is_replaced:
             return changed is None
         return changed.value is MISSING or not is_alive(changed, self.guards)
 
     def release(self) -> None:
-        """Let the memory go."""
+        """Release the memory."""
         if isinstance(self.found, Trace):
             self.found.release()
 
 
 class Compiled:
-    """What `td.compile` makes of a function; it is called like the function."""
+    """A function compiled by `td.compile`; it is called like the function."""
 
-    _traced_inside = "_function"  # what a trace of another function depends on
+    _traced_inside = "_function"  # what traces of other functions look at in its place
 
     def __init__(self, function: Callable[..., Any], device: Device | None, strict: bool) -> None:
         functools.update_wrapper(self, function)
@@ -164,40 +164,40 @@ class Compiled:
         self._name: str = getattr(function, "__qualname__", type(function).__name__)
         self._device = device
         self._strict = strict
-        # By arguments; of each those that were used last come first.
+        # By the key of arguments; the most recently used first.
         self._traces: OrderedDict[tuple[Any, ...], list[_Entry]] = OrderedDict()
         self._values: dict[str, set[Any]] = {}  # of numbers among the arguments
         self._unsteady: Counter[tuple[Any, ...]] = Counter()  # runs that changed what they read
         self._objects: dict[str, list[Any]] = {}  # of the arguments
         self._changes: Counter[str] = Counter()  # of values that are not numbers, by name
         self._warned = False
-        self._told: set[str] = set()
+        self._warnings: set[str] = set()
         self._lock = forks.lock()
 
     @property
     def traces(self) -> int:
-        """For how many kinds of arguments there is a trace, or the knowledge that there is none."""
+        """The number of traces, and of kinds of arguments without one because of a `Split`."""
         return sum(map(len, self._traces.values()))
 
     def clear(self) -> None:
-        """Forget the traces and let their memory go. The next call traces anew."""
+        """Drop the traces and release their memory. The next call traces anew."""
         with self._lock:
             self._drop(0)
             for each in (self._unsteady, self._values, self._objects, self._changes):
                 each.clear()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function, or replay what it did for such arguments."""
+        """Call the function, or replay its trace for such arguments."""
         if tracing.is_tracing.get() or within.get() is not None:
             return self._function(*args, **kwargs)
         arguments = Arguments(self._name, args, kwargs, self._device)
         device, key = arguments.device, arguments.key
-        if device.default_stream.keeping is not None:  # it is a part of a graph of the user's
+        if device.default_stream.keeping is not None:  # it becomes a part of the user's graph
             return self._function(*args, **kwargs)
         if arguments.overlap():
             self._refuse("two of its arguments are the same memory of another library")
             return self._function(*args, **kwargs)
-        if arguments.require_gradients():  # they go on behind it: a replay has no histories
+        if arguments.require_gradients():  # a replay makes no histories
             self._refuse("its arguments require gradients, which a replay does not go on with")
             return self._function(*args, **kwargs)
         lock = _locks.get(device) or _locks.setdefault(device, forks.lock())
@@ -214,7 +214,7 @@ class Compiled:
         return self._function(*args, **kwargs)
 
     def _fitting(self, key: tuple[Any, ...], entries: list[_Entry]) -> Trace | Split | None:
-        """What was traced for such arguments, and with the same around the function."""
+        """The trace for such arguments whose guards hold."""
         self._traces.move_to_end(key)
         for entry in entries:
             if entry.fits():
@@ -234,7 +234,7 @@ class Compiled:
         return None
 
     def _trace(self, arguments: Arguments) -> Any:
-        """A first call."""
+        """Trace a call."""
         with tracing.lock:
             run = Tracing(self._name, self._function, arguments)
             result, found = run.run()
@@ -246,7 +246,7 @@ class Compiled:
         return result
 
     def _keep(self, arguments: Arguments, run: Tracing, found: Trace | Split) -> None:
-        """Keep a trace, with what it depends on, if the function leaves that as it was."""
+        """Keep a trace with its guards, if these still hold after the run."""
         key, dependencies = arguments.key, run.dependencies
         guards = [*dependencies.guards, *_always()]
         check = checker(guards)
@@ -259,55 +259,55 @@ class Compiled:
                 found.release()
                 if self._unsteady[key] < _MANY_CHANGES:
                     if changed is not None and isinstance(changed.value, Tensor):
-                        self._tell_of_kept(run.escaped)  # that is not how caches fill
+                        self._warn_of_kept(run.escaped)  # that is not how caches fill
                     return
                 why = f"it changes {changed.name if changed else 'a cache'}, which it reads"
                 found = Split(why, "")
                 advice = _ADVICE if changed is None else _advice(changed)
-                self._tell(f"{why}: its Python runs at every call. {advice}")
+                self._warn(f"{why}: its Python runs at every call. {advice}")
             guards = _always()
             check = checker(guards)
         elif is_trace:
             self._unsteady.pop(key, None)
-            self._tell_of_trace(run)
+            self._warn_of_trace(run)
         if not is_trace:
-            self._tell_of_python(found)
+            self._warn_of_python(found)
         self._notice(arguments)
         self._drop(_MOST_TRACES - 1)
         self._traces.setdefault(key, []).insert(0, _Entry(check, guards, found))
         self._traces.move_to_end(key)
 
-    def _tell_of_trace(self, run: Tracing) -> None:
-        """Tell of what replays will not do, or not find."""
-        self._tell_of_kept(run.escaped)
+    def _warn_of_trace(self, run: Tracing) -> None:
+        """Warn of effects that replays do not repeat, and of values that they do not read again."""
+        self._warn_of_kept(run.escaped)
         for name, what in list(run.dependencies.unreachable.items())[:_MOST_NAMES]:
             advice = "Pass what it needs of it as an argument, or as a tensor"
             if name.removeprefix("time.") in CLOCKS:
                 advice = "Take the time around the call, or pass it as a tensor"
-            self._tell(
+            self._warn(
                 f"it uses {name}, {what}: a replay goes on with what was found there when it "
                 f"was traced. {advice}"
             )
         for name, where in run.dependencies.measured.items():
-            self._tell(
+            self._warn(
                 f"it takes the time by {name} at {where}: a replay does not. Take it around the "
                 "call",
                 is_refused=False,
             )
 
-    def _tell_of_kept(self, count: int) -> None:
+    def _warn_of_kept(self, count: int) -> None:
         if not count:
             return
-        self._tell(
+        self._warn(
             f"keeps {count} of the tensors that it makes outside of itself, as in "
             "self.x = y: a replay does not do that again. Return them, or write into tensors "
             "that exist: self.x[...] = y"
         )
 
-    def _tell_of_python(self, split: Trace | Split) -> None:
-        """Tell of a function that is not replayed."""
+    def _warn_of_python(self, split: Trace | Split) -> None:
+        """Warn of a function that is not replayed."""
         if isinstance(split, Split) and split.why == gradients.RESULTS:
-            self._tell(
+            self._warn(
                 "gives tensors that require gradients, which a replay would not have: its Python "
                 "runs at every call. Compile the whole step, with backward() and the optimizer, "
                 "or call it within td.no_grad()"
@@ -315,26 +315,26 @@ class Compiled:
         self._refuse(str(split))
 
     def _refuse(self, why: str) -> None:
-        """LaunchError, if strict, where a function is not replayed."""
+        """LaunchError if strict, for a function that is not replayed."""
         if self._strict:
             raise LaunchError(
                 f"{self._name} is compiled, and cannot be replayed: {why} (strict=True refuses it)"
             )
 
-    def _tell(self, what: str, is_refused: bool = True) -> None:
-        """Warn, once, of what makes replays impossible or doubtful; LaunchError if strict."""
+    def _warn(self, what: str, is_refused: bool = True) -> None:
+        """Warn once of a fact that makes replays impossible or doubtful; LaunchError if strict."""
         text = f"{self._name} is compiled, and {what}"
         if self._strict and is_refused:
             raise LaunchError(f"{text} (strict=True refuses it)")
-        if what not in self._told:
-            self._told.add(what)
+        if what not in self._warnings:
+            self._warnings.add(what)
             warnings.warn(text, stacklevel=_users_level())
 
-    def _tell_of_many(self, what: str) -> None:
-        """As `_tell`, of what keeps needing new traces: of the first alone."""
+    def _warn_of_many(self, what: str) -> None:
+        """Warn of a value that repeatedly needs new traces, but only of the first one."""
         if self._strict or not self._warned:
             self._warned = True
-            self._tell(what)
+            self._warn(what)
 
     def _drop(self, most: int) -> None:
         while self.traces > most:
@@ -344,7 +344,8 @@ class Compiled:
                 del self._traces[key]
 
     def _notice_change(self, guard: Guard) -> None:
-        """Explain why the trace that was used last does not fit, and warn of what changes often."""
+        """Explain why the most recently used trace does not fit, and warn of a value that changes
+        often."""
         value = now(guard)
         if watchers:
             sys.stderr.write(
@@ -358,7 +359,7 @@ class Compiled:
             return
         self._changes[guard.name] += 1
         if self._changes[guard.name] >= _MANY_VALUES:
-            self._tell_of_many(
+            self._warn_of_many(
                 f"needed another trace {self._changes[guard.name]} times because {guard.name} had "
                 f"changed. {_advice(guard)}"
             )
@@ -381,14 +382,14 @@ class Compiled:
                 advice = "Use a tensor without axes, td.asarray(value)"
                 if isinstance(value, str):
                     advice = "Leave it out of what is compiled, or keep to few"
-                self._tell_of_many(
+                self._warn_of_many(
                     f"was traced for {len(seen)} values of {what}, the last one {value!r}: each "
                     f"takes a trace of its own. {advice}"
                 )
 
     def _count_objects(self, path: str, value: Any) -> None:
-        """Note an object that has a trace; warn if there are many, and they were made for a call
-        each. Those of a model's layers, say, are held by it."""
+        """Count an object that has a trace; warn if there are many and each was made for one call.
+        (Objects such as a model's layers are held by others.)"""
         seen = self._objects.setdefault(path, [])
         if self._warned and not self._strict:
             seen.clear()
@@ -402,7 +403,7 @@ class Compiled:
         gone = [at for at in range(len(objects) - 1) if not is_held(objects[at], objects)]
         if len(gone) >= _MANY_VALUES // 2:
             name = getattr(value, "__qualname__", None) or type(value).__name__
-            self._tell_of_many(
+            self._warn_of_many(
                 f"was traced for {len(objects)} objects as its argument {path}, the last one "
                 f"{name}, which were made for a call each: each takes a trace of its own. "
                 "Make it once, outside of the call"
@@ -414,16 +415,16 @@ class Compiled:
 
     def __repr__(self) -> str:
         count = len(self._traces)
-        told = f"{count} trace{'' if count == 1 else 's'}"
+        text = f"{count} trace{'' if count == 1 else 's'}"
         found = [each.found for entries in self._traces.values() for each in entries]
         splits = [each for each in found if isinstance(each, Split)]
         if splits:
-            told += f", {len(splits)} of them run in Python: {splits[-1]}"
-        return f"<compiled {self._name}: {told}>"
+            text += f", {len(splits)} of them run in Python: {splits[-1]}"
+        return f"<compiled {self._name}: {text}>"
 
 
 def _users_level() -> int:
-    """The `stacklevel` of the caller's caller's frame that is the first of the user's."""
+    """The `stacklevel` of the first frame of the user's code."""
     level, frame = 1, sys._getframe(2)
     found: types.FrameType | None = frame
     while found is not None and is_package_file(found.f_code.co_filename):
@@ -432,7 +433,7 @@ def _users_level() -> int:
 
 
 def _advice(guard: Guard) -> str:
-    """What to do about a value that changes."""
+    """Advice for a value that changes."""
     kept = guard.objects[0] if guard.value is MISSING else guard.value
     if isinstance(kept, Tensor):
         return "Keep the tensor, and write into it (x[...] = y)"
@@ -444,7 +445,7 @@ def _advice(guard: Guard) -> str:
 
 
 def _always() -> list[Guard]:
-    """What every trace depends on."""
+    """Guards that every trace has."""
     name, structure = "an optimizer or a scaler", tracing.training_structure
     return [
         Guard("{0}[0] == {1}", (structure, structure[0]), name, is_replaced=True),

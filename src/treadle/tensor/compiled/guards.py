@@ -1,8 +1,8 @@
-"""Guards: what a trace expects to find around its function, as one generated Python function.
+"""Guards: what must hold around a function for its trace, as one generated Python function.
 
-Each guard is an expression that is true as long as nothing has changed. All of a trace's are
-compiled into one flat function with the objects as its defaults, since that is what a call pays
-for: some tens of nanoseconds for each.
+Each guard is an expression that is true as long as nothing has changed. All guards of a trace are
+compiled into one flat function with the objects as its defaults, since every call evaluates them:
+some tens of nanoseconds each.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ MISSING: Any = object()
 _EQUAL = frozenset({int, bool, str, bytes, type(None), type(Ellipsis), range})
 PLAIN = _EQUAL | {float, complex}
 PASSED = -1
-_IN_ONE = 2000  # guards in a generated function
+_IN_ONE = 2000  # guards in one generated function
 
 
 class Guard(NamedTuple):
-    """An expression with the objects that stand for `{0}`, `{1}`, … in it. `name` is what people
-    call the place, `read` gives what is there now (an expression, too), `value` what was there."""
+    """An expression with the objects for its `{0}`, `{1}`, … `name` describes the place for
+    messages, `read` is an expression for its current value, `value` is the expected one."""
 
     test: str
     objects: tuple[Any, ...]
     name: str
     read: str = ""
     value: Any = MISSING
-    is_replaced: bool = False  # whether an object was there that others may let go
+    is_replaced: bool = False  # whether the value is an object that others may release
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether plain values are equal, of one type, and the same zero; NaN is itself."""
+    """Whether plain values are identical: equal, of one type, and with the same sign of zero; NaN
+    is NaN."""
     if one is other:
         return True
     kind = type(one)
@@ -51,7 +52,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value is compared, and not the object."""
+    """Whether a value is compared by value, not by identity."""
     return type(value) in PLAIN or isinstance(value, np.generic)
 
 
@@ -63,8 +64,8 @@ def is_number(value: Any) -> bool:
 
 
 def is_alive(guard: Guard, guards: Iterable[Guard]) -> bool:
-    """Whether the object that a guard expects is held by more than these guards, which are those of
-    one trace: then it may come back to its place."""
+    """Whether the object that a guard expects is referenced by more than these guards of one trace:
+    then it may return to its place."""
     own = sum(
         sum(map(is_, objects, repeat(guard.value)))
         for each in guards
@@ -76,8 +77,8 @@ def is_alive(guard: Guard, guards: Iterable[Guard]) -> bool:
 
 
 def is_held(value: Any, known: list[Any]) -> bool:
-    """Whether anything holds an object but a list, and keys and guards of traces, which are tuples:
-    as far as the collector knows."""
+    """Whether anything references an object except a list, and the keys and guards of traces, which
+    are tuples, as far as the garbage collector knows."""
     return not all(
         each is known or isinstance(each, (tuple, types.FrameType))
         for each in gc.get_referrers(value)
@@ -97,15 +98,15 @@ def same_members(values: Any, known: dict[int, Any]) -> bool:
         return False
     if all(id(each) in known for each in values):
         return True
-    return {_told(each) for each in values} == {_told(each) for each in known.values()}
+    return {_member_key(each) for each in values} == {_member_key(each) for each in known.values()}
 
 
-def _told(value: Any) -> Any:
+def _member_key(value: Any) -> Any:
     return (type(value), repr(value)) if is_plain(value) else id(value)
 
 
 def is_unset(value: Any, slot: Any) -> bool:
-    """Whether an object has nothing in a slot of its class."""
+    """Whether a slot of an object is unset."""
     try:
         slot.__get__(value, type(value))
     except AttributeError:
@@ -141,7 +142,7 @@ _HELPERS = {
 
 
 def checker(guards: Sequence[Guard]) -> Callable[[], int]:
-    """A function that gives the number of a guard that does not hold, PASSED if all do."""
+    """A function that returns the number of a guard that does not hold, or PASSED."""
     if len(guards) > _IN_ONE:
         parts = [guards[at : at + _IN_ONE] for at in range(0, len(guards), _IN_ONE)]
         checks = [checker(part) for part in parts]
@@ -168,8 +169,8 @@ def checker(guards: Sequence[Guard]) -> Callable[[], int]:
         lines.append(f"        if not ({guard.test.format(*own)}): return {number}")
     check = _compiled(objects, lines)
 
-    def alone() -> int:
-        """The number of the first that does not hold, where looking at one fails."""
+    def check_singly() -> int:
+        """The number of the first that does not hold, if evaluating one raised."""
         for number, guard in enumerate(guards):
             if not holds(guard):
                 return number
@@ -178,8 +179,8 @@ def checker(guards: Sequence[Guard]) -> Callable[[], int]:
     def checked() -> int:
         try:
             return int(check())
-        except Exception:  # noqa: BLE001 - what is looked at is not there any more
-            return alone()
+        except Exception:  # noqa: BLE001 - an object or attribute is gone
+            return check_singly()
 
     return checked
 
@@ -194,7 +195,7 @@ def holds(guard: Guard) -> bool:
 
 
 def now(guard: Guard) -> Any:
-    """What is at a guard's place now; MISSING if there is nothing."""
+    """The current value at a guard's place; MISSING if there is none."""
     if not guard.read:
         return MISSING
     line = f"        return {guard.read.format(*_named(guard))}"
@@ -209,11 +210,11 @@ def _named(guard: Guard) -> list[str]:
 
 
 def _compiled(objects: Sequence[Any], lines: Iterable[str]) -> Callable[[], Any]:
-    """A function of these lines, with objects as `o0`, `o1`, …"""
+    """A function of these lines, with the objects as `o0`, `o1`, …"""
     parameters = ", ".join(f"o{at}=None" for at in range(len(objects)))
     source = [f"def check({parameters}):", *lines, f"        return {PASSED}"]
     space: dict[str, Any] = dict(_HELPERS)
     exec(compile("\n".join(source), "<guards>", "exec"), space)
-    check: Any = space.pop("check")  # no cycle: its objects go when it does
+    check: Any = space.pop("check")  # no cycle: its objects are released with it
     check.__defaults__ = tuple(objects) or None
     return check  # type: ignore[no-any-return]

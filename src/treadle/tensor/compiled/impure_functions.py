@@ -1,8 +1,9 @@
-"""Functions that give another value each time: what a trace found by them is stale in a replay.
+"""Impure functions, which may return another value at each call: in a replay a traced value is
+stale.
 
-They are known by what they are, when they are called (`call_events.py`), and not by their names:
-`exists` of `pathlib` ends in `os.stat`, and a method that is called so by chance does not. Where C
-calls them (`map(os.stat, names)`), nothing tells of the call: then it counts that they are named.
+They are recognized as objects when they are called (`call_events.py`), not by name: `exists` of
+`pathlib` calls `os.stat`, and another method named `stat` may not. If C code calls them
+(`map(os.stat, names)`), there is no event for the call, so it counts that the code reads them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import numpy as np
 OTHER_VALUE = "which gives another value each time"
 _NEW_OBJECTS = "which is another number for each new object"
 
-# Objects that go on by themselves when they are used.
+# Objects whose state advances when they are used.
 OBJECTS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
-# What sets their state gives nothing of it.
+# Methods that set their state and return nothing of it.
 _SETTING = frozenset({"seed", "set_state"})
 
 CLOCKS = frozenset(
@@ -47,7 +48,7 @@ _OF_OBJECTS: tuple[tuple[type, frozenset[str]], ...] = (
     (os.DirEntry, frozenset({"is_dir", "is_file", "is_symlink", "stat"})),
 )
 _OF_DATES = frozenset({"now", "today", "utcnow"})
-# What modules are called where people use them.
+# The public names of modules.
 _CALLED = {
     "builtins": "", "io": "", "_io": "", "posix": "os", "nt": "os", "genericpath": "os.path",
     "posixpath": "os.path", "ntpath": "os.path",
@@ -55,13 +56,13 @@ _CALLED = {
 
 NAMES = frozenset.union(
     _OF_DATES, *_OF_MODULES.values(), *(names for _, names in _OF_OBJECTS)
-)  # to tell the others at a glance
+)  # for a fast test
 _BUILTIN = types.BuiltinFunctionType
 
 
 def impurity_of(function: Any, owner: Any = None) -> str:
-    """What to say of a function of C, or a method with its object; nothing if it gives the same
-    value for the same arguments."""
+    """A description of why a C function, or a method with its object, is impure; empty if it
+    returns the same value for the same arguments."""
     name = getattr(function, "__name__", None)
     if name not in NAMES:
         return ""
@@ -79,17 +80,18 @@ def impurity_of(function: Any, owner: Any = None) -> str:
 
 
 def draws(method: types.MethodType) -> bool:
-    """Whether a method draws of one of NumPy's generators. They do not run as C's functions do."""
+    """Whether a method draws from one of NumPy's generators. Calls of these are not events of C
+    functions."""
     return isinstance(method.__self__, OBJECTS) and method.__name__ not in _SETTING
 
 
 def is_clock(function: Any) -> bool:
-    """Whether a function tells the time as a number."""
+    """Whether a function returns the time as a number."""
     return type(function) is _BUILTIN and function.__name__ in CLOCKS
 
 
 def called(function: Any, owner: Any = None) -> str:
-    """What people call a function of C, or a method with its object."""
+    """The qualified name of a C function, or of a method with its object."""
     if type(function) is _BUILTIN:
         owner = function.__self__
     if isinstance(owner, types.ModuleType):
@@ -100,6 +102,6 @@ def called(function: Any, owner: Any = None) -> str:
 
 
 def called_in(frame: types.FrameType) -> str:
-    """What people call the function of a library that runs in a frame."""
+    """The qualified name of a library's function that runs in a frame."""
     module = str(frame.f_globals.get("__name__", ""))
     return f"{_CALLED.get(module, module)}.{frame.f_code.co_qualname}".lstrip(".")

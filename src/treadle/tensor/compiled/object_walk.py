@@ -1,8 +1,8 @@
-"""What names lead to, from what a function has: places, and the objects there, noted as guards.
+"""The walk through objects that a function's names refer to. Each place on the way becomes a guard.
 
-An object that was there before the trace is looked at for the names that some code reads: its
-attributes of those names, what a container has in it, what a function has around it. Each kind of
-object has its way of being looked at; the table is at the end.
+From an object that existed before the trace the walk follows the names that some code reads:
+attributes with these names, the elements of containers, a function's closure and defaults. A table
+at the end has a function for each type of object.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ABOUT = frozenset({"__annotations__", "__doc__", "__name__", "__qualname__"})  
 _ONE_BY_ONE = 64  # elements of a list that have a guard each
 _CACHED = type(functools.lru_cache(lambda: None))
 _OF_ARRAYS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
-# What a library's names mean for good.
+# Values of a library's variables that do not change.
 _DEFINED = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
 _BYTES = (bytearray, memoryview, array)
 _BUFFERS = (ctypes.Array, ctypes._SimpleCData, ctypes.Structure, mmap.mmap)
@@ -54,22 +54,22 @@ ITERABLE = (list, tuple, set, frozenset, deque)
 
 
 class ObjectWalk(Attributes):
-    """The guards that were found. `before` has the arrays that were there."""
+    """The guards found so far. `before` has the arrays that existed before the trace."""
 
     def __init__(self, before: Container[Cell]) -> None:
         super().__init__()
         self._before = before
-        self._held: dict[int, Any] = {}  # objects that were there before, and have been seen
+        self._held: dict[int, Any] = {}  # objects from before the trace that have been looked at
         self._walked: set[tuple[int, int, bool]] = set()
         self._todo: deque[tuple[Any, Reads, str, bool, bool]] = deque()
         self._is_walking = False
         self._codes: dict[types.CodeType, Reads] = {}  # that have run
         self._functions: dict[types.CodeType, list[types.FunctionType]] = {}
         self._ran: set[tuple[int, int]] = set()
-        self._names: dict[str, None] = {}  # that functions made of names read
-        self._contents: dict[int, list[Any]] = {}  # of containers, at first
-        self._caches: dict[Any, int] = {}  # and how many results each had
-        self.cells: set[Cell] = set()  # arrays that guards watch
+        self._names: dict[str, None] = {}  # that objects such as `attrgetter` read
+        self._contents: dict[int, list[Any]] = {}  # of containers, before the trace changed them
+        self._caches: dict[Any, int] = {}  # with the number of results of each
+        self.cells: set[Cell] = set()  # arrays that guards cover
 
     # ------------------------------------------------------------------ variables and functions
 
@@ -101,8 +101,8 @@ class ObjectWalk(Attributes):
                 self._walk(module, reads, name)
 
     def _chain(self, value: Any, names: Iterable[str], chain: Chain) -> None:
-        """What names mean that are read one of the other, of modules and classes: a function that
-        no event tells of when it is called may give another value each time."""
+        """Follow a chain of attributes of modules and classes to a function, which may be impure
+        and whose calls may cause no event."""
         for name in names:
             if not isinstance(value, (types.ModuleType, type)):
                 return
@@ -116,12 +116,12 @@ class ObjectWalk(Attributes):
     def _passed(self, function: Any, name: str) -> None:
         """Note a function that C may call, as `map` does."""
         what = impurity_of(function)
-        if what and function is not id:  # it tells objects apart, as in sorted(parts, key=id)
+        if what and function is not id:  # as an object's identity, in sorted(parts, key=id)
             self.unreachable.setdefault(called(function), what)
 
     def _named_otherwise(self, space: dict[str, Any], reads: Reads) -> Iterator[str]:
-        """The modules that code imports, or takes from `sys.modules`; what it takes from
-        `globals()`."""
+        """The modules that code imports or takes from `sys.modules`. Guards the variables that it
+        takes from `globals()`."""
         yield from reads.modules
         if "globals" in reads.variables and "globals" not in space:
             known = [name for name in reads.attributes if name in space]
@@ -136,7 +136,7 @@ class ObjectWalk(Attributes):
             yield str(space.get("__name__"))
 
     def _begins(self, function: types.FunctionType, reads: Reads) -> None:
-        """A function that runs, or is compiled: its closure and its defaults."""
+        """Guard the code, the closure and the defaults of a function that runs or is compiled."""
         if (id(function), id(reads)) in self._ran:
             return
         self._ran.add((id(function), id(reads)))
@@ -168,7 +168,7 @@ class ObjectWalk(Attributes):
                         f"{name}.__kwdefaults__", reads)  # fmt: skip
 
     def _register(self, function: Any, reads: Reads, name: str) -> None:
-        """A function that may run."""
+        """Register a function that may run."""
         if not isinstance(function, types.FunctionType):
             self._walk(function, reads, name)
             return
@@ -186,15 +186,15 @@ class ObjectWalk(Attributes):
         elif function.__code__ in self._codes:
             self._begins(function, reads_of(function.__code__))
 
-    # ------------------------------------------------------------------ places and what is there
+    # ------------------------------------------------------------------ places and their values
 
     def _place(
         self, read: str, holder: Any, key: Any, value: Any, name: str, reads: Reads,
         is_looked_at: bool = True, is_variable: bool = False,
     ) -> None:  # fmt: skip
-        """A value at a place that the function reads: `read` with a holder and a key."""
+        """Guard the value at a place that the function reads: `read` with a holder and a key."""
         if isinstance(value, Tensor) and value._cell not in self._before:
-            return  # the function has put it there itself
+            return  # the function stored it there itself
         known = place_of(read, holder, key)
         if known not in self._guards:
             there = self._earlier.get(known, value)
@@ -213,7 +213,8 @@ class ObjectWalk(Attributes):
     def _walk(
         self, value: Any, reads: Reads, name: str, is_looked_at: bool = True, is_given: bool = False
     ) -> None:
-        """Look at an object that was there before, and at what it leads to; however deep."""
+        """Look at an object from before the trace and at everything reachable from it, without
+        recursion."""
         self._todo.append((value, reads, name, is_looked_at, is_given))
         if self._is_walking:
             return
@@ -228,7 +229,7 @@ class ObjectWalk(Attributes):
     def _look(
         self, value: Any, reads: Reads, name: str, is_looked_at: bool, is_given: bool
     ) -> None:
-        """What the names that are read lead to from an object."""
+        """Look at an object, for the names that are read."""
         kind = type(value)
         if kind is Tensor:
             self._tensor(value, name)
@@ -253,7 +254,7 @@ class ObjectWalk(Attributes):
             self._object(value, reads, name)
         elif is_looked_at:
             walk(self, value, reads, name)
-        elif isinstance(value, (*ITERABLE, dict)):  # it is changed: what is in it before counts
+        elif isinstance(value, (*ITERABLE, dict)):  # it is changed: its content from before counts
             self._content(value)
         if walk is not None and kind not in _WALKS and not isinstance(value, types.ModuleType):
             self._attributes(value, reads, name)
@@ -275,8 +276,8 @@ class ObjectWalk(Attributes):
     # ------------------------------------------------------------------ containers
 
     def _content(self, value: Any) -> list[Any]:
-        """What was in a container, or the keys of a dict, when a function first had to do with it:
-        what is there later is the trace's own doing, and has to be back at the end."""
+        """The elements of a container, or the keys of a dict, from before the trace changed it. The
+        trace made any later change, and this content must be back at the end."""
         known = self._contents.get(id(value))
         if known is None:
             known = self._contents[id(value)] = list(value)
@@ -297,7 +298,7 @@ class ObjectWalk(Attributes):
     def _elements(
         self, read: str, holder: Any, values: Iterable[Any], reads: Reads, name: str
     ) -> None:
-        """Many elements, or such as have no places: compared together."""
+        """Guard many elements, or elements without places, by one comparison."""
         known = list(values)
         if any(isinstance(each, Tensor) and each._cell not in self._before for each in known):
             known_own = [each for each in known if not isinstance(each, Tensor)]
@@ -391,13 +392,14 @@ class ObjectWalk(Attributes):
                 self._register(each, reads, name)
 
     def _cached(self, value: Any, reads: Reads, name: str) -> None:
-        """A function with a cache runs or does not: what it reads counts, and its results."""
+        """Guard a function with a cache, which may or may not run: what it reads, and its cached
+        results."""
         self._compiled_later(value.__wrapped__, name)
         self._caches.setdefault(value, value.cache_info().currsize)
         todo = gc.get_referents(value)
         while todo:
             each = todo.pop()
-            if type(each).__name__ == "_lru_list_elem":  # a result, and its neighbour
+            if type(each).__name__ == "_lru_list_elem":  # an entry of the cache, linked to the next
                 todo += gc.get_referents(each)
             elif type(each) is dict and each is not value.__dict__:
                 todo += each.values()
@@ -405,7 +407,7 @@ class ObjectWalk(Attributes):
                 self._walk(each, reads, f"{name}()")
 
     def _kernel(self, value: Any, reads: Reads, name: str) -> None:
-        """A kernel is compiled for what it captures."""
+        """Guard the captures of a kernel, for which it is compiled."""
         self._compiled_later(value.definition, name)
 
     def _compiled_later(self, function: Any, name: str) -> None:
@@ -429,7 +431,7 @@ class ObjectWalk(Attributes):
             self.unreachable.setdefault(name, "a proxy of another object")
 
     def _getter(self, value: Any, reads: Reads, name: str) -> None:
-        """`operator.attrgetter` and `methodcaller`, which read by names of their own."""
+        """`operator.attrgetter` and `methodcaller`, which read attributes by their own names."""
         for text in value.__reduce__()[1]:
             if isinstance(text, str):
                 self._names.update(dict.fromkeys(text.split(".")))
@@ -445,7 +447,7 @@ class ObjectWalk(Attributes):
             self._walk(each, reads, name)
 
     def _nothing(self, value: Any, reads: Reads, name: str) -> None:
-        """What does not change, or what traces look at otherwise."""
+        """Objects that do not change, or that traces check by other means."""
 
     def _random_state(self, value: Any, reads: Reads, name: str) -> None:
         self.unreachable.setdefault(

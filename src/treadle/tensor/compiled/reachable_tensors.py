@@ -1,4 +1,4 @@
-"""The tensors that objects lead to, through containers and attributes."""
+"""The tensors reachable from objects through containers and attributes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from treadle.tensor.tensor import Tensor
 
 _MOST = 100_000  # objects that are looked at
-# What leads to no tensors of the function's, or to too much.
+# Types that are not followed: they have no tensors of the function, or lead to too much.
 _CLOSED = (
     types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, str, bytes, int, float,
     complex, np.ndarray, np.generic, type(None),
@@ -20,7 +20,7 @@ _CLOSED = (
 
 
 def tensors_within(roots: Iterable[Any]) -> Iterator[Tensor]:
-    """The tensors that some objects lead to, the nearest ones first."""
+    """The tensors reachable from some objects, the nearest ones first."""
     todo, seen = deque(roots), set[int]()
     while todo and len(seen) < _MOST:
         value = todo.popleft()
@@ -32,7 +32,7 @@ def tensors_within(roots: Iterable[Any]) -> Iterator[Tensor]:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """What lies in a container or in an object's attributes."""
+    """The elements of a container, and the values of an object's attributes."""
     if isinstance(value, dict):
         yield from list(value.values())
     elif isinstance(value, (list, tuple)):

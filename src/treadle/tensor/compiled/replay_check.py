@@ -1,6 +1,7 @@
-"""Replays beside Python: each is run both ways from the same state, and what differs is named.
+"""Checks of replays: a call is replayed and run by Python from the same state, and the results
+compared.
 
-For looking for faults, with `TREADLE_COMPILE_CHECK=1`: it reads everything at every call.
+For debugging, with `TREADLE_COMPILE_CHECK=1`: it reads all values at every call.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def checked(
     arguments: Arguments,
     names: Mapping[Cell, str],
 ) -> Any:
-    """What the function computes, if a replay computes the same; else LaunchError."""
+    """The function's result, if a replay computes the same; else LaunchError with the names of
+    values that differ."""
     state = _State(trace, arguments, names)
     replayed = _leaves(trace.run(arguments)) | state.now()
     state.restore()
@@ -47,7 +49,7 @@ def checked(
 
 
 class _State:
-    """All that a call may change: arguments, tensors from outside, gradients, generators."""
+    """The state that a call may change: arguments, tensors from outside, gradients, generators."""
 
     def __init__(self, trace: Trace, arguments: Arguments, names: Mapping[Cell, str]) -> None:
         self._trace = trace
@@ -65,7 +67,7 @@ class _State:
         self._gradients = [(each.leaf, each.leaf._gradient) for each in trace.gradients]
 
     def now(self) -> dict[str, Any]:
-        """What it is, by names."""
+        """The current state, by name."""
         found: dict[str, Any] = {name: _read(cell) for cell, name in self._cells.items()}
         for number, (data, _) in enumerate(self._data):
             found[f"NumPy array {number + 1} of the arguments"] = data.copy()
@@ -78,7 +80,7 @@ class _State:
         return found
 
     def restore(self) -> None:
-        """Make it what it was."""
+        """Restore the state from before the call."""
         for cell, host in self._hosts:
             _write(cell, host)
         for data, before in self._data:
@@ -106,7 +108,7 @@ def _write(cell: Cell, host: Host) -> None:
 
 
 def _leaves(value: Any, name: str = "the result") -> dict[str, Any]:
-    """The leaves of a nested value: arrays as NumPy's."""
+    """The leaves of a nested value, by path; tensors as NumPy arrays."""
     return {
         path: _host(each) if is_array(each) else each for path, each in named_leaves(name, value)
     }
@@ -127,7 +129,8 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _are_close(one: Host, other: Host) -> bool:
-    """Whether floating numbers differ by no more than another order of operations makes them."""
+    """Whether floating numbers differ by no more than the rounding of another order of
+    operations."""
     bits = one.dtype.itemsize * 8 // (2 if one.dtype.kind == "c" else 1)
     tolerance = {64: 1e-8, 32: 1e-4}.get(bits, 2e-2)
     wide = np.complex128 if one.dtype.kind == "c" else np.float64
@@ -138,7 +141,7 @@ def _are_close(one: Host, other: Host) -> bool:
 
 
 def names_of(guards: Iterable[Any]) -> dict[Cell, str]:
-    """What the tensors that guards watch are called."""
+    """The names of the tensors that guards cover."""
     return {
         each: guard.name for guard in guards for each in guard.objects if isinstance(each, Cell)
     }

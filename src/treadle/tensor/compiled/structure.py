@@ -1,6 +1,6 @@
-"""Nested arguments and results: tuples, lists, dicts, named tuples, dataclasses, with tensors.
+"""Nested arguments and results: tuples, lists, dicts, named tuples and dataclasses of tensors.
 
-They are walked in one order: that of the elements, of a dict's keys, of a dataclass's fields.
+They are traversed in one order: that of the elements, of a dict's keys, of a dataclass's fields.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from treadle.runtime.foreign import kind_of
 from treadle.tensor.compiled.code_origin import is_library_class
 from treadle.tensor.tensor import Tensor
 
-LEAF = object()  # what stands for an array in a key
+LEAF = object()  # stands for an array in a key
 
 _PLAIN = frozenset({int, bool, str, bytes, type(None)})
 _NESTED = (tuple, list, dict)
 
 
-# --- what the arguments of a call are ------------------------------------------------------------
+# --- keys of arguments ------------------------------------------------------------
 
 
-def take_apart(value: Any, parts: list[Any], leaves: list[Any]) -> None:
-    """Append to `parts` what tells a value from others, and its arrays to `leaves`. TypeError for
-    what cannot be told from others."""
+def flatten(value: Any, parts: list[Any], leaves: list[Any]) -> None:
+    """Flatten a value: append its arrays to `leaves`, and everything else to `parts`, so that parts
+    are equal for equivalent values. TypeError for a value without a hash."""
     kind = type(value)
     if kind is Tensor or kind is np.ndarray:
         parts.append(LEAF)
@@ -35,37 +35,37 @@ def take_apart(value: Any, parts: list[Any], leaves: list[Any]) -> None:
     elif kind in _PLAIN:
         parts += (kind, value)
     elif kind is float or kind is complex:
-        parts += (kind, repr(value))  # 0.0 equals -0.0, and nan nothing
+        parts += (kind, repr(value))  # as text, since 0.0 == -0.0 and nan != nan
     elif isinstance(value, _NESTED) and is_nested(value):
         parts += (kind, len(value))
         if isinstance(value, dict):
             parts += value.keys()
             value = value.values()
         for each in value:
-            take_apart(each, parts, leaves)
+            flatten(each, parts, leaves)
     elif is_nested(value):
         parts.append(kind)
         for field in dataclasses.fields(value):
-            take_apart(getattr(value, field.name), parts, leaves)
+            flatten(getattr(value, field.name), parts, leaves)
     elif isinstance(value, np.generic):
         parts += (kind, value.tobytes())
     elif kind is slice:
         parts.append(kind)
         for each in (value.start, value.stop, value.step):
-            take_apart(each, parts, leaves)
+            flatten(each, parts, leaves)
     elif isinstance(value, Tensor) or kind_of(value) is not None:
         parts += (kind, LEAF)
         leaves.append(value)
     elif is_library_class(kind) or kind.__eq__ is object.__eq__:  # type: ignore[comparison-overlap]
         hash(value)
         parts += (kind, value)
-    else:  # equal ones may differ in what the function reads of them
+    else:  # equal objects may differ in attributes that the function reads
         hash(value)
         parts += (kind, value, id(value))
 
 
 def is_nested(value: Any) -> bool:
-    """Whether a value is looked into."""
+    """Whether a value is a container that is flattened."""
     if isinstance(value, tuple):
         return type(value) is tuple or hasattr(value, "_fields")
     if isinstance(value, (list, dict)):
@@ -74,14 +74,15 @@ def is_nested(value: Any) -> bool:
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value is a leaf that `take_apart` finds."""
+    """Whether a value is a leaf for `flatten`."""
     if isinstance(value, (Tensor, np.ndarray)):
         return True
     return not isinstance(value, np.generic) and kind_of(value) is not None
 
 
 def children(value: Any) -> list[tuple[str, Any]]:
-    """The elements of a nested value, each with how it is written behind the value's name."""
+    """The elements of a nested value, each with the suffix that selects it from the value's
+    name."""
     if isinstance(value, dict):
         return [(f"[{key!r}]", each) for key, each in value.items()]
     if isinstance(value, tuple) and type(value) is not tuple:
@@ -94,7 +95,8 @@ def children(value: Any) -> list[tuple[str, Any]]:
 
 
 def named_leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """All that is no container in a value, with its path, in the order of `take_apart`."""
+    """The values in a nested value that are not containers, with their paths, in the order of
+    `flatten`."""
     if is_nested(value) or type(value) is slice:
         for path, each in children(value):
             yield from named_leaves(name + path, each)
@@ -103,10 +105,10 @@ def named_leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def unhashable(name: str, value: Any) -> str | None:
-    """The path of what cannot be told from others in a value."""
+    """The path of a part of a value that has no hash, if there is one."""
     for path, each in named_leaves(name, value):
         try:
-            take_apart(each, [], [])
+            flatten(each, [], [])
         except TypeError:
             return path
     return None
@@ -116,8 +118,8 @@ def unhashable(name: str, value: Any) -> str | None:
 
 
 def with_leaves(value: Any, leaf: Callable[[Any], Any], made: list[tuple[Any, Any]]) -> Any:
-    """A value with `leaf(array)` for each of its arrays; itself if it has none. To `made` go the
-    containers that can be changed: each as it was, and what stands for it."""
+    """A value with each of its arrays replaced by `leaf(array)`; itself if it has none. Mutable
+    containers are appended to `made`, each with its replacement."""
     if is_array(value):
         return leaf(value)
     if type(value) is slice:
@@ -146,7 +148,7 @@ def rebuilt(value: Any, new: Sequence[Any]) -> Any:
 
 
 def assign(target: Any, new: Sequence[Any], keys: Sequence[Any] | None = None) -> None:
-    """Give a list, a dict (with these keys) or a dataclass other elements."""
+    """Replace the elements of a list, a dict (with these keys) or a dataclass."""
     if isinstance(target, list):
         target[:] = new
     elif isinstance(target, dict):
@@ -174,8 +176,8 @@ Builder = Callable[[Sequence[Any]], Any]
 
 
 def builder(value: Any, place: Callable[[Any], int | None]) -> Builder:
-    """A function that makes the value anew from values for its tensors; `place` says which of those
-    stands for a tensor or a container, None for those that are not one of them."""
+    """A function that rebuilds a value from new values. `place` returns the number of the new value
+    for a tensor or a container, None if it has none."""
     at = place(value)
     if at is not None:
         return lambda values: values[at]
@@ -189,7 +191,7 @@ def builder(value: Any, place: Callable[[Any], int | None]) -> Builder:
     if type(value) is dict:
         keys = list(value)
         return lambda values: dict(zip(keys, [part(values) for part in parts], strict=True))
-    blank = rebuilt(value, [None] * len(parts))  # without tensors of the trace
+    blank = rebuilt(value, [None] * len(parts))  # a copy without tensors of the trace
     if isinstance(value, dict):
         keys = list(value)
 

@@ -1,9 +1,8 @@
-"""A traced function: one recording, and what a call does around its replay.
+"""A trace: one recording of a function, and the copies before and after its replay.
 
-Before: the arguments' elements are copied into the trace's own memory, and random draws get their
-numbers. After: what the function wrote into arguments is copied back, and its results to memory of
-their own. All of it is prepared, so a call does a few copies and a replay, whatever the function
-has in it.
+Before a replay the arguments' elements are copied into the trace's memory, and random draws get
+their numbers. After it, elements written into arguments are copied back, and results to new memory.
+All of this is prepared, so that a call is a few copies and a replay, however large the function is.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from treadle.runtime.traced import Traced
 from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
 from treadle.tensor.compiled.draws import Draws
-from treadle.tensor.compiled.gradients import Given
+from treadle.tensor.compiled.gradients import GradientChange
 from treadle.tensor.compiled.structure import Builder
 from treadle.tensor.generator import Generator
 from treadle.tensor.tensor import Tensor, from_cell
@@ -34,25 +33,25 @@ class Input(NamedTuple):
     """Memory of a trace for one source of its arguments."""
 
     array: DeviceArray
-    final: DeviceArray | None  # where the elements are in the end, if they were written
+    final: DeviceArray | None  # where the elements are at the end, if they were written
 
 
 class Output(NamedTuple):
-    """Elements that a trace computes: where they are, and what they are copied to."""
+    """Elements that a trace computes, and the layout that they are copied to."""
 
     array: DeviceArray
     like: DeviceArray
 
 
-# A result of a call, from its arguments and the cells of its outputs.
+# Makes a result of a call from its arguments and the cells of its outputs.
 Result = Callable[[Arguments, Sequence[Cell]], Any]
 
 
 class Outside:
-    """Arrays that a trace uses and that are no arguments: parameters of a model, say.
+    """Arrays that a trace uses and that are not arguments, such as parameters of a model.
 
-    A recording names memory. So their elements have to be where they were when it was made; if
-    somebody has put a new array into a cell since, it is moved back there.
+    A recording contains addresses of memory, so their elements must be where they were when it was
+    made. If a cell has got a new array since, its elements are copied back there.
     """
 
     def __init__(self, cells: Sequence[Cell], written: Sequence[Storage]) -> None:
@@ -64,7 +63,8 @@ class Outside:
         self.written_buffers = {storage.buffer for storage in written}
 
     def prepare(self) -> None:
-        """Have all elements in their place, and read by those who wait to read what is written."""
+        """Bring all elements to their place, and compute pending values that read memory to be
+        written."""
         if [cell.value for cell in self.cells] != self.nodes:
             self._return()
         for storage in self.written:
@@ -86,7 +86,7 @@ class Outside:
 
 
 class Trace:
-    """What a function does for arguments of one kind."""
+    """The recorded work of a function for arguments of one kind."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Trace:
         results: Sequence[Result],
         build: Builder,
         changes: Sequence[tuple[int, Content, Builder]],
-        gradients: Sequence[Given],
+        gradients: Sequence[GradientChange],
     ) -> None:
         self.name = name
         self._graph = graph
@@ -109,7 +109,7 @@ class Trace:
         self._outputs = list(outputs)
         self._results = list(results)
         self._build = build
-        self._changes = list(changes)  # containers of the arguments that the function changes
+        self._changes = list(changes)  # containers among the arguments that the function changes
         self.gradients = list(gradients)
 
     @property
@@ -119,7 +119,7 @@ class Trace:
 
     @property
     def generators(self) -> list[Generator]:
-        """The generators that it draws from, or sets."""
+        """The generators that it draws from, or whose state it sets."""
         return self._draws.generators
 
     def is_current(self) -> bool:
@@ -127,14 +127,14 @@ class Trace:
         return not self.gradients or all(each.is_current for each in self.gradients)
 
     def run(self, arguments: Arguments, first: bool = False) -> Any:
-        """Do what the function does, with these arguments."""
+        """Replay the function with these arguments."""
         sources = arguments.sources
         pending = [s.cell.value for s in sources if s.data is None and s.cell.value.array is None]
         if pending:
             realize(pending)
         outside = self._outside
         if outside.buffers:
-            check_apart(self.name, sources, self._inputs, outside)
+            check_disjoint(self.name, sources, self._inputs, outside)
             outside.prepare()
         for source, taken in zip(sources, self._inputs, strict=True):
             copy_in(source, taken.array)
@@ -154,15 +154,15 @@ class Trace:
         return self._build(values)
 
     def release(self) -> None:
-        """Let the recording and its memory go."""
+        """Release the recording and its memory."""
         self._graph.release()
 
 
-def check_apart(
+def check_disjoint(
     name: str, sources: Sequence[Source], inputs: Sequence[Input], outside: Outside
 ) -> None:
     """LaunchError if an argument is memory that the function also has from outside, and one of the
-    two is written: in the trace they are two."""
+    two is written: the trace has a copy of the argument, which would not follow."""
     for source, taken in zip(sources, inputs, strict=True):
         if source.data is not None:
             continue
@@ -207,7 +207,7 @@ def copy_in(source: Source, target: DeviceArray) -> None:
 
 
 def copy_back(final: DeviceArray, source: Source) -> None:
-    """Copy what was written into an argument to where it came from."""
+    """Copy elements written into an argument back to the argument."""
     size = final.size
     if not size:
         return
@@ -225,7 +225,7 @@ def copy_back(final: DeviceArray, source: Source) -> None:
 
 
 def copied(output: Output) -> DeviceArray:
-    """A result in memory of its own."""
+    """A result in new memory."""
     array = output.array
     made = output.like.another()
     size = array.size
@@ -239,8 +239,8 @@ def copied(output: Output) -> DeviceArray:
 
 
 def _rounded(size: int, place: int, source: DeviceArray, target: DeviceArray) -> int:
-    """Whole words to copy, where both arrays' memory has them: WebGPU copies nothing else by its
-    own means. The target's has nothing else in it."""
+    """The number of elements rounded up to whole words, if the memory of both arrays has room:
+    WebGPU copies only whole words. The target has nothing after its elements."""
     whole = -(-size // 4) * 4
     return whole if place + whole <= source.buffer.size and whole <= target.buffer.size else size
 
@@ -259,7 +259,7 @@ def container_result(at: int) -> Result:
 
 
 def source_result(number: int, view: View | None) -> Result:
-    """A view of an argument's memory; the view counts from where the trace's part of it begins."""
+    """A view of an argument's memory, relative to the start of the trace's range of it."""
 
     def result(arguments: Arguments, _: Sequence[Cell]) -> Tensor:
         source = arguments.sources[number]
@@ -271,7 +271,7 @@ def source_result(number: int, view: View | None) -> Result:
 
 
 def outside_result(tensor: Tensor) -> Result:
-    """A tensor that is no argument's."""
+    """A tensor from outside."""
     return lambda _, __: tensor
 
 

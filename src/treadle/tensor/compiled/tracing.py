@@ -1,7 +1,7 @@
-"""Tracing: a function runs once, its work is recorded, and what the recording depends on is found.
+"""Tracing: a function runs once while its work is recorded and its dependencies are found.
 
-The function gets tensors over memory of the trace's own instead of the arguments'. Whatever else it
-uses is found by comparing: all arrays that there are, before and after, and the memory that the
+The function gets tensors with memory of the trace in place of its arguments. All other arrays that
+it uses are found by comparing the existing arrays before and after, and by the memory that the
 recording touches.
 """
 
@@ -44,21 +44,21 @@ from treadle.tensor.compiled.structure import (
 from treadle.tensor.compiled.trace import Input, Output, Outside, Result, Trace
 from treadle.tensor.tensor import Tensor, from_cell
 
-# Whether this thread is tracing: a compiled function that is called then is a part of the trace.
+# Whether this thread is tracing: a compiled function called then becomes a part of the trace.
 is_tracing: ContextVar[bool] = ContextVar("is_tracing", default=False)
 # One trace at a time in a process: it wraps all streams.
 lock = forks.lock()
-# Those who have something to do before a function is traced: what they did within it would be done
-# again by each replay.
+# Callbacks before a function is traced, for work that within the trace would be repeated by each
+# replay.
 preparing: WeakSet[Any] = WeakSet()
-# Goes on when something changes that traces of training steps depend on, and that no guard finds by
-# a name: which states an optimizer has, its switches, a scaler's factors.
+# Counts changes of dependencies of training steps that guards do not find by name: the states and
+# options of an optimizer, the factors of a scaler.
 training_structure = [0]
 _PACKAGE = str(Path(__file__).parents[2])
 
 
 class Split:
-    """A function that cannot be one recording: its Python runs at every call."""
+    """Why a function cannot be one recording: its Python runs at every call."""
 
     def __init__(self, why: str, where: str) -> None:
         self.why = why
@@ -75,9 +75,9 @@ class Tracing:
         self.name = name
         self._function = function
         self._arguments = arguments
-        self.escaped = 0  # arrays that it makes, and that are kept outside of it
+        self.escaped = 0  # arrays that it makes and that are kept outside of it
         self._split: Split | None = None
-        self._lasting = True  # whether it will be so at the next call
+        self._lasting = True  # whether the reason will hold at the next call
         realize([s.cell.value for s in arguments.sources if s.data is None])
         self._memory = [_memory_for(source, arguments) for source in arguments.sources]
         self._cells = [Cell(computed(array)) for array in self._memory]
@@ -87,15 +87,15 @@ class Tracing:
         self._graph = Traced(arguments.device, self._interrupted)
         self._before: dict[Cell, Node] = {}
         self.dependencies = Dependencies(self._before)
-        self._written: dict[Cell, Node] = {}  # by this thread, and what was there before
+        self._written: dict[Cell, Node] = {}  # by this thread, with the earlier values
         self._containers: list[tuple[Any, Content]] = []
         self._results: list[Result] = []
         self._outputs: list[Output] = []
         self._observed: dict[Leaf, tuple[bool, Any]] = {}
 
     def run(self) -> tuple[Any, Trace | Split | None]:
-        """The function's result for the arguments, and what is to be done at the next call with
-        such ones; None if it has to be traced anew."""
+        """The function's result for the arguments, and the trace (or `Split`) for later calls; None
+        if these are to be traced anew."""
         graph = self._graph
         for each in list(preparing):
             each.prepare_trace(graph.device)
@@ -110,7 +110,7 @@ class Tracing:
             graph.close()
         if trace is None:
             graph.release()
-            self._tell()
+            self._explain()
             self.dependencies.end()
             self.dependencies.settle()
             return result, self._split if self._lasting else None
@@ -126,8 +126,8 @@ class Tracing:
         return found, trace
 
     def _recorded(self) -> tuple[Any, Trace | None]:
-        """Call the function; its result, and the trace if it was recorded to its end. Whatever
-        happens, it has then done what it would have done without being recorded."""
+        """Call the function. Returns its result, and the trace if the recording was complete. In
+        every case the effects are those of a call without recording."""
         draws = self._draws
         tracing, noting = is_tracing.set(True), written.set(self._written)
         observing = observed.set(self._observed)
@@ -138,7 +138,7 @@ class Tracing:
             trace = self._finished(result) if self._split is None else None
         except BaseException:
             self._graph.interrupt("an exception is raised")
-            if self._split is None:  # it was recorded to its end, and not run
+            if self._split is None:  # the recording is complete, and has not run
                 self._interrupted("an exception is raised", True)
             self._write_back()
             raise
@@ -150,7 +150,7 @@ class Tracing:
         return (self._as_it_is(result), None) if trace is None else (result, trace)
 
     def _called(self) -> Any:
-        """The result of the function for tensors of the trace."""
+        """The function's result for tensors of the trace."""
         made: list[tuple[Any, Any]] = []
         rest = iter(self._tensors)
         given = [
@@ -189,7 +189,7 @@ class Tracing:
     # ------------------------------------------------------------------ the end of a recording
 
     def _finished(self, result: Any) -> Trace | None:
-        """The trace, if nothing has interrupted the recording."""
+        """The trace, if the recording was not interrupted."""
         graph = self._graph
         changed = self._changed()
         for cell, old in changed:
@@ -218,7 +218,7 @@ class Tracing:
                 content.values = []
                 before.put(container, before.values)  # it may be the caller's
                 changes.append((at, content, made))
-        self._check_apart()
+        self._check_disjoint()
         outside, inputs = self._outside(), self._inputs()
         if not graph.finish():
             return None
@@ -229,7 +229,7 @@ class Tracing:
         )  # fmt: skip
 
     def _changed(self) -> list[tuple[Cell, Node]]:
-        """The cells from outside that the function has written, and what was in them."""
+        """The cells from outside that the function has written, with their earlier values."""
         return [
             (cell, old)
             for cell, old in self._written.items()
@@ -237,7 +237,7 @@ class Tracing:
         ]
 
     def _place(self, value: Any, places: dict[int, int]) -> int | None:
-        """Which of the results a tensor is, or a container of the arguments."""
+        """The number of the result for a tensor, or for a container of the arguments."""
         known = places.get(id(value))
         if known is not None:
             return known
@@ -277,7 +277,7 @@ class Tracing:
         return traces.output_result(len(self._outputs) - 1, view)
 
     def _inputs(self) -> list[Input]:
-        """The trace's memory for the arguments, and where their elements are in the end."""
+        """The trace's memory for the arguments, and where their elements are at the end."""
         found: list[Input] = []
         for cell, node, array in zip(self._cells, self._nodes, self._memory, strict=True):
             final = None
@@ -301,10 +301,10 @@ class Tracing:
         }
         return Outside([cell for cell, _ in used], list(written.values()))
 
-    # ------------------------------------------------------------------ where it ended early
+    # ------------------------------------------------------------------ interrupted recordings
 
     def _interrupted(self, why: str, own: bool) -> None:
-        """The recording has ended: run what it has, so that the function can go on."""
+        """The recording was interrupted: run what it has, so that the function can continue."""
         self._split = Split(why, _users_line() if own else "")
         self._lasting = own
         self._draws.finish()
@@ -313,25 +313,27 @@ class Tracing:
             traces.copy_in(source, array)
         self._draws.fill(first=True)
         self._graph.replay()
-        self._graph.touched, self._graph.written = touched, written  # by the function alone
+        self._graph.touched, self._graph.written = touched, written  # only by the function itself
 
     def _as_it_is(self, result: Any) -> Any:
         """A result that was computed without a recording, with the caller's own tensors."""
         realize([cell.value for cell in (*self._cells, *(cell for cell, _ in self._changed()))])
-        self._check_apart()
+        self._check_disjoint()
         self._write_back()
         taken = self._arguments.containers()
         swapped: dict[int, Any] = {}
         for at, (container, before) in enumerate(self._containers):
             content = Content(container)
             if not content.same(before) and container is not taken[at]:
-                content.put(taken[at], [with_leaves(v, self._theirs, []) for v in content.values])
+                content.put(
+                    taken[at], [with_leaves(v, self._callers_tensor, []) for v in content.values]
+                )
             swapped[id(container)] = taken[at]
         if id(result) in swapped:
             return swapped[id(result)]
-        return with_leaves(result, self._theirs, [])
+        return with_leaves(result, self._callers_tensor, [])
 
-    def _theirs(self, value: Any) -> Any:
+    def _callers_tensor(self, value: Any) -> Any:
         """The caller's tensor for one of the trace's."""
         if not isinstance(value, Tensor):
             return value
@@ -344,7 +346,7 @@ class Tracing:
         return self._result(value)(self._arguments, ())
 
     def _write_back(self) -> None:
-        """Give the caller what was written into arguments."""
+        """Write the elements that were written into the trace's tensors back to the arguments."""
         pairs = zip(self._cells, self._nodes, self._memory, self._arguments.sources, strict=True)
         for cell, node, memory, source in pairs:
             untouched = memory.buffer not in self._graph.written and not memory.storage.shared
@@ -353,12 +355,12 @@ class Tracing:
             realize((cell.value,))
             traces.copy_back(cell.value.whole_array, source)
 
-    def _check_apart(self) -> None:
-        """LaunchError if an argument is outside as well, and written."""
-        traces.check_apart(self.name, self._arguments.sources, self._inputs(), self._outside())
+    def _check_disjoint(self) -> None:
+        """LaunchError if an argument is also an array from outside, and written."""
+        traces.check_disjoint(self.name, self._arguments.sources, self._inputs(), self._outside())
 
-    def _tell(self) -> None:
-        """Say under TREADLE_EXPLAIN why there is no recording."""
+    def _explain(self) -> None:
+        """Under TREADLE_EXPLAIN, print why there is no recording."""
         if watchers and self._split is not None and self._lasting:
             sys.stderr.write(
                 f"treadle: {self.name}, which is compiled, is no single recording: {self._split}. "
@@ -366,10 +368,10 @@ class Tracing:
                 "td.where and tensors as indices\n"
             )
 
-    # ------------------------------------------------------------------ what is left of a trace
+    # ------------------------------------------------------------------ arrays that outlive a trace
 
     def _escaped(self) -> list[Cell]:
-        """The arrays of the trace that somebody keeps who is not told of replays."""
+        """The arrays of the trace that are kept elsewhere, where replays would not update them."""
         self._tensors, self._cells, self._containers, self._written = [], [], [], {}
         found = self._kept()
         if found:
@@ -387,17 +389,17 @@ class Tracing:
             for cell in cells_of(self._graph.device)
             if cell not in self._before and _reads(cell.value, own)
         }
-        # Those that wait for arrays from outside alone may be another thread's, unless the function
-        # has put them where it finds them.
+        # Pending values of arrays from outside only may be another thread's, unless they are
+        # reachable from the function's own objects.
         given = [value for _, value in self._arguments.named()]
         for tensor in tensors_within([*given, *self.dependencies.roots]):
             cell = tensor._cell
-            if cell.value.device is self._graph.device and _waits(cell.value):
+            if cell.value.device is self._graph.device and _is_pending(cell.value):
                 found[cell] = None
         return list(found)
 
     def _leave(self, escaped: list[Cell]) -> None:
-        """Let kept arrays be those of the first call."""
+        """Give kept arrays their own values, those of the first call."""
         for cell in escaped:
             if cell.value.array is None:
                 realize((cell.value,))
@@ -406,7 +408,7 @@ class Tracing:
 
 
 def _memory_for(source: Source, arguments: Arguments) -> DeviceArray:
-    """New memory for what arguments see of a source."""
+    """New memory for the range of a source that arguments use."""
     device = arguments.device
     if source.data is not None:
         return DeviceArray.allocate(device, array_dtype(source.data.dtype), source.data.shape)
@@ -422,28 +424,28 @@ def _memory_for(source: Source, arguments: Arguments) -> DeviceArray:
 
 
 def _is_overwritten(old: Node) -> bool:
-    """Whether something pending writes the memory of an array. Nothing else may be put there before
-    that is done."""
+    """Whether a pending value is to be written into the memory of an array, which must not be
+    replaced before."""
     storage = old.whole_array.storage
     targets = [reader.sources[0] for reader in pending_readers(old) if reader.op == WRITE]
     return any(each.array is not None and each.array.storage is storage for each in targets)
 
 
 def _written_over(old: Node, value: Node) -> Node:
-    """A write of a value into the memory of the old one, as a whole."""
+    """A write of a value over the whole memory of the old one."""
     if value.op == VIEW:
         value = Node(COPY, (value,), value.shape, value.dtype, value.device)
     whole: View = views.whole(old.shape)
     return Node(WRITE, (old, value), old.shape, old.dtype, old.device, whole)
 
 
-def _waits(node: Node) -> bool:
-    """Whether a value is still to be computed from others: all from before the trace were."""
+def _is_pending(node: Node) -> bool:
+    """Whether a value is pending; none from before the trace is."""
     return node.array is None and bool(node.sources)
 
 
 def _reads(node: Node, buffers: set[Buffer]) -> bool:
-    """Whether a value is in one of these buffers, or will be computed from what is."""
+    """Whether a value is in one of these buffers, or will be computed from values that are."""
     todo, seen = [node], set()
     while todo:
         each = todo.pop()
@@ -457,7 +459,7 @@ def _reads(node: Node, buffers: set[Buffer]) -> bool:
 
 
 def _users_line() -> str:
-    """The file and line outside of the library that is running."""
+    """The file and line of the user's code that is running."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back  # type: ignore[assignment]

@@ -1,7 +1,7 @@
-"""Fourier transforms, as the Array API's extension has them, and NumPy's for two axes.
+"""Fourier transforms: the Array API's extension, and NumPy's functions for two axes.
 
-They are lazy, computed on the device in the dtype of what is transformed: complex64 of float32 and
-of integers, complex128 of float64, where the device has that.
+They are lazy and computed on the device: complex64 for float32 and integers, complex128 for
+float64, where the device has that.
 """
 
 from treadle.tensor.fft import frequencies, one_axis, several_axes

@@ -1,4 +1,4 @@
-"""What the transforms make of their arguments: dtypes, lengths, axes, scales."""
+"""The arguments of transforms: dtypes, lengths, axes, scales."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ def complex_of(dtype: DType) -> DType:
 
 
 def real_of(dtype: DType) -> DType:
-    """The dtype of its parts."""
+    """The real dtype of transforms of a dtype."""
     return float64 if dtype in (float64, complex128) else float32
 
 
 def operand(name: str, x: Any, kind: str = "any") -> Node:
-    """What is transformed, with a floating dtype: integers become float32. DtypeError for halves,
-    and for complex numbers where `kind` is "real"; "complex" makes real numbers complex."""
+    """The operand as a node with a floating dtype: integers become float32. DtypeError for float16
+    and bfloat16, and for complex numbers if `kind` is "real"; "complex" converts real numbers to
+    complex."""
     node = node_for(name, x)
     dtype = node.dtype
     if dtype in (float16, bfloat16):
@@ -46,8 +47,8 @@ def operand(name: str, x: Any, kind: str = "any") -> Node:
 
 
 def length(name: str, n: Any, given: int, what: str = "n") -> int:
-    """How many elements a transform has; `given` where n is None. ValueError for less than 1,
-    TypeError for no integer."""
+    """The number of elements of a transform; `given` if n is None. ValueError if it is less than 1,
+    TypeError if it is not an integer."""
     if n is None:
         if given < 1:
             raise ValueError(
@@ -62,7 +63,7 @@ def length(name: str, n: Any, given: int, what: str = "n") -> int:
 
 
 def scale(name: str, norm: Any, n: int, inverse: bool) -> float:
-    """What a transform of n elements is multiplied by. ValueError for an unknown norm."""
+    """The factor of a transform of n elements. ValueError for an unknown norm."""
     if norm is None:
         norm = "backward"
     if norm not in _NORMS:
@@ -73,15 +74,15 @@ def scale(name: str, norm: Any, n: int, inverse: bool) -> float:
 
 
 def axis_of(name: str, axis: Any, node: Node) -> int:
-    """The axis, counted from the front. IndexError if there is none."""
+    """The axis, counted from the front. IndexError if the tensor lacks it."""
     return one_axis(name, axis, len(node.shape))
 
 
 def axes_of(
     name: str, s: Any, axes: Any, node: Node, half: bool = False
 ) -> tuple[list[int], list[int]]:
-    """The axes of a transform along several, and its length along each: of `s` where that is given
-    (-1: what there is), else all that there is; with `half` the last is twice that, less 2."""
+    """The axes of a transform along several axes, and its length along each: from `s` if given (-1:
+    the extent), else the extent; with `half` the last one is 2 (extent - 1)."""
     ndim = len(node.shape)
     sizes = None if s is None else [integer(name, n, "a length in s") for n in _several(name, s)]
     if axes is None:
@@ -113,8 +114,8 @@ def _several(name: str, values: Any) -> Sequence[Any]:
 
 
 def resized(name: str, node: Node, axis: int, n: int) -> tuple[int, ...]:
-    """The shape with another extent along an axis. ShapeError if a kernel could not count so many
-    elements."""
+    """The shape with another extent along an axis. ShapeError for more elements than a kernel can
+    index."""
     shape = (*node.shape[:axis], n, *node.shape[axis + 1 :])
     if math.prod(shape) >= MOST_NARROW:
         raise ShapeError(

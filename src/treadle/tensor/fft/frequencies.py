@@ -1,4 +1,4 @@
-"""What the elements of a transform stand for: their frequencies, and the order of these."""
+"""The frequencies of the elements of a transform, and their order."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 def fftfreq(
     n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device: str | Device | None = None
 ) -> Tensor:
-    """The frequencies of the elements of `fft`, for samples a distance d apart: 0, 1, … and then
-    the negative ones up to -1, over n * d.
+    """The frequencies of the elements of `fft` for samples with spacing d: 0, 1, … and then the
+    negative ones up to -1, divided by n * d.
 
     >>> import treadle as td
     >>> td.fft.fftfreq(4, d=0.25, device="cpu").tolist()
@@ -52,7 +52,8 @@ def rfftfreq(
 
 
 def fftshift(x: ArrayLike, /, axes: Any = None) -> Tensor:
-    """The elements of a transform with frequency 0 in the middle, along axes, or along all.
+    """The elements of a transform reordered along axes (all by default), with frequency 0 in the
+    middle.
 
     >>> import treadle as td
     >>> td.fft.fftshift(td.fft.fftfreq(4, device="cpu")).tolist()
@@ -84,7 +85,7 @@ def _spacing(name: str, d: Any) -> float:
     if isinstance(d, bool) or not isinstance(d, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name}: d is a number, not {type(d).__name__}")
     if d == 0:
-        raise ValueError(f"{name}: d is 0, and samples lie some distance apart")
+        raise ValueError(f"{name}: d must not be 0: it is the spacing of samples")
     return float(d)
 
 

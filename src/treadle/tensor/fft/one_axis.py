@@ -24,9 +24,10 @@ __all__ = ["fft", "hfft", "ifft", "ihfft", "irfft", "rfft"]
 def fft(
     x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
 ) -> Tensor:
-    """The sums over j of x[j] exp(-2 pi i j k / n), for k from 0 to n - 1, along an axis, which is
-    cut or filled up with zeros to n elements. The result is complex. `norm` says where 1 / n is
-    multiplied by: by the inverse ("backward"), here ("forward"), or by its root in both ("ortho").
+    """The discrete Fourier transform along an axis: the sums over j of x[j] exp(-2 pi i j k / n)
+    for k from 0 to n - 1. The axis is truncated or padded with zeros to n elements, and the result
+    is complex. `norm` says which transform is multiplied by 1 / n: the inverse ("backward"), this
+    one ("forward"), or both by its root ("ortho").
 
     >>> import treadle as td
     >>> td.fft.fft(td.asarray([1.0, 2.0, 3.0, 4.0], device="cpu")).tolist()
@@ -39,7 +40,7 @@ def fft(
 def ifft(
     x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
 ) -> Tensor:
-    """The inverse of `fft`: sums over k of x[k] exp(2 pi i j k / n), over n.
+    """The inverse of `fft`: the sums over k of x[k] exp(2 pi i j k / n), divided by n.
 
     >>> import treadle as td
     >>> td.real(td.fft.ifft(td.asarray([4.0, 0.0, 0.0, 0.0], device="cpu"))).tolist()
@@ -71,8 +72,8 @@ def rfft(
 def irfft(
     x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
 ) -> Tensor:
-    """The inverse of `rfft`: n real numbers, of n // 2 + 1 elements of their transform. The
-    transform does not tell n: without it that is 2 (m - 1), an even number, for m elements.
+    """The inverse of `rfft`: n real numbers from the n // 2 + 1 elements of their transform. By
+    default n is 2 (m - 1), an even number, for m elements.
 
     >>> import treadle as td
     >>> x = td.asarray([1.0, 2.0, 3.0, 4.0], device="cpu")
@@ -86,8 +87,8 @@ def irfft(
 def hfft(
     x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
 ) -> Tensor:
-    """The `fft` of n elements whose second half is conjugate to the first, and which therefore is
-    real: x has the first n // 2 + 1 of them. Without n it is 2 (m - 1) for m elements.
+    """The `fft` of n Hermitian-symmetric elements, of which x has the first n // 2 + 1; the result
+    is real. By default n is 2 (m - 1) for m elements.
 
     >>> import treadle as td
     >>> td.fft.hfft(td.asarray([1 + 0j, 2 + 1j, 5 + 0j], device="cpu")).tolist()
@@ -133,8 +134,8 @@ def _to_real(name: str, x: Any, n: int | None, axis: int, norm: Any, inverse: bo
 
 
 def _composite(function: Callable[..., Node]) -> Callable[..., Node]:
-    """Record a transform of a node as one operation, whose derivative has the function's name and
-    is told all that follows the node."""
+    """Record a transform of a node as one operation. Its derivative has the function's name, and
+    takes the arguments after the node."""
 
     @functools.wraps(function)
     def one(name: str, node: Node, *options: Any) -> Node:
@@ -151,7 +152,7 @@ def _composite(function: Callable[..., Node]) -> Callable[..., Node]:
 
 @_composite
 def complex_along(name: str, node: Node, axis: int, n: int, inverse: bool, scale: float) -> Node:
-    """`fft` or `ifft` along an axis, times a number."""
+    """`fft` or `ifft` along an axis, times a factor."""
     shape, dtype = resized(name, node, axis, n), complex_of(node.dtype)
     if not node.size:
         return constant(0j, shape, dtype, node.device)
@@ -160,7 +161,7 @@ def complex_along(name: str, node: Node, axis: int, n: int, inverse: bool, scale
 
 @_composite
 def real_forward(name: str, node: Node, axis: int, n: int, scale: float, conjugate: bool) -> Node:
-    """`rfft` along an axis, times a number; or its conjugate."""
+    """`rfft` along an axis, times a factor, or the conjugate of that."""
     resized(name, node, axis, n)
     shape, dtype = resized(name, node, axis, n // 2 + 1), complex_of(node.dtype)
     if not node.size:
@@ -170,7 +171,7 @@ def real_forward(name: str, node: Node, axis: int, n: int, scale: float, conjuga
 
 @_composite
 def real_backward(name: str, node: Node, axis: int, n: int, inverse: bool, scale: float) -> Node:
-    """`irfft` or `hfft` along an axis, times a number."""
+    """`irfft` or `hfft` along an axis, times a factor."""
     shape, dtype = resized(name, node, axis, n), real_of(node.dtype)
     if not node.size:
         return constant(0.0, shape, dtype, node.device)

@@ -1,4 +1,4 @@
-"""Transforms along several axes: along one after the other, the last one first."""
+"""Transforms along several axes, computed along one after the other, from the last one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LAST_TWO = (-2, -1)
 
 
 def fftn(x: ArrayLike, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
-    """`fft` along several axes: along `axes`, or along the last ones that `s` has lengths for, or
-    along all. A length of -1 is what the tensor has.
+    """`fft` along several axes: along `axes`, by default along the last len(s) axes, or along all.
+    A length of -1 in `s` is the tensor's extent.
 
     >>> import treadle as td
     >>> td.fft.fftn(td.ones((2, 2), device="cpu")).tolist()
@@ -57,7 +57,7 @@ def irfftn(
 def fft2(
     x: ArrayLike, /, s: Any = None, axes: Any = _LAST_TWO, norm: str | None = "backward"
 ) -> Tensor:
-    """`fftn` along two axes, the last ones if no others are named."""
+    """`fftn` along two axes, by default the last two."""
     return _complex("fft2", x, s, axes, norm, False)
 
 
@@ -71,7 +71,7 @@ def ifft2(
 def rfft2(
     x: ArrayLike, /, s: Any = None, axes: Any = _LAST_TWO, norm: str | None = "backward"
 ) -> Tensor:
-    """`rfftn` along two axes, the last ones if no others are named."""
+    """`rfftn` along two axes, by default the last two."""
     return _from_real("rfft2", x, s, axes, norm)
 
 

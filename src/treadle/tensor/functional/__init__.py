@@ -1,8 +1,7 @@
-"""What neural networks compute, as `td.nn.functional` has it: PyTorch's names and defaults.
+"""The functions of neural networks, `td.nn.functional`, with PyTorch's names and defaults.
 
-Functions made of array functions are lazy and share kernels with what is around them; what needs
-kernels of its own calls the kernel library. float16 and bfloat16 are computed in float32 and
-rounded once.
+Functions made of array functions are lazy and fused with the operations around them; others call
+the kernel library. float16 and bfloat16 are computed in float32 and rounded once.
 """
 
 from treadle.tensor.functional.activations import *  # noqa: F403  what its __all__ names
@@ -24,7 +23,7 @@ from treadle.tensor.functional.sampling import *  # noqa: F403
 from treadle.tensor.functional.sequence_losses import *  # noqa: F403
 from treadle.tensor.functional.unpooling import *  # noqa: F403
 
-# What is a method of tensors, too: `x.softmax(axis=0)`.
+# Functions that are also methods of tensors: `x.softmax(axis=0)`.
 METHODS = {
     name: globals()[name]
     for name in (

@@ -1,4 +1,4 @@
-"""Functions of each element by itself that layers end with; GLUs, which take two halves."""
+"""Activation functions, which are elementwise, and GLUs, which take two halves."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _erf, _expm1, _log1p = (FUNCTIONS[name] for name in ("erf", "expm1", "log1p"))
 _maximum, _minimum = FUNCTIONS["maximum"], FUNCTIONS["minimum"]
 _tanh, _sigmoid, _square = FUNCTIONS["tanh"], FUNCTIONS["sigmoid"], FUNCTIONS["square"]
 
-# With these, elements of mean 0 and variance 1 keep both (Klambauer et al., 2017).
+# With these, mean 0 and variance 1 of the elements are preserved (Klambauer et al., 2017).
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
 
-# --- zero for what is negative, or less -----------------------------------------------------------
+# --- piecewise linear at 0 -----------------------------------------------------------
 
 
 @may_write
@@ -79,7 +79,7 @@ def hardtanh(
     """
     if min_val > max_val:
         raise ValueError(f"hardtanh: min_val={min_val} is greater than max_val={max_val}")
-    if operand("hardtanh", input).dtype.is_integer:  # which has no bounds of floats
+    if operand("hardtanh", input).dtype.is_integer:  # floating bounds need a floating dtype
         min_val, max_val = math.ceil(min_val), math.floor(max_val)
     return clip(input, min_val, max_val)
 
@@ -100,22 +100,23 @@ def leaky_relu(input: ArrayLike, negative_slope: float = 0.01, inplace: bool = F
 
 @composite
 def sloping(input: ArrayLike, slope: float) -> Tensor:
-    """`leaky_relu` with a slope that keeps signs, so that the result says where x was positive."""
+    """`leaky_relu` with a positive slope: the result has the sign of x, which the derivative
+    needs."""
     x, dtype = widened(input)
     return where(x > 0, x, x * slope).to(dtype)
 
 
 @composite
 def sloping_apart(input: ArrayLike, slope: Any) -> Tensor:
-    """The same with any slope, or with one for each element."""
+    """`leaky_relu` with any slope, or with one for each element."""
     x, dtype = widened(input)
     return where(x > 0, x, x * slope).to(dtype)
 
 
 @composite
 def prelu(input: ArrayLike, weight: ArrayLike) -> Tensor:
-    """x, or x * weight where x is negative. `weight` has one element, or one for each channel, of
-    which axis 1 has the number.
+    """x, or x * weight where x is negative. `weight` has one element, or one for each channel (axis
+    1).
 
     >>> import treadle as td
     >>> x = td.asarray([[-1.0, -1.0], [2.0, 2.0]], device="cpu")
@@ -147,8 +148,8 @@ def rrelu(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """`leaky_relu` with a slope between lower and upper: in training a random one for each
-    element, drawn from `generator`, else the one in the middle."""
+    """`leaky_relu` with a slope between lower and upper: in training a random one for each element,
+    drawn from `generator`, else their mean."""
     if not lower <= upper:
         raise ValueError(f"rrelu: lower={lower} must not be greater than upper={upper}")
     if not training:
@@ -161,7 +162,7 @@ def rrelu(
 @may_write
 @composite
 def threshold(input: ArrayLike, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """The elements that are above the threshold, and `value` for the others.
+    """The elements above the threshold, and `value` in place of the others.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
@@ -172,7 +173,7 @@ def threshold(input: ArrayLike, threshold: float, value: float, inplace: bool = 
     return where(x <= threshold, value, x).to(x.dtype)
 
 
-# --- exponentials for what is negative ------------------------------------------------------------
+# --- exponential for negative x ------------------------------------------------------------
 
 
 @may_write
@@ -208,7 +209,7 @@ def celu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 @may_write
 @composite
 def selu(input: ArrayLike, inplace: bool = False) -> Tensor:
-    """`elu` scaled so that elements of mean 0 and variance 1 stay so.
+    """`elu` scaled so that mean 0 and variance 1 of the elements are preserved.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
@@ -225,8 +226,8 @@ def selu(input: ArrayLike, inplace: bool = False) -> Tensor:
 
 @composite
 def gelu(input: ArrayLike, approximate: str = "none") -> Tensor:
-    """The product of x and the probability that a standard normal number is less than x; by a
-    formula with tanh if `approximate` is "tanh".
+    """X times the standard normal distribution function of x; approximated by a formula with tanh
+    if `approximate` is "tanh".
 
     >>> import treadle as td
     >>> round(td.nn.functional.gelu(td.asarray(1.0, device="cpu")).item(), 4)
@@ -245,7 +246,7 @@ def gelu(input: ArrayLike, approximate: str = "none") -> Tensor:
 @may_write
 @composite
 def silu(input: ArrayLike, inplace: bool = False) -> Tensor:
-    """The product x * sigmoid(x), which some call swish.
+    """The product x * sigmoid(x), also called swish.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
@@ -288,13 +289,13 @@ def softplus(input: ArrayLike, beta: float = 1.0, threshold: float = 20.0) -> Te
 
 
 def _softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x)), where no exponential overflows."""
+    """log(1 + exp(x)) without overflow."""
     return _maximum(x, 0) + _log1p(_exp(-_abs(x)))
 
 
 @composite
 def logsigmoid(input: ArrayLike) -> Tensor:
-    """log(1 / (1 + exp(-x))), precise where that is near 0 or far below.
+    """log(1 / (1 + exp(-x))), precise for large and very negative x.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
@@ -340,13 +341,13 @@ def softsign(input: ArrayLike) -> Tensor:
     return (x / (_abs(x) + 1)).to(dtype)
 
 
-# --- of straight pieces ---------------------------------------------------------------------------
+# --- piecewise linear ---------------------------------------------------------------------------
 
 
 @may_write
 @composite
 def hardsigmoid(input: ArrayLike, inplace: bool = False) -> Tensor:
-    """A straight line, x / 6 + 1 / 2, limited to 0 … 1.
+    """The line x / 6 + 1 / 2, limited to 0 … 1.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
@@ -386,7 +387,7 @@ def hardshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
 
 @composite
 def softshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
-    """Each x moved towards 0 by lambd, and 0 where it would pass it.
+    """Each x moved towards 0 by lambd, or 0 if its magnitude is less.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
@@ -412,16 +413,16 @@ def tanhshrink(input: ArrayLike) -> Tensor:
     return (x - _tanh(x)).to(dtype)
 
 
-# --- one half gates the other ---------------------------------------------------------------------
+# --- gated linear units ---------------------------------------------------------------------
 
 
 def _gated(name: str, input: Any, axis: int, gate: Any) -> Tensor:
-    """The product of one half along an axis and a function of the other."""
+    """The function `gate` of the two halves along an axis."""
     x, dtype = widened(input)
     at = one_axis(name, axis, x.ndim)
     extent = x.shape[at]
     if extent % 2:
-        raise ShapeError(f"{name}: axis {at} of shape {x.shape} has an odd extent, so no halves")
+        raise ShapeError(f"{name}: axis {at} of shape {x.shape} has an odd extent")
     front = (slice(None),) * at
     return gate(x[(*front, slice(extent // 2))], x[(*front, slice(extent // 2, None))]).to(dtype)  # type: ignore[no-any-return]
 
@@ -457,7 +458,7 @@ def reglu(input: ArrayLike, axis: int = -1) -> Tensor:
     return _gated("reglu", input, axis, lambda a, b: relu(a) * b)
 
 
-# --- of rows --------------------------------------------------------------------------------------
+# --- rows --------------------------------------------------------------------------------------
 
 
 @takes_dim
@@ -484,8 +485,8 @@ def gumbel_softmax(
     generator: Generator | None = None,
 ) -> Tensor:
     """A random softmax: noise of the Gumbel distribution, drawn from `generator`, is added to the
-    logits, and they are divided by tau. With `hard` the largest element is 1 and the others 0.
-    `eps` has no effect, as in PyTorch.
+    logits, which are then divided by tau. With `hard` the largest element becomes 1 and the others
+    0. `eps` has no effect, as in PyTorch.
 
     >>> import treadle as td
     >>> logits = td.asarray([[0.0, 50.0], [50.0, 0.0]], device="cpu")
@@ -500,13 +501,14 @@ def gumbel_softmax(
     noisy = (x + noise) / tau
     if not hard:
         return softmax(noisy, at).to(dtype)
-    # The derivative is that of the softmax, whose value is not needed for it.
-    return largest_alone(softmax(noisy, at), noisy, at).to(dtype)
+    # The derivative is that of the softmax, whose value it does not need.
+    return one_hot_largest(softmax(noisy, at), noisy, at).to(dtype)
 
 
 @composite
-def largest_alone(soft: Tensor, noisy: Tensor, axis: int) -> Tensor:
-    """1 where the largest element along an axis is, else 0. For derivatives it is `soft`."""
+def one_hot_largest(soft: Tensor, noisy: Tensor, axis: int) -> Tensor:
+    """1 at the largest element along an axis, else 0, with the gradient of `soft`
+    (straight-through)."""
     places = arange(noisy.shape[axis], device=noisy.device)
     places = places.reshape((-1,) + (1,) * (noisy.ndim - axis - 1))
     return (argmax(noisy, axis=axis, keepdims=True) == places).to(soft.dtype)
@@ -552,7 +554,7 @@ def rrelu_(
     return rrelu(input, lower, upper, training, True)
 
 
-_above = threshold  # the parameter has its name
+_above = threshold  # since a parameter has the same name
 
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:

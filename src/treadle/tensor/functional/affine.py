@@ -1,4 +1,4 @@
-"""Products with weights: `linear` and `bilinear`."""
+"""Affine maps: `linear` and `bilinear`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def linear(input: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None) -
             "is (out, in): the last extents must be equal"
         )
     left, right = operands_of("linear", x, w)
-    # Not as a product with the transposed weight: so its gradient lies as it does.
+    # Not as a product with the transposed weight, so that the gradient has the weight's layout.
     rows, columns = tuple(range(x.ndim - 1)), ("column",) if w.ndim == 2 else ()
     product = contracted((left, (*rows, "inner")), (right, (*columns, "inner")), (*rows, *columns))
     return product if bias is None else product + _bias("linear", bias, w)

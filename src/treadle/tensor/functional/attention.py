@@ -1,4 +1,4 @@
-"""Attention: what is asked for, checked, and handed over to the kernel library."""
+"""Attention: checks the arguments and calls the kernel library."""
 
 from __future__ import annotations
 
@@ -43,23 +43,24 @@ def scaled_dot_product_attention(
     window: int | tuple[int | None, int | None] | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """softmax(query keyᵀ * scale + mask) value, without a matrix of queries by keys in memory.
+    """softmax(query keyᵀ * scale + mask) value, without the matrix of scores in memory.
 
     Shapes: query (…, L, E), key (…, S, E), value (…, S, Ev); the result is (…, L, Ev), in the
-    common dtype of the three, computed in float32 (float64 for float64). Axes in front broadcast.
-    With `enable_gqa` the heads, the third axis from the right, may be fewer for key and value: each
-    then serves as many neighbouring heads of the query. No operand has to be contiguous.
+    common dtype of the three, computed in float32 (float64 for float64). Leading axes broadcast.
+    With `enable_gqa` key and value may have fewer heads (the third axis from the right) than the
+    query: each of theirs is then used by several neighbouring heads of the query. No operand has to
+    be contiguous.
 
     `attn_mask` broadcasts to (…, L, S): bool, true where a query sees a key, or floating, added to
     the scores. `is_causal`: query i sees the keys up to key i. `scale` is 1 / sqrt(E) by default.
-    `dropout_p` is the probability that a weight is left out, those that stay being divided by
-    1 - dropout_p; the draws are td.random's, from `generator` or the default one.
+    `dropout_p` is the probability that a weight is dropped; the others are divided by 1 -
+    dropout_p. The draws are from `generator` or the default one.
 
-    Beyond PyTorch's arguments, `window` is how many keys beside its own place i query i sees: a
-    number of them to the left, or (left, right), where None has no end.
+    Beyond PyTorch's arguments, `window` limits the keys that query i sees to those near key i: the
+    number of keys to the left of it, or (left, right), where None means unlimited.
 
-    A query that sees no key at all has zeros as its result, as in PyTorch, and so has every query
-    if S is 0. ShapeError, DtypeError and ValueError say what does not fit. By T. Dao and others,
+    A query that sees no key has a result of zeros, as in PyTorch, and so has every query if S is 0.
+    ShapeError, DtypeError or ValueError for arguments that do not fit. By T. Dao and others,
     "FlashAttention", 2022.
 
     >>> import treadle as td
@@ -119,7 +120,8 @@ def _attended(
     return made, norms
 
 
-# --- what does not fit ---------------------------------------------------------------------------
+# --- checks of arguments
+# ---------------------------------------------------------------------------
 
 
 def _common_dtype(nodes: Sequence[Node]) -> DType:
@@ -136,8 +138,8 @@ def _common_dtype(nodes: Sequence[Node]) -> DType:
 
 
 def _check_shapes(nodes: Sequence[Node], grouped: bool) -> tuple[Integers, Integers]:
-    """The axes in front of the result's last two; and the heads of query, key and value if they
-    are `grouped`."""
+    """The leading axes of the result, and the heads of query, key and value if they are
+    `grouped`."""
     query, key, value = (node.shape for node in nodes)
     for name, shape in zip(("query", "key", "value"), (query, key, value), strict=True):
         if len(shape) < 2 + grouped:
@@ -192,7 +194,7 @@ def _mask(node: Node, dtype: DType, wanted: Integers) -> Node:
 
 
 def _reach(window: Any, is_causal: bool) -> tuple[int | None, int | None]:
-    """How far a query sees to the left and to the right."""
+    """The number of keys that a query sees to the left and to the right."""
     pair = window if isinstance(window, (tuple, list)) else (window, None)
     if len(pair) != 2:
         raise ValueError(f"{_NAME}: window is a number, or a pair (left, right), not {window!r}")
@@ -215,7 +217,7 @@ def _scale(scale: Any, depth: int) -> float:
 
 
 def _dropout(p: Any) -> float:
-    """The probability that a weight is left out."""
+    """The probability that a weight is dropped."""
     if not is_number(p) or not 0 <= as_python(p) <= 1:
         raise ValueError(f"{_NAME}: dropout_p is a probability, from 0 to 1, not {p!r}")
     return float(as_python(p))

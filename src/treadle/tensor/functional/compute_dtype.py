@@ -1,4 +1,4 @@
-"""What the functions of layers have in common: the dtype to compute in, and where a result goes."""
+"""The dtypes that functions of layers compute in, and results in place."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _HALVES = (float16, bfloat16)
 
 
 def widened(x: ArrayLike) -> tuple[Tensor, DType]:
-    """An operand as a tensor to compute with, and the dtype of the result."""
+    """An operand as a tensor in the dtype to compute in, and the dtype of the result."""
     tensor = x if type(x) is Tensor else asarray(x)
     work, result = compute_dtypes(tensor.dtype)
     return tensor.to(work), result
 
 
 def compute_dtypes(own: DType) -> tuple[DType, DType]:
-    """The dtype to compute elements of a dtype in, and that of the result.
+    """The dtype to compute elements of a dtype in, and the dtype of the result.
 
     >>> compute_dtypes(float16)
     (treadle.float32, treadle.float16)
@@ -38,7 +38,7 @@ def compute_dtypes(own: DType) -> tuple[DType, DType]:
 
 
 def result_or_input(name: str, input: ArrayLike, result: Tensor, inplace: bool) -> Tensor:
-    """A result; with `inplace` the input, which has it for its elements from now on."""
+    """The result; with `inplace` the input, into which it is written."""
     if not inplace:
         return result
     if type(input) is not Tensor:
@@ -56,8 +56,8 @@ def result_or_input(name: str, input: ArrayLike, result: Tensor, inplace: bool) 
 
 
 def may_write(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
-    """Let a function of layers write its result into its first argument where `inplace` says so.
-    The derivative then sees a copy of what is written over, if it needs it."""
+    """Let a function of layers write its result into its first argument if `inplace`. The
+    derivative then uses a copy of the overwritten elements, if it needs them."""
     name, signature = function.__name__, inspect.signature(function)
     position = list(signature.parameters).index("inplace")
 
@@ -76,10 +76,10 @@ def may_write(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
 
 
 def widened_real(name: str, x: ArrayLike) -> tuple[Tensor, DType]:
-    """The same for a function of real numbers alone. DtypeError for complex ones and truth values.
+    """`widened` for functions of real numbers. DtypeError for complex numbers and bools.
 
     >>> import treadle as td
-    >>> wide_float("f", td.asarray([1, 2], dtype=td.int32, device="cpu"))[1].name
+    >>> widened_real("f", td.asarray([1, 2], dtype=td.int32, device="cpu"))[1].name
     'float32'
     """
     given = x if type(x) is Tensor else asarray(x)

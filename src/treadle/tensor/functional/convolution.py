@@ -1,5 +1,5 @@
-"""Convolutions and transposed convolutions along one to three axes: PyTorch's arguments, in
-PyTorch's order, and the same defaults."""
+"""Convolutions and transposed convolutions along one to three axes, with PyTorch's arguments and
+defaults."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def conv1d(
     dilation: Sizes = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Weights of shape (O, C / groups, K) moved along an input of shape (N, C, L): (N, O, …). The
-    rest is as for `conv2d`.
+    """The convolution of an input of shape (N, C, L) with weights of shape (O, C / groups, K), of
+    shape (N, O, …). Other arguments are as for `conv2d`.
 
     >>> import treadle as td
     >>> x = td.asarray([[[1.0, 2.0, 3.0, 4.0]]], device="cpu")
@@ -62,16 +62,15 @@ def conv2d(
     dilation: Sizes = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Weights of shape (O, C / groups, KH, KW) moved over an input of shape (N, C, H, W): at each
-    place the sum of products, plus the output channel's `bias`. Without N of an input without it.
+    """The convolution of an input of shape (N, C, H, W), or (C, H, W), with weights of shape (O, C
+    / groups, KH, KW): the sum of products at each position, plus the output channel's `bias`.
 
-    Weights are not flipped. `padding` is zeros on both sides, or "valid" (none), or "same": as many
-    as make the result as large as the input, one more behind than in front if that is odd; then
-    `stride` is 1. With `groups` each part of the output channels sees the same part of the input's.
-    float16 and bfloat16 are added up in float32; of complex numbers real and imaginary parts are
-    convolved. ShapeError if the kernel, with its dilation, is
-    larger than the padded input; ValueError for a stride or a dilation below 1, or a padding below
-    0; DtypeError for truth values.
+    Weights are not flipped. `padding` is the number of zeros on both sides, or "valid" (none), or
+    "same", with which the result is as large as the input (if the padding is odd, there is one more
+    zero at the end); then `stride` must be 1. With `groups` each group of output channels depends
+    on one group of input channels. float16 and bfloat16 are accumulated in float32; complex numbers
+    are convolved by their parts. ShapeError if the dilated kernel is larger than the padded input;
+    ValueError for a stride or a dilation below 1, or a padding below 0; DtypeError for bools.
 
     >>> import treadle as td
     >>> x = td.arange(9.0, device="cpu").reshape(1, 1, 3, 3)
@@ -94,8 +93,8 @@ def conv3d(
     dilation: Sizes = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Weights of shape (O, C / groups, KD, KH, KW) moved through an input of shape (N, C, D, H, W).
-    The rest is as for `conv2d`.
+    """The convolution of an input of shape (N, C, D, H, W) with weights of shape (O, C / groups,
+    KD, KH, KW). Other arguments are as for `conv2d`.
 
     >>> import treadle as td
     >>> x, w = td.ones((1, 1, 4, 4, 4), device="cpu"), td.ones((2, 1, 3, 3, 3), device="cpu")
@@ -116,8 +115,8 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> Tensor:
-    """Each element of an input of shape (N, C, L), times weights of shape (C, O / groups, K), added
-    up where they fall: (N, O, …). The rest is as for `conv_transpose2d`.
+    """The transposed convolution of an input of shape (N, C, L) with weights of shape (C, O /
+    groups, K), of shape (N, O, …). Other arguments are as for `conv_transpose2d`.
 
     >>> import treadle as td
     >>> x, w = td.ones((1, 1, 4), device="cpu"), td.ones((1, 2, 3), device="cpu")
@@ -138,10 +137,10 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> Tensor:
-    """Each element of an input of shape (N, C, H, W), times weights of shape
-    (C, O / groups, KH, KW), added up where they fall, `stride` apart, plus the output channel's
-    `bias`: what is the gradient of `conv2d` with the same arguments. Without N of an input without
-    it.
+    """The transposed convolution of an input of shape (N, C, H, W), or (C, H, W), with weights of
+    shape (C, O / groups, KH, KW): each element times the weights is added to the result, `stride`
+    elements apart, plus the output channel's `bias`. It is the gradient of `conv2d` with the same
+    arguments.
 
     An axis of the result has (extent - 1) * stride - 2 * padding + dilation * (K - 1) +
     output_padding + 1 elements. ValueError if `output_padding` is less than neither the stride nor
@@ -166,17 +165,18 @@ def conv_transpose3d(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> Tensor:
-    """Each element of an input of shape (N, C, D, H, W), times weights of shape
-    (C, O / groups, KD, KH, KW), added up where they fall. The rest is as for `conv_transpose2d`."""
+    """The transposed convolution of an input of shape (N, C, D, H, W) with weights of shape (C, O /
+    groups, KD, KH, KW). Other arguments are as for `conv_transpose2d`."""
     moves = _Moves(stride, padding, dilation, groups, output_padding)
     return _transposed("conv_transpose3d", 3, (input, weight, bias), moves)
 
 
-# --- what all are made of ------------------------------------------------------------------------
+# --- shared parts ------------------------------------------------------------------------
 
 
 class _Moves(NamedTuple):
-    """How weights move over an input, in the user's own numbers: one for all axes, or one each."""
+    """Stride, padding and so on as the user gives them: one number for all axes, or one for
+    each."""
 
     stride: Sizes
     padding: Sizes | str
@@ -202,7 +202,7 @@ class _Operands(NamedTuple):
 
     @property
     def rounds_once(self) -> bool:
-        """Whether a matrix product, and the bias added to it, are what is wanted of floats."""
+        """Whether a matrix product plus bias rounds floats once: not for a half with a bias."""
         dtype = self.nodes[0].dtype
         return dtype in (float32, float64) or (dtype.kind == "float" and len(self.nodes) == 2)
 
@@ -289,7 +289,7 @@ def _transposed(name: str, rank: int, given: tuple[Any, Any, Any], moves: _Moves
 
 
 def _of_parts(function: Callable[..., Tensor], operands: _Operands, geometry: Geometry) -> Tensor:
-    """A convolution; of complex numbers four of their real and imaginary parts."""
+    """A convolution; for complex numbers four convolutions of real and imaginary parts."""
     x, w, bias = operands.tensors
     if x.dtype.kind != "complex":
         return function(x, w, bias, geometry)
@@ -333,7 +333,8 @@ def _check_groups(
 ) -> None:
     if channels % groups or not channels:
         raise ShapeError(
-            f"{name}: {channels} {what} (weights of shape {weight}) make no {groups} groups"
+            f"{name}: {channels} {what} (weights of shape {weight}) do not divide into "
+            f"{groups} groups"
         )
 
 
@@ -348,7 +349,7 @@ def _check_bias(name: str, operands: _Operands, outs: int) -> None:
 def _paddings(
     name: str, padding: Any, rank: int, reach: Sequence[int], strides: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Zeros in front of each axis, and on both its sides together."""
+    """The zeros in front of each axis, and those on both sides together."""
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
             raise ValueError(f'{name}: padding is numbers, "same" or "valid", not {padding!r}')
@@ -363,7 +364,8 @@ def _paddings(
 
 
 def _multiplied(operands: _Operands, by_place: bool, extents: tuple[int, ...]) -> Tensor:
-    """Weights of one place for each channel, or of all places of the input, are a matrix."""
+    """The convolution as a matrix product, for a kernel of one element, or one as large as the
+    input."""
     x, weight, bias = operands.tensors
     n, outs = x.shape[0], weight.shape[0]
     matrix = weight.reshape(outs, math.prod(weight.shape[1:]))

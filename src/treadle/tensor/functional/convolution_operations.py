@@ -1,5 +1,6 @@
-"""Convolutions as lazy operations of checked operands, and the three that are each other's
-gradients: of the input it is a transposed convolution, of the weights a product of all windows.
+"""Convolutions as lazy operations on checked operands. There are three, which are each other's
+gradients: the gradient of the input is a transposed convolution, that of the weights a product of
+all windows.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ Integers = tuple[int, ...]
 
 
 class Geometry(NamedTuple):
-    """Where windows lie: strides, zeros in front of each axis, dilations, the number of groups, and
-    the extents of the result's axes."""
+    """The positions of windows: strides, zeros in front of each axis, dilations, the number of
+    groups, and the extents of the result's axes."""
 
     stride: Integers
     padding: Integers
@@ -54,9 +55,9 @@ def transposed_convolution(
 
 @composite
 def convolution_weights(input: Tensor, result: Tensor, geometry: Geometry) -> Tensor:
-    """What the weights of a convolution have as their gradient: for each output and input channel
-    and place of the kernel, whose extents the geometry has, the sum over all windows of the input's
-    element times that of `result`, the gradient of the convolution's result."""
+    """The gradient of a convolution's weights: for each output channel, input channel and element
+    of the kernel (`geometry.extents`), the sum over all windows of the input's element times that
+    of `result`, the gradient of the convolution's result."""
     ins = input.shape[1] // geometry.groups
     shape = (result.shape[1], ins, *geometry.extents)
     most = kernels.most_images(input.device, input.dtype, input.shape, result.shape)

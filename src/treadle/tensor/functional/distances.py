@@ -1,4 +1,4 @@
-"""Lengths of vectors, and how far apart they are."""
+"""Norms of vectors, and distances between vectors."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _sqrt, _square = FUNCTIONS["sqrt"], FUNCTIONS["square"]
 
 @composite
 def lengths(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
-    """The p-th root of the sum of |x|**p along an axis: for p=0 how many elements are not 0, for
-    infinities the greatest or the least magnitude. Of complex numbers it is real."""
+    """The p-norm along an axis, (sum of |x|**p)**(1/p): for p=0 the number of nonzero elements, for
+    infinities the greatest or the least magnitude. Real for complex numbers."""
     if p == 2:
         squares = _square(x)
         if x.dtype.kind == "complex":
@@ -74,8 +74,8 @@ def of_length_one(input: Tensor, axis: int, eps: float) -> Tensor:
 
 @takes_dim
 def cosine_similarity(x1: ArrayLike, x2: ArrayLike, axis: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along an axis of arrays that broadcast. Lengths
-    below eps count as eps.
+    """The cosine of the angle between vectors along an axis; the arrays broadcast. Lengths below
+    eps count as eps.
 
     >>> import treadle as td
     >>> x = td.asarray([3.0, 4.0], device="cpu")
@@ -90,7 +90,7 @@ def cosine_similarity(x1: ArrayLike, x2: ArrayLike, axis: int = 1, eps: float = 
 def pairwise_distance(
     x1: ArrayLike, x2: ArrayLike, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
-    """The p-norm of x1 - x2 + eps along the last axis of arrays that broadcast.
+    """The p-norm of x1 - x2 + eps along the last axis; the arrays broadcast.
 
     >>> import treadle as td
     >>> a, b = td.zeros((1, 2), device="cpu"), td.asarray([[3.0, 4.0]], device="cpu")
@@ -102,8 +102,8 @@ def pairwise_distance(
 
 
 def pdist(input: ArrayLike, p: float = 2.0) -> Tensor:
-    """The p-norms of the differences of all pairs of rows: those of the first row and the second,
-    the first and the third, and so on.
+    """The p-norms of the differences of all pairs of rows, in the order (0, 1), (0, 2), …, (1, 2),
+    …
 
     >>> import treadle as td
     >>> rows = td.asarray([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]], device="cpu")
@@ -121,7 +121,8 @@ def pdist(input: ArrayLike, p: float = 2.0) -> Tensor:
 
 
 def _pair(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor, DType]:
-    """Two operands to compute with, broadcast to one shape, and the dtype of the result."""
+    """Two operands in the dtype to compute in, broadcast to one shape, and the dtype of the
+    result."""
     (a, one), (b, other) = widened(x1), widened(x2)
     shape = common_shape(name, (a.shape, b.shape))
     return broadcast_to(a, shape), broadcast_to(b, shape), promote(one, other)

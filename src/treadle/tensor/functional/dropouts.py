@@ -1,7 +1,7 @@
-"""Elements or whole channels left out at random, while a network is trained.
+"""Dropout: elements or whole channels set to 0 at random while a network is trained.
 
-What is left out is drawn from td.random's default generator, or from `generator`: the same on every
-device for a seed. What is kept is scaled, so that means stay what they were.
+The draws are from td.random's default generator, or from `generator`, with the same result on every
+device for a seed. The kept elements are scaled so that the mean is preserved.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
 ]  # fmt: skip
 
-# What `selu` tends to far below 0: -scale * alpha.
+# The limit of `selu` far below 0: -scale * alpha.
 _SELU_LEAST = -1.7580993408473766
 
 
@@ -34,7 +34,7 @@ def dropout(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Each element divided by 1 - p, or 0, which has probability p; x itself unless in training.
+    """Each element set to 0 with probability p, or divided by 1 - p; x itself unless in training.
 
     >>> import treadle as td
     >>> x = td.ones(1000, device="cpu")
@@ -65,8 +65,8 @@ def dropout2d(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """`dropout` of whole channels of an input of shape (N, C, H, W). One of three axes has shape
-    (N, C, L), as in PyTorch."""
+    """`dropout` of whole channels of an input of shape (N, C, H, W). An input of three axes is
+    taken as (N, C, L), as in PyTorch."""
     return _dropped("dropout2d", input, _Drop(p, training, inplace, generator))
 
 
@@ -90,8 +90,8 @@ def alpha_dropout(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Dropout for what `selu` gave: elements are set to its least value with probability p, then
-    all are moved and scaled so that mean 0 and variance 1 stay."""
+    """Dropout for results of `selu`: elements are set to its least value with probability p, then
+    all are shifted and scaled so that mean 0 and variance 1 are preserved."""
     return _dropped("alpha_dropout", input, _Drop(p, training, inplace, generator))
 
 
@@ -107,11 +107,11 @@ def feature_alpha_dropout(
     return _dropped("feature_alpha_dropout", input, _Drop(p, training, inplace, generator))
 
 
-# --- what all are made of -------------------------------------------------------------------------
+# --- shared parts -------------------------------------------------------------------------
 
 
 class _Drop(NamedTuple):
-    """What is asked for."""
+    """The arguments of a dropout."""
 
     p: float
     training: bool
@@ -119,8 +119,8 @@ class _Drop(NamedTuple):
     generator: Generator | None
 
 
-# Of those that leave whole channels out: how many axes an input has, with and without a batch.
-# `dropout2d` takes three axes for a batch, as PyTorch does.
+# For functions that drop whole channels: the axes of an input with and without a batch. `dropout2d`
+# takes an input of three axes as a batch, as PyTorch does.
 _CHANNELS = {"dropout1d": (3, 2), "dropout2d": (4, 3), "dropout3d": (5, 4)}
 _BATCHED = frozenset({"dropout2d"})
 
@@ -139,7 +139,7 @@ def _dropped(name: str, input: Any, drop: _Drop) -> Tensor:
 
 
 def _drawn(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of what is drawn: of all elements, or of one for each channel."""
+    """The shape of the draw: one for each element, or one for each channel."""
     count = len(shape)
     if name in _CHANNELS:
         batched, unbatched = _CHANNELS[name]
@@ -160,7 +160,7 @@ def _drawn(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @composite
 def kept_scaled(x: Tensor, kept: Tensor, scale: float) -> Tensor:
-    """What is kept of x, times a number; else 0. (Gradients need a truth value each.)"""
+    """The kept elements times a number, and 0 for the others. (Gradients need only the mask.)"""
     return x * (kept.to(x.dtype) * scale)
 
 
@@ -169,7 +169,7 @@ def _scaled(x: Tensor, kept: Tensor, p: float) -> Tensor:
 
 
 def _selu_scaled(x: Tensor, kept: Tensor, p: float) -> Tensor:
-    """What is left out is `selu`'s least value; all is then moved and scaled."""
+    """Dropped elements become `selu`'s least value; all are then shifted and scaled."""
     scale = 1 / math.sqrt((_SELU_LEAST**2 * p + 1) * (1 - p)) if p < 1 else 0.0
     least = _SELU_LEAST * scale
     return kept_scaled(x, kept, scale) + ((1 - kept.to(x.dtype)) * least - least * p)

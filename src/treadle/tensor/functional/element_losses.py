@@ -1,4 +1,4 @@
-"""Losses of each element by itself: how far it is from its target, or how unlikely that is."""
+"""Elementwise losses: distances from targets, and negative log-likelihoods of targets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 _abs, _exp, _log, _log1p = (FUNCTIONS[name] for name in ("abs", "exp", "log", "log1p"))
 _maximum, _square = FUNCTIONS["maximum"], FUNCTIONS["square"]
-_LEAST_LOG = -100.0  # the logarithm of a probability, at least
+_LEAST_LOG = -100.0  # the least logarithm of a probability
 
 
 # --- distances ------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ def mse_loss(
     weight: ArrayLike | None = None,
 ) -> Tensor:
     """(input - target)**2, or the mean or sum of that. With a `weight` for each element the mean is
-    that of the weights.
+    divided by the sum of the weights.
 
     >>> import treadle as td
     >>> td.nn.functional.mse_loss(td.asarray([1.0, 4.0], device="cpu"), [1.0, 2.0]).item()
@@ -64,7 +64,7 @@ def l1_loss(
     reduction: str = "mean",
     weight: ArrayLike | None = None,
 ) -> Tensor:
-    """|input - target|, or the mean or sum of that, real of complex numbers too; weighted as in
+    """|input - target|, or the mean or sum of that; real for complex numbers. Weighted as in
     `mse_loss`.
 
     >>> import treadle as td
@@ -84,7 +84,7 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """`l1_loss`, less beta / 2, but where the distance d is below beta d**2 / (2 beta).
+    """`l1_loss` minus beta / 2, but d**2 / (2 beta) where the distance d is below beta.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
@@ -112,7 +112,7 @@ def huber_loss(
     weight: ArrayLike | None = None,
 ) -> Tensor:
     """Half of the squared distance where that is up to delta, else delta * (distance - delta / 2).
-    With a `weight` for each element the mean is that of weighted losses, as in PyTorch.
+    With a `weight` for each element the mean is divided by the number of elements, as in PyTorch.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
@@ -160,7 +160,8 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Tensor:
     """-(t * log(p) + (1 - t) * log(1 - p)) for probabilities p and targets t of one shape, where
-    logarithms are at least -100; times `weight`, which broadcasts. NaN where p is no probability.
+    logarithms are at least -100; times `weight`, which broadcasts. NaN where p is not a
+    probability.
 
     >>> import treadle as td
     >>> p = td.asarray([0.5, 1.0], device="cpu")
@@ -184,8 +185,8 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: ArrayLike | None = None,
 ) -> Tensor:
-    """`binary_cross_entropy` of sigmoid(x), without its rounding. `pos_weight`, which broadcasts,
-    is what the part with log(p) counts.
+    """`binary_cross_entropy` of sigmoid(x), without the rounding of the sigmoid. `pos_weight`,
+    which broadcasts, is the weight of the term with log(p).
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
@@ -210,7 +211,7 @@ def unlikeliness(p: Tensor, t: Tensor) -> Tensor:
 
 @composite
 def unlikeliness_of_logits(x: Tensor, t: Tensor, positive: Tensor | None) -> Tensor:
-    """The same of sigmoid(x); `positive` is what the first part counts."""
+    """`unlikeliness` of sigmoid(x); `positive` is the weight of the first term."""
     rest = softplus_of_negative(x)
     if positive is not None:
         rest = rest * ((positive - 1) * t + 1)
@@ -230,9 +231,9 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """For log-probabilities x and probabilities t (their logarithms, with `log_target`)
-    t * (log(t) - x): the divergence of Kullback and Leibler, if all are added up. "batchmean"
-    divides the sum by the first extent, "mean" by the number of elements.
+    """For log-probabilities x and probabilities t (their logarithms, with `log_target`) t * (log(t)
+    - x), whose sum is the Kullback-Leibler divergence. "batchmean" divides the sum by the first
+    extent, "mean" by the number of elements.
 
     >>> import treadle as td
     >>> x = td.log(td.asarray([[0.5, 0.5]], device="cpu"))
@@ -284,8 +285,8 @@ def gaussian_nll_loss(
     """The negative log-likelihood of targets that are normal around the input, with a variance
     `var`: (log(var) + (x - t)**2 / var) / 2, where var is at least eps. `full` adds log(2 pi) / 2.
 
-    `var` is a number, or has the input's shape, or 1 for one of its extents, or lacks the last.
-    NaN where a variance is negative (ValueError for a number).
+    `var` is a number, or has the input's shape, with 1 for one of its extents, or without the last
+    axis. NaN where a variance is negative (ValueError for a number).
     """
     name = "gaussian_nll_loss"
     reduction = reduction_of(name, reduction)
@@ -313,7 +314,7 @@ def gaussian_nll_loss(
 
 
 def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether a shape is another one but for one extent, which is 1."""
+    """Whether a shape equals another one except for one extent, which is 1."""
     if len(shape) != len(wanted):
         return False
     return [a for a, b in zip(shape, wanted, strict=True) if a != b] == [1]

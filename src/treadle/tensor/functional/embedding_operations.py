@@ -1,5 +1,5 @@
-"""Rows of tables, and bags of them, as lazy operations of checked operands, with what their
-gradients are made of."""
+"""Embedding lookups as lazy operations on checked operands: rows of tables, bags of rows, and the
+operations of their gradients."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from treadle.tensor.tensor import Tensor, from_node
 
 
 class TableGradient(NamedTuple):
-    """How a table is given gradients: of so many rows, divided by how often they are named if
-    `by_frequency`; the row `padding` gets none."""
+    """How the gradient of a table of `rows` rows is computed: divided by the number of lookups of a
+    row if `by_frequency`; 0 for the row `padding`."""
 
     rows: int
     by_frequency: bool = False
@@ -34,26 +34,26 @@ class TableGradient(NamedTuple):
 
 @composite
 def rows_of(index: Tensor, table: Tensor, giving: TableGradient) -> Tensor:
-    """The rows of a table that integers name; zeros for those of no row."""
+    """The rows of a table at integer indices; zeros for indices outside."""
     axes = tuple(range(index.ndim))
     shape = (*index.shape, table.shape[1])
     rows, size = table.shape[0], table.size
     inside: Tensor | None = (index >= 0) & (index < rows)
     if is_whole(table._where, table._cell.value.shape) and size + table.shape[1] < MOST_NARROW:
-        index, inside = clip(index, -1, rows), None  # what is outside the array is 0
+        index, inside = clip(index, -1, rows), None  # a gather outside the array gives 0
     return gather_axes(table, shape, {index.ndim: 1}, [AxisIndices(0, index, axes, inside)])
 
 
 @composite
 def rows_added(values: Tensor, index: Tensor, rows: int) -> Tensor:
-    """So many rows, each the sum of the rows of values whose index it is."""
+    """`rows` rows, each the sum of the rows of `values` with its index."""
     columns = values.shape[1]
     shape, device = (rows, columns), values.device
     narrow = max(math.prod(shape), values.size) < MOST_NARROW
     if narrow and (values.dtype.itemsize < 8 or device.traits.atomics_64):
         nodes = (values._node, index._node)
         return from_node(call(add_rows, nodes, shape, values.dtype, (rows,)))
-    # Element by element, where devices lack what rows need.
+    # Element by element, for sizes and dtypes that the kernel for rows does not take.
     wide = index.reshape(-1, 1).to(index_range(values, 0).dtype)
     places = (wide * columns + index_range(values, columns)).reshape(-1)
     zeros = constant(number_as(0, values.dtype), (rows * columns,), values.dtype, device)
@@ -67,7 +67,7 @@ def bags_of(
     table: Tensor, index: Tensor, starts: Tensor, samples: Tensor | None, bags: int,
     averaged: bool, giving: TableGradient,
 ) -> Tensor:  # fmt: skip
-    """The sums of the rows of each bag, times `samples`, or their means; arguments are those of
+    """The sum of the rows of each bag, times `samples`, or their mean; the arguments are those of
     `kernels.embedding_bags.add_bags`."""
     sources = [each._node for each in (table, index, starts, samples) if each is not None]
     shape = (bags, table.shape[1])
@@ -75,8 +75,8 @@ def bags_of(
 
 
 def greatest_bags(table: Tensor, index: Tensor, starts: Tensor, bags: int) -> Tensor:
-    """The greatest elements of the rows of each bag. If gradients are wanted, where these are is
-    kept."""
+    """The elementwise maximum of the rows of each bag. If gradients are recorded, the rows of the
+    maxima are kept."""
     source, shape = table._node, (bags, table.shape[1])
     results = ((shape, table.dtype), (shape, int32))
     with history.recorded(False):

@@ -1,7 +1,7 @@
-"""Rows of a table by their numbers, bags of such rows, and numbers as rows of zeros and a 1.
+"""Embeddings: rows of a table by index, bags of rows, and one-hot rows.
 
-Numbers in tensors are not read, so those of no row raise no error: they give zeros. Under
-TREADLE_CHECK=1, and in lists and NumPy arrays, they are an IndexError.
+Indices in tensors are not read, so one outside the table raises no error and gives zeros. Under
+TREADLE_CHECK=1, and in lists and NumPy arrays, it is an IndexError.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _MODES = ("sum", "mean", "max")
 
 
 def one_hot(tensor: ArrayLike, num_classes: int = -1) -> Tensor:
-    """For each integer a row of num_classes zeros, but a 1 at its place, in the device's default
-    integer. With -1 there are as many classes as the greatest integer, which is read, needs.
+    """For each integer a row of num_classes zeros with a 1 at its index, in the device's default
+    integer. With -1 the number of classes is the greatest integer, which is read, plus 1.
 
     >>> import treadle as td
     >>> td.nn.functional.one_hot(td.asarray([0, 2], device="cpu")).tolist()
@@ -70,12 +70,12 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """The rows of a table `weight` that integers name: the shape of the input, and behind it that
-    of a row.
+    """The rows of a table `weight` at integer indices: the result has the shape of the input
+    followed by that of a row.
 
-    With `max_norm` rows that are named and whose norm is greater are first scaled to it, in the
-    table itself. The row `padding_idx` gets no gradient; with `scale_grad_by_freq` gradients are
-    divided by how often a row is named. Gradients are never `sparse`.
+    With `max_norm` the used rows whose norm is greater are first scaled to it, in the table itself.
+    The row `padding_idx` gets no gradient; with `scale_grad_by_freq` gradients are divided by the
+    number of lookups of the row. Gradients are never `sparse`.
 
     >>> import treadle as td
     >>> table = td.asarray([[0.0, 1.0], [2.0, 3.0]], device="cpu")
@@ -101,13 +101,13 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """The sum, the mean or the greatest elements, by `mode`, of the rows of a table that are named
-    by each row of the input; or of an input with one axis, of which the bag i begins at offsets[i].
+    """The sum, the mean or the maximum, by `mode`, of the rows of a table at the indices in each
+    row of the input, a bag; or of an input with one axis, in which bag i begins at offsets[i].
 
-    With `include_last_offset` the last offset is where the last bag ends. Rows are multiplied by
-    `per_sample_weights`, if there are any, which only sums have. `padding_idx` is a row that counts
-    for nothing; bags without rows are zeros. A greatest element is NaN if there is one (PyTorch's
-    only if that comes first). The rest as for `embedding`.
+    With `include_last_offset` the last offset is the end of the last bag. Rows are multiplied by
+    `per_sample_weights`, if given, with mode "sum" only. The row `padding_idx` is left out of bags;
+    bags without rows are zeros. A maximum is NaN if there is one (in PyTorch only if that comes
+    first). Other arguments are as for `embedding`.
 
     >>> import treadle as td
     >>> table = td.asarray([[0.0, 1.0], [2.0, 3.0]], device="cpu")
@@ -138,13 +138,13 @@ def embedding_bag(
     return bags_of(table, flat, starts, samples, bags, mode == "mean", giving)
 
 
-# --- what is looked up, and where -----------------------------------------------------------------
+# --- indices and tables -----------------------------------------------------------------
 
 
 def _looked_up(
     name: str, input: Any, weight: Any, padding_idx: int | None
 ) -> tuple[Tensor, Tensor]:
-    """The numbers of rows, and the table."""
+    """The indices of rows, and the table."""
     device_of(name, [x for x in (input, weight) if type(x) is Tensor])
     index, table = _integers(name, input), operand(name, weight)
     if table.ndim != 2:
@@ -170,8 +170,8 @@ def _integers(name: str, x: Any) -> Tensor:
 
 
 def _check_inside(name: str, given: Any, index: Tensor, count: int) -> None:
-    """IndexError for integers from which something is to be taken and that are outside, if they
-    are in the host's memory or are to be checked."""
+    """IndexError for indices outside the table, if they are in the host's memory or TREADLE_CHECK=1
+    is set."""
     if type(given) is Tensor and not settings.check:
         return
     values = np.asarray(index.numpy())
@@ -186,9 +186,9 @@ def _giving(table: Tensor, padding_idx: int | None, by_frequency: bool) -> Table
 
 
 def _renormalize(name: str, index: Tensor, table: Tensor, most: float, p: float) -> None:
-    """Scale the rows that are named and longer than allowed, in the table."""
+    """Scale the used rows whose norm is too large, in the table."""
     flat = index.reshape(-1)
-    with recorded(False):  # the table is changed as an optimizer changes it
+    with recorded(False):  # a write without recording, as by an optimizer
         rows, dtype = widened_real(name, rows_of(flat, table, TableGradient(table.shape[0])))
         length = lengths(rows, p, -1, True)
         scaled = where(length > most, rows * (most / (length + 1e-7)), rows).to(dtype)
@@ -200,7 +200,7 @@ def _renormalize(name: str, index: Tensor, table: Tensor, most: float, p: float)
 
 
 def _starts(name: str, index: Tensor, offsets: Any, last: bool) -> tuple[Tensor, int]:
-    """Where bags begin in the flat index, and how many there are."""
+    """The starts of the bags in the flat index, and their number."""
     if index.ndim not in (1, 2):
         raise ShapeError(f"{name} takes an input of one axis or two, not of shape {index.shape}")
     if index.size >= MOST_NARROW:

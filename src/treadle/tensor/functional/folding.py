@@ -1,4 +1,4 @@
-"""Windows of images as columns and back, and pixels that become channels and back."""
+"""`unfold` and `fold` (windows of images as columns), pixel shuffles and channel shuffles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def unfold(
     input: ArrayLike, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
 ) -> Tensor:
     """The windows of an input of shape (N, C, H, W) as columns of shape (N, C * kh * kw, L), one
-    for each of L windows; without N of an input without it. What lies in the padding is 0.
+    for each of L windows; N may be missing in both. Elements in the padding are 0.
 
     >>> import treadle as td
     >>> x = td.arange(9.0, device="cpu").reshape(1, 3, 3)
@@ -62,8 +62,8 @@ def fold(
     padding: Sizes = 0,
     stride: Sizes = 1,
 ) -> Tensor:
-    """The columns that `unfold` makes, added up where their windows lie in an image of shape
-    (N, C, *output_size); without N of an input without it.
+    """The columns of `unfold` accumulated at their windows in an image of shape (N, C,
+    *output_size); N may be missing in both.
 
     >>> import treadle as td
     >>> columns = td.ones((4, 4), device="cpu")
@@ -82,7 +82,7 @@ def fold(
     n, rows, count = x.shape
     if rows % window.size or count != window.count:
         raise ShapeError(
-            f"fold: an input of shape {x.shape} is no {window.count} columns of windows of "
+            f"fold: an input of shape {x.shape} is not {window.count} columns for windows of "
             f"{window.size} elements, as an image of {image} has with kernel_size={window.kernel}, "
             f"dilation={window.dilation}, padding={window.padding}, stride={window.stride}"
         )
@@ -95,7 +95,7 @@ def fold(
 
 
 class _Windows:
-    """The windows of an image of some height and width."""
+    """The windows of an image."""
 
     def __init__(
         self, name: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any,
@@ -125,14 +125,15 @@ class _Windows:
         self.count = self.counts[0] * self.counts[1]
 
     def places(self, x: Tensor, axis: int) -> AxisIndices:
-        """Where in the image the windows' elements are, along an axis of it."""
+        """The indices of the windows' elements along an axis of the image."""
         within = index_range(x, self.kernel[axis], 0, self.dilation[axis]).reshape(-1, 1)
         at = within + index_range(x, self.counts[axis], -self.padding[axis], self.stride[axis])
         inside = (at >= 0) & (at < self.image[axis])
         return AxisIndices(axis + 2, at, (axis + 2, axis + 4), inside)
 
     def windows_of(self, columns: Tensor, axis: int) -> AxisIndices:
-        """Which window has an element of the image at a place within it, if there is one."""
+        """For an element of the image and a position within a window, the window that has it there,
+        if any."""
         pixel = index_range(columns, self.image[axis], self.padding[axis]).reshape(-1, 1)
         start = pixel - index_range(columns, self.kernel[axis], 0, self.dilation[axis])
         stride = self.stride[axis]
@@ -162,7 +163,7 @@ def pixel_shuffle(input: ArrayLike, upscale_factor: int) -> Tensor:
             f"pixel_shuffle: {channels} channels of shape {x.shape} are not divided by "
             f"upscale_factor ** 2 = {r * r}"
         )
-    count = math.prod(front)  # which -1 does not stand for where there are no elements
+    count = math.prod(front)  # -1 would be ambiguous for arrays without elements
     parts = x.reshape(count, channels // (r * r), r, r, height, width)
     moved = permute_dims(parts, (0, 1, 4, 2, 5, 3))
     return moved.reshape(*front, channels // (r * r), height * r, width * r)
@@ -184,8 +185,8 @@ def pixel_unshuffle(input: ArrayLike, downscale_factor: int) -> Tensor:
 
 
 def channel_shuffle(input: ArrayLike, groups: int) -> Tensor:
-    """The channels of a tensor of shape (N, C, …) in another order: the first of each group, then
-    the second of each, and so on.
+    """The channels of a tensor of shape (N, C, …) interleaved: the first of each group, then the
+    second of each, and so on.
 
     >>> import treadle as td
     >>> x = td.arange(6, device="cpu").reshape(1, 6, 1)
@@ -199,7 +200,8 @@ def channel_shuffle(input: ArrayLike, groups: int) -> Tensor:
     n, channels, *rest = x.shape
     if channels % groups:
         raise ShapeError(
-            f"channel_shuffle: {channels} channels of shape {x.shape} make no {groups} groups"
+            f"channel_shuffle: {channels} channels of shape {x.shape} do not divide into "
+            f"{groups} groups"
         )
     parts = x.reshape(n, groups, channels // groups, *rest)
     return swapaxes(parts, 1, 2).reshape(x.shape)

@@ -1,8 +1,7 @@
-"""Elements taken from computed places: what padding, folding and interpolation are made of.
+"""Gathers at computed indices, for embeddings, folding and interpolation.
 
-A result's element is one of the input, at places that are computed from its indices. The places
-are integers along an axis of the input, computed in the kernel that takes the elements, so that
-nothing is moved or kept for them.
+Each element of the result is one of the input, at indices that are computed from its own. The
+indices are computed in the kernel that gathers, so they take no memory.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from treadle.tensor.tensor import Tensor, from_node
 
 
 class AxisIndices(NamedTuple):
-    """Where elements are along an axis of the input: an integer for each index along some axes of
-    the result. `inside` says which of them there are; None: all."""
+    """Indices along an axis of the input, one for each index along some axes of the result.
+    `inside` says which of them exist; None if all do."""
 
     axis: int
     values: Tensor
-    along: tuple[int, ...]  # the axes of the result that the axes of `values` are
+    along: tuple[int, ...]  # the axes of the result for those of `values`
     inside: Tensor | None = None
 
 
 def index_range(x: Tensor, count: int, first: int = 0, step: int = 1) -> Tensor:
-    """So many integers, in the dtype that places in an array like x have."""
+    """`count` integers, in the dtype of indices into an array like x."""
     dtype = index_dtype(x._cell.value.size)
     return arange(first, first + count * step, step, dtype=dtype, device=x.device)
 
@@ -38,8 +37,8 @@ def index_range(x: Tensor, count: int, first: int = 0, step: int = 1) -> Tensor:
 def gather_axes(
     x: Tensor, shape: tuple[int, ...], kept: dict[int, int], places: Sequence[AxisIndices]
 ) -> Tensor:
-    """The elements of x for a result of this shape: `kept` has for axes of the result those of x
-    along which they go together, `places` has the others. What is not inside is 0."""
+    """A result of this shape gathered from x: `kept` maps axes of the result to axes of x with the
+    same index, `places` has the indices along the other axes of x. Elements not inside are 0."""
     source, where = x._whole, x._where
     if not x.size:
         return from_node(constant(number_as(0, source.dtype), shape, source.dtype, source.device))
@@ -59,7 +58,7 @@ def gather_axes(
 
 
 def _spread(places: AxisIndices, shape: tuple[int, ...]) -> View:
-    """How a result of a shape sees the places."""
+    """The indices broadcast to the shape of the result."""
     mine = views.whole(places.values.shape).strides
     steps = dict(zip(places.along, mine, strict=True))
     return View(shape, tuple([steps.get(axis, 0) for axis in range(len(shape))]), 0)

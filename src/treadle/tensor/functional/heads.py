@@ -1,7 +1,8 @@
-"""How attention's operands lie: their axes of heads, seen so that memory is read where it is.
+"""The layout of attention's operands: views with split axes of heads, so that memory is read in
+place.
 
-Heads are axes like any others. Where several heads of the query share one of the key, that axis is
-seen as three, along the last ones of which the keys stay where they are.
+Heads are axes like any others. If several heads of the query share one of the key, that axis is
+split into three, and the keys are broadcast along the last ones.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from treadle.graph.views import View
 from treadle.kernels.attend import Laid, Problem
 
 Integers = tuple[int, ...]
-_LARGEST_BASE = 4  # times what is seen of it, that is computed so that this is read in place
+_LARGEST_BASE = 4  # times a view's size: a larger base is not computed for it
 
 
 class AttentionOptions(NamedTuple):
-    """What attention is asked for, beside its operands. `front` are the axes in front of the
-    result's last two, `heads` those of query, key and value if they are grouped. A query sees keys
-    from `left` places before its own to `right` places after it, None being all."""
+    """The options of attention. `front` are the leading axes of the result, `heads` the numbers of
+    heads of query, key and value if they are grouped. A query sees `left` keys before its own
+    position and `right` after it; None means unlimited."""
 
     front: Integers
     heads: Integers
@@ -32,28 +33,28 @@ class AttentionOptions(NamedTuple):
 
     @property
     def groups(self) -> Integers:
-        """The axes of heads: heads that all have, heads that one of key and value has more, heads
-        that only the query has. None if heads are not grouped."""
+        """The axes of heads: heads that all three have, the factor by which one of key and value
+        has more, and the factor by which the query has more. Empty if heads are not grouped."""
         if not self.heads:
             return ()
         few, many = sorted(self.heads[1:])
         return few, many // few, self.heads[0] // many
 
     def split(self, own: int) -> Integers:
-        """So many heads of an operand along the axes of `groups`."""
+        """The number of heads of an operand split into the axes of `groups`."""
         few, many = sorted(self.heads[1:])
         groups = self.groups
         return {1: (1, 1, 1), few: (few, 1, 1), many: (*groups[:2], 1), self.heads[0]: groups}[own]
 
     @property
     def split_front(self) -> Integers:
-        """The axes in front, heads being split."""
+        """The leading axes with split heads."""
         return (*self.front[:-1], *self.groups) if self.heads else self.front
 
 
 class LaidOut(NamedTuple):
-    """The nodes of operands, how they lie, and of the axes in front those along which the keys or
-    the values differ."""
+    """The nodes of operands, their layout, and the leading axes along which the keys or the values
+    differ."""
 
     sources: tuple[Node, ...]
     problem: Problem
@@ -63,8 +64,8 @@ class LaidOut(NamedTuple):
 def laid_out(
     nodes: Sequence[Node], options: AttentionOptions, by_products: bool = False
 ) -> LaidOut:
-    """Query, key, value and perhaps a mask for the kernel library. For products of matrices the
-    queries of heads that share a key lie one after the other, as one matrix."""
+    """The layout of query, key, value and perhaps a mask for the kernel library. For products of
+    matrices the queries of heads that share a key are made contiguous, as one matrix."""
     first = nodes[0]
     if by_products and options.heads and options.groups[2] > 1 and first.op == VIEW:
         copy = Node(COPY, (first,), first.shape, first.dtype, first.device)
@@ -87,9 +88,10 @@ def laid_out(
 
 
 def in_place(node: Node, by_rows: bool) -> tuple[Node, View]:
-    """What is to be computed, and the view of it that an operand is. That is the node itself, which
-    is a copy if it is a view, unless what it is a view of may be read in place: all strides are
-    positive, and `by_rows` neighbours in a row lie side by side."""
+    """The node to compute for an operand, and the operand's view of it. If the operand is a view
+    whose base can be read in place, that is the base: strides must be positive and, if `by_rows`,
+    elements of a row adjacent. Otherwise it is the operand itself, which is copied if it is a
+    view."""
     base, view = node, views.whole(node.shape)
     while base.op == VIEW:
         composed = views.compose(view, base.detail)
@@ -104,7 +106,7 @@ def in_place(node: Node, by_rows: bool) -> tuple[Node, View]:
 
 
 def along_heads(view: View, options: AttentionOptions, rows: Integers) -> View:
-    """An operand seen along all axes in front, heads being split, and rows of that shape."""
+    """An operand's view with split heads, broadcast to all leading axes and rows of a shape."""
     if options.heads:
         own = view.shape[-3] if len(view.shape) > 2 else 1
         split = views.reshape(view, (*view.shape[:-3], *options.split(own), *view.shape[-2:]))
@@ -114,8 +116,8 @@ def along_heads(view: View, options: AttentionOptions, rows: Integers) -> View:
 
 
 def merged(seen: Sequence[View]) -> tuple[Integers, list[Laid]]:
-    """The axes in front of operands' rows and those of a contiguous result, as few as possible, and
-    how each operand lies along them, along rows and (of the mask, which is the fourth) columns."""
+    """The leading axes of operands and of a contiguous result merged into as few as possible, and
+    the strides of each operand along them, along rows and (for the mask, the fourth) columns."""
     front = seen[0].shape[:-2]
     strides = [view.strides[:-2] for view in seen]
     axes, steps = views.merge_axes(front, [*strides, views.whole(front).strides])

@@ -1,7 +1,8 @@
-"""Images of another size: each pixel from those around its place in the input.
+"""Interpolation: images of another size, with pixels computed from those around their position in
+the input.
 
-Along each axis a pixel has a few places in the input (taps) with their weights, which are computed
-from its index, as PyTorch computes them, in the kernel that reads the pixels.
+Along each axis a pixel has a few indices in the input (taps) with weights. They are computed from
+its index by PyTorch's formulas, in the kernel that reads the pixels.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 _floor, _maximum, _minimum = (FUNCTIONS[name] for name in ("floor", "maximum", "minimum"))
 
 
-_EXACT = ("nearest", "nearest-exact")  # modes that give pixels as they are
+_EXACT = ("nearest", "nearest-exact")  # modes that copy pixels
 _LARGEST_MATRIX = 2048  # rows and columns
 
 
 class Tap(NamedTuple):
-    """Places along an axis, and what the elements there count; None: as much as they are."""
+    """Indices along an axis, and the weight of the elements there; None is 1."""
 
     places: AxisIndices
     weight: Tensor | None = None  # it broadcasts to the result
@@ -48,17 +49,17 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """An input of shape (N, C, …), with one to three axes behind, at another size there: `size`,
-    or `scale_factor` times as large (rounded down).
+    """An input of shape (N, C, …) with one to three spatial axes, resized to `size`, or to
+    `scale_factor` times its size (rounded down).
 
-    `mode` is "nearest" (as OpenCV has it), "nearest-exact", "linear" (N, C, L), "bilinear" or
-    "bicubic" (N, C, H, W), "trilinear" (N, C, D, H, W), or "area", which is an adaptive average.
-    `align_corners` puts the centers of the first and last pixels of both images together, else
-    their edges meet. A scale_factor is taken as it is, though the size is rounded, unless
-    `recompute_scale_factor` makes it the quotient of both sizes; but an axis that keeps its extent
-    keeps its pixels, except for "bicubic". Integers give float32, with "nearest" themselves. With
-    `antialias`, which "bilinear", "bicubic" and "lanczos" have, pixels of a smaller image are means
-    of all that they cover.
+    `mode` is "nearest" (as in OpenCV), "nearest-exact", "linear" (N, C, L), "bilinear" or "bicubic"
+    (N, C, H, W), "trilinear" (N, C, D, H, W), or "area", which is an adaptive average.
+    `align_corners` aligns the centers of the first and last pixels of both images, else their edges
+    are aligned. scale_factor is used as given, though the size is rounded, unless
+    `recompute_scale_factor` computes it from both sizes; but an axis that keeps its extent keeps
+    its pixels, except for "bicubic". Integers become float32, except with "nearest". With
+    `antialias`, for "bilinear", "bicubic" and "lanczos", pixels of a smaller image are means of all
+    that they cover.
 
     >>> import treadle as td
     >>> x = td.asarray([[[1.0, 2.0, 4.0]]], device="cpu")
@@ -71,7 +72,7 @@ def interpolate(
     sizes, factors = _sizes(x, size, scale_factor)
     if recompute_scale_factor:
         if size is not None:
-            raise ValueError("interpolate: recompute_scale_factor has no meaning beside size")
+            raise ValueError("interpolate: recompute_scale_factor is for scale_factor only")
         factors = (None,) * count
     check_positive("interpolate", "the new size", sizes)
     if 0 in x.shape[1:]:
@@ -84,20 +85,20 @@ def interpolate(
         Axis(extent, wanted, factor, bool(align_corners))
         for extent, wanted, factor in zip(x.shape[2:], sizes, factors, strict=True)
     ]
-    # A matrix for each axis is a way back for gradients that adds nothing up by atomics.
+    # With a matrix for each axis the gradient is a product, without atomics.
     function = resized if max((0, *x.shape[2:], *sizes)) <= _LARGEST_MATRIX else _resized
     return function(x, mode, tuple(axes), antialias)
 
 
 @composite
 def resized(x: Tensor, mode: str, axes: tuple[Axis, ...], antialias: bool) -> Tensor:
-    """The images of x, which are its last axes, at another size."""
+    """The images of x, which are its last axes, resized."""
     return _resized(x, mode, axes, antialias)
 
 
 def matrix_of(mode: str, axis: Axis, antialias: bool, x: Tensor, dtype: DType) -> Tensor:
-    """What each pixel along an axis of images like those of x, in a row, counts for each of the
-    result, in a column."""
+    """The matrix of an axis: the weight of each input pixel (a row) in each pixel of the result (a
+    column)."""
     pixels = eye(axis.extent, dtype=dtype, device=x.device).reshape(1, axis.extent, axis.extent)
     matrix = _resized(pixels, mode, (axis,), antialias)
     return matrix.reshape(axis.extent, axis.wanted)
@@ -157,7 +158,7 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """`interpolate`, by its older name."""
+    """`interpolate` under its older name."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -187,7 +188,7 @@ def blended(
     dtype: DType,
 ) -> Tensor:
     """The weighted sum of the elements at each combination of taps, one of each axis; `shape` and
-    `kept` as for `places.taken`."""
+    `kept` as for `gathers.gather_axes`."""
 
     def part(axis: int, places: list[AxisIndices]) -> Tensor:
         if axis == len(taps):
@@ -207,10 +208,10 @@ def blended(
 def _sizes(
     x: Tensor, size: Any, scale_factor: Any
 ) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
-    """The new size, and how many times as large the user wants each axis, if that is said."""
+    """The new size, and the scale factor of each axis, if it is given."""
     count = x.ndim - 2
     if (size is None) == (scale_factor is None):
-        raise ValueError("interpolate: give size or scale_factor, and not both")
+        raise ValueError("interpolate: give either size or scale_factor")
     if size is not None:
         return numbers_of("interpolate", "size", size, count), (None,) * count
     given = scale_factor if isinstance(scale_factor, Sequence) else (scale_factor,) * count
@@ -224,13 +225,14 @@ def _sizes(
     return tuple(sizes), factors
 
 
-# --- places and weights along an axis -------------------------------------------------------------
+# --- indices and weights along an axis
+# -------------------------------------------------------------
 
 Found = list[tuple[Tensor, Tensor | None]]
 
 
 def _nearest(x: Tensor, axis: Axis, dtype: DType, shift: float = 0.0) -> Found:
-    """Which pixel a pixel's left edge falls into (with a shift of a half, its center)."""
+    """The input pixel into which a pixel's left edge falls (with a shift of a half, its center)."""
     index = index_range(x, axis.wanted)
     if axis.wanted == axis.extent:
         return [(index, None)]
@@ -243,19 +245,19 @@ def _nearest_exact(x: Tensor, axis: Axis, dtype: DType) -> Found:
 
 
 def _linear(x: Tensor, axis: Axis, dtype: DType) -> Found:
-    """The two pixels beside a place, each counting as near as it is."""
+    """The two pixels around a position, with the weights of linear interpolation."""
     index = index_range(x, axis.wanted)
     if axis.wanted == axis.extent:
         return [(index, None)]
     at = _maximum(_source(index, axis, dtype), 0)
-    floor = _minimum(_floor(at), axis.extent - 1)  # which rounding may have passed
+    floor = _minimum(_floor(at), axis.extent - 1)  # rounding may exceed it
     left = floor.to(index.dtype)
     part = at - floor
     return [(left, 1 - part), (_minimum(left + 1, axis.extent - 1), part)]
 
 
 def _cubic(x: Tensor, axis: Axis, dtype: DType) -> Found:
-    """The four pixels around a place, weighted by Keys' cubic convolution."""
+    """The four pixels around a position, with the weights of Keys' cubic convolution."""
     index = index_range(x, axis.wanted)
     at = _source(index, axis, dtype)
     floor = _floor(at)
@@ -265,8 +267,8 @@ def _cubic(x: Tensor, axis: Axis, dtype: DType) -> Found:
 
 
 def cubic_weights(part: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What four neighbours count for a place between the second and the third (Keys, 1981, with
-    the parameter -3/4)."""
+    """The weights of four neighbouring pixels for a position between the second and the third
+    (Keys, 1981, with the parameter -3/4)."""
     rest = 1 - part
 
     def near(d: Tensor) -> Tensor:  # at a distance up to 1
@@ -280,7 +282,7 @@ def cubic_weights(part: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _source(index: Tensor, axis: Axis, dtype: DType) -> Tensor:
-    """Where in the input a pixel's center lies, counted in pixels."""
+    """The position of a pixel's center in the input, in pixels."""
     if axis.aligned:
         return index.to(dtype) * axis.step
     return (index.to(dtype) + 0.5) * axis.step - 0.5
@@ -294,7 +296,7 @@ _TAPS: dict[str, Callable[[Tensor, Axis, DType], Found]] = {
     "bicubic": _cubic,
     "trilinear": _linear,
 }
-# How many axes those have that interpolate between pixels.
+# The number of spatial axes of modes that interpolate between pixels.
 _MODE_AXES = {
     "linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,), "lanczos": (2,),
 }  # fmt: skip

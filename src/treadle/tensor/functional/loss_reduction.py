@@ -1,4 +1,4 @@
-"""What losses have in common: the dtype of their operands, and what becomes of many losses."""
+"""Shared parts of losses: the dtype of their operands, and the reduction of elementwise losses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reduction_of(
     reduce: bool | None = None,
     choices: Sequence[str] = REDUCTIONS,
 ) -> str:
-    """What becomes of all losses; the older arguments say it in another way."""
+    """The reduction, from the current argument or PyTorch's deprecated ones."""
     if size_average is not None or reduce is not None:
         if reduce is False:
             return "none"
@@ -50,8 +50,8 @@ def weighted(name: str, losses: Tensor, weight: Any) -> Tensor:
 
 
 def operands(name: str, *values: Any, may_be_complex: bool = False) -> tuple[list[Tensor], DType]:
-    """Operands as tensors of the dtype to compute in, and the dtype of them together: the floats'
-    (float32 if there are none). DtypeError for complex numbers, unless they are wanted."""
+    """Operands as tensors in the dtype to compute in, and their common dtype: that of the floats
+    (float32 if there are none). DtypeError for complex numbers unless `may_be_complex`."""
     tensors = [operand(name, value) for value in values]
     dtype: DType | None = None
     for tensor in tensors:
@@ -65,8 +65,8 @@ def operands(name: str, *values: Any, may_be_complex: bool = False) -> tuple[lis
 
 
 def broadcast_pair(name: str, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """An input and its target in one shape. They should have one: that (n, 1) and (n,) broadcast
-    is rarely meant, so there is a warning."""
+    """An input and its target broadcast to one shape, with a warning if their shapes differ:
+    broadcasting (n, 1) with (n,) is rarely intended."""
     if x.shape != target.shape:
         warnings.warn(
             f"{name}: the target has shape {target.shape} and the input {x.shape}; they are "

@@ -1,8 +1,8 @@
-"""How far scores are from the classes that were wanted: cross-entropy, fused with its softmax.
+"""Classification losses: cross-entropy, fused with its softmax, and negative log-likelihood.
 
-The logarithm of a softmax is a difference, x - max - log(sum(exp(x - max))), of which a loss wants
-one element a row, or a weighted sum. So nothing as large as the scores is ever made: they are read
-for the greatest and for the sum, and once more where the class is.
+The logarithm of a softmax is x - max - log(sum(exp(x - max))), of which a loss needs one element of
+each row, or a weighted sum. So no array as large as the scores is made: they are read for the
+maximum and for the sum, and once more at the class.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _exp, _log = FUNCTIONS["exp"], FUNCTIONS["log"]
 
 
 class _Classes(NamedTuple):
-    """The classes that are wanted: `places` are some that exist even where `ignored`, or where
-    `outside` what classes there are; `weight` is what each counts, None for 1 each."""
+    """The target classes. `places` are valid indices even where a target is `ignored` or `outside`;
+    `weight` are the weights of the classes, None for 1."""
 
     places: Tensor
     ignored: Tensor
@@ -53,11 +53,11 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """-x where the class is: of log-probabilities (N, C), (N, C, d1, ...) or (C,) the negative ones
-    of the classes `target`, integers of the same shape without the axis C, times `weight[class]`.
+    """-x at the target class, times `weight[class]`: x are log-probabilities of shape (N, C), (N,
+    C, d1, ...) or (C,), and `target` are classes, integers of that shape without the axis C.
 
-    "mean" divides the sum by that of the weights; targets equal to `ignore_index` count for
-    nothing. Where a target is no class the loss is NaN (under TREADLE_CHECK=1 an IndexError).
+    "mean" divides the sum by that of the weights; targets equal to `ignore_index` are left out.
+    Where a target is not a class, the loss is NaN (under TREADLE_CHECK=1 an IndexError).
 
     >>> import treadle as td
     >>> x = td.log(td.asarray([[0.5, 0.5], [0.25, 0.75]], device="cpu"))
@@ -86,10 +86,10 @@ def cross_entropy(
     """`nll_loss` of the `log_softmax` of scores (N, C), (N, C, d1, ...) or (C,), which is never in
     memory.
 
-    `target` are classes, of any integer dtype and the shape without the axis C, or probabilities
-    of the shape of `input`. `label_smoothing` mixes as much of equal probabilities into them.
-    "mean" divides by the sum of the wanted classes' weights, or by the number of rows where the
-    target is probabilities.
+    `target` are classes, of any integer dtype and the shape without the axis C, or probabilities of
+    the shape of `input`. `label_smoothing` is the share of a uniform distribution that is mixed
+    into them. "mean" divides by the sum of the target classes' weights, or by the number of rows if
+    the target is probabilities.
 
     >>> import treadle as td
     >>> x = td.asarray([[0.0, 0.0], [5.0, -5.0]], device="cpu")
@@ -110,11 +110,11 @@ def cross_entropy(
         rows = mean if reduction == "mean" else total
         return (losses if reduction == "none" else rows(losses)).to(dtype)
     classes = classes_of("cross_entropy", x, axis, goal, weight, ignore_index)
-    greatest, rest = _greatest_and_rest(x, axis)
-    losses = _of_classes(rest - (_picked(input, x, axis, classes) - greatest), classes)
+    greatest, log_sum = _greatest_and_log_sum(x, axis)
+    losses = _of_classes(log_sum - (_picked(input, x, axis, classes) - greatest), classes)
     if not label_smoothing:
         return _reduced(losses, classes, reduction).to(dtype)
-    smooth = _against_all(x, axis, greatest, rest, along_classes(weight, x, axis))
+    smooth = _against_all(x, axis, greatest, log_sum, along_classes(weight, x, axis))
     smooth = where(classes.ignored, 0.0, smooth) * (label_smoothing / x.shape[axis])
     both = losses * (1.0 - label_smoothing) + smooth
     return _reduced(both, classes, reduction).to(dtype)
@@ -123,8 +123,8 @@ def cross_entropy(
 # --- scores --------------------------------------------------------------------------------------
 
 
-def _greatest_and_rest(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
-    """Of each row the greatest score, and the logarithm of the sum of all others beside it."""
+def _greatest_and_log_sum(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """The greatest score of each row, and log(sum(exp(x - greatest)))."""
     if x.shape[axis] == 0:
         nothing = total(x, axis=axis) + math.nan
         return nothing, nothing
@@ -133,18 +133,18 @@ def _greatest_and_rest(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
 
 
 def _against_all(
-    x: Tensor, axis: int, greatest: Tensor, rest: Tensor, weight: Tensor | None
+    x: Tensor, axis: int, greatest: Tensor, log_sum: Tensor, weight: Tensor | None
 ) -> Tensor:
     """The sum over classes of -log_softmax(x), each times its weight."""
     below = x - expand_dims(greatest, axis)
     if weight is None:
-        return rest * x.shape[axis] - total(below, axis=axis)
+        return log_sum * x.shape[axis] - total(below, axis=axis)
     shared = broadcast_to(weight, x.shape)
-    return rest * total(shared, axis=axis) - total(below * shared, axis=axis)
+    return log_sum * total(shared, axis=axis) - total(below * shared, axis=axis)
 
 
 def _picked(input: Any, x: Tensor, axis: int, classes: _Classes) -> Tensor:
-    """The scores of the wanted classes, taken from memory rather than from what x is cast to."""
+    """The scores of the target classes, gathered from the input in memory, not from its cast x."""
     if x.shape[axis] == 0:
         return total(x, axis=axis) + math.nan
     source = input if type(input) is Tensor else x
@@ -163,14 +163,14 @@ def _of_probabilities(
     if ignore_index >= 0:
         raise ValueError(
             f"cross_entropy: ignore_index is {ignore_index}, but the target is probabilities, "
-            "which name no class to be ignored"
+            "for which ignore_index has no meaning"
         )
     goal = goal.to(x.dtype)
     if smoothing:
         goal = goal * (1.0 - smoothing) + smoothing / x.shape[axis]
     along = along_classes(weight, x, axis)
-    greatest, rest = _greatest_and_rest(x, axis)
-    return _against_all(x, axis, greatest, rest, goal if along is None else goal * along)
+    greatest, log_sum = _greatest_and_log_sum(x, axis)
+    return _against_all(x, axis, greatest, log_sum, goal if along is None else goal * along)
 
 
 # --- classes -------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def on_same_device(name: str, target: ArrayLike, x: Tensor) -> Tensor:
 def classes_of(
     name: str, x: Tensor, axis: int, target: ArrayLike, weight: ArrayLike | None, ignore_index: int
 ) -> _Classes:
-    """What targets say, which are integers."""
+    """The target classes of integer targets."""
     goal = on_same_device(name, target, x)
     count = x.shape[axis]
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
@@ -208,11 +208,11 @@ def classes_of(
         )
     if goal.dtype.kind not in ("int", "uint"):
         raise DtypeError(f"{name}: classes are integers, not {goal.dtype}")
-    own = goal.to(default_integer(x.device))  # which has room for ignore_index
+    own = goal.to(default_integer(x.device))  # wide enough for ignore_index
     ignored = own == ignore_index
     outside = ((own < 0) | (own >= count)) & ~ignored
     if settings.check and bool(any_of(outside)):
-        raise IndexError(f"{name}: a target is no class from 0 to {count - 1}")
+        raise IndexError(f"{name}: a target is not a class from 0 to {count - 1}")
     places = where(ignored | outside, 0, own)
     along = along_classes(weight, x, axis)
     each = None if along is None or not count else take(along.reshape(-1), places.reshape(-1))
@@ -220,7 +220,7 @@ def classes_of(
 
 
 def along_classes(weight: ArrayLike | None, x: Tensor, axis: int) -> Tensor | None:
-    """The classes' weights, seen along the axis of classes."""
+    """The classes' weights, broadcast along the axis of classes."""
     if weight is None:
         return None
     found = on_same_device("weight", weight, x)
@@ -233,14 +233,14 @@ def along_classes(weight: ArrayLike | None, x: Tensor, axis: int) -> Tensor | No
 
 
 def _of_classes(losses: Tensor, classes: _Classes) -> Tensor:
-    """The losses of wanted classes, weighted: 0 where they are ignored, NaN where there are
-    none."""
+    """The losses of the target classes, weighted: 0 where they are ignored, NaN where they are
+    outside."""
     if classes.weight is not None:
         losses = losses * classes.weight
     return where(classes.ignored, 0.0, where(classes.outside, math.nan, losses))
 
 
-# --- all rows together ---------------------------------------------------------------------------
+# --- reduction ---------------------------------------------------------------------------
 
 
 def _reduced(losses: Tensor, classes: _Classes, reduction: str) -> Tensor:
@@ -252,6 +252,6 @@ def _reduced(losses: Tensor, classes: _Classes, reduction: str) -> Tensor:
 
 
 def weights_of(classes: _Classes, dtype: DType) -> Tensor:
-    """What each row counts."""
+    """The weight of each row."""
     index_range = where(classes.ignored, 0.0, 1.0 if classes.weight is None else classes.weight)
     return index_range.to(dtype)

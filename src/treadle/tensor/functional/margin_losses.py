@@ -1,4 +1,4 @@
-"""Losses that ask for a margin: of scores over other scores, or of distances over distances."""
+"""Margin losses: hinge, ranking, multi-class and triplet losses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _rsqrt, _square = FUNCTIONS["rsqrt"], FUNCTIONS["square"]
 _COSINE_EPS = 1e-12  # of squared lengths
 
 
-# --- of pairs, whose target is 1 or -1 ------------------------------------------------------------
+# --- pairs, with targets 1 and -1 ------------------------------------------------------------
 
 
 def hinge_embedding_loss(
@@ -52,7 +52,7 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The distance x where the target is 1, else what it lacks of the margin."""
+    """The distance x where the target is 1, else max(0, margin - x)."""
     name = "hinge_embedding_loss"
     reduction = reduction_of(name, reduction, size_average, reduce)
     (x, t), dtype = operands(name, input, target)
@@ -69,8 +69,8 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What x1 lacks of being greater than x2 by the margin, where the target is 1; less than x2,
-    where it is -1.
+    """max(0, margin - target * (x1 - x2)): x1 should be greater than x2 by the margin where the
+    target is 1, and less where it is -1.
 
     >>> import treadle as td
     >>> a, b = td.asarray([1.0, 2.0], device="cpu"), td.asarray([3.0, 1.0], device="cpu")
@@ -106,8 +106,8 @@ def cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """1 - cos of the angle between vectors along the last axis, where the target is 1; where it is
-    -1, what cos is above the margin. Inputs have shape (N, D) and targets (N,), or (D,) and ()."""
+    """1 - cos of the angle between vectors along the last axis where the target is 1, and max(0,
+    cos - margin) where it is -1. Inputs have shape (N, D) and targets (N,), or (D,) and ()."""
     name = "cosine_embedding_loss"
     reduction = reduction_of(name, reduction, size_average, reduce)
     (a, b, t), dtype = operands(name, input1, input2, target)
@@ -122,7 +122,7 @@ def cosine_embedding_loss(
     return reduced(losses, reduction, dtype)
 
 
-# --- of classes -----------------------------------------------------------------------------------
+# --- classes -----------------------------------------------------------------------------------
 
 
 def multi_margin_loss(
@@ -137,7 +137,7 @@ def multi_margin_loss(
 ) -> Tensor:
     """The sum over the other classes of max(0, margin - x[class] + x)**p, divided by the number of
     classes, for scores (N, C) and classes (N,), or (C,) and () or (1,); times `weight[class]`. NaN
-    where a target is no class (IndexError under TREADLE_CHECK=1).
+    where a target is not a class (IndexError under TREADLE_CHECK=1).
 
     >>> import treadle as td
     >>> x = td.asarray([[0.1, 0.2, 0.4, 0.8]], device="cpu")
@@ -181,10 +181,10 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The sum of max(0, 1 - x[class] + x[other]) over the wanted classes and the others, divided by
-    the number of classes, for scores (N, C) or (C,). Targets have that shape: a row begins with
-    its classes, and a negative number ends them. Those from C on are left out (IndexError under
-    TREADLE_CHECK=1)."""
+    """The sum of max(0, 1 - x[class] + x[other]) over all pairs of a target class and another
+    class, divided by the number of classes, for scores (N, C) or (C,). Targets have that shape: a
+    row begins with its classes, and a negative number ends them. Classes from C on are left out
+    (IndexError under TREADLE_CHECK=1)."""
     name = "multilabel_margin_loss"
     reduction = reduction_of(name, reduction, size_average, reduce)
     x, dtype = widened_real(name, input)
@@ -198,7 +198,7 @@ def multilabel_margin_loss(
     _check_classes(name, goal >= count, count)
     named = (cumulative_sum((goal < 0).to(goal.dtype), axis=-1) == 0) & (goal < count)
     classes = arange(count, dtype=goal.dtype, device=x.device)
-    mine = expand_dims(goal, -1)  # a row of classes for each that is named
+    mine = expand_dims(goal, -1)  # a row of all classes for each target class
     wanted = any_of((mine == classes) & expand_dims(named, -1), axis=-2)
     scores = take_along_axis(x, clip(goal, 0, max(count - 1, 0)), axis=-1)
     losses = _maximum(1 - expand_dims(scores, -1) + expand_dims(x, -2), 0)
@@ -234,12 +234,12 @@ def _classes(name: str, target: Any) -> Tensor:
 
 
 def _check_classes(name: str, outside: Tensor, count: int) -> None:
-    """IndexError for targets that are no classes, if they are to be looked at."""
+    """IndexError for targets that are not classes, if TREADLE_CHECK=1 is set."""
     if settings.check and outside.size and bool(any_of(outside)):
-        raise IndexError(f"{name}: a target is no class from 0 to {count - 1}")
+        raise IndexError(f"{name}: a target is not a class from 0 to {count - 1}")
 
 
-# --- of three -------------------------------------------------------------------------------------
+# --- triplets -------------------------------------------------------------------------------------
 
 
 def triplet_margin_loss(
@@ -254,9 +254,9 @@ def triplet_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What the distance of the anchor to the negative lacks of that to the positive and the margin.
-    Distances are `pairwise_distance`, along the last axis; `swap` takes the negative's distance to
-    the positive, if that is less.
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is `pairwise_distance`
+    along the last axis; with `swap` the distance of the negative to the positive is used if it is
+    less.
 
     >>> import treadle as td
     >>> a, b = td.zeros((1, 2), device="cpu"), td.asarray([[3.0, 4.0]], device="cpu")
@@ -283,7 +283,7 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """`triplet_margin_loss` with a function of two tensors that gives their distances."""
+    """`triplet_margin_loss` with a function of two tensors that returns their distances."""
     name = "triplet_margin_with_distance_loss"
     reduction = reduction_of(name, reduction)
     three, dtype = operands(name, anchor, positive, negative, may_be_complex=True)

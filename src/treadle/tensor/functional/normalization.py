@@ -1,4 +1,4 @@
-"""Rows made comparable: softmax, and layers that give them mean 0 and variance 1."""
+"""Softmax and normalization: layer, RMS, batch, instance and group norms."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ _pow = FUNCTIONS["pow"]
 @takes_dim
 @composite
 def softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
-    """exp(x), divided by its sum along an axis. `dtype` casts x before. Rows of nothing but -inf,
-    and those with inf or NaN, are NaN, as in PyTorch.
+    """exp(x), divided by its sum along an axis. With `dtype` x is cast first. Rows of only -inf,
+    and rows with inf or NaN, become NaN, as in PyTorch.
 
     >>> import treadle as td
     >>> td.nn.functional.softmax(td.zeros((2, 4), device="cpu"), dim=1)[0].tolist()
@@ -52,14 +52,15 @@ def softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None)
     if x.ndim == 0 or not x.size:
         return _of_single("softmax", x, axis, 1.0).to(given)
     powers = _exp(x - largest(x, axis=axis, keepdims=True))
-    # A sum from 1 to the number of elements has a reciprocal, which is computed once for a row.
+    # The sum is from 1 to the number of elements, so its reciprocal, computed once a row, does not
+    # overflow.
     return (powers * (1.0 / total(powers, axis=axis, keepdims=True))).to(given)
 
 
 @takes_dim
 @composite
 def log_softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
-    """The logarithm of `softmax`, precise where that is near 0.
+    """The logarithm of `softmax`, precise where the softmax is near 0.
 
     >>> import treadle as td
     >>> td.nn.functional.log_softmax(td.asarray([0.0, 200.0], device="cpu")).tolist()
@@ -75,7 +76,8 @@ def log_softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = N
 
 
 def _of_single(name: str, x: Tensor, axis: int, value: float) -> Tensor:
-    """The result for a tensor without axes, which is a row of one, or without elements."""
+    """The result for a tensor without axes, which is a row of one element, or for one without
+    elements."""
     one_axis(name, axis, max(x.ndim, 1))
     return x - x + value
 
@@ -90,8 +92,8 @@ def layer_norm(
     bias: ArrayLike | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Give x mean 0 and variance 1 over its last axes, whose extents are `normalized_shape`; then
-    multiply by `weight` and add `bias`, which have that shape.
+    """X normalized to mean 0 and variance 1 over its last axes, whose extents are
+    `normalized_shape`; then multiplied by `weight` and added to `bias`, which have that shape.
 
     >>> import treadle as td
     >>> x = td.asarray([[1.0, 3.0], [5.0, 5.0]], device="cpu")
@@ -110,9 +112,9 @@ def rms_norm(
     weight: ArrayLike | None = None,
     eps: float | None = None,
 ) -> Tensor:
-    """Divide x by its root mean square over its last axes, whose extents are `normalized_shape`;
-    then multiply by `weight`, which has that shape. Where `eps` is not given it is the distance
-    from 1 to the next number of the dtype that is computed in.
+    """X divided by its root mean square over its last axes, whose extents are `normalized_shape`;
+    then multiplied by `weight`, which has that shape. By default `eps` is the distance from 1 to
+    the next number in the dtype that is computed in.
 
     >>> import treadle as td
     >>> td.nn.functional.rms_norm(td.asarray([3.0, -3.0], device="cpu"), 2).tolist()
@@ -151,12 +153,12 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Give each channel (axis 1) mean 0 and variance 1 over all other axes; then multiply by
-    `weight` and add `bias`, of which there is one a channel.
+    """X with each channel (axis 1) normalized to mean 0 and variance 1 over all other axes; then
+    multiplied by `weight` and added to `bias`, which have one element for each channel.
 
-    With `training` mean and variance are those of x, and the running ones, if given, move towards
-    them in place: by `momentum` of the way, the variance to that of a sample (divided by one less
-    than the elements). Else they are the running ones.
+    With `training` mean and variance are those of x, and the running ones, if given, are updated in
+    place with `momentum`, the variance with that of a sample (divided by the number of elements
+    minus 1). Otherwise the running ones are used.
 
     >>> import treadle as td
     >>> x = td.asarray([[1.0], [3.0]], device="cpu")
@@ -177,7 +179,7 @@ def batch_norm(
         if running is None:
             raise ValueError(
                 "batch_norm without training needs running_mean and running_var, since it does "
-                "not look at the mean and variance of x"
+                "not use the mean and variance of x"
             )
         return _moved(x, *running, eps, scale, shift)
     count = math.prod(x.shape[axis] for axis in axes)
@@ -204,9 +206,9 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """As `batch_norm`, over the axes behind the channels alone: each batch element for itself. The
-    running mean and variance move towards the mean of the elements' ones; without
-    `use_input_stats` they are taken for x's own.
+    """`batch_norm` over the axes after the channels only, for each batch element separately. The
+    running mean and variance are updated with the averages over the batch; without
+    `use_input_stats` they are used instead of x's own.
 
     >>> import treadle as td
     >>> x = td.asarray([[[1.0, 3.0]], [[10.0, 30.0]]], device="cpu")
@@ -247,8 +249,9 @@ def group_norm(
     bias: ArrayLike | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Give each of `num_groups` groups of neighbouring channels (axis 1) mean 0 and variance 1, in
-    each batch element; then multiply by `weight` and add `bias`, of which there is one a channel.
+    """X with each of `num_groups` groups of neighbouring channels (axis 1) normalized to mean 0 and
+    variance 1, in each batch element; then multiplied by `weight` and added to `bias`, which have
+    one element for each channel.
 
     >>> import treadle as td
     >>> x = td.asarray([[1.0, 3.0, 10.0, 30.0]], device="cpu")
@@ -283,8 +286,8 @@ def group_norm(
 def local_response_norm(
     input: ArrayLike, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
-    """Divide x by (k + alpha * m) ** beta, where m is the mean square of `size` neighbouring
-    channels (axis 1) around each, those beyond the ends being 0.
+    """X divided by (k + alpha * m) ** beta, where m is the mean square of the `size` channels (axis
+    1) around each one; channels beyond the ends count as 0.
 
     >>> import treadle as td
     >>> x = td.ones((1, 3, 1), device="cpu")
@@ -304,25 +307,25 @@ def local_response_norm(
     ends = [(x.shape[0], extent, *x.shape[2:]) for extent in (size // 2, (size - 1) // 2)]
     before, behind = (zeros(shape, dtype=x.dtype, device=x.device) for shape in ends)
     padded = concat([before, _square(x), behind], axis=1)
-    # Each channel's neighbours are an axis of their own, which lies in the same memory.
+    # A view with the neighbours of each channel along a new axis.
     steps = whole(padded.shape).strides
     windows = View((*x.shape, size), (*steps, steps[1]), 0)
     near = mean(from_node(view_of(padded._node, windows)), axis=-1)
     return (x / _pow(near * alpha + k, beta)).to(dtype)
 
 
-# --- what they share -----------------------------------------------------------------------------
+# --- shared parts -----------------------------------------------------------------------------
 
 
 def _floating(name: str, x: Any) -> Tensor:
-    """X as a tensor of floats as it is given; integers become float32."""
+    """X as a tensor of floats in its own dtype; integers become float32."""
     tensor = x if type(x) is Tensor else asarray(x)
     wide, dtype = widened_real(name, tensor)
     return tensor if tensor.dtype is dtype else wide
 
 
 def _statistics(x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Mean and variance over axes, which are known to nobody's derivative."""
+    """Mean and variance over axes, computed without recording."""
     with recorded(False):
         x = widened(x)[0]
         middle = mean(x, axis=axes, keepdims=True)
@@ -332,14 +335,14 @@ def _statistics(x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
 def _moved(
     input: Tensor, middle: Tensor, spread: Tensor, eps: float, scale: Any, shift: Any
 ) -> Tensor:
-    """X with a mean and a variance for each channel that are known."""
+    """X normalized by a given mean and variance for each channel."""
     x, dtype = widened(input)
     middle, spread = (_by_channel(value, x.ndim).to(x.dtype) for value in (middle, spread))
     return scaled((x - middle) * _rsqrt(spread + eps), scale, shift).to(dtype)
 
 
 def _by_channel(value: Any, ndim: int) -> Any:
-    """Values of channels, seen along axis 1."""
+    """Values of channels, broadcast along axis 1."""
     return None if value is None else asarray(value).reshape((-1, *(1,) * (ndim - 2)))
 
 
@@ -356,7 +359,7 @@ def _running(
     if middle is None and spread is None:
         return None
     if middle is None or spread is None:
-        raise ValueError(f"{name}: running_mean and running_var come together")
+        raise ValueError(f"{name}: give both running_mean and running_var, or neither")
     for what, value in (("running_mean", middle), ("running_var", spread)):
         if type(value) is not Tensor or value.dtype.kind != "float":
             raise DtypeError(f"{name}: {what} is a tensor of floats, which is written in place")
@@ -367,9 +370,9 @@ def _running(
 def _move(
     running: tuple[Tensor, Tensor], middle: Tensor, spread: Tensor, momentum: float, count: int
 ) -> None:
-    """Move the running mean and variance towards those of x, in place.
+    """Update the running mean and variance in place with those of x.
 
-    They are computed at once: pending, they would keep x in memory until somebody reads them."""
+    They are computed at once: pending, they would keep x in memory until they are read."""
     with recorded(False):
         sample = spread * (count / (count - 1))
         for so_far, new in zip(running, (middle, sample), strict=True):

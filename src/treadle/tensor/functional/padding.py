@@ -1,7 +1,7 @@
-"""Elements around a tensor: a number, or what reflections or repetitions of it have there.
+"""Padding: elements around a tensor, constant or by reflection or repetition of it.
 
-The padded tensor is joined of the input and what is beside it, and not made in memory: the kernel
-that reads it reads the input.
+The padded tensor is a join of the input and the added parts, and is not materialized: the kernel
+that uses it reads the input.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Pairs = dict[int, tuple[int, int]]  # by axis, the numbers of elements before an
 def pad(
     input: ArrayLike, pad: Sequence[int], mode: str = "constant", value: ArrayLike | None = None
 ) -> Tensor:
-    """The input with elements added along its last axes, or, where a number is negative, removed.
+    """The input with elements added along its last axes, or removed where a number is negative.
 
-    `pad` has two numbers for each axis, of what comes before and after, the last axis first.
-    Added elements are, by `mode`: "constant", `value` (0); "reflect", those of the input mirrored
-    at its first and last one; "replicate", its first and last one; "circular", those of the other
+    `pad` has two numbers for each axis, the elements before and after, the last axis first. By
+    `mode` the added elements are: "constant", `value` (0); "reflect", the input mirrored at its
+    first and last element; "replicate", its first and last element; "circular", those of the other
     end. Any number of axes may be padded in each mode. ShapeError for more reflected elements than
-    there are beside the last one, or more circular ones than there are.
+    the axis has besides its end, or more circular ones than it has.
 
     >>> import treadle as td
     >>> x = td.asarray([1, 2, 3], device="cpu")
@@ -60,7 +60,7 @@ def pad(
 
 @composite
 def padded(x: Tensor, mode: str, value: Any, pairs: Pairs) -> Tensor:
-    """A tensor with elements before and after it along axes, at least one of them."""
+    """A tensor padded along at least one axis."""
     for axis, (before, after) in pairs.items():
         if not (before or after):
             continue
@@ -93,9 +93,9 @@ def _pairs(pad: Sequence[int], shape: tuple[int, ...]) -> Pairs:
 
 
 def _cut(x: Tensor, pairs: Pairs, mode: str) -> tuple[Tensor, Pairs]:
-    """A view without what negative numbers remove, and what is left to add. Reflected and
-    replicated elements on one side may be what is removed on the other, as in PyTorch, so there
-    nothing is cut."""
+    """A view without the elements that negative numbers remove, and the remaining padding. For
+    "reflect" and "replicate" an axis with padding on the other side is not cut, since that may use
+    the removed elements, as in PyTorch."""
     view = x._where
     left: Pairs = {}
     for axis, (before, after) in pairs.items():
@@ -126,7 +126,7 @@ def _check_room(mode: str, shape: tuple[int, ...], axis: int, most: int) -> None
         )
 
 
-# --- what is beside a tensor along an axis ------------------------------------------------------
+# --- the parts added along an axis ------------------------------------------------------
 
 
 def _part(x: Tensor, axis: int, start: int, count: int, step: int = 1) -> Tensor:

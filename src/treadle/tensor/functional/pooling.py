@@ -1,7 +1,7 @@
-"""The greatest element, the mean or a norm of each window of images.
+"""Pooling: the maximum, the mean or a norm of each window of images.
 
 Images are the last one, two or three axes of an input of shape (N, C, …) or (C, …). Windows have a
-size and a distance, or (adaptive) share an image evenly.
+size and a stride, or (adaptive) divide an image evenly.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _pow = FUNCTIONS["pow"]
 Pooled = Tensor | tuple[Tensor, Tensor]
 
 
-# --- the greatest element -------------------------------------------------------------------------
+# --- maximum -------------------------------------------------------------------------
 
 
 def max_pool1d(
@@ -72,12 +72,12 @@ def max_pool2d(
     return_indices: bool = False,
 ) -> Pooled:
     """The greatest element of each window of an input of shape (N, C, H, W) or (C, H, W), NaN if
-    there is one; with `return_indices` also its place in the image, counted row by row.
+    there is one; with `return_indices` also its index in the flattened image.
 
-    Windows are `stride` apart (kernel_size, if that is None), and begin `padding` before the image,
+    Windows are `stride` apart (kernel_size if that is None), and begin `padding` before the image,
     at most half of a window. Their elements are `dilation` apart. With `ceil_mode` a last window
-    may reach beyond the padding. A window all of whose elements are in the padding has the least
-    number of the dtype, at the place -1.
+    may reach beyond the padding. The result for a window completely in the padding is the least
+    number of the dtype, with index -1.
 
     >>> import treadle as td
     >>> x = td.arange(16.0, device="cpu").reshape(1, 4, 4)
@@ -120,8 +120,8 @@ def adaptive_max_pool1d(input: ArrayLike, output_size: Any, return_indices: bool
 
 
 def adaptive_max_pool2d(input: ArrayLike, output_size: Any, return_indices: bool = False) -> Pooled:
-    """The greatest elements of windows that share the image evenly, so that there are as many as
-    `output_size` says (None: as many as elements); with `return_indices` also their places.
+    """The greatest elements of windows that divide the image evenly, `output_size` of them (None:
+    one for each element); with `return_indices` also their indices.
 
     >>> import treadle as td
     >>> x = td.arange(12.0, device="cpu").reshape(1, 3, 4)
@@ -139,7 +139,7 @@ def adaptive_max_pool3d(input: ArrayLike, output_size: Any, return_indices: bool
 def _adaptive_max_pool(name: str, input: Any, axes: int, wanted: Any, places: bool) -> Pooled:
     x = images(name, input, axes)
     counts = counts_of(name, x, axes, wanted)
-    # (Of equal elements one alone has a gradient, which windows find.)
+    # (Of equal elements only one gets the gradient, as with windows.)
     if not places and max(counts) == 1 and x.size and not x.requires_grad:
         return largest(x, axis=last_axes(axes), keepdims=True)
     return _greatest(name, x, shared_windows(x, axes, counts), places)
@@ -153,7 +153,7 @@ def _greatest(name: str, x: Tensor, windows: Windows, places: bool) -> Pooled:
     return greatest_with_places(x, windows, default_integer(x.device))
 
 
-# --- the mean -------------------------------------------------------------------------------------
+# --- mean -------------------------------------------------------------------------------------
 
 
 def avg_pool1d(
@@ -186,8 +186,8 @@ def avg_pool2d(
 ) -> Tensor:
     """The mean of each window (see `max_pool2d`) of an input of shape (N, C, H, W) or (C, H, W).
 
-    Padding counts as zeros, or with `count_include_pad=False` not at all; `divisor_override` is
-    what sums are divided by instead of the number of elements. Of integers in float32.
+    Padding counts as zeros, or with `count_include_pad=False` not at all; `divisor_override`
+    replaces the number of elements as the divisor. float32 for integers.
 
     >>> import treadle as td
     >>> x = td.arange(16.0, device="cpu").reshape(1, 4, 4)
@@ -234,8 +234,8 @@ def adaptive_avg_pool1d(input: ArrayLike, output_size: Any) -> Tensor:
 
 
 def adaptive_avg_pool2d(input: ArrayLike, output_size: Any) -> Tensor:
-    """The means of windows that share the image evenly, so that there are as many as `output_size`
-    says (None: as many as elements).
+    """The means of windows that divide the image evenly, `output_size` of them (None: one for each
+    element).
 
     >>> import treadle as td
     >>> x = td.arange(12.0, device="cpu").reshape(1, 3, 4)
@@ -253,7 +253,7 @@ def adaptive_avg_pool3d(input: ArrayLike, output_size: Any) -> Tensor:
 
 
 def adaptive_avg_pool(name: str, x: Tensor, axes: int, wanted: Any) -> Tensor:
-    """The means of windows that share the last axes evenly."""
+    """The means of windows that divide the last axes evenly."""
     counts = counts_of(name, x, axes, wanted)
     if max(counts) == 1:
         return mean(x, axis=last_axes(axes), keepdims=True)
@@ -319,6 +319,6 @@ def _lp_pool(name: str, input: Any, axes: int, p: float, sizes: WindowSizes) -> 
     windows = windows_of(name, x, axes, sizes)
     averages = _mean(name, _pow(x, p), windows, True, 0)
     sums = averages * math.prod(windows.kernel)
-    # Where the sum is 0 the root has no derivative, and PyTorch's gradient is 0.
+    # At a sum of 0 the root has no derivative, and PyTorch's gradient is 0.
     nothing = (sums == 0) & (p > 0)
     return where(nothing, 0, _pow(where(nothing, 1, sums), 1 / p)).to(dtype)

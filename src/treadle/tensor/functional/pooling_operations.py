@@ -1,4 +1,4 @@
-"""Pooling as lazy operations of checked operands, and their ways back: their gradients."""
+"""Pooling as lazy operations on checked operands, and the operations of their gradients."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from treadle.tensor.elementwise_functions import where
 from treadle.tensor.ranges import arange
 from treadle.tensor.tensor import Tensor, from_node
 
-# --- the greatest element -------------------------------------------------------------------------
+# --- maximum -------------------------------------------------------------------------
 
 
 def greatest(x: Tensor, windows: Windows) -> Tensor:
-    """The greatest element of each window. If gradients are wanted, where these are is kept."""
+    """The greatest element of each window. If gradients are recorded, the indices are kept."""
     if x._history is not None and history.recording.get():
         return greatest_with_places(x, windows, int32)[0]
     node = call(pool.max_pool, (x._node,), windows.shape(x.shape), x.dtype, (windows,))
@@ -28,7 +28,7 @@ def greatest(x: Tensor, windows: Windows) -> Tensor:
 
 
 def greatest_with_places(x: Tensor, windows: Windows, index: DType) -> tuple[Tensor, Tensor]:
-    """The greatest element of each window and its place in the image."""
+    """The greatest element of each window and its index in the image."""
     shape = windows.shape(x.shape)
     results, source = ((shape, x.dtype), (shape, index)), x._node
     with history.recorded(False):
@@ -45,8 +45,8 @@ def greatest_with_places(x: Tensor, windows: Windows, index: DType) -> tuple[Ten
 def given_to_places(
     given: Tensor, places: Tensor, windows: Windows, shape: tuple[int, ...]
 ) -> Tensor:
-    """An array of a shape with what windows are given at their places in its images; the sums
-    where several have one."""
+    """The gradient of the maximum: an array of a shape with the values of windows added at their
+    indices in its images."""
     sources = (given._node, places._node)
     return from_node(
         call(pool_gradients.give_to_places, sources, shape, given.dtype, (windows, shape))
@@ -54,7 +54,7 @@ def given_to_places(
 
 
 def in_all(places: Tensor, image: tuple[int, ...]) -> Tensor:
-    """Places in images as places in all of them together; -1 for those outside."""
+    """Indices in each image as linear indices into all images; -1 for those outside."""
     axes, size = len(image), math.prod(image)
     front = places.shape[: places.ndim - axes]
     dtype = index_dtype(math.prod(front) * size)
@@ -64,18 +64,18 @@ def in_all(places: Tensor, image: tuple[int, ...]) -> Tensor:
 
 
 def taken_at(x: Tensor, at: Tensor) -> Tensor:
-    """The elements at places in all images; 0 for those outside."""
+    """The elements at linear indices into all images; 0 for those outside."""
     return from_node(gathered(x.copied()._node, at._node))
 
 
 @composite
 def unpooled(x: Tensor, at: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Zeros of a shape, but the elements of x at places in all images, the last of those for one
-    place."""
+    """Zeros of a shape with the elements of x written at linear indices into all images; of several
+    for one index the last one stays."""
     return from_node(call(pool.spread, (x._node, at._node), shape, x.dtype, (shape,)))
 
 
-# --- the mean -------------------------------------------------------------------------------------
+# --- mean -------------------------------------------------------------------------------------
 
 
 @composite
@@ -89,7 +89,7 @@ def means(x: Tensor, windows: Windows, include: bool, divisor: int) -> Tensor:
 def shared(
     given: Tensor, windows: Windows, include: bool, divisor: int, shape: tuple[int, ...]
 ) -> Tensor:
-    """What windows are given, shared equally by the elements that their means are made of."""
+    """The gradient of the mean: the value of each window, divided equally among its elements."""
     options = (windows, include, divisor, shape)
     return from_node(
         call(pool_gradients.share_equally, (given._node,), shape, given.dtype, options)

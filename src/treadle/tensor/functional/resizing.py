@@ -1,8 +1,8 @@
-"""Axes of images that get another size, and pixels as weighted means of all they come from.
+"""Antialiased resizing: pixels as weighted means of the input pixels that they cover.
 
-Where an image becomes smaller, pixels beside a place are not all that a pixel stands for. With
-antialiasing each is a weighted mean of as many as it covers, by a filter as wide (as Pillow's
-`resize` has it): one axis after the other, each in one kernel.
+When an image becomes smaller, interpolation between neighbouring pixels skips others. With
+antialiasing each pixel is a weighted mean of all that it covers, with a filter of that width (as in
+Pillow's `resize`): one axis after the other, each in one kernel.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ _sin = FUNCTIONS["sin"]
 
 
 class Axis(NamedTuple):
-    """An axis of the input: its extent, that of the result, and, if the user has given it, how
-    many times as large that should be. `aligned`: whether the centers of first and last pixels lie
-    together."""
+    """An axis of the input: its extent, that of the result, and the scale factor if the user gave
+    one. `aligned`: whether the centers of the first and last pixels of both are aligned."""
 
     extent: int
     wanted: int
@@ -33,7 +32,7 @@ class Axis(NamedTuple):
 
     @property
     def step(self) -> float:
-        """How far neighbours of the result are apart in the input."""
+        """The distance in the input between neighbouring pixels of the result."""
         if self.aligned:
             return (self.extent - 1) / (self.wanted - 1) if self.wanted > 1 else 0.0
         return 1 / self.factor if self.factor else self.extent / self.wanted
@@ -58,7 +57,7 @@ def averaged(x: Tensor, number: int, axis: Axis, mode: str, dtype: DType) -> Ten
     return total(gather_axes(x, shape, kept, [places]).to(dtype) * spread, axis=-1)
 
 
-# --- filters: how far they reach, and what counts at a distance -----------------------------------
+# --- filters: their support, and the weight at a distance -----------------------------------
 
 
 def _triangle(d: Tensor) -> Tensor:
@@ -74,7 +73,7 @@ def _keys(d: Tensor) -> Tensor:
 
 
 def _lanczos(d: Tensor) -> Tensor:
-    """A sine cardinal, under the middle of one three times as wide."""
+    """The Lanczos kernel: a sinc, windowed by one three times as wide."""
     angle = d * math.pi
     product = _sin(angle) * _sin(angle / 3) * 3 / (angle * angle)
     return where(d == 0, 1, where(_abs(d) < 3, product, 0))

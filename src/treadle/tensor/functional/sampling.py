@@ -1,8 +1,8 @@
-"""Images sampled at places that are given as numbers, and the places that an affine map gives.
+"""`grid_sample`, which samples images at given positions, and `affine_grid`.
 
-A place is a number for each axis of an image, the last axis first: -1 is its beginning and 1 its
-end. As in `interpolation`, each has a few pixels with weights, taken by the kernel that reads the
-result.
+A position is a number for each axis of an image, the last axis first: -1 is the beginning of the
+axis and 1 its end. As in `interpolation`, each position has a few pixels with weights, gathered by
+the kernel that uses the result.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _PADDING = ("zeros", "border", "reflection")
 
 
 def affine_grid(theta: ArrayLike, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The places at which an image of shape `size` is to be sampled so that it is moved by affine
-    maps, for `grid_sample`: of maps (N, 2, 3) and a size (N, C, H, W) a grid (N, H, W, 2), of
-    (N, 3, 4) and (N, C, D, H, W) one of shape (N, D, H, W, 3).
+    """The positions for `grid_sample` that transform images of shape `size` by affine maps: for
+    maps (N, 2, 3) and a size (N, C, H, W) a grid (N, H, W, 2), for (N, 3, 4) and (N, C, D, H, W) a
+    grid (N, D, H, W, 3).
 
-    `align_corners` has -1 and 1 mean the centers of the first and last pixels, else their edges.
+    With `align_corners` -1 and 1 are the centers of the first and last pixels, else their edges.
 
     >>> import treadle as td
     >>> theta = td.asarray([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.5]]], device="cpu")
@@ -70,13 +70,13 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """Images (N, C, H, W) at the places of a grid (N, Ho, Wo, 2), or images (N, C, D, H, W) at
-    those of a grid (N, Do, Ho, Wo, 3): the result is (N, C, Ho, Wo) or (N, C, Do, Ho, Wo).
+    """Images (N, C, H, W) sampled at the positions of a grid (N, Ho, Wo, 2), or images (N, C, D, H,
+    W) at those of a grid (N, Do, Ho, Wo, 3): the result is (N, C, Ho, Wo) or (N, C, Do, Ho, Wo).
 
-    A place is a number for each axis, the last axis first; -1 and 1 are the edges of an image,
-    with `align_corners` the centers of its first and last pixels. `mode` is "bilinear" (of three
-    axes, too), "nearest" or "bicubic" (of two axes alone). Outside the image are, by
-    `padding_mode`, "zeros", the pixels at its "border", or its "reflection".
+    A position is a number for each axis, the last axis first; -1 and 1 are the edges of an image,
+    or with `align_corners` the centers of its first and last pixels. `mode` is "bilinear" (for
+    three axes, too), "nearest" or "bicubic" (for two axes only). By `padding_mode` the pixels
+    outside the image are "zeros", those at its "border", or its "reflection".
 
     >>> import treadle as td
     >>> image = td.asarray([[[[1.0, 3.0]]]], device="cpu")
@@ -127,23 +127,23 @@ def grid_sample(
 
 
 def _unnormalized(at: Tensor, extent: int, aligned: bool) -> Tensor:
-    """Numbers from -1 to 1, counted in pixels."""
+    """Positions from -1 to 1 in pixels."""
     if aligned:
         return (at + 1) * ((extent - 1) / 2)
     return ((at + 1) * extent - 1) / 2
 
 
 class _Edges:
-    """What is beyond the edges of an image along an axis."""
+    """The pixels beyond the edges of an image along an axis."""
 
     def __init__(self, extent: int, padding: str, aligned: bool) -> None:
         self.extent = extent
         self.padding = padding
-        self.first = 0.0 if aligned else -0.5  # where reflections are made
+        self.first = 0.0 if aligned else -0.5  # the lower edge of reflections
         self.span = extent - 1 if aligned else extent
 
     def folded(self, at: Tensor) -> Tensor:
-        """Places in the image instead of those outside it, unless zeros are there."""
+        """Positions outside the image mapped into it, unless zeros are there."""
         if self.padding == "zeros":
             return at
         if self.padding == "reflection":
@@ -154,16 +154,16 @@ class _Edges:
         if not self.span:
             return at * 0
         away = _abs(at - self.first)
-        turns = _floor(away / self.span)
-        rest = away - turns * self.span
-        return where(turns % 2 == 0, rest, self.span - rest) + self.first
+        reflections = _floor(away / self.span)
+        rest = away - reflections * self.span
+        return where(reflections % 2 == 0, rest, self.span - rest) + self.first
 
     def inside(self, places: Tensor) -> Tensor:
-        """Which places are pixels."""
+        """Whether each index is a pixel."""
         return (places >= 0) & (places <= self.extent - 1)
 
 
-# --- the pixels that a place has, whole numbers as floats, with their weights ---------------------
+# --- the pixels of a position (indices as floats), with weights ---------------------
 
 Found = list[tuple[Tensor, Tensor | None]]
 

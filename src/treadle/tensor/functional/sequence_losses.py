@@ -1,4 +1,4 @@
-"""The loss of sequences whose labels are known, but not when they come: `ctc_loss`."""
+"""`ctc_loss`: the loss of sequences with labels but without their alignment."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from treadle.tensor.tensor import Tensor, from_node
 
 __all__ = ["ctc_loss"]
 
-_MOST = 1e29  # a greater loss is one of something impossible
+_MOST = 1e29  # a greater loss means probability 0
 
 
 class Alignment(NamedTuple):
-    """How many states alignments have, and which class is none."""
+    """The number of states of an alignment, and the blank class."""
 
     states: int
     blank: int
@@ -45,19 +45,19 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """-log of the probability that labels come in this order, at whatever times: connectionist
-    temporal classification (Graves et al., 2006).
+    """Connectionist temporal classification (Graves et al., 2006): -log of the probability of a
+    sequence of labels, summed over all alignments with times.
 
-    `log_probs` are log-probabilities of classes, of shape (T, N, C), as `log_softmax` gives them,
-    and `targets` labels of shape (N, S), or all one after the other; without N both are of one
-    sequence. Of each the first `input_lengths` times and `target_lengths` labels count. Each time
-    has a label or `blank`; labels at several times that follow each other are one.
+    `log_probs` are log-probabilities of classes, of shape (T, N, C), as from `log_softmax`, and
+    `targets` labels of shape (N, S), or all labels concatenated; without N both are of one
+    sequence. The first `input_lengths` times and `target_lengths` labels of each are used. Each
+    time has a label or `blank`; the same label at consecutive times counts once.
 
-    "mean" is that of losses divided by the targets' lengths (by 1 at least). Where T is too short
-    for a target the loss is infinite, and its gradient NaN; with `zero_infinity` both are 0. The
-    gradient is that by `log_probs`; PyTorch's has exp(log_probs) added, which `log_softmax` takes
-    away. ShapeError for operands that don't fit, ValueError for lengths in the host's memory (or
-    any, under TREADLE_CHECK=1) that are greater than T or S.
+    "mean" is the mean of the losses divided by the targets' lengths (at least 1). If T is too short
+    for a target, the loss is infinite and its gradient NaN; with `zero_infinity` both are 0. The
+    gradient is that of `log_probs`; PyTorch adds exp(log_probs), which the gradient of
+    `log_softmax` cancels. ShapeError for operands that don't fit, ValueError for lengths in the
+    host's memory (or any, under TREADLE_CHECK=1) that are greater than T or S.
 
     >>> import treadle as td
     >>> log_probs = td.log(td.full((2, 1, 3), 1 / 3, device="cpu"))
@@ -75,7 +75,7 @@ def ctc_loss(
         scores = scores.reshape(scores.shape[0], 1, scores.shape[1])
     times, batch, classes = scores.shape
     if not 0 <= blank < classes:
-        raise ValueError(f"ctc_loss: blank={blank} is none of {classes} classes")
+        raise ValueError(f"ctc_loss: blank={blank} is not one of {classes} classes")
     lengths = _lengths("input_lengths", input_lengths, scores)
     sizes = _lengths("target_lengths", target_lengths, scores)
     _check_at_most("input_lengths", input_lengths, lengths, times)
@@ -99,7 +99,7 @@ def _aligned(
     scores: Tensor, labels: Tensor, starts: Tensor, lengths: Tensor, sizes: Tensor,
     alignment: Alignment,
 ) -> Tensor:  # fmt: skip
-    """The losses of sequences. If gradients are wanted, all that they need is kept."""
+    """The losses of sequences. If gradients are recorded, what they need is kept."""
     times, batch, _ = scores.shape
     extra = [each._node for each in (labels, starts, lengths, sizes)]
     source, shape = scores._node, (times, batch, alignment.states)
@@ -113,7 +113,7 @@ def _aligned(
 
 
 def _lengths(what: str, given: Any, scores: Tensor) -> Tensor:
-    """One for each of the batch, as int32."""
+    """One length for each sequence of the batch, as int32."""
     found = given if type(given) is Tensor else asarray(_host(given), device=scores.device)
     if found.dtype.kind not in ("int", "uint"):
         raise DtypeError(f"ctc_loss: {what} are integers, not {found.dtype}")
@@ -143,8 +143,7 @@ def _check_at_most(what: str, given: Any, lengths: Tensor, most: int) -> None:
 def _labels(
     targets: Any, target_lengths: Any, sizes: Tensor, scores: Tensor
 ) -> tuple[Tensor, Tensor, int]:
-    """All labels one after the other, where those of each sequence begin, and how many the longest
-    may have."""
+    """All labels concatenated, the start of each sequence, and the length of the longest one."""
     found = targets if type(targets) is Tensor else asarray(_host(targets), device=scores.device)
     batch = scores.shape[1]
     if found.dtype.kind not in ("int", "uint"):
@@ -164,7 +163,7 @@ def _labels(
             f"ctc_loss: targets of shape {found.shape} are no (N, S) for log_probs of shape "
             f"{scores.shape}, nor all labels one after the other"
         )
-    # How many states there are depends on the lengths, which so have to be read.
+    # The lengths have to be read, since the number of states depends on them.
     values = np.asarray(sizes.numpy())
     if values.size and (values.min() < 0 or values.sum() > flat.size):
         raise ValueError(

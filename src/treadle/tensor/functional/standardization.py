@@ -1,7 +1,7 @@
-"""Mean 0 and variance 1 over some axes: what all norms end in, and what their derivative is of.
+"""Standardization over some axes, the operation that all norms share and record.
 
-Each is recorded as one operation, which keeps its input (in the input's own dtype), the factors
-and, where they are given, the statistics: nothing else that is as large as the input.
+Each is recorded as one operation, which keeps its input (in the input's own dtype), the factors and
+given statistics, and nothing else that is as large as the input.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ def standardized(
     middle: Tensor | None = None,
     spread: Tensor | None = None,
 ) -> Tensor:
-    """An input with mean 0 and variance 1 over axes, times `scale`, plus `shift`, which broadcast.
-    `middle` and `spread` are its mean and variance, with those axes, if somebody knows them."""
+    """An input standardized to mean 0 and variance 1 over axes, times `scale`, plus `shift`, which
+    broadcast. `middle` and `spread` are its mean and variance (with these axes kept), if they are
+    known."""
     x, dtype = widened(input)
     centered = x - (mean(x, axis=axes, keepdims=True) if middle is None else middle)
     if spread is None:
@@ -38,14 +39,14 @@ def standardized(
 
 @composite
 def of_mean_square_one(input: Tensor, axes: tuple[int, ...], eps: float, scale: Any) -> Tensor:
-    """An input with mean square 1 over axes, times `scale`."""
+    """An input scaled to mean square 1 over axes, times `scale`."""
     x, dtype = widened(input)
     square = mean(_square(x), axis=axes, keepdims=True)
     return scaled(x * _rsqrt(square + eps), scale, None).to(dtype)
 
 
 def scaled(x: Tensor, scale: Any, shift: Any) -> Tensor:
-    """X times a factor, plus a term, if they are there."""
+    """X times a factor plus a term, each if it is not None."""
     if scale is not None:
         x = x * scale
     return x if shift is None else x + shift

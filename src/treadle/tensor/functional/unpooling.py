@@ -1,4 +1,4 @@
-"""The way back from pooling: elements put where they were the greatest of their windows."""
+"""`max_unpool`: elements written back to where `max_pool` found them."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def max_unpool2d(
     padding: Sizes = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """Zeros, but the input's elements at the places that `max_pool2d` gave as indices.
+    """Zeros with the input's elements written at indices from `max_pool2d`.
 
     The images have the size from which `max_pool2d` makes the input's, or `output_size`, which may
-    differ by less than a stride. Of several elements for one place the last one stays; those at
-    places outside are dropped (IndexError under TREADLE_CHECK=1).
+    differ by less than a stride. Of several elements for one index the last one stays; those with
+    indices outside are dropped (IndexError under TREADLE_CHECK=1).
 
     >>> import treadle as td
     >>> x = td.asarray([[1.0, 5.0, 2.0, 0.0]], device="cpu")
@@ -81,14 +81,14 @@ def _max_unpool(
     front, size = x.shape[: x.ndim - axes], math.prod(image)
     shape = (*front, *image)
     if settings.check and x.size and bool(any_of((places < 0) | (places >= size))):
-        raise IndexError(f"{name}: a place is outside an image of {image}, from 0 to {size - 1}")
+        raise IndexError(f"{name}: an index is outside an image of {image}, from 0 to {size - 1}")
     return unpooled(x, in_all(places, image), shape)
 
 
 def _unpooled(
     name: str, x: Tensor, axes: int, sizes: WindowSizes, output_size: Any
 ) -> tuple[int, ...]:
-    """The extents of the images that windows were taken of."""
+    """The extents of the images that were pooled."""
     kernel, stride, padding, _ = sizes.by_axis(name, axes)
     usual = tuple(
         [

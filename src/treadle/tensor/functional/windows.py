@@ -1,4 +1,4 @@
-"""Windows over images, as users give them: each size is one number, or one for each axis."""
+"""The arguments of windows over images: each is one number, or one for each axis."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Sizes = int | Sequence[int]  # one for all axes, or one for each
 
 
 class WindowSizes(NamedTuple):
-    """The windows that are asked for: each size is one number, or one for each axis. A stride of
-    None is `kernel_size`."""
+    """The arguments of windows: each is one number, or one for each axis. A stride of None is
+    `kernel_size`."""
 
     kernel_size: Sizes
     stride: Sizes | None = None
@@ -34,8 +34,8 @@ class WindowSizes(NamedTuple):
 
 
 def numbers_of(name: str, what: str, value: Any, axes: int) -> tuple[int, ...]:
-    """An integer for each axis: one for all, or a sequence of so many. A sequence of one stands
-    for all, as in PyTorch."""
+    """An integer for each axis, from one for all or a sequence. A sequence of one is used for all,
+    as in PyTorch."""
     given = value if isinstance(value, Sequence) else (value,)
     try:
         numbers = tuple([number.__index__() for number in given])
@@ -56,7 +56,8 @@ def check_positive(name: str, what: str, numbers: Sequence[int]) -> None:
 
 
 def images(name: str, input: Any, axes: int) -> Tensor:
-    """An input of shape (N, C, …) or (C, …) whose last axes are images, not empty ones."""
+    """An input of shape (N, C, …) or (C, …) whose last axes are images, as a tensor. ShapeError for
+    empty images."""
     x = operand(name, input)
     if x.ndim not in (axes + 1, axes + 2):
         last = ("L", "H, W", "D, H, W")[axes - 1]
@@ -69,8 +70,8 @@ def images(name: str, input: Any, axes: int) -> Tensor:
 
 
 def windows_of(name: str, x: Tensor, axes: int, sizes: WindowSizes) -> Windows:
-    """The windows over the last axes of a tensor that sizes mean."""
-    if sizes.stride == ():  # as PyTorch's lower functions have it
+    """The windows over the last axes of a tensor, by their arguments."""
+    if sizes.stride == ():  # as in PyTorch's low-level functions
         sizes = sizes._replace(stride=None)
     kernel, stride, padding, dilation = sizes.by_axis(name, axes)
     ceil_mode = sizes.ceil_mode
@@ -86,7 +87,7 @@ def windows_of(name: str, x: Tensor, axes: int, sizes: WindowSizes) -> Windows:
             )
         room = extent + 2 * p - reach
         count = -(-room // s) + 1 if ceil_mode else room // s + 1
-        if ceil_mode and (count - 1) * s >= extent + p:  # it would begin behind the image
+        if ceil_mode and (count - 1) * s >= extent + p:  # it would begin after the image
             count -= 1
         if count < 1:
             raise ShapeError(
@@ -106,13 +107,13 @@ def windows_of(name: str, x: Tensor, axes: int, sizes: WindowSizes) -> Windows:
 
 
 def _three(numbers: Sequence[int], missing: int) -> Three:
-    """Numbers for three axes; those in front may be missing."""
+    """Numbers for three axes, with `missing` for missing leading ones."""
     z, y, x = (missing,) * (3 - len(numbers)) + tuple(numbers)
     return z, y, x
 
 
 def counts_of(name: str, x: Tensor, axes: int, wanted: Any) -> tuple[int, ...]:
-    """How many windows share each axis; None: as many as it has elements."""
+    """The number of windows along each axis; None: one for each element."""
     given = wanted if isinstance(wanted, Sequence) else (wanted,) * axes
     if len(given) == axes:
         extents = x.shape[-axes:]
@@ -123,7 +124,7 @@ def counts_of(name: str, x: Tensor, axes: int, wanted: Any) -> tuple[int, ...]:
 
 
 def shared_windows(x: Tensor, axes: int, counts: tuple[int, ...]) -> Windows:
-    """So many windows that share images evenly."""
+    """Windows that divide images evenly, `counts` of them along each axis."""
     return Windows(axes, _three(x.shape[-axes:], 1), _three(counts, 1))
 
 

@@ -1,4 +1,4 @@
-"""Factors of matrices: Cholesky and QR, and the determinants that LU gives."""
+"""Matrix factorizations: Cholesky and QR, and determinants by LU."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ __all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "qr", "slogdet"]
 
 
 class QRResult(NamedTuple):
-    """What `qr` gives."""
+    """The result of `qr`."""
 
     Q: Tensor
     R: Tensor
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` gives."""
+    """The result of `slogdet`."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Tensor:
-    """The lower triangle L with L @ L^H = x of each positive definite matrix, of which only the
-    lower triangle is read; with `upper` U with U^H @ U = x, from the upper one.
+    """The Cholesky factor of each positive definite matrix: the lower triangular L with L @ L^H =
+    x, where only the lower triangle of x is read; with `upper` U with U^H @ U = x, from the upper
+    triangle.
 
     LinAlgError if a matrix is not positive definite, for which this waits for the device.
 
@@ -46,9 +47,9 @@ def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Tensor:
 
 
 def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
-    """Q with orthonormal columns and the upper triangle R with Q @ R = x, for each matrix of shape
-    (m, n): (m, k) and (k, n) with k the lesser of both, or, with mode="complete", (m, m) and
-    (m, n). The signs are LAPACK's.
+    """The QR decomposition Q @ R = x of each matrix of shape (m, n): Q has orthonormal columns, and
+    R is upper triangular. Their shapes are (m, k) and (k, n) with k = min(m, n), or with
+    mode="complete" (m, m) and (m, n). The signs are LAPACK's.
 
     >>> import treadle as td
     >>> q, r = td.linalg.qr(td.asarray([[3.0], [4.0]], device="cpu"))
@@ -62,7 +63,7 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
 
 
 def det(x: ArrayLike, /) -> Tensor:
-    """The determinant of each matrix; 0 for a singular one, 1 for one without elements.
+    """The determinant of each matrix; 0 for a singular matrix, 1 for one without elements.
 
     >>> import treadle as td
     >>> td.linalg.det(td.asarray([[0.0, 2.0], [4.0, 0.0]], device="cpu")).item()
@@ -74,8 +75,8 @@ def det(x: ArrayLike, /) -> Tensor:
 
 
 def slogdet(x: ArrayLike, /) -> SlogdetResult:
-    """The determinant of each matrix as its sign (of complex ones a number of magnitude 1) and the
-    logarithm of its magnitude, which does not overflow; 0 and -inf for a singular one.
+    """The determinant of each matrix as its sign (for complex matrices a number of magnitude 1) and
+    the logarithm of its magnitude, which does not overflow; 0 and -inf for a singular matrix.
 
     >>> import treadle as td
     >>> sign, log = td.linalg.slogdet(td.asarray([[0.0, 1.0], [1.0, 0.0]], device="cpu"))

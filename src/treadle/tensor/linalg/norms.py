@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices: reductions, fused with what they are of."""
+"""Norms of vectors and matrices: reductions, fused with the operations before them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _abs, _sqrt, _square = (FUNCTIONS[name] for name in ("abs", "sqrt", "square"))
 def vector_norm(
     x: ArrayLike, /, *, axis: Axes | None = None, keepdims: bool = False, ord: Any = 2
 ) -> Tensor:
-    """The norm of the vectors along one axis, several or all: sum(|x| ** ord) ** (1 / ord). Of
-    order inf and -inf the largest and smallest magnitude, of order 0 the number of elements that
-    are not 0.
+    """The norm of the vectors along one axis, several or all: sum(|x| ** ord) ** (1 / ord). For
+    orders inf and -inf the largest and smallest magnitude, for order 0 the number of nonzero
+    elements.
 
     >>> import treadle as td
     >>> x = td.asarray([[3.0, -4.0], [0.0, 2.0]], device="cpu")
@@ -47,7 +47,7 @@ def vector_norm(
 
 @composite
 def norm_along(x: Tensor, axes: tuple[int, ...], keepdims: bool, ord: float) -> Tensor:
-    """`vector_norm` along axes that are known to be there."""
+    """`vector_norm` along checked axes."""
     if ord == 2:
         return _sqrt(total(_squares(x), axis=axes, keepdims=keepdims))
     sizes = _abs(x)
@@ -75,7 +75,8 @@ def matrix_norm(
 ) -> Tensor:
     """The norm of each matrix: "fro" (the root of the sum of squares), "nuc" (the sum of singular
     values), 2 and -2 (the largest and smallest of them), 1 and -1 (the largest and smallest sum of
-    a column's magnitudes), inf and -inf (of a row's). Singular values are computed on the host.
+    a column's magnitudes), inf and -inf (the same of rows). Singular values are computed on the
+    host.
 
     >>> import treadle as td
     >>> x = td.asarray([[3.0, 0.0], [4.0, 1.0]], device="cpu")
@@ -105,8 +106,8 @@ def _norm_of_axes(name: str, x: Any, ord: Any, axis: tuple[int, int], keepdims: 
 def norm(
     x: ArrayLike, /, ord: Any = None, axis: Axes | None = None, keepdims: bool = False
 ) -> Tensor:
-    """NumPy's norm, of vectors for one axis, of matrices for two. Without axes that of all elements
-    as one vector, or with an order that of the one vector or matrix that x is.
+    """NumPy's norm: of vectors along one axis, of matrices for two axes. Without axes the norm of
+    all elements as one vector, or with an order the norm of x, which must be a vector or a matrix.
 
     >>> import treadle as td
     >>> td.linalg.norm(td.asarray([[3.0, 0.0], [4.0, 0.0]], device="cpu")).item()

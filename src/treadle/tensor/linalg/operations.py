@@ -1,7 +1,8 @@
-"""What a kernel or LAPACK computes of a stack of matrices: each is one operation for derivatives.
+"""The operations on stacks of matrices that kernels or LAPACK compute. Each is recorded as one for
+derivatives.
 
-Stacks have one axis in front of the matrices, and a dtype that is computed in. What takes the whole
-of a matrix for granted says so with a status, a number for each matrix that is 0 if all is well.
+Stacks have one axis in front of the matrices, and a dtype to compute in. An operation that can fail
+returns statuses, too: a number for each matrix, which is 0 for success.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Pair = tuple[Tensor, Tensor]
 
 @composite
 def cholesky(a: Tensor) -> Pair:
-    """The lower factors, and statuses."""
+    """Lower Cholesky factors, and statuses."""
     factors, status = several(decompose.cholesky, [a], [(a.shape, a.dtype), _status(a)])
     return factors, status
 
@@ -67,7 +68,7 @@ def inverse(a: Tensor) -> Pair:
 
 @composite
 def solve_triangular(a: Tensor, b: Tensor, lower: bool, unitriangular: bool) -> Tensor:
-    """Solutions for triangles."""
+    """Solutions for triangular matrices."""
     options = (lower, unitriangular)
     nodes = [a._node, b._node]
     return from_node(call(triangular.solve_triangular, nodes, b.shape, a.dtype, options))
@@ -75,7 +76,7 @@ def solve_triangular(a: Tensor, b: Tensor, lower: bool, unitriangular: bool) -> 
 
 @composite
 def svd(a: Tensor, full_matrices: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Left singular vectors, singular values, right ones."""
+    """Left singular vectors, singular values, right singular vectors."""
     count, rows, columns = a.shape
     least = min(rows, columns)
     wide, high = (rows, columns) if full_matrices else (least, least)
@@ -135,5 +136,5 @@ def _is_recorded(a: Tensor) -> bool:
 
 
 def _complex_of(a: Tensor) -> DType:
-    """The dtype of complex numbers with as precise parts."""
+    """The complex dtype whose parts have the precision of a dtype."""
     return complex64 if a.dtype.component is float32 else complex128

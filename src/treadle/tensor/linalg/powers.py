@@ -1,4 +1,4 @@
-"""Products of matrices in a row, their powers and exponential, and what is read off them."""
+"""Chained products, powers and exponentials of matrices; cross products, diagonals and traces."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 
 
 def matrix_power(x: ArrayLike, n: int, /) -> Tensor:
-    """Each square matrix multiplied n times with itself; with a negative n its inverse. Integers
-    are taken for n >= 0.
+    """The n-th power of each square matrix; for a negative n that of its inverse. Matrices of
+    integers need n >= 0.
 
     LinAlgError if n is negative and a matrix is singular.
 
@@ -101,7 +101,7 @@ def matrix_power(x: ArrayLike, n: int, /) -> Tensor:
     if left < 0:
         x, left = inv(x), -left
     found: Tensor = x
-    for bit in f"{left:b}"[1:]:  # from the highest on: a square for each, and x where it is 1
+    for bit in f"{left:b}"[1:]:  # square for each bit; times x for a 1
         found = matmul(found, found).realize()
         if bit == "1":
             found = matmul(found, x).realize()
@@ -141,8 +141,8 @@ def multi_dot(arrays: Sequence[Any], /) -> Tensor:
 
 
 def _splits(extents: list[int]) -> dict[tuple[int, int], int]:
-    """Where each stretch of the chain is best divided (T. H. Cormen et al., "Introduction to
-    Algorithms", section on matrix chains)."""
+    """The best split of each part of the chain (T. H. Cormen et al., "Introduction to Algorithms",
+    section on matrix chains)."""
     count = len(extents) - 1
     cost = {(i, i): 0 for i in range(count)}
     where_best: dict[tuple[int, int], int] = {}
@@ -178,8 +178,8 @@ _MOST_NORM = 5.37
 
 
 def matrix_exp(x: ArrayLike, /) -> Tensor:
-    """The exponential of each square matrix. It waits for the largest norm, which says how often
-    the exponential of a smaller matrix is squared.
+    """The exponential of each square matrix. It waits for the largest norm, which decides how often
+    the exponential of a scaled matrix is squared.
 
     >>> import treadle as td
     >>> td.linalg.matrix_exp(td.asarray([[0.0, 1.0], [0.0, 0.0]], device="cpu")).tolist()
@@ -197,7 +197,7 @@ def exponential(a: Tensor) -> Tensor:
     sizes = norm_of_matrices(a, 1)
     most = float(largest(sizes).item())
     times = max(math.ceil(math.log2(most / _MOST_NORM)), 0) if 0 < most < math.inf else 0
-    # How often each is squared: matrices of a small norm lose precision by it.
+    # The number of squarings of each: those of a small norm would lose precision by more.
     own = FUNCTIONS["ceil"](FUNCTIONS["log2"](FUNCTIONS["maximum"](sizes / _MOST_NORM, 1.0)))
     own = own.reshape((count, 1, 1)).realize()
     a = (a * FUNCTIONS["exp2"](-own)).realize()

@@ -1,7 +1,7 @@
-"""Singular values and eigenvalues, and what is made of them.
+"""Singular values and eigenvalues, and functions that use them.
 
-LAPACK computes them on the host. On a device other than the CPU that is said once for each
-function, by a HostWarning.
+LAPACK computes them on the host. For a device other than the CPU each function warns of that once,
+by a HostWarning.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class SVDResult(NamedTuple):
-    """What `svd` gives."""
+    """The result of `svd`."""
 
     U: Tensor
     S: Tensor
@@ -38,14 +38,14 @@ class SVDResult(NamedTuple):
 
 
 class EigResult(NamedTuple):
-    """What `eig` gives."""
+    """The result of `eig`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
-    """What `eigh` gives."""
+    """The result of `eigh`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -54,7 +54,7 @@ class EighResult(NamedTuple):
 def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     """U, S and Vh with x = U @ diag(S) @ Vh, for each matrix of shape (m, n): columns of U and rows
     of Vh are orthonormal, S is in descending order. U is (m, m) and Vh (n, n); without
-    `full_matrices` (m, k) and (k, n), with k the lesser of both.
+    `full_matrices` (m, k) and (k, n), with k = min(m, n).
 
     Computed on the host, when one of the results is wanted.
 
@@ -107,8 +107,8 @@ def eigvalsh(x: ArrayLike, /) -> Tensor:
 
 def eig(x: ArrayLike, /) -> EigResult:
     """The eigenvalues of each square matrix, in no order, and its eigenvectors, columns of norm 1;
-    both complex. Computed on the host, when one of the results is wanted. What is symmetric or
-    Hermitian has real ones: `eigh`.
+    both complex. Computed on the host, when one of the results is needed. For symmetric or
+    Hermitian matrices, whose eigenvalues are real, use `eigh`.
 
     >>> import treadle as td
     >>> values, _ = td.linalg.eig(td.asarray([[2.0, 1.0], [0.0, 3.0]], device="cpu"))
@@ -131,9 +131,10 @@ def eigvals(x: ArrayLike, /) -> Tensor:
 
 
 def matrix_rank(x: ArrayLike, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
-    """How many singular values of each matrix are greater than `rtol` times the largest, and than
-    `atol`: numbers, or one for each matrix. By default `rtol` is the larger extent times the
-    dtype's epsilon, or 0 where there is an `atol`. Singular values are computed on the host.
+    """The number of singular values of each matrix that are greater than `rtol` times the largest,
+    and than `atol`; these are numbers, or have one for each matrix. By default `rtol` is the larger
+    extent times the dtype's epsilon, or 0 if `atol` is given. Singular values are computed on the
+    host.
 
     >>> import treadle as td
     >>> td.linalg.matrix_rank(td.asarray([[1.0, 2.0], [2.0, 4.0]], device="cpu")).item()
@@ -146,8 +147,8 @@ def matrix_rank(x: ArrayLike, /, *, rtol: Any = None, atol: Any = None) -> Tenso
 
 
 def pinv(x: ArrayLike, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
-    """The pseudo-inverse of each matrix, through its singular values, of which those that
-    `matrix_rank` does not count with `rtol` and `atol` are taken for 0. Computed on the host.
+    """The pseudo-inverse of each matrix, by its singular values, of which those that `matrix_rank`
+    does not count with `rtol` and `atol` are taken as 0. Computed on the host.
 
     >>> import treadle as td
     >>> td.linalg.pinv(td.asarray([[2.0], [0.0]], device="cpu")).tolist()
@@ -164,8 +165,8 @@ def pinv(x: ArrayLike, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
 
 @composite
 def pseudo_inverse(a: Tensor, counted: Callable[[Tensor], Tensor]) -> Tensor:
-    """The pseudo-inverses of a stack of matrices, of which `counted` says what singular values are
-    not 0."""
+    """The pseudo-inverses of a stack of matrices; `counted` says which singular values are not
+    0."""
     u, s, vh = operations.svd(a, False)
     counts = counted(s)
     inverse = where(counts, 1.0 / where(counts, s, 1.0), 0.0)
@@ -175,8 +176,8 @@ def pseudo_inverse(a: Tensor, counted: Callable[[Tensor], Tensor]) -> Tensor:
 
 def cond(x: ArrayLike, /, p: Any = None) -> Tensor:
     """The condition number of each matrix: its norm times that of its inverse, infinite for a
-    singular one. `p` is an order of `matrix_norm`, None as 2; for those that need singular values
-    (None, 2, -2, "nuc") these are computed on the host.
+    singular matrix. `p` is an order of `matrix_norm`; None is 2. For orders that need singular
+    values (None, 2, -2, "nuc") these are computed on the host.
 
     >>> import treadle as td
     >>> td.linalg.cond(td.asarray([[1.0, 0.0], [0.0, 4.0]], device="cpu")).item()
@@ -218,7 +219,8 @@ def _counts(stack: Stack, s: Tensor, rtol: Any, atol: Any) -> Tensor:
 
 
 def _by_matrix(limit: Any, s: Tensor) -> Any:
-    """A limit beside singular values: a number, or a tensor of one for each matrix."""
+    """A limit that broadcasts with singular values: a number, or a tensor of one for each
+    matrix."""
     if isinstance(limit, (int, float)):
         return float(limit)
     found = (limit if type(limit) is Tensor else asarray(limit, device=s.device)).to(s.dtype)

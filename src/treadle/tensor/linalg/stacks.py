@@ -1,4 +1,5 @@
-"""What functions of matrices do first and last: stacks of any shape as one, dtypes, singularity."""
+"""The operands and results of functions of matrices: stacks with one axis, dtypes, errors for
+singular ones."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _HALVES = (float16, bfloat16)
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Matrices along one axis, in the dtype that they are computed in; and what they were."""
+    """Matrices along one axis, in the dtype to compute in, with their original shape and dtype."""
 
     matrices: Tensor
     front: tuple[int, ...]  # the shape of the stack
@@ -50,16 +51,17 @@ class Stack:
 
     @property
     def work(self) -> DType:
-        """The dtype that is computed in."""
+        """The dtype to compute in."""
         return self.matrices.dtype
 
     def unstacked(self, x: Tensor, dtype: DType | None = None) -> Tensor:
-        """A result, whose first axis is the stack's, with the stack's shape."""
+        """A result whose first axis is the stack, reshaped to the stack's shape."""
         return x.reshape((*self.front, *x.shape[1:])).to(dtype=dtype or self.dtype)
 
 
 def stack_of(name: str, x: ArrayLike, *, square: bool = False) -> Stack:
-    """The matrices of an operand. ShapeError if there are none, DtypeError for no floats."""
+    """The matrices of an operand. ShapeError if it has less than two axes, DtypeError if it is not
+    floating or complex."""
     x = floating(name, operand(name, x))
     if x.ndim < 2:
         raise ShapeError(
@@ -79,7 +81,7 @@ def stacked(x: Tensor) -> Tensor:
 
 
 def floating(name: str, x: Tensor) -> Tensor:
-    """The operand itself. DtypeError if its elements are no floats or complex numbers."""
+    """The operand itself. DtypeError if its dtype is not floating or complex."""
     if type(x.dtype) is not DType or x.dtype.kind not in ("float", "complex"):
         raise DtypeError(
             f"{name} takes floating and complex dtypes, not {x.dtype}: cast with x.to(td.float32)"
@@ -113,9 +115,9 @@ def several(
 
 
 def regular(name: str, words: str, stack: Stack, x: Tensor, status: Tensor) -> Tensor:
-    """A result, if the status of each matrix is 0. LinAlgError if not, which waits for the device.
+    """A result, if the status of each matrix is 0, else LinAlgError. Waits for the device.
 
-    Where work is recorded to be replayed, and so nothing can be read, results of such matrices are
+    While work is recorded for a replay, statuses cannot be read, and results for such matrices are
     NaN instead.
     """
     if is_recording(x.device):
@@ -130,17 +132,17 @@ def regular(name: str, words: str, stack: Stack, x: Tensor, status: Tensor) -> T
 
 
 def is_recording(device: Device) -> bool:
-    """Whether work on a device is recorded now, in a graph; or only traced, within td.vmap."""
+    """Whether work on a device is being recorded in a graph, or only traced, within td.vmap."""
     return device.default_stream.keeping is not None or within.get() is not None
 
 
-# --- what is left to the host --------------------------------------------------------------------
+# --- computed on the host --------------------------------------------------------------------
 
 _warned: set[str] = set()
 
 
 def crosses(name: str, device: Device, level: int = 3) -> None:
-    """Warn once for each function that a device's elements are computed on the host."""
+    """Warn, once for each function, that it computes a device's elements on the host."""
     if not device.traits.host_memory and name not in _warned:
         _warned.add(name)
         warnings.warn(

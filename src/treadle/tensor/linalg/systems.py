@@ -38,7 +38,7 @@ __all__ = ["LstsqResult", "inv", "lstsq", "solve", "solve_triangular"]
 
 
 class LstsqResult(NamedTuple):
-    """What `lstsq` gives, under PyTorch's names."""
+    """The result of `lstsq`, with PyTorch's names."""
 
     solution: Tensor
     residuals: Tensor
@@ -47,8 +47,8 @@ class LstsqResult(NamedTuple):
 
 
 def solve(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
-    """The x with x1 @ x = x2, for square matrices x1. x2 is one vector, an array of one axis, or
-    matrices; the axes in front broadcast.
+    """The solution x of x1 @ x = x2 for square matrices x1. x2 is one vector, an array of one axis,
+    or matrices; leading axes broadcast.
 
     LinAlgError if a matrix is singular, for which this waits for the device.
 
@@ -67,7 +67,7 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
 
 
 def inv(x: ArrayLike, /) -> Tensor:
-    """The inverse of each matrix. To solve a system, `solve` is quicker and more precise.
+    """The inverse of each matrix. To solve a system, `solve` is faster and more precise.
 
     LinAlgError if a matrix is singular, for which this waits for the device.
 
@@ -83,9 +83,10 @@ def inv(x: ArrayLike, /) -> Tensor:
 def solve_triangular(
     A: ArrayLike, B: ArrayLike, /, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    """X with A @ X = B, for triangles A, of which the other triangle is not read; with left=False
-    X @ A = B. With `unitriangular` the diagonal is taken for ones. Stacks broadcast; B may be one
-    vector. As in PyTorch a zero on the diagonal is no error, but gives infinity or NaN.
+    """The solution X of A @ X = B for triangular matrices A, of which the other triangle is not
+    read; with left=False of X @ A = B. With `unitriangular` the diagonal is taken as ones. Stacks
+    broadcast; B may be one vector. As in PyTorch a zero on the diagonal raises no error, but gives
+    infinity or NaN.
 
     >>> import treadle as td
     >>> a = td.asarray([[2.0, 9.0], [1.0, 4.0]], device="cpu")
@@ -111,14 +112,15 @@ def solve_triangular(
 
 
 def lstsq(a: ArrayLike, b: ArrayLike, /) -> LstsqResult:
-    """The x that makes a @ x - b least in its sum of squares, through QR: (solution, residuals,
-    rank, singular_values) for matrices `a` of full rank. If there are more unknowns than equations,
-    the solution with the least norm. b is one vector, or matrices whose stacks broadcast.
+    """Least squares: the x that minimizes the sum of squares of a @ x - b, by QR, for matrices `a`
+    of full rank: (solution, residuals, rank, singular_values). If there are more unknowns than
+    equations, it is the solution with the least norm. b is one vector, or matrices whose stacks
+    broadcast.
 
     As with PyTorch's driver "gels", `residuals` are the sums of squares of each column if there are
     more equations than unknowns, else empty, and `rank` and `singular_values` are empty.
-    LinAlgError if a matrix has no full rank, for which this waits for the device;
-    `pinv(a) @ b` takes any.
+    LinAlgError if a matrix does not have full rank, for which this waits for the device; `pinv(a) @
+    b` works for any matrix.
 
     >>> import treadle as td
     >>> a = td.asarray([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], device="cpu")
@@ -156,7 +158,8 @@ def lstsq(a: ArrayLike, b: ArrayLike, /) -> LstsqResult:
 
 
 def _of_full_rank(r: Tensor, extent: int) -> Tensor:
-    """A triangle, if no element of its diagonal is 0 but for rounding."""
+    """A triangular factor, checked: LinAlgError if an element of its diagonal is 0 up to
+    rounding."""
     sizes = FUNCTIONS["abs"](diagonal(r, axis1=-2, axis2=-1))
     if not sizes.size:
         return r
@@ -172,7 +175,7 @@ def _of_full_rank(r: Tensor, extent: int) -> Tensor:
     return r
 
 
-# --- what they have in common --------------------------------------------------------------------
+# --- shared parts --------------------------------------------------------------------
 
 
 def _pair(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
@@ -204,7 +207,7 @@ def _solved(
     matrix = b.reshape((n, 1)) if vector else b
     front = common_shape(name, (a.shape[:-2], matrix.shape[:-2]))
     columns = matrix.shape[-1]
-    if math.prod(a.shape[:-2]) == 1:  # of one matrix all right sides are columns
+    if math.prod(a.shape[:-2]) == 1:  # for one matrix all right sides become its columns
         matrix = broadcast_to(matrix, (*front, n, columns))
         side = moveaxis(matrix, -2, 0).reshape((1, n, math.prod(front) * columns))
         x = solver(name, Stack(stacked(a), (), dtype), side)
