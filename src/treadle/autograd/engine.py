@@ -22,7 +22,7 @@ from treadle.tensor.compiled.tracing import is_tracing
 from treadle.tensor.conversions import number_as
 from treadle.tensor.creation import asarray
 from treadle.tensor.reductions import sum as total
-from treadle.tensor.tensor import Tensor, from_node, keep_seen
+from treadle.tensor.tensor import Tensor, copy_for_views, from_node
 
 COMPUTED_AFTER = 200  # histories: about two layers of a transformer
 
@@ -280,7 +280,7 @@ def _home_of(leaf: Leaf) -> Tensor:
     where they are."""
     home: Tensor = leaf.home
     if not is_tracing.get():
-        keep_seen(home)
+        copy_for_views(home)
     return home
 
 

@@ -18,7 +18,7 @@ from treadle.kernels.update import number_dtype
 from treadle.runtime.arrays import DeviceArray, bytes_of, is_contiguous, packed_strides
 from treadle.runtime.devices import Device
 from treadle.tensor.cells import Cell, OwnedCell, written
-from treadle.tensor.tensor import Tensor, from_cell, owners_tensor
+from treadle.tensor.tensor import Tensor, from_cell, tensor_of_owner
 
 _ALIGNMENT = 64  # bytes
 
@@ -57,7 +57,7 @@ class Flat:
         self.size = end + unit
         self.values = self._new()
         self.gradients = OwnedCell(computed(self._new()))
-        self.homes = [owners_tensor(self.gradients, self._place(k)) for k in range(len(params))]
+        self.homes = [tensor_of_owner(self.gradients, self._place(k)) for k in range(len(params))]
         self.states: dict[str, tuple[Cell, list[Tensor]]] = {}
         self.steps = Cell(computed(zeros(self.device, float32, len(params) + 1)))
         self.counts = [from_cell(self.steps, View((), (), k)) for k in range(len(params))]

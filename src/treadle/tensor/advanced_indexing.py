@@ -86,11 +86,11 @@ def picked(tensor: Tensor, plan: Plan) -> Tensor:
     plan = _resolved(plan, tensor.device)
     source = tensor._whole
     if not source.size:  # there is nothing in memory to gather from
-        return from_node(from_nothing(source, plan.shape))
+        return from_node(gathered_from_empty(source, plan.shape))
     return from_node(gathered(source, linear_index(plan, source)))
 
 
-def from_nothing(source: Node, shape: Integers) -> Node:
+def gathered_from_empty(source: Node, shape: Integers) -> Node:
     """The result of a gather from an array without elements: zeros, since every index is
     outside."""
     made = constant(number_as(0, source.dtype), shape, source.dtype, source.device)

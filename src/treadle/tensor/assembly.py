@@ -23,7 +23,7 @@ from treadle.tensor.conversions import device_of, is_number
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import apply
-from treadle.tensor.joining import Part, assembled, common, side_by_side, stacked
+from treadle.tensor.joining import Part, assembled, common, consecutive_parts, stacked
 from treadle.tensor.manipulation import broadcast_to, ravel
 from treadle.tensor.operands import operand
 from treadle.tensor.tensor import Tensor, from_node, from_numpy
@@ -60,7 +60,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
                 "which they go"
             )
     total = (*first[:at], sum(shape[at] for shape in shapes), *first[at + 1 :])
-    return assembled(total, dtype, device, side_by_side(total, at, tensors))
+    return assembled(total, dtype, device, consecutive_parts(total, at, tensors))
 
 
 @takes_dim

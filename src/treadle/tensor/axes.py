@@ -90,7 +90,7 @@ def some_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     return found if ndim else ()
 
 
-def as_a_row(function: F) -> F:
+def scalar_as_row(function: F) -> F:
     """Let a function along an axis take a tensor without axes: it is computed as one of shape (1,),
     and the result has no axes either."""
 

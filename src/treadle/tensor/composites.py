@@ -19,7 +19,7 @@ from treadle.graph.node import Node, view_of
 from treadle.graph.placeholders import record_composite
 from treadle.graph.views import whole
 from treadle.tensor.cells import Cell
-from treadle.tensor.precision import LOWERED, WIDENED, arguments_suited, lower
+from treadle.tensor.precision import LOWERED, WIDENED, cast_arguments, lower
 from treadle.tensor.tensor import Tensor
 
 P = ParamSpec("P")
@@ -44,7 +44,7 @@ def composite(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def one(*args: P.args, **kwargs: P.kwargs) -> R:
         if casts and lower.get() is not None:
-            args, kwargs = arguments_suited(name, args, kwargs)  # type: ignore[assignment]
+            args, kwargs = cast_arguments(name, args, kwargs)  # type: ignore[assignment]
         for value in (*args, *kwargs.values()):
             if type(value) is Tensor and value._history is not None and recording.get():
                 break

@@ -37,8 +37,8 @@ from treadle.tensor.dtypes import (
     promote_scalar,
 )
 from treadle.tensor.elementwise_docstrings import document
-from treadle.tensor.operands import alike, as_nodes, node_of, prepare
-from treadle.tensor.precision import WIDENED, lower, suited
+from treadle.tensor.operands import as_nodes, matching_nodes, node_of, prepare
+from treadle.tensor.precision import WIDENED, cast_argument, lower
 from treadle.tensor.tensor import Tensor, from_node
 
 
@@ -200,9 +200,9 @@ def _plan(name: str, dtype: DType) -> _Plan:
 def apply(name: str, *operands: Any) -> Tensor:
     """An elementwise function by its name."""
     if name in WIDENED and lower.get() is not None:
-        operands = tuple([suited(name, value) for value in operands])
+        operands = tuple([cast_argument(name, value) for value in operands])
     if name != "pow":
-        sources = alike(operands)
+        sources = matching_nodes(operands)
         if sources is not None:
             node = sources[0]
             if node.dtype is not bool_ or name not in _INTEGERS_OF_BOOLS:

@@ -37,14 +37,14 @@ def assembled(
             values = tuple([value for _, value in there])
             node = Node(JOIN, values, shape, dtype, device, begins)
         else:
-            node = unwritten(shape, dtype, device)
+            node = uninitialized(shape, dtype, device)
     if histories.recording.get() and any(value.history is not None for _, value in placed):
         where, sources = [view for view, _ in placed], [value for _, value in placed]
         record_composite(histories.derivatives["assembled"], [node], sources, where)
     return from_node(node)
 
 
-def unwritten(shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
+def uninitialized(shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
     """An array to write parts of, allocated when the first is computed."""
     return call(DeviceArray.allocate, (), shape, dtype, (device, dtype, shape), device)
 
@@ -71,10 +71,12 @@ def stacked(tensors: Sequence[Tensor], at: int) -> Tensor:
             )
     total = (*first[:at], len(tensors), *first[at:])
     unsqueezed = [x._seen_through(views.unsqueeze(x._where, at)) for x in tensors]
-    return assembled(total, dtype, device, side_by_side(total, at, unsqueezed))
+    return assembled(total, dtype, device, consecutive_parts(total, at, unsqueezed))
 
 
-def side_by_side(total: tuple[int, ...], axis: int, tensors: Iterable[Tensor]) -> Iterable[Part]:
+def consecutive_parts(
+    total: tuple[int, ...], axis: int, tensors: Iterable[Tensor]
+) -> Iterable[Part]:
     """Tensors as consecutive parts along an axis of the whole."""
     start = 0
     for tensor in tensors:

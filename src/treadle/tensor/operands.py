@@ -80,7 +80,7 @@ def prepare(
     return device, dtype, found
 
 
-def alike(operands: Sequence[Any]) -> tuple[Node, ...] | None:
+def matching_nodes(operands: Sequence[Any]) -> tuple[Node, ...] | None:
     """A fast path for the usual case: one or two operands as nodes if they have one dtype, shape
     and device, or if one is a number that changes none of these. None otherwise."""
     x = operands[0]

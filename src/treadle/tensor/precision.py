@@ -90,7 +90,7 @@ class autocast(ContextDecorator):
         lower.reset(self._tokens.pop())
 
 
-def suited(name: str, value: Any) -> Any:
+def cast_argument(name: str, value: Any) -> Any:
     """An argument of a function cast as `autocast` requires: a tensor, or the tensors in tuples and
     lists."""
     dtype = lower.get()
@@ -103,16 +103,16 @@ def suited(name: str, value: Any) -> Any:
         if name in WIDENED and own in _HALVES:
             return value.to(float32)
     elif type(value) in (list, tuple):
-        return type(value)([suited(name, each) for each in value])
+        return type(value)([cast_argument(name, each) for each in value])
     return value
 
 
-def arguments_suited(
+def cast_arguments(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """All arguments of a function cast as `autocast` requires."""
-    given = tuple([suited(name, value) for value in args])
-    return given, {key: suited(name, value) for key, value in kwargs.items()}
+    given = tuple([cast_argument(name, value) for value in args])
+    return given, {key: cast_argument(name, value) for key, value in kwargs.items()}
 
 
 def cast_by_name(function: F) -> F:
@@ -121,10 +121,10 @@ def cast_by_name(function: F) -> F:
     assert name in LOWERED or name in WIDENED
 
     @functools.wraps(function)
-    def suiting(*args: Any, **kwargs: Any) -> Any:
+    def casting(*args: Any, **kwargs: Any) -> Any:
         if lower.get() is None:
             return function(*args, **kwargs)
-        given, named = arguments_suited(name, args, kwargs)
+        given, named = cast_arguments(name, args, kwargs)
         return function(*given, **named)
 
-    return assume(F, suiting)
+    return assume(F, casting)

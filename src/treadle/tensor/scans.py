@@ -8,7 +8,7 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph.calls import call
 from treadle.kernels.accumulate import accumulate
 from treadle.tensor.annotations import ArrayLike, DTypeLike
-from treadle.tensor.axes import as_a_row, one_axis, takes_dim
+from treadle.tensor.axes import one_axis, scalar_as_row, takes_dim
 from treadle.tensor.composites import composite
 from treadle.tensor.conversions import cast
 from treadle.tensor.precision import cast_by_name
@@ -18,7 +18,7 @@ from treadle.tensor.tensor import Tensor, from_node
 
 @cast_by_name
 @takes_dim
-@as_a_row
+@scalar_as_row
 @composite
 def cumulative_sum(
     x: ArrayLike,
@@ -40,7 +40,7 @@ def cumulative_sum(
 
 @cast_by_name
 @takes_dim
-@as_a_row
+@scalar_as_row
 @composite
 def cumulative_prod(
     x: ArrayLike,

@@ -21,8 +21,8 @@ from treadle.graph.node import Node, constant
 from treadle.graph.views import View
 from treadle.tensor.advanced_indexing import (
     Term,
-    from_nothing,
     gathered,
+    gathered_from_empty,
     places_along,
     scattered_at,
     sum_of,
@@ -63,7 +63,7 @@ def gather(input: ArrayLike, dim: int, index: ArrayLike) -> Tensor:
     x = operand("gather", input)
     places, _ = _flat_places("gather", x, dim, index)
     if not x.size:
-        made = from_node(from_nothing(x._node, places.shape))
+        made = from_node(gathered_from_empty(x._node, places.shape))
     else:
         made = from_node(gathered(x._node, places))
     return made if np.shape(index) else made.reshape(())  # type: ignore[arg-type]

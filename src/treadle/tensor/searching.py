@@ -21,8 +21,8 @@ from treadle.runtime.arrays import DeviceArray
 from treadle.tensor.advanced_indexing import (
     Term,
     flat_places,
-    from_nothing,
     gathered,
+    gathered_from_empty,
     places_along,
     sum_of,
     unraveled,
@@ -177,7 +177,7 @@ def take_along_axis(x: ArrayLike, indices: ArrayLike, /, *, axis: int = -1) -> T
     theirs = tuple(values.shape)
     shape = common_shape("take_along_axis", (theirs, tuple(mine)))
     if not tensor.size:
-        return from_node(from_nothing(tensor._whole, shape))
+        return from_node(gathered_from_empty(tensor._whole, shape))
     source = tensor._whole
     where = tensor._where
     one = views.slice_axis(where, at, 0, 1, 1)  # the axis has the extent of the indices

@@ -12,7 +12,7 @@ from treadle.graph.node import Node, view_of
 from treadle.kernels import sort as kernels
 from treadle.kernels.topk import topk as top_k
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.axes import as_a_row, one_axis, takes_dim
+from treadle.tensor.axes import one_axis, scalar_as_row, takes_dim
 from treadle.tensor.conversions import device_of
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.operands import node_of, operand
@@ -21,7 +21,7 @@ from treadle.tensor.tensor import Tensor, from_node
 
 
 @takes_dim
-@as_a_row
+@scalar_as_row
 def sort(
     x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
@@ -37,7 +37,7 @@ def sort(
 
 
 @takes_dim
-@as_a_row
+@scalar_as_row
 def argsort(
     x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:

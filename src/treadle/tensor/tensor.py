@@ -386,13 +386,13 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
 
 def from_cell(cell: Cell, view: View | None) -> Tensor:
     """A tensor that sees a cell through a view."""
-    made = owners_tensor(cell, view)
+    made = tensor_of_owner(cell, view)
     if type(cell) is OwnedCell:
         cell.show(made)
     return made
 
 
-def owners_tensor(cell: Cell, view: View | None) -> Tensor:
+def tensor_of_owner(cell: Cell, view: View | None) -> Tensor:
     """The same for the owner of the cell, which follows its writes."""
     made = Tensor.__new__(Tensor)
     made._cell = cell
@@ -401,7 +401,7 @@ def owners_tensor(cell: Cell, view: View | None) -> Tensor:
     return made
 
 
-def keep_seen(home: Tensor) -> None:
+def copy_for_views(home: Tensor) -> None:
     """Copy for other tensors the elements that the owner of a cell is about to overwrite: tensors
     that are views of this part continue with the copy."""
     cell, place = home._cell, home._view

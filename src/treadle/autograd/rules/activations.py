@@ -58,12 +58,12 @@ def _threshold(g: Any, input: Any, threshold: float) -> Any:
     return _where(input <= threshold, 0, g)
 
 
-def _sloping(g: Any, out: Any, slope: float) -> Any:
+def _leaky_relu_by_result(g: Any, out: Any, slope: float) -> Any:
     g, _ = widened(g)
     return _where(out > 0, g, g * slope)
 
 
-def _sloping_apart(g: Any, input: Any, slope: Any) -> Any:
+def _leaky_relu_by_input(g: Any, input: Any, slope: Any) -> Any:
     g, _ = widened(g)
     return _where(input > 0, g, g * slope)
 
@@ -175,8 +175,8 @@ RULES: dict[str, Rule] = {
     "relu6": _relu6,
     "selu": _selu,
     "silu": _silu,
-    "sloping": _sloping,
-    "sloping_apart": _sloping_apart,
+    "leaky_relu_by_result": _leaky_relu_by_result,
+    "leaky_relu_by_input": _leaky_relu_by_input,
     "softplus": _softplus,
     "softshrink": _softshrink,
     "softsign": _softsign,

@@ -10,7 +10,11 @@ from treadle.graph.history import History
 from treadle.kernels.device_code.embedding_bags import IGNORED
 from treadle.tensor.elementwise_functions import where
 from treadle.tensor.functional.compute_dtype import widened
-from treadle.tensor.functional.embedding_operations import TableGradient, rows_added, rows_of
+from treadle.tensor.functional.embedding_operations import (
+    TableGradient,
+    accumulate_rows,
+    gather_rows,
+)
 from treadle.tensor.functional.gathers import index_range
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.reductions import sum as total
@@ -22,11 +26,11 @@ def _given(g: Tensor, index: Tensor, giving: TableGradient) -> Tensor:
     """The gradient of a table of which rows were taken, from theirs, one after the other."""
     if giving.by_frequency:
         ones = (index * 0 + 1).to(g.dtype).reshape(-1, 1)
-        often = rows_added(ones, index, giving.rows)
+        often = accumulate_rows(ones, index, giving.rows)
         g = g / where(often == 0, 1, often)[clip_to(index, giving.rows)]
     if giving.padding is not None:
         index = where(index == giving.padding, -1, index)
-    return rows_added(g, index, giving.rows)
+    return accumulate_rows(g, index, giving.rows)
 
 
 def clip_to(index: Tensor, count: int) -> Tensor:
@@ -34,16 +38,16 @@ def clip_to(index: Tensor, count: int) -> Tensor:
     return where((index >= 0) & (index < count), index, 0)
 
 
-def _rows_of(g: Tensor, index: Tensor, giving: TableGradient) -> Any:
+def _gather_rows(g: Tensor, index: Tensor, giving: TableGradient) -> Any:
     flat = index.reshape(-1)
     return {"table": _given(g.reshape(flat.size, g.shape[-1]), flat, giving)}
 
 
-def _rows_added(g: Tensor, index: Tensor, rows: int) -> Any:
-    return rows_of(index, g, TableGradient(rows))
+def _accumulate_rows(g: Tensor, index: Tensor, rows: int) -> Any:
+    return gather_rows(index, g, TableGradient(rows))
 
 
-def _bags_of(
+def _reduce_bags(
     g: Tensor, table: Tensor, index: Tensor, starts: Tensor, samples: Tensor | None, bags: int,
     averaged: bool, giving: TableGradient,
 ) -> Any:  # fmt: skip
@@ -53,20 +57,20 @@ def _bags_of(
     index = where(bag < bags, index, IGNORED)  # past the last bag
     if averaged:
         numbers = (index > IGNORED).to(g.dtype).reshape(-1, 1)
-        numbers = rows_added(numbers, bag, bags)
+        numbers = accumulate_rows(numbers, bag, bags)
         g = g / where(numbers == 0, 1, numbers)
-    each = rows_of(bag, g, TableGradient(bags))
+    each = gather_rows(bag, g, TableGradient(bags))
     if samples is None:
         return {"table": _given(each.to(dtype), index, giving)}
     by = expand_dims(samples, -1)
-    mine = rows_of(index, table, TableGradient(giving.rows))
+    mine = gather_rows(index, table, TableGradient(giving.rows))
     return {
         "table": _given((each * by).to(dtype), index, giving),
         "samples": total(each * mine, axis=-1).to(dtype),
     }
 
 
-def _greatest_bags(g: Tensor, made: History) -> tuple[Any]:
+def _max_of_bags(g: Tensor, made: History) -> tuple[Any]:
     """`made` has the rows of the greatest elements in addition to the table."""
     edge = made.edges[0]
     assert edge is not None
@@ -76,9 +80,9 @@ def _greatest_bags(g: Tensor, made: History) -> tuple[Any]:
     return (added_at(places, g, edge.shape),)
 
 
-NODES: dict[str, tuple[Rule, tuple[int, ...]]] = {"greatest_bags": (_greatest_bags, ())}
+NODES: dict[str, tuple[Rule, tuple[int, ...]]] = {"max_of_bags": (_max_of_bags, ())}
 RULES: dict[str, Rule] = {
-    "bags_of": _bags_of,
-    "rows_added": _rows_added,
-    "rows_of": _rows_of,
+    "reduce_bags": _reduce_bags,
+    "accumulate_rows": _accumulate_rows,
+    "gather_rows": _gather_rows,
 }

@@ -13,7 +13,7 @@ from treadle.kernels.ctc import align_backward
 from treadle.kernels.device_code.ctc import IMPOSSIBLE
 from treadle.tensor.advanced_indexing import index_dtype
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.functional.element_losses import softplus_of_negative
+from treadle.tensor.functional.element_losses import negative_log_sigmoid
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.ranges import arange
 from treadle.tensor.tensor import Tensor, from_node
@@ -23,15 +23,15 @@ _exp, _sigmoid, _where = FUNCTIONS["exp"], FUNCTIONS["sigmoid"], FUNCTIONS["wher
 _LEAST_VARIANCE = 1e-12  # of a truth value with a probability; PyTorch's
 
 
-def _unlikeliness(g: Tensor, p: Tensor, t: Tensor) -> Any:
+def _binary_nll(g: Tensor, p: Tensor, t: Tensor) -> Any:
     return {
         "p": g * (p - t) / _maximum((1 - p) * p, _LEAST_VARIANCE),
         "t": g * (_log1p(-p) - _log(p)),
     }
 
 
-def _unlikeliness_of_logits(g: Tensor, x: Tensor, t: Tensor, positive: Tensor | None) -> Any:
-    rest = softplus_of_negative(x)
+def _binary_nll_of_logits(g: Tensor, x: Tensor, t: Tensor, positive: Tensor | None) -> Any:
+    rest = negative_log_sigmoid(x)
     if positive is None:
         return {"x": g * (_sigmoid(x) - t), "t": -g * x}
     counts = (positive - 1) * t + 1
@@ -71,6 +71,6 @@ def _aligned(g: Tensor, made: History) -> tuple[Any]:
 
 NODES: dict[str, tuple[Rule, tuple[int, ...]]] = {"aligned": (_aligned, (0, RESULT))}
 RULES: dict[str, Rule] = {
-    "unlikeliness": _unlikeliness,
-    "unlikeliness_of_logits": _unlikeliness_of_logits,
+    "binary_nll": _binary_nll,
+    "binary_nll_of_logits": _binary_nll_of_logits,
 }

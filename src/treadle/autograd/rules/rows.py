@@ -92,7 +92,7 @@ def _across(g: Any, y: Any, axes: tuple[int, ...]) -> Any:
     return g - mean(g, axis=axes, keepdims=True) - y * along
 
 
-def _of_mean_square_one(
+def _scaled_to_rms_one(
     g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any
 ) -> Gradients:
     given = g
@@ -122,7 +122,7 @@ def _of_factors(
     return of_scale | {"shift": sums[1].reshape(scale.shape)} if centered else of_scale
 
 
-def _of_length_one(g: Any, input: Any, axis: int, eps: float) -> Any:
+def _scaled_to_length_one(g: Any, input: Any, axis: int, eps: float) -> Any:
     (g, _), (x, _) = widened(g), widened(input)
     square = total(_square(x), axis=axis, keepdims=True)
     is_long = square > eps * eps
@@ -134,8 +134,8 @@ def _of_length_one(g: Any, input: Any, axis: int, eps: float) -> Any:
 RULES: dict[str, Rule] = {
     "log_softmax": _log_softmax,
     "logsumexp": _logsumexp,
-    "of_length_one": _of_length_one,
-    "of_mean_square_one": _of_mean_square_one,
+    "scaled_to_length_one": _scaled_to_length_one,
+    "scaled_to_rms_one": _scaled_to_rms_one,
     "softmax": _softmax,
     "standardized": _standardized,
 }

@@ -66,7 +66,7 @@ class Attributes:
 
     def _place(
         self, read: str, holder: Any, key: Any, value: Any, name: str, reads: Reads,
-        is_looked_at: bool = True, is_variable: bool = False,
+        is_used: bool = True, is_variable: bool = False,
     ) -> None:  # fmt: skip
         raise NotImplementedError
 

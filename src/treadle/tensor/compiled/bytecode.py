@@ -74,10 +74,10 @@ def reads_of(code: types.CodeType) -> Reads:
         if op in _VARIABLES or op in _CELLS or (op.startswith("LOAD_FAST") and last in imported):
             chains[_chain(steps, at, last, imported)] = None
         if op in _CELLS:
-            cells[name] = cells.get(name, False) or _is_looked_at(steps, at)
+            cells[name] = cells.get(name, False) or _is_used(steps, at)
         elif step.opcode in dis.hasname and not op.startswith(_NO_READS):
             known = variables if op in _VARIABLES else attributes
-            known[name] = known.get(name, False) or _is_looked_at(steps, at)
+            known[name] = known.get(name, False) or _is_used(steps, at)
             if op in _VARIABLES and name in _BY_NAME:
                 every = every or not _has_constant_name(steps, at)
         elif op == "IMPORT_NAME":
@@ -142,7 +142,7 @@ def _chain(
     return Chain(start.module, tuple(names), is_called)
 
 
-def _is_looked_at(steps: Sequence[dis.Instruction], at: int) -> bool:
+def _is_used(steps: Sequence[dis.Instruction], at: int) -> bool:
     """Whether the value that an instruction loads is used, and not only changed."""
     after = steps[at + 1 : at + 3]
     if not after:

@@ -75,11 +75,11 @@ class ObjectWalk(Attributes):
 
     def _variables(self, space: dict[str, Any], reads: Reads, is_library: bool = False) -> None:
         is_library = is_library and is_library_module(space.get("__name__"))
-        for name, is_looked_at in reads.variables.items():
+        for name, is_used in reads.variables.items():
             if is_library and isinstance(space.get(name), _DEFINED):
                 continue
             if name in space:
-                self._place("{0}[{1}]", space, name, space[name], name, reads, is_looked_at, True)
+                self._place("{0}[{1}]", space, name, space[name], name, reads, is_used, True)
             elif not is_library and (hasattr(builtins, name) or name in reads.perhaps):
                 self._add("{1} not in {0}", space, name, name)
         for name in reads.stores:
@@ -190,7 +190,7 @@ class ObjectWalk(Attributes):
 
     def _place(
         self, read: str, holder: Any, key: Any, value: Any, name: str, reads: Reads,
-        is_looked_at: bool = True, is_variable: bool = False,
+        is_used: bool = True, is_variable: bool = False,
     ) -> None:  # fmt: skip
         """Guard the value at a place that the function reads: `read` with a holder and a key."""
         if isinstance(value, Tensor) and value._cell not in self._before:
@@ -208,14 +208,14 @@ class ObjectWalk(Attributes):
         if isinstance(value, Tensor):
             self._tensor(value, name, is_variable)
         elif not is_plain(value):
-            self._walk(value, reads, name, is_looked_at)
+            self._walk(value, reads, name, is_used)
 
     def _walk(
-        self, value: Any, reads: Reads, name: str, is_looked_at: bool = True, is_given: bool = False
+        self, value: Any, reads: Reads, name: str, is_used: bool = True, is_given: bool = False
     ) -> None:
         """Look at an object from before the trace and at everything reachable from it, without
         recursion."""
-        self._todo.append((value, reads, name, is_looked_at, is_given))
+        self._todo.append((value, reads, name, is_used, is_given))
         if self._is_walking:
             return
         self._is_walking = True
@@ -226,9 +226,7 @@ class ObjectWalk(Attributes):
             self._is_walking = False
             self._todo.clear()
 
-    def _look(
-        self, value: Any, reads: Reads, name: str, is_looked_at: bool, is_given: bool
-    ) -> None:
+    def _look(self, value: Any, reads: Reads, name: str, is_used: bool, is_given: bool) -> None:
         """Look at an object, for the names that are read."""
         kind = type(value)
         if kind is Tensor:
@@ -237,7 +235,7 @@ class ObjectWalk(Attributes):
         if is_plain(value):
             return
         self._held[id(value)] = value
-        known = (id(value), id(reads), is_looked_at)
+        known = (id(value), id(reads), is_used)
         if known in self._walked:
             return
         self._walked.add(known)
@@ -252,7 +250,7 @@ class ObjectWalk(Attributes):
                     break
         if walk is None:
             self._object(value, reads, name)
-        elif is_looked_at:
+        elif is_used:
             walk(self, value, reads, name)
         elif isinstance(value, (*ITERABLE, dict)):  # it is changed: its content from before counts
             self._content(value)

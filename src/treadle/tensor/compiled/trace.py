@@ -47,7 +47,7 @@ class Output(NamedTuple):
 Result = Callable[[Arguments, Sequence[Cell]], Any]
 
 
-class Outside:
+class OutsideArrays:
     """Arrays that a trace uses and that are not arguments, such as parameters of a model.
 
     A recording contains addresses of memory, so their elements must be where they were when it was
@@ -93,7 +93,7 @@ class Trace:
         name: str,
         graph: Traced,
         inputs: Sequence[Input],
-        outside: Outside,
+        outside: OutsideArrays,
         draws: Draws,
         outputs: Sequence[Output],
         results: Sequence[Result],
@@ -159,7 +159,7 @@ class Trace:
 
 
 def check_disjoint(
-    name: str, sources: Sequence[Source], inputs: Sequence[Input], outside: Outside
+    name: str, sources: Sequence[Source], inputs: Sequence[Input], outside: OutsideArrays
 ) -> None:
     """LaunchError if an argument is memory that the function also has from outside, and one of the
     two is written: the trace has a copy of the argument, which would not follow."""

@@ -41,7 +41,7 @@ from treadle.tensor.compiled.structure import (
     named_leaves,
     with_leaves,
 )
-from treadle.tensor.compiled.trace import Input, Output, Outside, Result, Trace
+from treadle.tensor.compiled.trace import Input, Output, OutsideArrays, Result, Trace
 from treadle.tensor.tensor import Tensor, from_cell
 
 # Whether this thread is tracing: a compiled function called then becomes a part of the trace.
@@ -118,7 +118,7 @@ class Tracing:
         self.dependencies.end()
         escaped = self._escaped()
         found = trace.run(self._arguments, first=True)
-        self._leave(escaped)
+        self._separate(escaped)
         self.escaped = len(escaped)
         self.dependencies.settle()
         own = (each.after for each in gradients.given(self._observed))
@@ -147,7 +147,7 @@ class Tracing:
             is_tracing.reset(tracing)
             written.reset(noting)
             observed.reset(observing)
-        return (self._as_it_is(result), None) if trace is None else (result, trace)
+        return (self._unrecorded_result(result), None) if trace is None else (result, trace)
 
     def _called(self) -> Any:
         """The function's result for tensors of the trace."""
@@ -286,7 +286,7 @@ class Tracing:
             found.append(Input(array, final))
         return found
 
-    def _outside(self) -> Outside:
+    def _outside(self) -> OutsideArrays:
         """The arrays from outside that the recording uses, and that may have been written."""
         graph = self._graph
         used = [
@@ -299,7 +299,7 @@ class Tracing:
             for _, old in used
             if old.whole_array.buffer in graph.written
         }
-        return Outside([cell for cell, _ in used], list(written.values()))
+        return OutsideArrays([cell for cell, _ in used], list(written.values()))
 
     # ------------------------------------------------------------------ interrupted recordings
 
@@ -315,7 +315,7 @@ class Tracing:
         self._graph.replay()
         self._graph.touched, self._graph.written = touched, written  # only by the function itself
 
-    def _as_it_is(self, result: Any) -> Any:
+    def _unrecorded_result(self, result: Any) -> Any:
         """A result that was computed without a recording, with the caller's own tensors."""
         realize([cell.value for cell in (*self._cells, *(cell for cell, _ in self._changed()))])
         self._check_disjoint()
@@ -398,7 +398,7 @@ class Tracing:
                 found[cell] = None
         return list(found)
 
-    def _leave(self, escaped: list[Cell]) -> None:
+    def _separate(self, escaped: list[Cell]) -> None:
         """Give kept arrays their own values, those of the first call."""
         for cell in escaped:
             if cell.value.array is None:

@@ -94,12 +94,12 @@ def leaky_relu(input: ArrayLike, negative_slope: float = 0.01, inplace: bool = F
     [-0.02, 0.5, 3.0]
     """
     if negative_slope < 0:
-        return sloping_apart(input, negative_slope)
-    return sloping(input, negative_slope)
+        return leaky_relu_by_input(input, negative_slope)
+    return leaky_relu_by_result(input, negative_slope)
 
 
 @composite
-def sloping(input: ArrayLike, slope: float) -> Tensor:
+def leaky_relu_by_result(input: ArrayLike, slope: float) -> Tensor:
     """`leaky_relu` with a positive slope: the result has the sign of x, which the derivative
     needs."""
     x, dtype = widened(input)
@@ -107,7 +107,7 @@ def sloping(input: ArrayLike, slope: float) -> Tensor:
 
 
 @composite
-def sloping_apart(input: ArrayLike, slope: Any) -> Tensor:
+def leaky_relu_by_input(input: ArrayLike, slope: Any) -> Tensor:
     """`leaky_relu` with any slope, or with one for each element."""
     x, dtype = widened(input)
     return where(x > 0, x, x * slope).to(dtype)
@@ -156,7 +156,7 @@ def rrelu(
         return leaky_relu(input, (lower + upper) / 2)
     x, _ = widened(input)
     slope = uniform(x.shape, lower, upper, dtype=x.dtype, device=x.device, generator=generator)
-    return sloping_apart(input, slope)
+    return leaky_relu_by_input(input, slope)
 
 
 @may_write

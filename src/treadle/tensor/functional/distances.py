@@ -60,13 +60,13 @@ def normalize(input: ArrayLike, p: float = 2.0, axis: int = 1, eps: float = 1e-1
     """
     x = input if type(input) is Tensor else asarray(input)
     if p == 2 and x.dtype.kind == "float":
-        return of_length_one(x, axis, eps)
+        return scaled_to_length_one(x, axis, eps)
     x, dtype = widened(x)
     return (x / _maximum(lengths(x, p, axis, True), eps)).to(dtype)
 
 
 @composite
-def of_length_one(input: Tensor, axis: int, eps: float) -> Tensor:
+def scaled_to_length_one(input: Tensor, axis: int, eps: float) -> Tensor:
     """X, divided by its length along an axis, or by eps."""
     x, dtype = widened(input)
     return (x / _maximum(lengths(x, 2, axis, True), eps)).to(dtype)

@@ -172,7 +172,7 @@ def binary_cross_entropy(
     reduction = reduction_of(name, reduction, size_average, reduce)
     (p, t), dtype = operands(name, input, target)
     check_same_shape(name, input=p, target=t)
-    losses = unlikeliness(p, t)
+    losses = binary_nll(p, t)
     return reduced(weighted(name, losses, weight), reduction, dtype)
 
 
@@ -198,27 +198,27 @@ def binary_cross_entropy_with_logits(
     (x, t), dtype = operands(name, input, target)
     check_same_shape(name, input=x, target=t)
     positive = None if pos_weight is None else operands(name, pos_weight)[0][0]
-    losses = unlikeliness_of_logits(x, t, positive)
+    losses = binary_nll_of_logits(x, t, positive)
     return reduced(weighted(name, losses, weight), reduction, dtype)
 
 
 @composite
-def unlikeliness(p: Tensor, t: Tensor) -> Tensor:
+def binary_nll(p: Tensor, t: Tensor) -> Tensor:
     """-(t * log(p) + (1 - t) * log(1 - p)), with logarithms of -100 at least."""
     yes, no = _maximum(_log(p), _LEAST_LOG), _maximum(_log1p(-p), _LEAST_LOG)
     return (t - 1) * no - t * yes
 
 
 @composite
-def unlikeliness_of_logits(x: Tensor, t: Tensor, positive: Tensor | None) -> Tensor:
-    """`unlikeliness` of sigmoid(x); `positive` is the weight of the first term."""
-    rest = softplus_of_negative(x)
+def binary_nll_of_logits(x: Tensor, t: Tensor, positive: Tensor | None) -> Tensor:
+    """`binary_nll` of sigmoid(x); `positive` is the weight of the first term."""
+    rest = negative_log_sigmoid(x)
     if positive is not None:
         rest = rest * ((positive - 1) * t + 1)
     return (1 - t) * x + rest
 
 
-def softplus_of_negative(x: Tensor) -> Tensor:
+def negative_log_sigmoid(x: Tensor) -> Tensor:
     """-log(sigmoid(x)), which is log(1 + exp(-x))."""
     return _log1p(_exp(-_abs(x))) + _maximum(-x, 0)
 

@@ -33,7 +33,7 @@ class TableGradient(NamedTuple):
 
 
 @composite
-def rows_of(index: Tensor, table: Tensor, giving: TableGradient) -> Tensor:
+def gather_rows(index: Tensor, table: Tensor, giving: TableGradient) -> Tensor:
     """The rows of a table at integer indices; zeros for indices outside."""
     axes = tuple(range(index.ndim))
     shape = (*index.shape, table.shape[1])
@@ -45,7 +45,7 @@ def rows_of(index: Tensor, table: Tensor, giving: TableGradient) -> Tensor:
 
 
 @composite
-def rows_added(values: Tensor, index: Tensor, rows: int) -> Tensor:
+def accumulate_rows(values: Tensor, index: Tensor, rows: int) -> Tensor:
     """`rows` rows, each the sum of the rows of `values` with its index."""
     columns = values.shape[1]
     shape, device = (rows, columns), values.device
@@ -63,7 +63,7 @@ def rows_added(values: Tensor, index: Tensor, rows: int) -> Tensor:
 
 
 @composite
-def bags_of(
+def reduce_bags(
     table: Tensor, index: Tensor, starts: Tensor, samples: Tensor | None, bags: int,
     averaged: bool, giving: TableGradient,
 ) -> Tensor:  # fmt: skip
@@ -74,7 +74,7 @@ def bags_of(
     return from_node(call(add_bags, sources, shape, table.dtype, (bags, averaged)))
 
 
-def greatest_bags(table: Tensor, index: Tensor, starts: Tensor, bags: int) -> Tensor:
+def max_of_bags(table: Tensor, index: Tensor, starts: Tensor, bags: int) -> Tensor:
     """The elementwise maximum of the rows of each bag. If gradients are recorded, the rows of the
     maxima are kept."""
     source, shape = table._node, (bags, table.shape[1])
@@ -84,6 +84,6 @@ def greatest_bags(table: Tensor, index: Tensor, starts: Tensor, bags: int) -> Te
             greatest_of_bags, (source, index._node, starts._node), results, (bags,)
         )
     if source.history is not None and history.recording.get():
-        derivative = history.derivatives["greatest_bags"]
+        derivative = history.derivatives["max_of_bags"]
         record_composite(derivative, [values], [source], extra=[rows])
     return from_node(values)

@@ -26,9 +26,9 @@ from treadle.tensor.functional.compute_dtype import widened_real
 from treadle.tensor.functional.distances import lengths
 from treadle.tensor.functional.embedding_operations import (
     TableGradient,
-    bags_of,
-    greatest_bags,
-    rows_of,
+    gather_rows,
+    max_of_bags,
+    reduce_bags,
 )
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.operands import operand
@@ -85,7 +85,7 @@ def embedding(
     index, table = _looked_up("embedding", input, weight, padding_idx)
     if max_norm is not None:
         _renormalize("embedding", index, table, max_norm, norm_type)
-    return rows_of(index, table, _giving(table, padding_idx, scale_grad_by_freq))
+    return gather_rows(index, table, _giving(table, padding_idx, scale_grad_by_freq))
 
 
 def embedding_bag(
@@ -133,9 +133,9 @@ def embedding_bag(
         rows = where(index == padding_idx % table.shape[0], IGNORED, rows)
     flat = rows.to(int32).reshape(-1)
     if mode == "max":
-        return greatest_bags(table, flat, starts, bags)
+        return max_of_bags(table, flat, starts, bags)
     giving = _giving(table, None, scale_grad_by_freq)
-    return bags_of(table, flat, starts, samples, bags, mode == "mean", giving)
+    return reduce_bags(table, flat, starts, samples, bags, mode == "mean", giving)
 
 
 # --- indices and tables -----------------------------------------------------------------
@@ -189,7 +189,7 @@ def _renormalize(name: str, index: Tensor, table: Tensor, most: float, p: float)
     """Scale the used rows whose norm is too large, in the table."""
     flat = index.reshape(-1)
     with recorded(False):  # a write without recording, as by an optimizer
-        rows, dtype = widened_real(name, rows_of(flat, table, TableGradient(table.shape[0])))
+        rows, dtype = widened_real(name, gather_rows(flat, table, TableGradient(table.shape[0])))
         length = lengths(rows, p, -1, True)
         scaled = where(length > most, rows * (most / (length + 1e-7)), rows).to(dtype)
         dropped = where((flat >= 0) & (flat < table.shape[0]), flat, table.shape[0])

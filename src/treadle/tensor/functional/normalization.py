@@ -20,7 +20,7 @@ from treadle.tensor.creation import asarray, zeros
 from treadle.tensor.dtypes import finfo
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.compute_dtype import compute_dtypes, widened, widened_real
-from treadle.tensor.functional.standardization import of_mean_square_one, scaled, standardized
+from treadle.tensor.functional.standardization import scaled, scaled_to_rms_one, standardized
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import sum as total
@@ -124,7 +124,7 @@ def rms_norm(
     shape = _last_axes("rms_norm", x, normalized_shape)
     _check_shapes("rms_norm", shape, weight=weight)
     least = finfo(compute_dtypes(x.dtype)[0]).eps if eps is None else eps
-    return of_mean_square_one(x, tuple(range(-len(shape), 0)), least, weight)
+    return scaled_to_rms_one(x, tuple(range(-len(shape), 0)), least, weight)
 
 
 def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.functional.compute_dtype import widened_real
-from treadle.tensor.functional.pooling_operations import greatest, greatest_with_places, means
+from treadle.tensor.functional.pooling_operations import max_pool, max_pool_with_indices, mean_pool
 from treadle.tensor.functional.windows import (
     Sizes,
     WindowSizes,
@@ -105,7 +105,7 @@ def max_pool3d(
 
 def _max_pool(name: str, input: Any, axes: int, sizes: WindowSizes, places: bool) -> Pooled:
     x = images(name, input, axes)
-    return _greatest(name, x, windows_of(name, x, axes, sizes), places)
+    return _max_of_windows(name, x, windows_of(name, x, axes, sizes), places)
 
 
 def adaptive_max_pool1d(input: ArrayLike, output_size: Any, return_indices: bool = False) -> Pooled:
@@ -142,15 +142,15 @@ def _adaptive_max_pool(name: str, input: Any, axes: int, wanted: Any, places: bo
     # (Of equal elements only one gets the gradient, as with windows.)
     if not places and max(counts) == 1 and x.size and not x.requires_grad:
         return largest(x, axis=last_axes(axes), keepdims=True)
-    return _greatest(name, x, shared_windows(x, axes, counts), places)
+    return _max_of_windows(name, x, shared_windows(x, axes, counts), places)
 
 
-def _greatest(name: str, x: Tensor, windows: Windows, places: bool) -> Pooled:
+def _max_of_windows(name: str, x: Tensor, windows: Windows, places: bool) -> Pooled:
     if x.dtype.kind not in ("float", "int", "uint"):
         raise DtypeError(f"{name} takes real numbers, not {x.dtype}: cast them before")
     if not places:
-        return greatest(x, windows)
-    return greatest_with_places(x, windows, default_integer(x.device))
+        return max_pool(x, windows)
+    return max_pool_with_indices(x, windows, default_integer(x.device))
 
 
 # --- mean -------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def adaptive_avg_pool(name: str, x: Tensor, axes: int, wanted: Any) -> Tensor:
 def _mean(name: str, x: Tensor, windows: Windows, include: bool, divisor: int) -> Tensor:
     if x.dtype.kind != "float":
         x = widened_real(name, x)[0]
-    return means(x, windows, include, divisor)
+    return mean_pool(x, windows, include, divisor)
 
 
 # --- norms ----------------------------------------------------------------------------------------

@@ -19,15 +19,15 @@ from treadle.tensor.tensor import Tensor, from_node
 # --- maximum -------------------------------------------------------------------------
 
 
-def greatest(x: Tensor, windows: Windows) -> Tensor:
+def max_pool(x: Tensor, windows: Windows) -> Tensor:
     """The greatest element of each window. If gradients are recorded, the indices are kept."""
     if x._history is not None and history.recording.get():
-        return greatest_with_places(x, windows, int32)[0]
+        return max_pool_with_indices(x, windows, int32)[0]
     node = call(pool.max_pool, (x._node,), windows.shape(x.shape), x.dtype, (windows,))
     return from_node(node)
 
 
-def greatest_with_places(x: Tensor, windows: Windows, index: DType) -> tuple[Tensor, Tensor]:
+def max_pool_with_indices(x: Tensor, windows: Windows, index: DType) -> tuple[Tensor, Tensor]:
     """The greatest element of each window and its index in the image."""
     shape = windows.shape(x.shape)
     results, source = ((shape, x.dtype), (shape, index)), x._node
@@ -42,7 +42,7 @@ def greatest_with_places(x: Tensor, windows: Windows, index: DType) -> tuple[Ten
 
 
 @composite
-def given_to_places(
+def max_pool_gradient(
     given: Tensor, places: Tensor, windows: Windows, shape: tuple[int, ...]
 ) -> Tensor:
     """The gradient of the maximum: an array of a shape with the values of windows added at their
@@ -53,7 +53,7 @@ def given_to_places(
     )
 
 
-def in_all(places: Tensor, image: tuple[int, ...]) -> Tensor:
+def indices_into_all(places: Tensor, image: tuple[int, ...]) -> Tensor:
     """Indices in each image as linear indices into all images; -1 for those outside."""
     axes, size = len(image), math.prod(image)
     front = places.shape[: places.ndim - axes]
@@ -63,13 +63,13 @@ def in_all(places: Tensor, image: tuple[int, ...]) -> Tensor:
     return where((places >= 0) & (places < size), places.to(dtype) + starts, -1)
 
 
-def taken_at(x: Tensor, at: Tensor) -> Tensor:
+def gather_from_images(x: Tensor, at: Tensor) -> Tensor:
     """The elements at linear indices into all images; 0 for those outside."""
     return from_node(gathered(x.copied()._node, at._node))
 
 
 @composite
-def unpooled(x: Tensor, at: Tensor, shape: tuple[int, ...]) -> Tensor:
+def scatter_to_images(x: Tensor, at: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Zeros of a shape with the elements of x written at linear indices into all images; of several
     for one index the last one stays."""
     return from_node(call(pool.spread, (x._node, at._node), shape, x.dtype, (shape,)))
@@ -79,14 +79,14 @@ def unpooled(x: Tensor, at: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 @composite
-def means(x: Tensor, windows: Windows, include: bool, divisor: int) -> Tensor:
+def mean_pool(x: Tensor, windows: Windows, include: bool, divisor: int) -> Tensor:
     """The mean of each window of floats."""
     options = (windows, include, divisor)
     return from_node(call(pool.mean_pool, (x._node,), windows.shape(x.shape), x.dtype, options))
 
 
 @composite
-def shared(
+def mean_pool_gradient(
     given: Tensor, windows: Windows, include: bool, divisor: int, shape: tuple[int, ...]
 ) -> Tensor:
     """The gradient of the mean: the value of each window, divided equally among its elements."""

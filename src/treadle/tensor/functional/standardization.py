@@ -38,7 +38,7 @@ def standardized(
 
 
 @composite
-def of_mean_square_one(input: Tensor, axes: tuple[int, ...], eps: float, scale: Any) -> Tensor:
+def scaled_to_rms_one(input: Tensor, axes: tuple[int, ...], eps: float, scale: Any) -> Tensor:
     """An input scaled to mean square 1 over axes, times `scale`."""
     x, dtype = widened(input)
     square = mean(_square(x), axis=axes, keepdims=True)

@@ -9,7 +9,7 @@ from typing import Any
 from treadle.core.errors import ShapeError
 from treadle.runtime import settings
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.functional.pooling_operations import in_all, unpooled
+from treadle.tensor.functional.pooling_operations import indices_into_all, scatter_to_images
 from treadle.tensor.functional.windows import Sizes, WindowSizes, images, numbers_of
 from treadle.tensor.operands import operand
 from treadle.tensor.reductions import any as any_of
@@ -77,15 +77,15 @@ def _max_unpool(
             f"{name}: indices are integers of the input's shape {x.shape}, not {places.dtype} of "
             f"shape {places.shape}"
         )
-    image = _unpooled(name, x, axes, sizes, output_size)
+    image = _scatter_to_images(name, x, axes, sizes, output_size)
     front, size = x.shape[: x.ndim - axes], math.prod(image)
     shape = (*front, *image)
     if settings.check and x.size and bool(any_of((places < 0) | (places >= size))):
         raise IndexError(f"{name}: an index is outside an image of {image}, from 0 to {size - 1}")
-    return unpooled(x, in_all(places, image), shape)
+    return scatter_to_images(x, indices_into_all(places, image), shape)
 
 
-def _unpooled(
+def _scatter_to_images(
     name: str, x: Tensor, axes: int, sizes: WindowSizes, output_size: Any
 ) -> tuple[int, ...]:
     """The extents of the images that were pooled."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.linalg import operations
-from treadle.tensor.linalg.stacks import adjoint, regular, stack_of
+from treadle.tensor.linalg.stacks import adjoint, checked_result, stack_of
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
 
@@ -42,7 +42,7 @@ def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Tensor:
     stack = stack_of("cholesky", x, square=True)
     a = adjoint(stack.matrices) if upper else stack.matrices
     found, status = operations.cholesky(a)
-    found = regular("cholesky", "not positive definite", stack, found, status)
+    found = checked_result("cholesky", "not positive definite", stack, found, status)
     return stack.unstacked(adjoint(found) if upper else found)
 
 

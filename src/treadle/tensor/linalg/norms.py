@@ -12,7 +12,7 @@ from treadle.tensor.axes import one_axis, some_axes, takes_dim
 from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.linalg.operations import svdvals
-from treadle.tensor.linalg.stacks import crosses, floating, in_wide, stacked
+from treadle.tensor.linalg.stacks import floating, in_compute_dtype, stacked, warn_of_host
 from treadle.tensor.manipulation import moveaxis
 from treadle.tensor.operands import operand
 from treadle.tensor.reductions import max as largest
@@ -42,7 +42,7 @@ def vector_norm(
         raise ValueError(f"vector_norm: ord is a number, not {ord!r}; matrices have other norms")
     x = floating("vector_norm", operand("vector_norm", x))
     axes = some_axes("vector_norm", axis, x.ndim)
-    return norm_along(in_wide(x), axes, keepdims, ord).to(x.dtype.component)
+    return norm_along(in_compute_dtype(x), axes, keepdims, ord).to(x.dtype.component)
 
 
 @composite
@@ -95,8 +95,8 @@ def _norm_of_axes(name: str, x: Any, ord: Any, axis: tuple[int, int], keepdims: 
         raise ValueError(f"{name}: a matrix has two axes, and axis={axis} names {len(axes)}")
     _check_order(ord)
     if ord in _BY_SINGULAR_VALUES:
-        crosses(name, x.device, 5)
-    moved = moveaxis(in_wide(x), axes, (-2, -1))
+        warn_of_host(name, x.device, 5)
+    moved = moveaxis(in_compute_dtype(x), axes, (-2, -1))
     found = norm_of_matrices(moved, ord).to(x.dtype.component)
     kept = tuple([1 if axis in axes else extent for axis, extent in enumerate(x.shape)])
     return found.reshape(kept) if keepdims else found

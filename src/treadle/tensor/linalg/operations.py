@@ -12,7 +12,7 @@ from treadle.graph import history
 from treadle.graph.calls import call
 from treadle.kernels import decompose, lapack, triangular
 from treadle.tensor.composites import composite
-from treadle.tensor.linalg.stacks import several
+from treadle.tensor.linalg.stacks import call_several
 from treadle.tensor.manipulation import broadcast_to
 from treadle.tensor.ranges import eye
 from treadle.tensor.tensor import Tensor, from_node
@@ -23,7 +23,7 @@ Pair = tuple[Tensor, Tensor]
 @composite
 def cholesky(a: Tensor) -> Pair:
     """Lower Cholesky factors, and statuses."""
-    factors, status = several(decompose.cholesky, [a], [(a.shape, a.dtype), _status(a)])
+    factors, status = call_several(decompose.cholesky, [a], [(a.shape, a.dtype), _status(a)])
     return factors, status
 
 
@@ -33,7 +33,7 @@ def qr(a: Tensor, complete: bool) -> Pair:
     count, rows, columns = a.shape
     inner = rows if complete else min(rows, columns)
     shapes = (count, rows, inner), (count, inner, columns)
-    q, r = several(decompose.qr, [a], [(shape, a.dtype) for shape in shapes], complete)
+    q, r = call_several(decompose.qr, [a], [(shape, a.dtype) for shape in shapes], complete)
     return q, r
 
 
@@ -47,14 +47,14 @@ def det(a: Tensor) -> Tensor:
 def slogdet(a: Tensor) -> Pair:
     """Signs of determinants, and the logarithms of their magnitudes."""
     results = (a.shape[:1], a.dtype), (a.shape[:1], a.dtype.component)
-    sign, logs = several(decompose.slogdet, [a], results)
+    sign, logs = call_several(decompose.slogdet, [a], results)
     return sign, logs
 
 
 @composite
 def solve(a: Tensor, b: Tensor) -> Pair:
     """Solutions, and statuses."""
-    found, status = several(decompose.solve, [a, b], [(b.shape, a.dtype), _status(a)])
+    found, status = call_several(decompose.solve, [a, b], [(b.shape, a.dtype), _status(a)])
     return found, status
 
 
@@ -62,7 +62,7 @@ def solve(a: Tensor, b: Tensor) -> Pair:
 def inverse(a: Tensor) -> Pair:
     """Inverses, and statuses."""
     one = broadcast_to(eye(a.shape[-1], dtype=a.dtype, device=a.device), a.shape)
-    found, status = several(decompose.solve, [a, one], [(a.shape, a.dtype), _status(a)])
+    found, status = call_several(decompose.solve, [a, one], [(a.shape, a.dtype), _status(a)])
     return found, status
 
 
@@ -85,7 +85,7 @@ def svd(a: Tensor, full_matrices: bool) -> tuple[Tensor, Tensor, Tensor]:
         ((count, least), a.dtype.component),
         ((count, high, columns), a.dtype),
     ]
-    u, s, vh = several(lapack.svd, [a], results, full_matrices)
+    u, s, vh = call_several(lapack.svd, [a], results, full_matrices)
     return u, s, vh
 
 
@@ -101,7 +101,7 @@ def svdvals(a: Tensor) -> Tensor:
 def eigh(a: Tensor) -> Pair:
     """Eigenvalues and eigenvectors of symmetric or Hermitian matrices."""
     results = (a.shape[:2], a.dtype.component), (a.shape, a.dtype)
-    values, vectors = several(lapack.eigh, [a], results)
+    values, vectors = call_several(lapack.eigh, [a], results)
     return values, vectors
 
 
@@ -116,7 +116,7 @@ def eigvalsh(a: Tensor) -> Tensor:
 def eig(a: Tensor) -> Pair:
     """Eigenvalues and eigenvectors, complex."""
     dtype = _complex_of(a)
-    values, vectors = several(lapack.eig, [a], [(a.shape[:2], dtype), (a.shape, dtype)])
+    values, vectors = call_several(lapack.eig, [a], [(a.shape[:2], dtype), (a.shape, dtype)])
     return values, vectors
 
 

@@ -17,7 +17,7 @@ from treadle.tensor.dtypes import finfo
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.linalg import operations
 from treadle.tensor.linalg.norms import norm_of_matrices
-from treadle.tensor.linalg.stacks import Stack, adjoint, crosses, stack_of
+from treadle.tensor.linalg.stacks import Stack, adjoint, stack_of, warn_of_host
 from treadle.tensor.products import matmul
 from treadle.tensor.reductions import count_nonzero
 from treadle.tensor.reductions import max as largest
@@ -63,7 +63,7 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     [3.0, 2.0]
     """
     stack = stack_of("svd", x)
-    crosses("svd", stack.matrices.device)
+    warn_of_host("svd", stack.matrices.device)
     u, s, vh = operations.svd(stack.matrices, full_matrices)
     real = stack.dtype.component
     return SVDResult(stack.unstacked(u), stack.unstacked(s, real), stack.unstacked(vh))
@@ -77,7 +77,7 @@ def svdvals(x: ArrayLike, /) -> Tensor:
     [3.0, 2.0]
     """
     stack = stack_of("svdvals", x)
-    crosses("svdvals", stack.matrices.device)
+    warn_of_host("svdvals", stack.matrices.device)
     return stack.unstacked(operations.svdvals(stack.matrices), stack.dtype.component)
 
 
@@ -92,7 +92,7 @@ def eigh(x: ArrayLike, /) -> EighResult:
     [2.0, 3.0]
     """
     stack = stack_of("eigh", x, square=True)
-    crosses("eigh", stack.matrices.device)
+    warn_of_host("eigh", stack.matrices.device)
     values, vectors = operations.eigh(stack.matrices)
     return EighResult(stack.unstacked(values, stack.dtype.component), stack.unstacked(vectors))
 
@@ -101,7 +101,7 @@ def eigvalsh(x: ArrayLike, /) -> Tensor:
     """The eigenvalues of each symmetric (or Hermitian) matrix, in ascending order, of which only
     the lower triangle is read. Computed on the host."""
     stack = stack_of("eigvalsh", x, square=True)
-    crosses("eigvalsh", stack.matrices.device)
+    warn_of_host("eigvalsh", stack.matrices.device)
     return stack.unstacked(operations.eigvalsh(stack.matrices), stack.dtype.component)
 
 
@@ -116,7 +116,7 @@ def eig(x: ArrayLike, /) -> EigResult:
     [(2+0j), (3+0j)]
     """
     stack = stack_of("eig", x, square=True)
-    crosses("eig", stack.matrices.device)
+    warn_of_host("eig", stack.matrices.device)
     values, vectors = operations.eig(stack.matrices)
     return EigResult(*[stack.unstacked(x, x.dtype) for x in (values, vectors)])
 
@@ -125,7 +125,7 @@ def eigvals(x: ArrayLike, /) -> Tensor:
     """The eigenvalues of each square matrix, in no order, as complex numbers. Computed on the
     host."""
     stack = stack_of("eigvals", x, square=True)
-    crosses("eigvals", stack.matrices.device)
+    warn_of_host("eigvals", stack.matrices.device)
     found = operations.eigvals(stack.matrices)
     return stack.unstacked(found, found.dtype)
 
@@ -141,7 +141,7 @@ def matrix_rank(x: ArrayLike, /, *, rtol: Any = None, atol: Any = None) -> Tenso
     1
     """
     stack = stack_of("matrix_rank", x)
-    crosses("matrix_rank", stack.matrices.device)
+    warn_of_host("matrix_rank", stack.matrices.device)
     s = stack.unstacked(operations.svdvals(stack.matrices), stack.work.component)
     return count_nonzero(_counts(stack, s, rtol, atol), axis=-1)
 
@@ -155,7 +155,7 @@ def pinv(x: ArrayLike, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
     [[0.5, 0.0]]
     """
     stack = stack_of("pinv", x)
-    crosses("pinv", stack.matrices.device)
+    warn_of_host("pinv", stack.matrices.device)
 
     def counted(s: Tensor) -> Tensor:
         return _counts(stack, stack.unstacked(s, s.dtype), rtol, atol).reshape(s.shape)
@@ -185,7 +185,7 @@ def cond(x: ArrayLike, /, p: Any = None) -> Tensor:
     """
     if p in (None, 2, -2):
         stack = stack_of("cond", x)
-        crosses("cond", stack.matrices.device)
+        warn_of_host("cond", stack.matrices.device)
         s = operations.svdvals(stack.matrices)
         if not s.shape[-1]:
             found = full((stack.count,), 0.0, dtype=s.dtype, device=s.device)
@@ -194,7 +194,7 @@ def cond(x: ArrayLike, /, p: Any = None) -> Tensor:
     else:
         stack = stack_of("cond", x, square=True)
         if p == "nuc":
-            crosses("cond", stack.matrices.device)
+            warn_of_host("cond", stack.matrices.device)
         inverse, status = operations.inverse(stack.matrices)
         found = norm_of_matrices(stack.matrices, p) * norm_of_matrices(inverse, p)
         found = where(FUNCTIONS["equal"](status, 0), found, math.inf)

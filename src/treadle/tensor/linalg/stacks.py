@@ -72,7 +72,7 @@ def stack_of(name: str, x: ArrayLike, *, square: bool = False) -> Stack:
         raise ShapeError(
             f"{name} takes square matrices, not {rows} × {columns} ones: shape {x.shape}"
         )
-    return Stack(stacked(in_wide(x)), x.shape[:-2], x.dtype)
+    return Stack(stacked(in_compute_dtype(x)), x.shape[:-2], x.dtype)
 
 
 def stacked(x: Tensor) -> Tensor:
@@ -89,7 +89,7 @@ def floating(name: str, x: Tensor) -> Tensor:
     return x
 
 
-def in_wide(x: Tensor) -> Tensor:
+def in_compute_dtype(x: Tensor) -> Tensor:
     """An operand in the dtype to compute in."""
     return x.to(float32) if x.dtype in _HALVES else x
 
@@ -103,7 +103,7 @@ def adjoint(x: Tensor) -> Tensor:
 # --- kernels -------------------------------------------------------------------------------------
 
 
-def several(
+def call_several(
     function: Several,
     sources: Sequence[Tensor],
     results: Sequence[tuple[tuple[int, ...], DType]],
@@ -114,7 +114,7 @@ def several(
     return [from_node(node) for node in nodes]
 
 
-def regular(name: str, words: str, stack: Stack, x: Tensor, status: Tensor) -> Tensor:
+def checked_result(name: str, words: str, stack: Stack, x: Tensor, status: Tensor) -> Tensor:
     """A result, if the status of each matrix is 0, else LinAlgError. Waits for the device.
 
     While work is recorded for a replay, statuses cannot be read, and results for such matrices are
@@ -141,7 +141,7 @@ def is_recording(device: Device) -> bool:
 _warned: set[str] = set()
 
 
-def crosses(name: str, device: Device, level: int = 3) -> None:
+def warn_of_host(name: str, device: Device, level: int = 3) -> None:
     """Warn, once for each function, that it computes a device's elements on the host."""
     if not device.traits.host_memory and name not in _warned:
         _warned.add(name)

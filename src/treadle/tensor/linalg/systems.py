@@ -19,10 +19,10 @@ from treadle.tensor.linalg.factors import qr
 from treadle.tensor.linalg.stacks import (
     Stack,
     adjoint,
+    checked_result,
     floating,
-    in_wide,
+    in_compute_dtype,
     is_recording,
-    regular,
     stack_of,
     stacked,
 )
@@ -77,7 +77,7 @@ def inv(x: ArrayLike, /) -> Tensor:
     """
     stack = stack_of("inv", x, square=True)
     found, status = operations.inverse(stack.matrices)
-    return stack.unstacked(regular("inv", "singular", stack, found, status))
+    return stack.unstacked(checked_result("inv", "singular", stack, found, status))
 
 
 def solve_triangular(
@@ -130,7 +130,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, /) -> LstsqResult:
     """
     matrix, right = _pair("lstsq", a, b)
     dtype = matrix.dtype
-    matrix, right = in_wide(matrix), in_wide(right)
+    matrix, right = in_compute_dtype(matrix), in_compute_dtype(right)
     rows, columns = matrix.shape[-2:]
     vector = right.ndim == 1
     if right.shape[-1 if vector else -2] != rows:
@@ -200,7 +200,7 @@ def _solved(
 ) -> Tensor:
     """Solve for vectors and for stacks of matrices: `solver` takes two stacks of one length."""
     dtype, n = a.dtype, a.shape[-1]
-    a, b = in_wide(a), in_wide(b)
+    a, b = in_compute_dtype(a), in_compute_dtype(b)
     vector = b.ndim == 1
     if b.shape[-1 if vector else -2] != n:
         raise _unequal(name, a.shape, b.shape)
@@ -221,7 +221,7 @@ def _solved(
 
 def _solve_stack(name: str, a: Stack, b: Tensor) -> Tensor:
     found, status = operations.solve(a.matrices, b)
-    return regular(name, "singular", a, found, status)
+    return checked_result(name, "singular", a, found, status)
 
 
 def _unequal(name: str, one: tuple[int, ...], other: tuple[int, ...]) -> ShapeError:
