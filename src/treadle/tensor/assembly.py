@@ -56,8 +56,8 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
             *first[:at], *first[at + 1 :],
         ):  # fmt: skip
             raise ShapeError(
-                f"concat: shapes {first} and {shape} differ in another axis than axis {at}, along "
-                "which they go"
+                f"concat: shapes {first} and {shape} differ in another axis "
+                f"than {at}, the one that is joined"
             )
     total = (*first[:at], sum(shape[at] for shape in shapes), *first[at + 1 :])
     return assembled(total, dtype, device, consecutive_parts(total, at, tensors))
@@ -105,7 +105,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     extent = x.shape[at]
     counts = _counts(repeats)
     if any(count < 0 for count in counts):
-        raise ValueError(f"repeat: nothing is repeated {min(counts)} times")
+        raise ValueError(f"repeat: repeats must not be negative, as {min(counts)} is")
     if len(counts) not in (1, extent):
         raise ShapeError(
             f"repeat: {len(counts)} repeats do not fit axis {at} of extent {extent}: give one, or "
@@ -165,7 +165,7 @@ def tile(x: Tensor, repetitions: int | tuple[int, ...], /) -> Tensor:
     given = repetitions if isinstance(repetitions, (tuple, list)) else (repetitions,)
     times = tuple([integer("tile", count, "a number of repetitions") for count in given])
     if any(count < 0 for count in times):
-        raise ValueError(f"tile: nothing is repeated {min(times)} times")
+        raise ValueError(f"tile: repetitions must not be negative, as {min(times)} is")
     ndim = max(len(times), len(x.shape))
     times = (1,) * (ndim - len(times)) + times
     shape = (1,) * (ndim - len(x.shape)) + x.shape
@@ -266,7 +266,7 @@ def diff(
     """
     x = operand("diff", x)
     if n < 0:
-        raise ValueError(f"diff: there are no {n} differences; n is 0 or more")
+        raise ValueError(f"diff: n must not be negative, as {n} is")
     at = one_axis("diff", axis, len(x.shape))
     if n == 0:
         return x

@@ -184,8 +184,8 @@ class AutogradMethods(Properties):
             leaf = self._leaf
             if leaf is None:
                 raise AutogradError(
-                    "requires_grad can be taken from leaves alone, and this tensor was computed "
-                    "from others that have it: use x.detach()"
+                    "requires_grad can only be turned off for leaves, and this "
+                    "tensor was computed from others: use x.detach()"
                 )
             self._boundary = Boundary(None, frozen=leaf)
             return self
@@ -274,7 +274,7 @@ class AutogradMethods(Properties):
         """
         made = self._made
         if made is None:
-            raise AutogradError("a tensor that requires no gradient has none to be kept")
+            raise AutogradError("retain_grad() is for tensors that require gradients")
         if self._leaf is None and made.retained is None:
             made.retained = True
 
@@ -291,7 +291,7 @@ class AutogradMethods(Properties):
         """
         made = self._made
         if made is None:
-            raise AutogradError("a tensor that requires no gradient never gets one: no hook")
+            raise AutogradError("register_hook is for tensors that require gradients")
         if made.hooks is None:
             made.hooks = []
         return Removable(made.hooks, hook)
@@ -309,8 +309,8 @@ class AutogradMethods(Properties):
         leaf = self._leaf
         if leaf is None:
             raise AutogradError(
-                "gradients are accumulated in leaves alone, tensors that require_grad_() was "
-                "called of: for others there is register_hook"
+                "only leaves accumulate gradients (tensors on which "
+                "requires_grad_() was called): use register_hook for others"
             )
         if leaf.accumulated is None:
             leaf.accumulated = []

@@ -56,7 +56,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0)
     if values.size:
         low, high = smallest(values).item(), largest(values).item()
         if low < 0:
-            raise ValueError(f"bincount: there are no negative integers, as {low} is one")
+            raise ValueError(f"bincount takes no negative integers such as {low}")
         length = max(length, high + 1)
     if weights is None:
         return _counted(values._node, None, length, default_integer(values.device))
@@ -162,15 +162,13 @@ def _edges(name: str, values: Tensor, bins: Any, span: Any) -> np.ndarray[Any, A
         return edges
     bins = bins.__index__()
     if bins < 1:
-        raise ValueError(f"{name}: there is at least one part, not bins={bins}")
+        raise ValueError(f"{name}: bins must be positive, not {bins}")
     if span is None:
         low, high = (smallest(values).item(), largest(values).item()) if values.size else (0, 1)
     else:
         low, high = span
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise ValueError(
-            f"{name}: from {low} to {high} there are no {bins} equal parts: name a range"
-        )
+        raise ValueError(f"{name}: {low} to {high} has no {bins} equal bins: give another range")
     if low > high:
         raise ValueError(f"{name}: a range goes up, not from {low} to {high}")
     if low == high:

@@ -276,7 +276,7 @@ def split(x: Tensor, indices_or_sections: int | Sequence[int], /, *, axis: int =
         count = indices_or_sections.__index__()
         if count < 1 or extent % count:
             raise ShapeError(
-                f"split: axis {at} of extent {extent} has no {count} equal parts; name the indices "
+                f"split: axis {at} of extent {extent} has no {count} equal parts; give the indices "
                 "where parts begin, as in [2, 5]"
             )
         bounds = [extent // count * i for i in range(count + 1)]

@@ -252,7 +252,9 @@ def permutation(
     if not isinstance(x, Tensor) and hasattr(x, "__index__"):
         count = int(x.__index__())
         if count < 0:
-            raise ValueError(f"permutation: there are no {count} integers to put in order")
+            raise ValueError(
+                f"permutation: a number of integers must not be negative, as {count} is"
+            )
         where = find_device(device)
         given = default_integer(where) if dtype is None else _dtype(dtype, where)
         if not given.is_integer:

@@ -103,7 +103,7 @@ def linspace(
     first, last = _number(start), _number(stop)
     count = integer("linspace", num, "num")
     if count < 0:
-        raise ValueError(f"linspace: there cannot be {count} numbers; num is 0 or more")
+        raise ValueError(f"linspace: num must not be negative, as {count} is")
     is_complex = isinstance(first, complex) or isinstance(last, complex)
     kind = (
         (complex64 if is_complex else float32)

@@ -178,7 +178,7 @@ def scatter_reduce(
     how = _REDUCTIONS[reduce]
     x = operand("scatter_reduce", input)
     if how != "sum" and x.dtype.kind == "complex":
-        raise DtypeError(f"scatter_reduce: {reduce} of complex numbers is not there: use sum")
+        raise DtypeError(f"scatter_reduce: complex numbers have no {reduce} here: use sum")
     places, base = _flat_places("scatter_reduce", x, dim, index)
     values = _values("scatter_reduce", src, places, base, x)
     start: Tensor = x
@@ -316,7 +316,7 @@ def _values(name: str, src: Any, places: Node, base: View, x: Tensor) -> Node:
 def _put(x: Tensor, places: Node, values: Node, how: str) -> Node:
     """A copy of x with values written at linear indices."""
     if how in ("prod", "min", "max") and x.dtype.kind == "complex":
-        raise DtypeError("complex numbers are put together by sums only: work on their parts")
+        raise DtypeError("complex numbers are only reduced by sums: reduce their parts")
     return scattered_at(x._node, places, values, how)
 
 

@@ -233,7 +233,7 @@ def test_what_does_not_fit(device):
         (shape_error, r"attn_mask of shape \(3, 1, 1, 1, 1\)", (q, k, v, five), {}),
         (dtype_error, "attn_mask is bool, or floating", (q, k, v, whole), {}),
         (dtype_error, "takes floating query", (whole, whole, whole), {}),
-        (ValueError, "one too many", (q, k, v, td.ones((5, 7))), {"is_causal": True}),
+        (ValueError, "is_causal or", (q, k, v, td.ones((5, 7))), {"is_causal": True}),
         (ValueError, "a probability, from 0 to 1, not 1.5", (q, k, v), {"dropout_p": 1.5}),
         (ValueError, "and -1 is less", (q, k, v), {"window": -1}),
         (ValueError, "a pair", (q, k, v), {"window": (1, 2, 3)}),

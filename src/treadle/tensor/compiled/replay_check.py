@@ -42,8 +42,8 @@ def checked(
     if wrong:
         raise LaunchError(
             f"{name} is compiled, and a replay does not compute what its Python does: "
-            f"{', '.join(wrong[:8])} would be another one. Something around the function has "
-            "changed that no guard looks at; the arguments and tensors have Python's values now"
+            f"{', '.join(wrong[:8])} would differ. Something that the function "
+            "reads has changed and has no guard; the arguments and tensors have Python's values now"
         )
     return result
 

@@ -170,8 +170,8 @@ class Tracing:
             result = self._function(*given[:count], **kwargs)
         if inspect.isgenerator(result) or inspect.isawaitable(result):
             raise TypeError(
-                f"{self.name} gives {type(result).__name__}s, which run after it has returned: "
-                "td.compile takes functions that are done then"
+                f"{self.name} returns a {type(result).__name__}, which runs "
+                "later: td.compile takes functions that compute before they return"
             )
         return result
 
@@ -363,7 +363,7 @@ class Tracing:
         """Under TREADLE_EXPLAIN, print why there is no recording."""
         if watchers and self._split is not None and self._lasting:
             sys.stderr.write(
-                f"treadle: {self.name}, which is compiled, is no single recording: {self._split}. "
+                f"treadle: {self.name}, which is compiled, is not one recording: {self._split}. "
                 "Its Python runs at every call. Return the tensor and read it outside, or use "
                 "td.where and tensors as indices\n"
             )

@@ -80,8 +80,7 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         if is_causal:
             raise ValueError(
-                f"{_NAME}: is_causal and attn_mask are one too many: put what is causal into the "
-                "mask, or leave that away"
+                f"{_NAME}: give either is_causal or attn_mask: a mask can be causal itself"
             )
         nodes.append(_mask(node_of(_NAME, attn_mask, device), dtype, (*front, queries, keys)))
     left, right = _reach(window, is_causal)
