@@ -105,7 +105,7 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
     if len(order) != ndim:
         raise ValueError(
             f"permute_dims: the axes {tuple(axes)} must name each of the {ndim} axes once; to "
-            "exchange two of them there is swapaxes"
+            "exchange two of them use swapaxes"
         )
     return x._seen_through(views.permute(x._where, order))
 

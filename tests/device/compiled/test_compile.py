@@ -172,7 +172,7 @@ def test_what_has_no_hash(device):
     f = td.compile(lambda x, options: x)
     with pytest.raises(TypeError, match=r"argument 2\['b'\]\[0\] cannot be a key"):
         f(td.ones(1), {"a": 1, "b": [{1, 2}]})
-    with pytest.raises(TypeError, match="argument options cannot be told"):
+    with pytest.raises(TypeError, match="argument options cannot be a key"):
         f(td.ones(1), options=bytearray(3))
 
 

@@ -27,11 +27,11 @@ def test_names_that_are_read():
     assert "last" not in reads.attributes
     assert reads.attributes["count"]
     assert {"inner", "weight"} <= reads.attributes.keys()
-    assert not reads.every
+    assert not reads.any_name
 
 
 @pytest.mark.parametrize(
-    ("function", "every"),
+    ("function", "any_name"),
     [
         (lambda self: getattr(self, "a"), False),  # noqa: B009
         (lambda self: getattr(self, "a", len(self)), False),
@@ -44,8 +44,8 @@ def test_names_that_are_read():
         (lambda self: self.__dict__["a"], True),
     ],
 )
-def test_attributes_by_names_that_are_not_known(function, every):
-    assert reads_of(function.__code__).every == every
+def test_attributes_by_names_that_are_not_known(function, any_name):
+    assert reads_of(function.__code__).any_name == any_name
 
 
 def test_cells_of_functions_within():

@@ -81,13 +81,13 @@ class Attributes:
             return
         simple = type(value).__name__ in _PLAIN_METACLASSES
         names: Iterable[str] = reads.attributes
-        if reads.every:
+        if reads.any_name:
             names = {*names, *_of_users(value)}
-        if reads.whole:
+        if reads.all_names:
             self._keys_of_class(value)
-        if reads.behind:
-            self._behind(value, reads)
-            self._behind(type(value), reads)
+        if reads.overridden:
+            self._overridden(value, reads)
+            self._overridden(type(value), reads)
         for attribute in names:
             found = self._found(value, attribute)
             if found is None:
@@ -96,7 +96,7 @@ class Attributes:
                     self._of_class(
                         type(value), above, attribute, f"{name}.{attribute}", reads, True
                     )
-                if attribute in reads.perhaps and not hasattr(value, attribute):
+                if attribute in reads.optional and not hasattr(value, attribute):
                     self._add("not hasattr({0}, {1})", value, attribute, f"{name}.{attribute}")
                 continue
             self._of_class(value, found, attribute, f"{name}.{attribute}", reads, simple)
@@ -138,7 +138,7 @@ class Attributes:
         names: Iterable[str] = reads.attributes
         watched = getattr(kind, "_traced_always", ())
         is_open = not is_library or _is_namespace(value)
-        if reads.every and is_open:
+        if reads.any_name and is_open:
             names = {*names, *(own or ()), *_slots(kind), *_of_users(kind)}
         elif watched:
             names = {*names, *watched}
@@ -146,13 +146,13 @@ class Attributes:
             names = [each for each in names if each not in kind._traced_never]
         reader = kind.__getattribute__
         is_plain_object = reader in _READERS
-        if reads.whole and is_open:
+        if reads.all_names and is_open:
             self._keys(value, own, is_plain_object, name)
         if not is_library and not isinstance(value, types.ModuleType):
             self._add("type({0}) is {1}", value, kind, f"the class of {name}")
             self._operators(kind)
-            if reads.behind:
-                self._behind(kind, reads)
+            if reads.overridden:
+                self._overridden(kind, reads)
         for attribute in reads.stores if own else ():
             if attribute in own:  # type: ignore[operator]
                 read, holder, key = _own_place(value, own, attribute, is_plain_object)
@@ -198,7 +198,7 @@ class Attributes:
                     "[*{0}.__dict__] == {1}", each, keys, f"the attributes of {each.__name__}"
                 )
 
-    def _behind(self, kind: type, reads: Reads) -> None:
+    def _overridden(self, kind: type, reads: Reads) -> None:
         """Guard attributes of a class and of all its bases, overridden or not: `super()`, and code
         that reads attributes of an object's class, look there."""
         for attribute in reads.attributes:
@@ -267,7 +267,7 @@ class Attributes:
                 self._place("{0}[{1}]", held, attribute, held[attribute], name, reads, look)
                 return
             missing.append(held)
-        if attribute in reads.perhaps:
+        if attribute in reads.optional:
             for held in missing:
                 self._add("{1} not in {0}", held, attribute, name)
 

@@ -18,7 +18,7 @@ _ANY_NAME = frozenset(
 )
 _BY_NAME = frozenset({"getattr", "hasattr"})
 # Names with which code reads class attributes that the object or a derived class overrides.
-_BEHIND = frozenset({"super", "__bases__", "__class__", "__mro__", "mro", "type"})
+_OVERRIDDEN = frozenset({"super", "__bases__", "__class__", "__mro__", "mro", "type"})
 _CALLS = ("PRECALL", "CALL", "CALL_KW")
 _VARIABLES = ("LOAD_GLOBAL", "LOAD_NAME")
 _CELLS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
@@ -42,11 +42,11 @@ class Reads(NamedTuple):
     variables: dict[str, bool]  # of the module
     cells: dict[str, bool]  # of enclosing functions
     attributes: dict[str, bool]
-    perhaps: frozenset[str]  # attributes that may be missing without an error
+    optional: frozenset[str]  # attributes that may be missing without an error
     modules: tuple[str, ...]  # that are imported
-    every: bool  # whether attributes are read by unknown names
-    whole: bool  # whether it reads which attributes there are
-    behind: bool  # whether it reads overridden attributes of classes
+    any_name: bool  # whether attributes are read by unknown names
+    all_names: bool  # whether it reads which attributes there are
+    overridden: bool  # whether it reads overridden attributes of classes
     chains: tuple[Chain, ...] = ()
     stores: frozenset[str] = frozenset()  # variables and attributes that it sets
 
@@ -66,8 +66,8 @@ def reads_of(code: types.CodeType) -> Reads:
     imported: dict[str, Chain] = {}  # by the variable
     chains: dict[Chain, None] = {}
     stores: set[str] = set()
-    whole = every = bool(_ANY_NAME.intersection(code.co_names))
-    behind = bool(_BEHIND.intersection((*code.co_names, *code.co_freevars)))
+    all_names = any_name = bool(_ANY_NAME.intersection(code.co_names))
+    overridden = bool(_OVERRIDDEN.intersection((*code.co_names, *code.co_freevars)))
     for at, step in enumerate(steps):
         name, op = step.argval, step.opname
         last = name[-1] if type(name) is tuple and name else name  # a pair
@@ -79,14 +79,14 @@ def reads_of(code: types.CodeType) -> Reads:
             known = variables if op in _VARIABLES else attributes
             known[name] = known.get(name, False) or _is_used(steps, at)
             if op in _VARIABLES and name in _BY_NAME:
-                every = every or not _has_constant_name(steps, at)
+                any_name = any_name or not _has_constant_name(steps, at)
         elif op == "IMPORT_NAME":
             modules.append(name)
             imported.update(_imported(steps, at))
         elif op in _SETS:
             stores.add(name)
         elif op == "MATCH_CLASS":
-            every = True
+            any_name = True
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
             passed = reads_of(inner).cells
@@ -96,12 +96,12 @@ def reads_of(code: types.CodeType) -> Reads:
     texts = {each for each in texts if each.isidentifier()}
     for each in texts:
         attributes[each] = True
-    perhaps = texts
+    optional = texts
     if "AttributeError" in variables:
-        perhaps = perhaps | attributes.keys()
+        optional = optional | attributes.keys()
     return Reads(
-        variables, cells, attributes, frozenset(perhaps), tuple(modules), every, whole, behind,
-        tuple(chains), frozenset(stores),
+        variables, cells, attributes, frozenset(optional), tuple(modules), any_name, all_names,
+        overridden, tuple(chains), frozenset(stores),
     )  # fmt: skip
 
 

@@ -119,7 +119,7 @@ class Dependencies(ObjectWalk):
     def _reads(self, code: types.CodeType) -> Reads:
         """The names that code reads, with those that objects such as `attrgetter` read."""
         reads = reads_of(code)
-        if reads.every and code.co_filename == MODULE:
+        if reads.any_name and code.co_filename == MODULE:
             reads = _of_module(code)
         if not self._names:
             return reads
@@ -318,7 +318,7 @@ def _of_module(code: types.CodeType) -> Reads:
     """The names that code of `nn.Module` reads: always the same of its `__dict__`."""
     reads = reads_of(code)
     attributes = {**reads.attributes, **dict.fromkeys(MEMBERS, True)}
-    return reads._replace(attributes=attributes, every=False, whole=False)
+    return reads._replace(attributes=attributes, any_name=False, all_names=False)
 
 
 def _given_names(code: types.CodeType) -> Iterator[str]:

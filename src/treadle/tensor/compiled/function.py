@@ -42,7 +42,7 @@ from treadle.tensor.tensor import Tensor
 
 _MOST_TRACES = 64  # of a function; the least recently used is dropped first
 _MANY_VALUES = 8  # of a number, each with a trace of its own
-_MANY_CHANGES = 3  # consecutive calls that changed what they read; a cache is filled by then
+_MANY_CHANGES = 3  # consecutive calls that changed what they read; caches are filled by then
 _MOST_NAMES = 4  # in warnings after one trace
 
 _ADVICE = "Pass it as an argument, or keep it as it is"

@@ -80,7 +80,7 @@ class ObjectWalk(Attributes):
                 continue
             if name in space:
                 self._place("{0}[{1}]", space, name, space[name], name, reads, is_used, True)
-            elif not is_library and (hasattr(builtins, name) or name in reads.perhaps):
+            elif not is_library and (hasattr(builtins, name) or name in reads.optional):
                 self._add("{1} not in {0}", space, name, name)
         for name in reads.stores:
             if name in space:
@@ -93,7 +93,7 @@ class ObjectWalk(Attributes):
                 self._chain(space[chain.names[0]], chain.names[1:], chain)
             elif hasattr(builtins, chain.names[0]):
                 self._chain(getattr(builtins, chain.names[0]), chain.names[1:], chain)
-        for name in self._named_otherwise(space, reads):
+        for name in self._named_indirectly(space, reads):
             module = sys.modules.get(name)
             if module is not None and not is_library_module(name):
                 self._place("{0}[{1}]", sys.modules, name, module, name, reads)
@@ -119,7 +119,7 @@ class ObjectWalk(Attributes):
         if what and function is not id:  # as an object's identity, in sorted(parts, key=id)
             self.unreachable.setdefault(called(function), what)
 
-    def _named_otherwise(self, space: dict[str, Any], reads: Reads) -> Iterator[str]:
+    def _named_indirectly(self, space: dict[str, Any], reads: Reads) -> Iterator[str]:
         """The modules that code imports or takes from `sys.modules`. Guards the variables that it
         takes from `globals()`."""
         yield from reads.modules
