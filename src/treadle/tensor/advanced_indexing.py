@@ -125,7 +125,7 @@ def put(tensor: Tensor, plan: Plan, value: ArrayLike) -> None:
     part = tensor._whole_or(plan.view)
     if type(tensor.dtype) is not DType:
         _put_structs(tensor, plan, value)
-    elif len(plan.picks) == 1 and plan.picks[0].mask and _is_spread(plan, value):
+    elif len(plan.picks) == 1 and plan.picks[0].mask and _is_one_value(plan, value):
         _put_where(part, plan, value)
     else:
         distinct = len(plan.picks) == 1 and plan.picks[0].mask
@@ -141,7 +141,7 @@ def put(tensor: Tensor, plan: Plan, value: ArrayLike) -> None:
 # --------------------------------------------------------------
 
 
-def _is_spread(plan: Plan, value: Any) -> bool:
+def _is_one_value(plan: Plan, value: Any) -> bool:
     """Whether the plan has one mask, and the value is the same for all elements that it selects."""
     shape = () if is_number(value) else np.shape(value) if _is_list(value) else tuple(value.shape)
     behind = len(plan.kept) - plan.place  # axes after the picked one
@@ -164,11 +164,11 @@ def _put_where(part: Tensor, plan: Plan, value: Any) -> None:
     node = _index_node(pick.values, part.device)
     steps = views.whole(wanted).strides
     kept_steps = dict(zip(kept, (*steps[:place], *steps[place + 1 :]), strict=True))
-    spread = View(shape, tuple([kept_steps.get(axis, 0) for axis in range(len(shape))]), 0)
+    value_view = View(shape, tuple([kept_steps.get(axis, 0) for axis in range(len(shape))]), 0)
     mask_steps = dict(zip(pick.axes, views.whole(node.shape).strides, strict=True))
     masked = View(shape, tuple([mask_steps.get(axis, 0) for axis in range(len(shape))]), 0)
     old = part._node
-    part._write(_op("where", old.dtype, view_of(node, masked), view_of(new, spread), old))
+    part._write(_op("where", old.dtype, view_of(node, masked), view_of(new, value_view), old))
 
 
 # --- linear indices ------------------------------------------------------------------------------

@@ -171,9 +171,9 @@ def tile(x: Tensor, repetitions: int | tuple[int, ...], /) -> Tensor:
     shape = (1,) * (ndim - len(x.shape)) + x.shape
     pairs = [extent for pair in zip(times, shape, strict=True) for extent in pair]
     whole = x.reshape(shape)
-    spread = _in_pairs(whole._where, tuple(pairs))
+    repeated = _in_pairs(whole._where, tuple(pairs))
     tiled = tuple(count * extent for count, extent in zip(times, shape, strict=True))
-    return whole._seen_through(spread).copied().reshape(tiled)
+    return whole._seen_through(repeated).copied().reshape(tiled)
 
 
 def _in_pairs(view: View, shape: tuple[int, ...]) -> View:

@@ -39,8 +39,10 @@ def contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Name
     if (first[0].history is None and second[0].history is None) or not histories.recording.get():
         made = _contracted(first, second, kept)
     else:
-        first = _unrepeated(first, second)
-        second = _unrepeated(second, first)  # an axis broadcast in both stays so in the second
+        first = _without_broadcast(first, second)
+        second = _without_broadcast(
+            second, first
+        )  # an axis broadcast in both stays so in the second
         with histories.recorded(False):
             made = _contracted(first, second, kept)
         names = tuple(first[1]), tuple(second[1]), tuple(kept)
@@ -51,7 +53,9 @@ def contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Name
     return made
 
 
-def _unrepeated(operand: tuple[Node, Names], other: tuple[Node, Names]) -> tuple[Node, Names]:
+def _without_broadcast(
+    operand: tuple[Node, Names], other: tuple[Node, Names]
+) -> tuple[Node, Names]:
     """An operand without the broadcast axes that the other operand's extents imply, such as those
     of weights expanded along a batch: its gradient is then summed where it is computed."""
     node, names = operand
@@ -91,13 +95,13 @@ def _contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Nam
     if matrices is None:
         return from_node(_fused(first, second, kept, sizes, dtype))
     if matrices.work.kind == "complex" and not matrices.route:
-        return _of_parts(first, second, kept, dtype)
+        return _complex_product(first, second, kept, dtype)
     if matrices.are_too_large:
         return in_chunks(first, second, kept, contracted)
     return from_node(_multiplied(matrices, dtype))
 
 
-def _of_parts(
+def _complex_product(
     first: tuple[Node, Names], second: tuple[Node, Names], kept: Names, dtype: DType
 ) -> Tensor:
     """A complex product as four real ones, where kernels multiply real matrices only."""
@@ -109,8 +113,8 @@ def _of_parts(
     (a, b), (c, d) = [(part("real", operand), part("imag", operand)) for operand in (first, second)]
     real = contracted(a, c, kept) - contracted(b, d, kept)
     imaginary = contracted(a, d, kept) + contracted(b, c, kept)
-    parts = (real._node, imaginary._node)
-    return from_node(Node("complex", parts, real.shape, dtype, first[0].device))
+    roles = (real._node, imaginary._node)
+    return from_node(Node("complex", roles, real.shape, dtype, first[0].device))
 
 
 # --- fused with a sum ----------------------------------------------------------------------------
@@ -177,14 +181,16 @@ def _matrices(
         return None
     work = float32 if dtype in _HALVES and first[0].device.traits.host_memory else dtype
     (left, left_view), (right, right_view) = (
-        _converted(first[0], work),
-        _converted(second[0], work),
+        _base_in_dtype(first[0], work),
+        _base_in_dtype(second[0], work),
     )
-    plan = _planned(_Seen(tuple(first[1]), left_view), _Seen(tuple(second[1]), right_view), kept)
+    plan = _planned(
+        _NamedView(tuple(first[1]), left_view), _NamedView(tuple(second[1]), right_view), kept
+    )
     if plan is None:
         return None
     route = route_of(left.device, work, plan.product)
-    return _Matrices((right, left) if plan.turned else (left, right), work, plan, route)
+    return _Matrices((right, left) if plan.is_swapped else (left, right), work, plan, route)
 
 
 def _multiplied(matrices: _Matrices, dtype: DType) -> Node:
@@ -198,10 +204,10 @@ def _multiplied(matrices: _Matrices, dtype: DType) -> Node:
     )
     node = Node(PRODUCT, sources, plan.shape, work, nodes[0].device, plan.product)
     node = cast(node, dtype)
-    return node if plan.seen is None else view_of(node, plan.seen)
+    return node if plan.result_view is None else view_of(node, plan.result_view)
 
 
-def _converted(node: Node, work: DType) -> tuple[Node, View]:
+def _base_in_dtype(node: Node, work: DType) -> tuple[Node, View]:
     """The base of a node in a dtype; only the node's own elements if they are few of those that
     would be converted."""
     base, view = base_of(node)
@@ -210,7 +216,7 @@ def _converted(node: Node, work: DType) -> tuple[Node, View]:
     return base, view
 
 
-class _Seen(NamedTuple):
+class _NamedView(NamedTuple):
     """An array's axes by name, with their strides."""
 
     names: tuple[Name, ...]
@@ -226,7 +232,7 @@ class _Operand(NamedTuple):
     copy: View | None = None
 
 
-class _Parts(NamedTuple):
+class _Roles(NamedTuple):
     """The role of each name in a product of matrices, in the result's order."""
 
     batch: list[Name]
@@ -242,47 +248,47 @@ class _Plan(NamedTuple):
 
     product: Product
     copies: tuple[View | None, View | None]
-    turned: bool
+    is_swapped: bool
     shape: tuple[int, ...]
-    seen: View | None
+    result_view: View | None
 
 
 @lru_cache(4096)
-def _planned(first: _Seen, second: _Seen, kept: tuple[Name, ...]) -> _Plan | None:
+def _planned(first: _NamedView, second: _NamedView, kept: tuple[Name, ...]) -> _Plan | None:
     left, right = _operand(first), _operand(second)
     sizes: dict[Name, int] = {}
     for names, view in (first, second):
         for name, extent in zip(names, view.shape, strict=True):
             if sizes.get(name, 1) == 1:
                 sizes[name] = extent
-    parts = _parts(left, right, kept, sizes)
-    if parts is None:
+    roles = _roles(left, right, kept, sizes)
+    if roles is None:
         return None
     # With the factors exchanged the result may already have the wanted layout.
-    turned = max(map(kept.index, parts.columns)) < min(map(kept.index, parts.rows))
-    if turned:
+    is_swapped = max(map(kept.index, roles.columns)) < min(map(kept.index, roles.rows))
+    if is_swapped:
         left, right = right, left
-        parts = parts._replace(rows=parts.columns, columns=parts.rows)
+        roles = roles._replace(rows=roles.columns, columns=roles.rows)
     else:
-        parts = _stacked(parts, kept)
-    laid_out = _laid_out(left, right, parts, sizes)
+        roles = _stacked(roles, kept)
+    laid_out = _laid_out(left, right, roles, sizes)
     if laid_out is None:
         return None
     product, copies = laid_out
-    order = [*parts.batch, *parts.rows, *parts.columns]
+    order = [*roles.batch, *roles.rows, *roles.columns]
     shape = tuple([sizes[name] for name in order])
-    return _Plan(product, copies, turned, shape, _seen(shape, order, kept, sizes))
+    return _Plan(product, copies, is_swapped, shape, _result_view(shape, order, kept, sizes))
 
 
-def _operand(seen: _Seen) -> _Operand:
+def _operand(seen: _NamedView) -> _Operand:
     names, view = seen
     steps = zip(names, view.shape, view.strides, strict=True)
     return _Operand({name: step for name, extent, step in steps if extent != 1}, view.offset)
 
 
-def _parts(
+def _roles(
     left: _Operand, right: _Operand, kept: Names, sizes: Mapping[Name, int]
-) -> _Parts | None:
+) -> _Roles | None:
     moving = [name for name in sizes if sizes[name] != 1]
     wanted = [name for name in kept if sizes[name] != 1]
     if any(name not in wanted and (name in left.steps) != (name in right.steps) for name in moving):
@@ -295,26 +301,26 @@ def _parts(
     work = deep * math.prod(sizes[name] for name in (*rows, *columns))
     if not rows or not columns or deep < _LEAST_INNER or work < _LEAST_WORK:
         return None
-    return _Parts(both, rows, columns, inner)
+    return _Roles(both, rows, columns, inner)
 
 
-def _stacked(parts: _Parts, kept: Names) -> _Parts:
+def _stacked(roles: _Roles, kept: Names) -> _Roles:
     """Column axes in front of all row axes become batch axes, with the same first factor."""
-    start = min(map(kept.index, parts.rows))
-    outer = [name for name in parts.columns if kept.index(name) < start]
-    batch = sorted((*parts.batch, *outer), key=kept.index)
-    return parts._replace(batch=batch, columns=parts.columns[len(outer) :])
+    start = min(map(kept.index, roles.rows))
+    outer = [name for name in roles.columns if kept.index(name) < start]
+    batch = sorted((*roles.batch, *outer), key=kept.index)
+    return roles._replace(batch=batch, columns=roles.columns[len(outer) :])
 
 
 def _laid_out(
-    left: _Operand, right: _Operand, parts: _Parts, sizes: Mapping[Name, int]
+    left: _Operand, right: _Operand, roles: _Roles, sizes: Mapping[Name, int]
 ) -> tuple[Product, tuple[View | None, View | None]] | None:
     """The product of two factors in place, or of copies where their strides do not fit."""
-    copied_left = _copied(left, [*parts.batch, *parts.rows, *parts.inner], sizes)
-    copied_right = _copied(right, [*parts.batch, *parts.inner, *parts.columns], sizes)
+    copied_left = _copied(left, [*roles.batch, *roles.rows, *roles.inner], sizes)
+    copied_right = _copied(right, [*roles.batch, *roles.inner, *roles.columns], sizes)
     for one in (left, copied_left):
         for other in (right, copied_right):
-            product = _as_matrices(one, other, parts, sizes)
+            product = _as_matrices(one, other, roles, sizes)
             if product is not None:
                 return product, (one.copy, other.copy)
     return None
@@ -329,16 +335,16 @@ def _copied(operand: _Operand, names: Names, sizes: Mapping[Name, int]) -> _Oper
 
 
 def _as_matrices(
-    left: _Operand, right: _Operand, parts: _Parts, sizes: Mapping[Name, int]
+    left: _Operand, right: _Operand, roles: _Roles, sizes: Mapping[Name, int]
 ) -> Product | None:
     """The product, if one stride each for rows, columns and the inner axis expresses it."""
-    inner, (step, other) = _merged(parts.inner, (left, right), sizes)
-    columns, (across,) = _merged(parts.columns, (right,), sizes)
-    lines, (down,) = _merged(parts.rows, (left,), sizes)
+    inner, (step, other) = _merged(roles.inner, (left, right), sizes)
+    columns, (across,) = _merged(roles.columns, (right,), sizes)
+    lines, (down,) = _merged(roles.rows, (left,), sizes)
     if len(inner) > 1 or len(columns) > 1:
         return None
     # Rows that need several strides become a batch of matrices.
-    batch, steps = _merged(parts.batch, (left, right), sizes)
+    batch, steps = _merged(roles.batch, (left, right), sizes)
     extents = (*batch, *lines[:-1])
     if len(extents) > MOST_BATCHES:
         return None
@@ -359,7 +365,7 @@ def _merged(
     )
 
 
-def _seen(
+def _result_view(
     shape: tuple[int, ...], names: Names, kept: Names, sizes: Mapping[Name, int]
 ) -> View | None:
     """The view with the kept axes of an array whose axes have names; None if it has exactly

@@ -62,26 +62,26 @@ def asarray(
     treadle.float32
     """
     if isinstance(obj, Tensor):
-        return _fitting(obj, dtype, device if device is not None else obj.device, copy)
+        return _converted(obj, dtype, device if device is not None else obj.device, copy)
     if isinstance(obj, np.ndarray):
         check_unmasked(obj)
         if obj.dtype.kind == "O":  # whose dtype says nothing
             obj = obj.tolist()
         elif copy is False:
             try:
-                return _fitting(from_dlpack(obj), dtype, device, copy)
+                return _converted(from_dlpack(obj), dtype, device, copy)
             except BufferError as error:
                 raise ValueError(f"copy=False: {error}") from None
     elif kind_of(obj) is not None:
         shared = from_dlpack(obj)
         if device is None and not shared.device.traits.host_memory:
             device = shared.device
-        return _fitting(shared, dtype, device, copy)
+        return _converted(shared, dtype, device, copy)
     if isinstance(obj, (list, tuple)) and _has_tensors(obj):
         made = _stacked(obj)
         if copy is False:
             raise ValueError("copy=False: the tensors must be copied to be one; leave copy out")
-        return _fitting(made, dtype, made.device if device is None else device, copy)
+        return _converted(made, dtype, made.device if device is None else device, copy)
     where = find_device(device)
     wanted = None if dtype is None else as_device_dtype(dtype, where)
     if isinstance(obj, (np.ndarray, np.generic)) or hasattr(obj, "__array__"):
@@ -93,7 +93,9 @@ def asarray(
     return from_numpy(data, where)
 
 
-def _fitting(tensor: Tensor, dtype: Any, device: str | Device | None, copy: bool | None) -> Tensor:
+def _converted(
+    tensor: Tensor, dtype: Any, device: str | Device | None, copy: bool | None
+) -> Tensor:
     """A tensor with a dtype on a device, copied only if it must be or `copy` is True."""
     moved = tensor.to(dtype=dtype, device=find_device(device))
     if moved is tensor:
@@ -133,7 +135,7 @@ def from_dlpack(
             tensor = Tensor(share(x, "the array"))
         except LaunchError as error:
             raise BufferError(str(error)) from None
-    return _fitting(tensor, None, tensor.device if device is None else device, copy)
+    return _converted(tensor, None, tensor.device if device is None else device, copy)
 
 
 def _has_tensors(obj: list[Any] | tuple[Any, ...]) -> bool:
@@ -341,7 +343,7 @@ def astype(
     >>> td.astype(td.asarray([-1.5, 300.0], device="cpu"), td.uint8).tolist()
     [0, 255]
     """
-    return _fitting(x, dtype, x.device if device is None else device, copy or None)
+    return _converted(x, dtype, x.device if device is None else device, copy or None)
 
 
 def extents_of(shape: Any) -> tuple[int, ...]:

@@ -81,11 +81,11 @@ def kron(a: ArrayLike, b: ArrayLike, /) -> Tensor:
     axes = max(len(left.shape), len(right.shape))
     outer = (1,) * (axes - len(left.shape)) + left.shape
     inner = (1,) * (axes - len(right.shape)) + right.shape
-    spread = tuple([extent for one in outer for extent in (one, 1)])
+    outer_shape = tuple([extent for one in outer for extent in (one, 1)])
     repeated = tuple([extent for one in inner for extent in (1, one)])
     product = apply(
         "multiply",
-        from_node(cast(left, dtype)).reshape(spread),
+        from_node(cast(left, dtype)).reshape(outer_shape),
         from_node(cast(right, dtype)).reshape(repeated),
     )
     return product.reshape(tuple([x * y for x, y in zip(outer, inner, strict=True)]))

@@ -36,8 +36,8 @@ class ElementwiseKernels:
         """Compute every element of the result, which is the last of the arrays and of the
         values."""
         shape = arrays[-1].shape
-        extents, strides = merge_axes(shape, [_stretched(array, shape) for array in arrays])
-        views = iter([_seen(*each, extents) for each in zip(arrays, strides, strict=True)])
+        extents, strides = merge_axes(shape, [_broadcast_strides(array, shape) for array in arrays])
+        views = iter([_viewed(*each, extents) for each in zip(arrays, strides, strict=True)])
         held = tuple(map(is_held, values))
         kernel = self.kernel(len(extents), held[:-1])
         front = len(extents) - _MOST_AXES
@@ -63,14 +63,14 @@ def is_held(value: ArrayLike) -> bool:
     return isinstance(value, (Tensor, DeviceArray))
 
 
-def _seen(array: DeviceArray, steps: tuple[int, ...], extents: tuple[int, ...]) -> Tensor:
+def _viewed(array: DeviceArray, steps: tuple[int, ...], extents: tuple[int, ...]) -> Tensor:
     """The array with other axes."""
     if steps == array.strides and extents == array.shape:
         return Tensor(array)
     return Tensor(array.view(extents, steps, array.offset))
 
 
-def _stretched(array: DeviceArray, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _broadcast_strides(array: DeviceArray, shape: tuple[int, ...]) -> tuple[int, ...]:
     """An array's strides when it is broadcast to a shape."""
     missing = len(shape) - len(array.shape)
     mine = zip(array.shape, array.strides, shape[missing:], strict=True)

@@ -40,7 +40,7 @@ def in_chunks(
     for node, names in operands:
         for name, extent in zip(names, node.shape, strict=True):
             sizes[name] = max(sizes.get(name, 1), extent)
-    everything = [*map(_moving, operands), [name for name in kept if sizes[name] > 1]]
+    everything = [*map(_varying_names, operands), [name for name in kept if sizes[name] > 1]]
     largest = max(everything, key=lambda names: math.prod(sizes[name] for name in names))
     if math.prod(sizes[name] for name in largest) <= limit:
         one, other = map(_copied, operands)
@@ -65,7 +65,7 @@ def _limit(node: Node) -> int:
     return node.device.limits.max_binding_size // node.dtype.itemsize
 
 
-def _moving(operand: _Named) -> _Names:
+def _varying_names(operand: _Named) -> _Names:
     """The names of axes that are not broadcast."""
     _, view = base_of(operand.node)
     axes = zip(operand.names, view.shape, view.strides, strict=True)

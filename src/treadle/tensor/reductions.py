@@ -88,7 +88,7 @@ def _total(kind: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Tensor:
     node = node_for(kind, x)
     axes = some_axes(kind, axis, len(node.shape))
     wanted = total_dtype(kind, node.dtype, dtype, node.device)
-    return _answer(_gathered(kind, cast(node, wanted), axes), node.shape, axes, keepdims)
+    return _as_result(_accumulated(kind, cast(node, wanted), axes), node.shape, axes, keepdims)
 
 
 def total_dtype(name: str, own: DType, wanted: Any, device: Device) -> DType:
@@ -143,7 +143,7 @@ def _extreme(kind: str, x: Any, axis: Any, keepdims: bool) -> Tensor:
     node = _ordered(kind, x)
     axes = some_axes(kind, axis, len(node.shape))
     _check_not_empty(kind, node, axes)
-    return _answer(_gathered(kind, node, axes), node.shape, axes, keepdims)
+    return _as_result(_accumulated(kind, node, axes), node.shape, axes, keepdims)
 
 
 @takes_dim
@@ -180,7 +180,7 @@ def _place(kind: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     dtype = default_integer(node.device)
     if not axes:
         return from_node(constant(0, (), dtype, node.device))
-    return _answer(reduced(kind, node, axes, dtype), node.shape, axes, keepdims)
+    return _as_result(reduced(kind, node, axes, dtype), node.shape, axes, keepdims)
 
 
 def _ordered(name: str, x: Any) -> Node:
@@ -225,7 +225,7 @@ def all(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Te
 def _logical(kind: str, x: Any, axis: Any, keepdims: bool) -> Tensor:
     node = node_for(kind, x)
     axes = some_axes(kind, axis, len(node.shape))
-    return _answer(_gathered(kind, cast(node, bool_), axes), node.shape, axes, keepdims)
+    return _as_result(_accumulated(kind, cast(node, bool_), axes), node.shape, axes, keepdims)
 
 
 @takes_dim
@@ -240,7 +240,7 @@ def count_nonzero(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = Fa
     node = node_for("count_nonzero", x)
     axes = some_axes("count_nonzero", axis, len(node.shape))
     ones = cast(cast(node, bool_), default_integer(node.device))
-    return _answer(_gathered("sum", ones, axes), node.shape, axes, keepdims)
+    return _as_result(_accumulated("sum", ones, axes), node.shape, axes, keepdims)
 
 
 # --- statistics ----------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def mean(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> T
     [2.0, 3.5]
     """
     values, axes, dtype = _floating("mean", x, axis)
-    return _answer(cast(_mean(values, axes), dtype), values.shape, axes, keepdims)
+    return _as_result(cast(_mean(values, axes), dtype), values.shape, axes, keepdims)
 
 
 @takes_dim
@@ -271,7 +271,7 @@ def var(
     >>> td.var(td.asarray([1.0, 2.0, 3.0], device="cpu"), correction=1).item()
     1.0
     """
-    return _spread("var", x, axis, correction, keepdims)
+    return _variance_or_root("var", x, axis, correction, keepdims)
 
 
 @takes_dim
@@ -286,7 +286,7 @@ def std(
     >>> td.std(x, axis=1).tolist()
     [0.5, 0.5]
     """
-    return _spread("std", x, axis, correction, keepdims)
+    return _variance_or_root("std", x, axis, correction, keepdims)
 
 
 @cast_by_name
@@ -309,13 +309,15 @@ def logsumexp(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False)
     sizes = values
     if dtype.kind == "complex":
         sizes = _elementwise("real", values, dtype=dtype.component)
-    greatest = _gathered("max", sizes, axes)
+    greatest = _accumulated("max", sizes, axes)
     known = _elementwise("isfinite", greatest, dtype=bool_)
     zero = constant(0.0, greatest.shape, sizes.dtype, values.device)
     shift = cast(_elementwise("where", known, greatest, zero, dtype=sizes.dtype), values.dtype)
-    powers = _elementwise("exp", _elementwise("subtract", values, _over(shift, axes, shape)))
-    result = _elementwise("add", _elementwise("log", _gathered("sum", powers, axes)), shift)
-    return _answer(cast(result, dtype), shape, axes, keepdims)
+    powers = _elementwise(
+        "exp", _elementwise("subtract", values, _broadcast_back(shift, axes, shape))
+    )
+    result = _elementwise("add", _elementwise("log", _accumulated("sum", powers, axes)), shift)
+    return _as_result(cast(result, dtype), shape, axes, keepdims)
 
 
 def _floating(name: str, x: Any, axis: Any) -> tuple[Node, tuple[int, ...], DType]:
@@ -328,13 +330,13 @@ def _floating(name: str, x: Any, axis: Any) -> tuple[Node, tuple[int, ...], DTyp
 
 
 def _mean(values: Node, axes: tuple[int, ...]) -> Node:
-    return _quotient(_gathered("sum", values, axes), _count(values, axes))
+    return _quotient(_accumulated("sum", values, axes), _count(values, axes))
 
 
-def _spread(name: str, x: Any, axis: Any, correction: float, keepdims: bool) -> Tensor:
+def _variance_or_root(name: str, x: Any, axis: Any, correction: float, keepdims: bool) -> Tensor:
     """The variance, for `var` and `std`."""
     values, axes, dtype = _floating(name, x, axis)
-    middle = _over(_mean(values, axes), axes, values.shape)
+    middle = _broadcast_back(_mean(values, axes), axes, values.shape)
     distance = _elementwise("subtract", values, middle)
     if dtype.kind == "complex":
         dtype = dtype.component
@@ -342,10 +344,10 @@ def _spread(name: str, x: Any, axis: Any, correction: float, keepdims: bool) -> 
         squares = _elementwise("add", *[_elementwise("multiply", part, part) for part in parts])
     else:
         squares = _elementwise("multiply", distance, distance)
-    result = _quotient(_gathered("sum", squares, axes), _count(values, axes) - correction)
+    result = _quotient(_accumulated("sum", squares, axes), _count(values, axes) - correction)
     if name == "std":
         result = _elementwise("sqrt", result)
-    return _answer(cast(result, dtype), values.shape, axes, keepdims)
+    return _as_result(cast(result, dtype), values.shape, axes, keepdims)
 
 
 def _count(values: Node, axes: tuple[int, ...]) -> int:
@@ -380,7 +382,7 @@ def reduced(kind: str, node: Node, axes: tuple[int, ...], dtype: DType) -> Node:
     return Node(REDUCE, (node,), shape, dtype, node.device, (kind, axes))
 
 
-def _gathered(kind: str, node: Node, axes: tuple[int, ...]) -> Node:
+def _accumulated(kind: str, node: Node, axes: tuple[int, ...]) -> Node:
     """A reduction with the elements' dtype, accumulated in float32 for float16 and bfloat16; a copy
     for no axes."""
     dtype = node.dtype
@@ -391,7 +393,7 @@ def _gathered(kind: str, node: Node, axes: tuple[int, ...]) -> Node:
     return reduced(kind, node, axes, dtype)
 
 
-def _over(node: Node, axes: tuple[int, ...], shape: tuple[int, ...]) -> Node:
+def _broadcast_back(node: Node, axes: tuple[int, ...], shape: tuple[int, ...]) -> Node:
     """A result broadcast along the reduced axes."""
     view = views.whole(node.shape)
     for axis in sorted(axes):
@@ -399,7 +401,7 @@ def _over(node: Node, axes: tuple[int, ...], shape: tuple[int, ...]) -> Node:
     return view_of(node, views.expand(view, shape))
 
 
-def _answer(node: Node, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Tensor:
+def _as_result(node: Node, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Tensor:
     """A result as a tensor. `keepdims` makes a view, so that both cases share one node."""
     made = from_node(node)
     return made.reshape(_kept(shape, axes, True)) if keepdims else made

@@ -31,7 +31,7 @@ def sort(
     >>> td.sort(td.asarray([3.0, float("nan"), 1.0], device="cpu"), descending=True).tolist()
     [3.0, 1.0, nan]
     """
-    if type(x) is Tensor and x._is_recorded:  # as gathering, which has a derivative
+    if type(x) is Tensor and x._is_recorded:  # by a gather, which has a derivative
         return take_along_axis(x, argsort(x, axis=axis, descending=descending), axis=axis)
     return _along("sort", x, axis, None, kernels.sort, (descending,))
 
@@ -88,7 +88,7 @@ def topk(x: ArrayLike, k: int, axis: int = -1, largest: bool = True, sorted: boo
         top_k, (node,), [(shape, node.dtype), (shape, places)], (k, largest, places)
     )
     values, indices = (_back(from_node(each), at) for each in made)
-    if type(x) is Tensor and x._is_recorded:  # as gathering, which has a derivative
+    if type(x) is Tensor and x._is_recorded:  # by a gather, which has a derivative
         values = take_along_axis(x, indices, axis=at)
     return TopK(values, indices)
 

@@ -58,15 +58,15 @@ def _logsumexp(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _standardized(
-    g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any, middle: Any, spread: Any
+    g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any, average: Any, variance: Any
 ) -> Gradients:
     given = g
     (g, _), (x, _) = widened(g), widened(input)
-    if middle is None or recording.get():  # the given values do not record how they depend on x
-        middle = mean(x, axis=axes, keepdims=True)
-        spread = mean(_square(x - middle), axis=axes, keepdims=True)
-    steep = _rsqrt(spread + eps)
-    y = (x - middle) * steep
+    if average is None or recording.get():  # the given values do not record how they depend on x
+        average = mean(x, axis=axes, keepdims=True)
+        variance = mean(_square(x - average), axis=axes, keepdims=True)
+    steep = _rsqrt(variance + eps)
+    y = (x - average) * steep
     if scale is not None and _varies(scale, axes, x.ndim):
         found = {"input": _across(g * scale, y, axes) * steep, "scale": g * y, "shift": g}
         return found | _of_factors(given, input, axes, eps, scale, True)

@@ -294,20 +294,20 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError(f"{name}: a variance must not be negative, as {var} is")
         (x, t), dtype = operands(name, input, target)
-        spread: Any = max(float(var), eps)
-        losses = (_square(x - t) / spread + math.log(spread)) * 0.5
+        variance: Any = max(float(var), eps)
+        losses = (_square(x - t) / variance + math.log(variance)) * 0.5
     else:
-        (x, t, spread), dtype = operands(name, input, target, var)
-        if spread.shape != x.shape:
-            if spread.shape == x.shape[:-1]:
-                spread = expand_dims(spread, -1)
-            elif not _fits(spread.shape, x.shape):
+        (x, t, variance), dtype = operands(name, input, target, var)
+        if variance.shape != x.shape:
+            if variance.shape == x.shape[:-1]:
+                variance = expand_dims(variance, -1)
+            elif not _fits(variance.shape, x.shape):
                 raise ShapeError(
-                    f"{name}: a variance of shape {spread.shape} does not fit an input of shape "
+                    f"{name}: a variance of shape {variance.shape} does not fit an input of shape "
                     f"{x.shape}: it has that shape, or 1 for one of its extents, or lacks the last"
                 )
-        spread = where(spread < 0, math.nan, _maximum(spread, eps))
-        losses = (_log(spread) + _square(x - t) / spread) * 0.5
+        variance = where(variance < 0, math.nan, _maximum(variance, eps))
+        losses = (_log(variance) + _square(x - t) / variance) * 0.5
     if full:
         losses = losses + 0.5 * math.log(2 * math.pi)
     return reduced(losses, reduction, dtype)

@@ -48,7 +48,7 @@ def gather_axes(
         Term(
             cast(each.values._node, dtype),
             None if each.inside is None else each.inside._node,
-            _spread(each, shape),
+            _broadcast_view(each, shape),
             where.strides[each.axis],
         )
         for each in places
@@ -57,7 +57,7 @@ def gather_axes(
     return from_node(gathered(source, index))
 
 
-def _spread(places: AxisIndices, shape: tuple[int, ...]) -> View:
+def _broadcast_view(places: AxisIndices, shape: tuple[int, ...]) -> View:
     """The indices broadcast to the shape of the result."""
     mine = views.whole(places.values.shape).strides
     steps = dict(zip(places.along, mine, strict=True))

@@ -162,10 +162,10 @@ def batch_norm(
 
     >>> import treadle as td
     >>> x = td.asarray([[1.0], [3.0]], device="cpu")
-    >>> so_far, spread = td.zeros(1, device="cpu"), td.ones(1, device="cpu")
-    >>> td.nn.functional.batch_norm(x, so_far, spread, training=True, eps=0.0).tolist()
+    >>> so_far, variance = td.zeros(1, device="cpu"), td.ones(1, device="cpu")
+    >>> td.nn.functional.batch_norm(x, so_far, variance, training=True, eps=0.0).tolist()
     [[-1.0], [1.0]]
-    >>> so_far.tolist(), td.nn.functional.batch_norm(x, so_far, spread, eps=0.0).shape
+    >>> so_far.tolist(), td.nn.functional.batch_norm(x, so_far, variance, eps=0.0).shape
     ([0.20000000298023224], (2, 1))
     """
     x = _floating("batch_norm", input)
@@ -190,10 +190,10 @@ def batch_norm(
         )
     if not x.size:
         return standardized(x, axes, eps, scale, shift)
-    middle, spread = _statistics(x, axes)
+    average, variance = _statistics(x, axes)
     if running is not None:
-        _move(running, middle.reshape(-1), spread.reshape(-1), momentum, count)
-    return standardized(x, axes, eps, scale, shift, middle, spread)
+        _move(running, average.reshape(-1), variance.reshape(-1), momentum, count)
+    return standardized(x, axes, eps, scale, shift, average, variance)
 
 
 def instance_norm(
@@ -236,10 +236,10 @@ def instance_norm(
         )
     if running is None or not x.size:
         return standardized(x, axes, eps, scale, shift)
-    middle, spread = _statistics(x, axes)
-    each = [mean(value.reshape(x.shape[:2]), axis=0) for value in (middle, spread)]
+    average, variance = _statistics(x, axes)
+    each = [mean(value.reshape(x.shape[:2]), axis=0) for value in (average, variance)]
     _move(running, each[0], each[1], momentum, count)
-    return standardized(x, axes, eps, scale, shift, middle, spread)
+    return standardized(x, axes, eps, scale, shift, average, variance)
 
 
 def group_norm(
@@ -328,17 +328,17 @@ def _statistics(x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """Mean and variance over axes, computed without recording."""
     with recorded(False):
         x = widened(x)[0]
-        middle = mean(x, axis=axes, keepdims=True)
-        return middle, mean(_square(x - middle), axis=axes, keepdims=True)
+        average = mean(x, axis=axes, keepdims=True)
+        return average, mean(_square(x - average), axis=axes, keepdims=True)
 
 
 def _moved(
-    input: Tensor, middle: Tensor, spread: Tensor, eps: float, scale: Any, shift: Any
+    input: Tensor, average: Tensor, variance: Tensor, eps: float, scale: Any, shift: Any
 ) -> Tensor:
     """X normalized by a given mean and variance for each channel."""
     x, dtype = widened(input)
-    middle, spread = (_by_channel(value, x.ndim).to(x.dtype) for value in (middle, spread))
-    return scaled((x - middle) * _rsqrt(spread + eps), scale, shift).to(dtype)
+    average, variance = (_by_channel(value, x.ndim).to(x.dtype) for value in (average, variance))
+    return scaled((x - average) * _rsqrt(variance + eps), scale, shift).to(dtype)
 
 
 def _by_channel(value: Any, ndim: int) -> Any:
@@ -353,30 +353,30 @@ def _check_shapes(name: str, shape: tuple[int, ...], **values: Any) -> None:
 
 
 def _running(
-    name: str, x: Tensor, middle: Tensor | None, spread: Tensor | None
+    name: str, x: Tensor, average: Tensor | None, variance: Tensor | None
 ) -> tuple[Tensor, Tensor] | None:
     """Both running values, or None."""
-    if middle is None and spread is None:
+    if average is None and variance is None:
         return None
-    if middle is None or spread is None:
+    if average is None or variance is None:
         raise ValueError(f"{name}: give both running_mean and running_var, or neither")
-    for what, value in (("running_mean", middle), ("running_var", spread)):
+    for what, value in (("running_mean", average), ("running_var", variance)):
         if type(value) is not Tensor or value.dtype.kind != "float":
             raise DtypeError(f"{name}: {what} is a tensor of floats, which is written in place")
-    _check_shapes(name, x.shape[1:2], running_mean=middle, running_var=spread)
-    return middle, spread
+    _check_shapes(name, x.shape[1:2], running_mean=average, running_var=variance)
+    return average, variance
 
 
 def _move(
-    running: tuple[Tensor, Tensor], middle: Tensor, spread: Tensor, momentum: float, count: int
+    running: tuple[Tensor, Tensor], average: Tensor, variance: Tensor, momentum: float, count: int
 ) -> None:
     """Update the running mean and variance in place with those of x.
 
     They are computed at once: pending, they would keep x in memory until they are read."""
     with recorded(False):
-        sample = spread * (count / (count - 1))
-        for so_far, new in zip(running, (middle, sample), strict=True):
+        sample = variance * (count / (count - 1))
+        for so_far, new in zip(running, (average, sample), strict=True):
             so_far[...] = so_far.to(float32 if new.dtype.itemsize < 8 else new.dtype) * (
                 1 - momentum
             ) + (new * momentum)
-    realize([middle._node, spread._node, *(value._node for value in running)])
+    realize([average._node, variance._node, *(value._node for value in running)])

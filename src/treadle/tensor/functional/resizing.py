@@ -53,8 +53,8 @@ def averaged(x: Tensor, number: int, axis: Axis, mode: str, dtype: DType) -> Ten
     places = AxisIndices(number, at.to(index_range(x, 0).dtype), along, at < axis.extent)
     shape = (*x.shape[:number], axis.wanted, *x.shape[number + 1 :], at.shape[1])
     kept = {each: each for each in range(x.ndim) if each != number}
-    spread = weights.reshape(axis.wanted, *(1,) * (x.ndim - number - 1), at.shape[1])
-    return total(gather_axes(x, shape, kept, [places]).to(dtype) * spread, axis=-1)
+    factors = weights.reshape(axis.wanted, *(1,) * (x.ndim - number - 1), at.shape[1])
+    return total(gather_axes(x, shape, kept, [places]).to(dtype) * factors, axis=-1)
 
 
 # --- filters: their support, and the weight at a distance -----------------------------------

@@ -24,17 +24,16 @@ def standardized(
     eps: float,
     scale: Any,
     shift: Any,
-    middle: Tensor | None = None,
-    spread: Tensor | None = None,
+    average: Tensor | None = None,
+    variance: Tensor | None = None,
 ) -> Tensor:
     """An input standardized to mean 0 and variance 1 over axes, times `scale`, plus `shift`, which
-    broadcast. `middle` and `spread` are its mean and variance (with these axes kept), if they are
-    known."""
+    broadcast. `average` and `variance` are its mean and variance (with these axes kept), if known."""
     x, dtype = widened(input)
-    centered = x - (mean(x, axis=axes, keepdims=True) if middle is None else middle)
-    if spread is None:
-        spread = mean(_square(centered), axis=axes, keepdims=True)
-    return scaled(centered * _rsqrt(spread + eps), scale, shift).to(dtype)
+    centered = x - (mean(x, axis=axes, keepdims=True) if average is None else average)
+    if variance is None:
+        variance = mean(_square(centered), axis=axes, keepdims=True)
+    return scaled(centered * _rsqrt(variance + eps), scale, shift).to(dtype)
 
 
 @composite

@@ -140,9 +140,9 @@ def _sums(axis: int, extreme: Callable[..., Tensor]) -> Callable[[Tensor], Tenso
     return lambda x: extreme(total(_abs(x), axis=axis), axis=-1)
 
 
-def _of_values(gather: Callable[..., Tensor]) -> Callable[[Tensor], Tensor]:
+def _of_values(reduce: Callable[..., Tensor]) -> Callable[[Tensor], Tensor]:
     def norms(x: Tensor) -> Tensor:
-        return gather(svdvals(stacked(x)), axis=-1).reshape(x.shape[:-2])
+        return reduce(svdvals(stacked(x)), axis=-1).reshape(x.shape[:-2])
 
     return norms
 
