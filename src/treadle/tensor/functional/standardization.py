@@ -28,7 +28,7 @@ def standardized(
     variance: Tensor | None = None,
 ) -> Tensor:
     """An input standardized to mean 0 and variance 1 over axes, times `scale`, plus `shift`, which
-    broadcast. `average` and `variance` are its mean and variance (with these axes kept), if known."""
+    broadcast. `average` and `variance` are its mean and variance over these axes, if known."""
     x, dtype = widened(input)
     centered = x - (mean(x, axis=axes, keepdims=True) if average is None else average)
     if variance is None:
