@@ -18,18 +18,18 @@ from treadle.cuda_cpp.program import KernelInstance, Note, Program
 from treadle.cuda_cpp.variables import Variable
 from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.signature import DeclaredParameter, DeclaredPointer, Signature
-from treadle.lang.interpreting import state
+from treadle.lang.interpreter_state import state
 from treadle.runtime import convert
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.brackets import Bound, Bracketed
 from treadle.runtime.devices import Device, Stream, default_device
+from treadle.runtime.launch_config import ConfigurableKernel, ConfiguredKernel
 
 Extent = int | Sequence[int]
 _USUAL_BLOCK = 256
 
 
-class Kernel(Bracketed["BoundKernel"]):
+class Kernel(ConfigurableKernel["BoundKernel"]):
     """A `__global__` function (an instance, of a template) of a module.
 
     `kernel[grid, block](…)`, or `kernel[grid, block, shared_bytes, stream](…)`, runs it on the
@@ -192,7 +192,7 @@ class Kernel(Bracketed["BoundKernel"]):
         if stream is not None:
             where = stream.device
         else:
-            where = convert.device_among(arguments) or default_device()
+            where = convert.device_of_arguments(arguments) or default_device()
         made = list(arguments)
         for position in nulls:
             made[position] = self._null(where, position)
@@ -222,12 +222,12 @@ class Kernel(Bracketed["BoundKernel"]):
         assert isinstance(declared, DeclaredPointer)
         array = memory_for(declared.element, len(raw), where)
         to.handle.write(array.buffer, 0, memoryview(raw))
-        if to.keeping is None:
+        if to.capturing is None:
             self._values[where, position] = raw, array
         return array
 
 
-class BoundKernel(Bound["Kernel"]):
+class BoundKernel(ConfiguredKernel["Kernel"]):
     """A kernel with its grid and block; calling it launches."""
 
     __slots__ = ()

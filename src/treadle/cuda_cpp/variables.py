@@ -77,7 +77,7 @@ class Variable:
 
     def _first_value(self, array: DeviceArray) -> None:
         """Put the value there that the host knows."""
-        if array.device.default_stream.keeping is None:
+        if array.device.default_stream.capturing is None:
             array.upload(self._known())
         else:  # a recording would put it there anew at each replay
             aside = array.device.stream()

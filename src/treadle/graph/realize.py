@@ -12,7 +12,7 @@ from treadle.graph.node import CALL, CONSTANT, VIEW, Node, pending_readers
 from treadle.graph.recipes import Graph, Task, remember, remembered, task_of
 from treadle.graph.schedule import Plan
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.lazy import Awaited
+from treadle.runtime.lazy import TrackedMemory
 
 _lock = forks.lock()
 # Called with each group before it runs, to be shown (`TREADLE_EXPLAIN`).
@@ -66,7 +66,7 @@ def _run(task: Task) -> None:
         result = arrays[-1]
         assert result is not None
         if result.key.read_only:
-            raise ValueError("this tensor is memory that may only be read: copy it first")
+            raise ValueError("this tensor is read-only: copy it first")
         # What only this kernel is made of is let go of, and so not computed once more before it.
         node.sources = ()
         try:
@@ -103,7 +103,7 @@ def _clear(array: DeviceArray) -> None:
         array.device.default_stream.handle.fill_zero(array.buffer, 0, array.buffer.size)
 
 
-def finish_readers(storage: Awaited, writer: Node | None = None) -> None:
+def finish_readers(storage: TrackedMemory, writer: Node | None = None) -> None:
     """Compute what still has to read memory that is about to be written, here or elsewhere, but for
     the writer."""
     found: list[Node] = []

@@ -60,8 +60,8 @@ class KernelDefinition(Protocol):
     """A kernel before it is compiled for a call.
 
     A definition may also have a method `work(values)`, which gives the `Work` of a launch with
-    these values (see `runtime.launched`). Profiles ask for it, and estimate bytes that it does not
-    know.
+    these values (see `runtime.launch_records`). Profiles call it, and estimate the bytes where it
+    does not give them.
     """
 
     @property

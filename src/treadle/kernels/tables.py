@@ -34,7 +34,7 @@ def table_of(
     values = compute()
     table = DeviceArray.allocate(device, dtype, (values.size,))
     table.upload(values)
-    if device.default_stream.keeping is not None:
+    if device.default_stream.capturing is not None:
         return table
     device.tables[key] = table
     kept = list(device.tables.items())  # a copy: other threads may insert at the same time

@@ -6,7 +6,7 @@ what is not allowed.
 """
 
 from treadle.lang import namespace
-from treadle.lang.interpreting import interpret
+from treadle.lang.interpreter_state import interpret
 from treadle.lang.kernel import func, kernel
 from treadle.lang.namespace import *  # noqa: F403  every name there is public
 

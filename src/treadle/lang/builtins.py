@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from treadle.core.errors import TreadleError
-from treadle.lang.documents import document
-from treadle.lang.interpreting import current_run
+from treadle.lang.builtin_docs import document
+from treadle.lang.interpreter_state import current_run
 
 Group = Literal["place", "memory", "barrier", "loop", "atomic", "subgroup", "math", "value"]
 

@@ -22,13 +22,13 @@ from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.signature import DeclaredParameter, Signature
 from treadle.lang.captures import CaptureSet
 from treadle.lang.definitions import DeviceFunction, KernelFunction
-from treadle.lang.interpreting import current_run, state
+from treadle.lang.interpreter_state import current_run, state
 from treadle.lang.refusals import REFUSALS
 from treadle.lang.source import Source, function_from_text, resolve_annotations
-from treadle.lang.texts import remember
+from treadle.lang.source_text import remember
 from treadle.lang.types import declared_type
 from treadle.runtime import settings
-from treadle.runtime.brackets import Bound, Bracketed
+from treadle.runtime.launch_config import ConfigurableKernel, ConfiguredKernel
 
 Extent = int | Sequence[int]
 
@@ -54,13 +54,13 @@ class Function(DeviceFunction):
         return f"<treadle.func {self.definition.__qualname__}>"
 
 
-class Kernel(KernelFunction, Bracketed["BoundKernel"]):
+class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
     """A kernel made by `@td.kernel`: indexed with grid and block it is ready to be launched."""
 
     def __init__(
         self, function: FunctionType, options: KernelOptions, local_names: Mapping[str, Any] | None
     ) -> None:
-        Bracketed.__init__(self)
+        ConfigurableKernel.__init__(self)
         KernelFunction.__init__(self, function)
         self.options = options
         self._local_names = dict(local_names or {})
@@ -153,7 +153,7 @@ class Kernel(KernelFunction, Bracketed["BoundKernel"]):
         return f"<treadle.kernel {self.name}({', '.join(map(str, self.parameters))})>"
 
 
-class BoundKernel(Bound["Kernel"]):
+class BoundKernel(ConfiguredKernel["Kernel"]):
     """A kernel with its grid and block; calling it launches."""
 
     __slots__ = ()

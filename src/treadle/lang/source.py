@@ -2,7 +2,7 @@
 
 Source comes from the file, the notebook cell (both through `linecache`), the interactive prompt,
 `python -c`, or from text that was given. Whatever was found is compared with the function's own
-bytecode (`texts`), since it may be stale or a guess.
+bytecode (`source_text`), since it may be stale or a guess.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 from treadle.core.errors import CompileError
 from treadle.core.nesting import deep_nesting, too_deep
 from treadle.core.source import Span
-from treadle.lang import texts
+from treadle.lang import source_text
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,19 @@ def source_of(function: FunctionType) -> Source:
 
 def _find(function: FunctionType) -> Source:
     code = function.__code__
-    for lines, first in texts.places_of(function):
+    for lines, first in source_text.places_of(function):
         found = _from_lines(lines, first, code)
         if found is not None:
             return found
     for text in _guesses(code):
-        place = texts.first_line_of(code, text)
+        place = source_text.first_line_of(code, text)
         found = None
         if place is not None:
             found = _from_lines(text.splitlines(keepends=True), place, code)
         if found is not None:
             return found
     here = Span(code.co_filename, code.co_firstlineno, 1, 1)
-    if texts.current_lines(function):
+    if source_text.current_lines(function):
         raise CompileError(
             f"the text of {code.co_filename} is not what {function.__qualname__} was made from: it "
             "was edited after that. Reload the module (importlib.reload), or start Python anew; if "

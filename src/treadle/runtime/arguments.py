@@ -1,7 +1,8 @@
-"""From the arguments of a call to a signature, and back to bytes at each launch.
+"""The arguments of a call as a signature, and packed into bytes at each launch.
 
-The first launch with arguments of some classes binds them: checks them against the kernel's
-parameters and writes a small Python function that packs exactly these; later launches only call it.
+The first launch with arguments of given classes binds them: it checks them against the kernel's
+parameters and generates a small Python function that packs exactly these. Later launches only call
+that function.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from treadle.runtime.arrays import ArrayClass, DeviceArray
 if TYPE_CHECKING:
     from treadle.codegen.records import ParameterLayout
 
-# What a number of a Python or NumPy type is to an unannotated parameter.
+# The type that an unannotated parameter gets from a number of a Python or NumPy type.
 NUMBER_TYPES: dict[type, Scalar] = {
     bool: SCALARS["bool"], int: SCALARS["i32"], float: SCALARS["f32"],
 } | {
@@ -55,8 +56,8 @@ NUMBER_TYPES: dict[type, Scalar] = {
 
 @dataclass(frozen=True, slots=True)
 class BoundArray:
-    """How an array argument meets its parameter: `per` elements of the array make one of the
-    parameter's (4 for a float32 array seen as float4), or one makes `parts` of them."""
+    """How an array argument maps to its parameter: `per` elements of the array are one element of
+    the parameter (4 for a float32 array seen as float4), or one is `parts` of the parameter's."""
 
     argument: ArrayArgument
     per: int = 1
@@ -78,10 +79,10 @@ def check_count(definition: KernelDefinition, count: int) -> None:
 
 
 def bind(definition: KernelDefinition, position: int, key: Any, value: Any) -> Bound:
-    """Argument `position` against its parameter. `key` is its class: an ArrayClass, a number's
-    type, or the IR type of a struct, vector or array value.
+    """Bind argument `position` to its parameter. `key` is the argument's class: an ArrayClass, a
+    number's type, or the IR type of a struct, vector or array value.
 
-    DtypeError says which argument, what was expected and what came.
+    The DtypeError names the argument, the expected type and the given one.
     """
     parameter = definition.parameters[position]
     where = f"{label_of(definition.parameters, position)} of kernel {definition.name}"
@@ -97,7 +98,7 @@ def _bind_array(declared: Declared, key: ArrayClass, array: DeviceArray, where: 
         return _bind_pointer(declared, key, array, where)
     if declared is not None and not isinstance(declared, DeclaredArray):
         raise DtypeError(
-            f"{where} is {declared}, but an array came: pass one number, as x.item() is, or "
+            f"{where} is {declared}, but an array was given: pass one number, as x.item() is, or "
             "annotate the parameter as td.Array[…]"
         )
     element, ndim, per = key.element, key.ndim, 1
@@ -118,7 +119,8 @@ def _as_declared(
     if mine == wanted:
         if key.ndim != declared.ndim and (key.ndim, declared.ndim) != (0, 1):
             raise LaunchError(
-                f"{where} has {declared.ndim} dimensions, but an array of shape {array.shape} came"
+                f"{where} has {declared.ndim} dimensions, but the given array has shape "
+                f"{array.shape}"
             )
         return 1, declared.ndim
     if isinstance(declared.element, Vector) and key.element == declared.element.element:
@@ -131,12 +133,13 @@ def _as_declared(
             )
         return count, declared.ndim
     raise DtypeError(
-        f"{where} is {declared}, but an array of {key.dtype} came: {_converted(declared.element)}"
+        f"{where} is {declared}, but an array of {key.dtype} was given: "
+        f"{_converted(declared.element)}"
     )
 
 
 def _converted(element: Type) -> str:
-    """How an array gets another dtype, in words."""
+    """Advice on how to convert an array to another dtype, for messages."""
     if not isinstance(element, Scalar):
         return "make one of that dtype"
     dtype = dtypes.BY_SHORT_NAME[element.name].name
@@ -148,32 +151,33 @@ def _bind_pointer(
 ) -> BoundArray:
     if not key.contiguous:
         raise LaunchError(
-            f"{where} is {declared}, and an array of shape {array.shape} came whose elements do "
-            "not lie one after another: pass x.contiguous() of a tensor, numpy.ascontiguousarray(x)"
+            f"{where} is {declared}, but the given array of shape {array.shape} is not contiguous: "
+            "pass x.contiguous() for a tensor, numpy.ascontiguousarray(x) for NumPy's"
         )
     element = key.element if isinstance(declared.element, Void) else declared.element
     argument = ArrayArgument(element, 1, True, key.has_offset, key.big)
     wanted, came = _stored(element), _stored(key.element)
     if wanted == came:
         return BoundArray(argument)
-    # Runs of one scalar may be cut otherwise: float32 as float4, complex64 as float.
+    # Arrays of one scalar type may be grouped in another way: float32 as float4, complex64 as
+    # float.
     unit = set(wanted.parts + came.parts)
     if len(unit) == 1 and wanted.packed and came.packed:
         common = math.gcd(len(wanted.parts), len(came.parts))
         return BoundArray(argument, len(wanted.parts) // common, len(came.parts) // common)
     if isinstance(element, Struct):
         raise DtypeError(
-            f"{where} is {declared}, but an array of {key.dtype} came, and {_layout(element)}"
+            f"{where} is {declared}, but an array of {key.dtype} was given, and {_layout(element)}"
         )
     raise DtypeError(
-        f"{where} is {declared}, but an array of {key.dtype} came: {_converted(element)}"
+        f"{where} is {declared}, but an array of {key.dtype} was given: {_converted(element)}"
     )
 
 
 def _layout(type: Struct) -> str:
-    """How a struct lies in memory, in words."""
+    """The memory layout of a struct, for messages."""
     fields = [
-        # What an alignment leaves free has a name that no language can give.
+        # Padding has a name that is not an identifier.
         f"{one.name if one.name.isidentifier() else 'unused'} ({one.type}) at "
         f"{field_offset(type, one.name)}"
         for one in type.fields
@@ -183,7 +187,8 @@ def _layout(type: Struct) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What of a type matters to a pointer: its scalars without their signs, and where they lie."""
+    """The memory layout of a type as a pointer sees it: its scalars without signedness, and their
+    offsets."""
 
     parts: tuple[str, ...]
     offsets: tuple[int, ...]
@@ -191,7 +196,7 @@ class _Stored:
 
     @property
     def packed(self) -> bool:
-        """Whether it is scalars of one width without gaps."""
+        """Whether its scalars have one width and no padding between them."""
         step = self.size // len(self.parts)
         return self.offsets == tuple(range(0, self.size, step))
 
@@ -208,11 +213,11 @@ def _bind_value(declared: Declared, key: Type, where: str) -> ValueArgument:
         return ValueArgument(key)
     if isinstance(declared, (Vector, Struct, Array)) and leaves(declared) == leaves(key):
         return ValueArgument(declared)
-    raise DtypeError(f"{where} is {declared}, but a {key} came")
+    raise DtypeError(f"{where} is {declared}, but a {key} was given")
 
 
 def not_taken(kind: type) -> str:
-    """What is said of an argument that no kernel takes."""
+    """The message for an argument of a type that kernels do not take."""
     if issubclass(kind, (list, tuple)):
         return (
             f"a kernel does not take a {kind.__name__}: make an array of it, with td.asarray(x) or "
@@ -220,7 +225,7 @@ def not_taken(kind: type) -> str:
         )
     return (
         f"a kernel does not take {kind.__name__}; it takes numbers, treadle and NumPy arrays, "
-        "@td.struct values, and arrays that speak DLPack"
+        "@td.struct values, and arrays that support DLPack"
     )
 
 
@@ -232,24 +237,24 @@ def _bind_number(declared: Declared, key: type, where: str) -> ScalarArgument:
         return ScalarArgument(mine)
     if not isinstance(declared, Scalar):
         raise DtypeError(
-            f"{where} is {declared}, but a number came ({key.__name__}): pass an array, or "
+            f"{where} is {declared}, but a number was given ({key.__name__}): pass an array, or "
             "annotate the parameter as a number, as in td.f32"
         )
     if mine.is_float and not declared.is_float:
         raise DtypeError(
-            f"{where} is {declared}, but a {key.__name__} came: convert it, with int(x)"
+            f"{where} is {declared}, but a {key.__name__} was given: convert it, with int(x)"
         )
     return ScalarArgument(declared)
 
 
 def argument_of(bound: Bound) -> Argument:
-    """The part of the signature."""
+    """The argument's part of the signature."""
     return bound.argument if isinstance(bound, BoundArray) else bound
 
 
 def declared_arguments(definition: KernelDefinition) -> tuple[Argument, ...]:
-    """What the annotations alone say of a call: contiguous arrays. CompileError for a parameter
-    without an annotation."""
+    """The arguments as the annotations declare them, with contiguous arrays. CompileError for a
+    parameter without an annotation."""
     found: list[Argument] = []
     for parameter in definition.parameters:
         match parameter.declared:
@@ -277,9 +282,8 @@ Packer = Callable[[list[Any], Any, Any], bytes]
 def make_packer(
     layout: ParameterLayout, names: tuple[str, ...], bound: tuple[Bound, ...]
 ) -> Packer:
-    """A function (arguments, grid, threads) -> parameter block, written for exactly these.
-
-    Array arguments are DeviceArrays by then.
+    """A function (arguments, grid, threads) -> parameter block, generated for exactly these
+    arguments. Array arguments are DeviceArrays when it is called.
     """
     position = {name: index for index, name in enumerate(names)}
     values = []
@@ -318,7 +322,8 @@ def _value_of(
 
 
 def _in_parameters_elements(count: str, what: str, bound: BoundArray, name: str | int) -> str:
-    """A count of the array's elements as one of the parameter's."""
+    """Source of the expression that converts a count of the array's elements to a count of the
+    parameter's."""
     if bound.parts > 1:
         count = f"{count} * {bound.parts}"
     if bound.per == 1:
@@ -327,26 +332,26 @@ def _in_parameters_elements(count: str, what: str, bound: BoundArray, name: str 
 
 
 _UNEVEN = {
-    "size": "{count} elements came",
-    "offset": "a slice came that begins {count} elements into its memory",
+    "size": "the given array has {count} elements",
+    "offset": "the given slice begins {count} elements into its memory",
 }
 
 
 def _whole(count: int, per: int, what: str, name: str, element: str) -> int:
-    """`count` by `per`; LaunchError if something is left over."""
+    """`count` divided by `per`; LaunchError if there is a remainder."""
     found, rest = divmod(count, per)
     if rest:
         came = _UNEVEN[what].format(count=count)
         raise LaunchError(
             f"argument {name}: {per} elements of the array are one {element}, but {came}, which is "
-            f"no multiple of {per}"
+            f"not a multiple of {per}"
         )
     return found
 
 
 def _leaf_path(bound: Bound, path: tuple[str | int, ...]) -> str:
-    """The subscripts that reach a leaf of a struct or vector argument in its NumPy record, where
-    components are numbered."""
+    """The subscripts of a leaf of a struct or vector argument in its NumPy record, in which
+    components are indexed by number."""
     assert isinstance(bound, ValueArgument)
     type: Type = bound.type
     text = ""

@@ -1,4 +1,4 @@
-"""Device memory seen as an array: what a launch takes, and what tensors are made of."""
+"""Device memory as arrays: the arguments of launches, and the memory of tensors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _BYTE = np.dtype(np.uint8)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayClass:
-    """What compiled code depends on of an array. Interned: compared and hashed by identity."""
+    """The properties of an array that compiled code depends on. Interned: compared and hashed by
+    identity."""
 
     device: Device | None
     dtype: DType | np.dtype[Any]
@@ -56,7 +57,7 @@ def array_class(
     offset: int,
     read_only: bool = False,
 ) -> ArrayClass:
-    """The class of an array; without a device, of one whose source is only printed."""
+    """The class of an array. Without a device, the kernel's source is only printed."""
     contiguous = is_contiguous(shape, strides)
     reach = offset + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True) if n)
     big = max(reach, math.prod(shape)) >= MOST_NARROW
@@ -69,29 +70,28 @@ def array_class(
 
 
 class LaunchArray(Protocol):
-    """An array of ours as the argument of a launch. `DeviceArray` is one, and so is what is
-    computed later."""
+    """An array of treadle's as the argument of a launch: a `DeviceArray`, or a lazy array."""
 
     def __treadle_array__(self, kernel: str | None = None) -> DeviceArray:
-        """The elements in memory, computed if need be. With the name of a `kernel` that is launched
-        with them, an error if that kernel may not have them."""
+        """The elements in memory, computed if they are pending. `kernel` is the name of the kernel
+        that is launched with them; an error if that kernel may not use them."""
 
     def __treadle_written__(self) -> None:
-        """A kernel writes the elements. Not called for a `DeviceArray`."""
+        """Called when a kernel writes the elements. Not called for a `DeviceArray`."""
 
 
 def as_array(value: Any) -> DeviceArray | None:
-    """The elements of an array of ours; None for any other value."""
+    """The elements of an array of treadle's; None for any other value."""
     return value.__treadle_array__() if is_array_type(type(value)) else None
 
 
 def is_array_type(kind: type) -> bool:
-    """Whether values of a type are arrays of ours."""
+    """Whether values of a type are arrays of treadle's."""
     return hasattr(kind, "__treadle_array__")
 
 
 class DeviceArray:
-    """Elements in a storage, reached by strides and an offset that count elements.
+    """Elements in a storage, addressed by strides and an offset, both in elements.
 
     (Without a device and a storage it only describes an array, for printing source.)
     """
@@ -145,7 +145,7 @@ class DeviceArray:
     def described(
         cls, device: Device, dtype: DType | np.dtype[Any], shape: tuple[int, ...]
     ) -> DeviceArray:
-        """What `another` makes arrays of: without memory."""
+        """A template for `another`: an array without memory."""
         return cls(device, None, dtype, shape)
 
     def another(self) -> DeviceArray:
@@ -169,26 +169,26 @@ class DeviceArray:
 
     @property
     def contiguous(self) -> bool:
-        """Whether the elements lie row by row without gaps."""
+        """Whether the elements are in row-major order without gaps."""
         return self.key.contiguous
 
     def view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> DeviceArray:
-        """Other elements of the same storage."""
+        """Another view of the same storage."""
         read_only = self.key.read_only
         return DeviceArray(self.device, self.storage, self.dtype, shape, strides, offset, read_only)
 
     def upload(self, data: np.ndarray[Any, Any]) -> None:
-        """Put a NumPy array of this dtype and shape into a contiguous array. ValueError if it is
-        read-only."""
+        """Copy a NumPy array of this dtype and shape into this contiguous array. ValueError if this
+        is read-only."""
         if self.key.read_only:
-            raise ValueError("this tensor is memory that may only be read: copy it first")
+            raise ValueError("this tensor is read-only: copy it first")
         if self.size:
             stream = self.device.default_stream.handle
             native = np.asarray(data, numpy_dtype(self.dtype))  # not the other byte order
             stream.write(self.buffer, self.offset * self.dtype.itemsize, bytes_of(native))
 
     def to_host(self) -> np.ndarray[Any, Any]:
-        """The elements as a new NumPy array. Waits for the work that makes them."""
+        """The elements as a new NumPy array. Waits for the work that computes them."""
         if not self.contiguous:
             whole, pick = self.span()
             return pick(whole.to_host())
@@ -198,7 +198,7 @@ class DeviceArray:
         return target
 
     def assign(self, data: np.ndarray[Any, Any]) -> None:
-        """Put NumPy data, which broadcasts and is cast, where the elements are."""
+        """Write NumPy data, broadcast and cast, to the elements."""
         check_cast(data.dtype, self.dtype)
         if self.contiguous:
             target = np.empty(self.shape, numpy_dtype(self.dtype))
@@ -211,15 +211,15 @@ class DeviceArray:
         whole.upload(host)
 
     def copy_to(self, where: Device) -> DeviceArray:
-        """A contiguous copy on a device. It goes through the host's memory only where there is no
-        other way."""
+        """A contiguous copy on a device, through the host's memory only where the devices cannot
+        copy directly."""
         copy = DeviceArray.allocate(where, self.dtype, self.shape)
         if self.size and not (self.contiguous and self._copied(copy)):
             copy.upload(self.to_host())
         return copy
 
     def _copied(self, target: DeviceArray) -> bool:
-        """Copy between the memory of devices, if that can be; not waited for."""
+        """Copy directly between devices, without waiting; False if they cannot."""
         item = self.dtype.itemsize
         places = self.buffer, self.offset * item, target.buffer, 0, self.size * item
         if target.device is self.device:
@@ -233,8 +233,8 @@ class DeviceArray:
         return copy(*places)
 
     def span(self) -> tuple[DeviceArray, Callable[..., np.ndarray[Any, Any]]]:
-        """The contiguous stretch of storage that the elements lie in, and a function that picks
-        the elements out of its data."""
+        """The contiguous range of the storage that holds the elements, and a function that selects
+        the elements from its data."""
         if self.contiguous:
             return self, lambda data, copy=True: data
         reach = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
@@ -250,25 +250,25 @@ class DeviceArray:
         return whole, pick
 
     def host_target(self) -> tuple[np.ndarray[Any, Any], memoryview, int]:
-        """For a read: an uninitialized NumPy array, its bytes, and where they lie in the buffer."""
+        """For a read: an uninitialized NumPy array, its bytes, and their offset in the buffer."""
         target = np.empty(self.shape, numpy_dtype(self.dtype))
         return target, target.reshape(-1).view(_BYTE).data, self.offset * self.dtype.itemsize
 
 
 def check_unmasked(data: np.ndarray[Any, Any]) -> None:
-    """DtypeError for one of NumPy's masked arrays, if an element is masked: nothing but the mask
-    says that it is not a value."""
+    """DtypeError for one of NumPy's masked arrays if an element is masked: without the mask, it
+    would be taken for a value."""
     if type(data) is np.ndarray or not isinstance(data, np.ma.MaskedArray):
         return
     if np.ma.is_masked(data):
         raise DtypeError(
-            "the array has masked elements, and tensors have no masks: replace them before, with "
-            "array.filled(value), or take the others alone, with array.compressed()"
+            "the array has masked elements, and tensors have no masks: replace these elements with "
+            "array.filled(value), or drop them with array.compressed()"
         )
 
 
 def bytes_of(data: np.ndarray[Any, Any]) -> memoryview:
-    """The bytes of a NumPy array; of a copy if it has gaps."""
+    """The bytes of a NumPy array; those of a copy if it is not contiguous."""
     return np.ascontiguousarray(data).reshape(-1).view(np.uint8).data
 
 
@@ -326,8 +326,8 @@ _structs: dict[np.dtype[Any], Struct] = {}
 
 
 def remember_struct(dtype: np.dtype[Any], struct: Struct) -> None:
-    """Let arrays of a structured dtype have this element type, whose alignment NumPy may not
-    express (vectors of two and four align to their size)."""
+    """Record the element type of a structured dtype. NumPy may not express its alignment (vectors
+    of two and four align to their size)."""
     _structs.setdefault(dtype, struct)
 
 
@@ -340,7 +340,7 @@ def element_type(dtype: DType | np.dtype[Any]) -> Type:
     if isinstance(dtype, DType):
         part = SCALARS[dtype.component.short]
         return Vector(part, 2) if dtype.is_complex else part
-    # Small subarrays may be vectors, which align to their size, or arrays, which do not.
+    # A small subarray may be a vector, which aligns to its size, or an array, which does not.
     for vectors in (False, True):
         type = _structured(dtype, vectors)
         if _lies_as(type, dtype):
@@ -371,7 +371,7 @@ def _structured(dtype: np.dtype[Any], vectors: bool) -> Type:
 
 
 def _lies_as(type: Type, dtype: np.dtype[Any]) -> bool:
-    """Whether an IR type lies in memory as a NumPy dtype does."""
+    """Whether an IR type has the memory layout of a NumPy dtype."""
     if size_of(type) != dtype.itemsize:
         return False
     if isinstance(type, Struct):

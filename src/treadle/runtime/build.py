@@ -1,4 +1,4 @@
-"""From a kernel's definition to code that a device can run, kept in memory and on disk."""
+"""Builds a kernel's definition into code for a device, cached in memory and on disk."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from treadle.ir.definition import KernelDefinition, LoweredKernel
 from treadle.ir.printer import to_text
 from treadle.ir.signature import ArrayArgument, Signature
 from treadle.runtime import disk_cache, profiler, settings
-from treadle.runtime.built import Built, from_bytes, to_bytes
+from treadle.runtime.built_kernel import BuiltKernel, from_bytes, to_bytes
 from treadle.runtime.devices import Device
-from treadle.runtime.launched import Variant
+from treadle.runtime.launch_records import BuildVariant
 
 _log = logging.getLogger("treadle")
-_SLOW = 1.0  # seconds of compiling after which the log says what took so long
+_SLOW = 1.0  # seconds of compiling from which on the log names the kernel
 
 
 def build(
-    definition: KernelDefinition, signature: Signature, variant: Variant, device: Device
-) -> tuple[Built, base.CompiledKernel]:
+    definition: KernelDefinition, signature: Signature, variant: BuildVariant, device: Device
+) -> tuple[BuiltKernel, base.CompiledKernel]:
     """The kernel compiled for a device; from memory or disk if it was compiled before."""
     with deep_nesting(definition.name):
         return _build(definition, signature, variant, device)
 
 
 def _build(
-    definition: KernelDefinition, signature: Signature, variant: Variant, device: Device
-) -> tuple[Built, base.CompiledKernel]:
+    definition: KernelDefinition, signature: Signature, variant: BuildVariant, device: Device
+) -> tuple[BuiltKernel, base.CompiledKernel]:
     began = time.perf_counter()
     lowered = definition.lower(signature)
     options = Options(
@@ -52,7 +52,7 @@ def _build(
         __version__, disk_cache.source_state(), to_text(lowered.kernel, spans=True),
         repr(options), target.key(), handle.cache_key(),
     )  # fmt: skip
-    known: tuple[Built, base.CompiledKernel] | None = device.compiled.get(key)
+    known: tuple[BuiltKernel, base.CompiledKernel] | None = device.compiled.get(key)
     if known is not None:
         return known
     how = "from disk"
@@ -75,15 +75,15 @@ def _build(
 
 
 def _at_a_terminal() -> bool:
-    """Whether a person may be waiting who sees warnings: not where output goes to a file, a pipe or
-    a notebook, into whose text they would be mixed."""
+    """Whether warnings go to a terminal that a user watches. In a file, a pipe or a notebook they
+    would be mixed into the output."""
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # there is none, or it is closed
+    except (AttributeError, ValueError):  # there is no stderr, or it is closed
         return False
 
 
-def _from_disk(key: str, handle: base.Device) -> tuple[Built, base.CompiledKernel] | None:
+def _from_disk(key: str, handle: base.Device) -> tuple[BuiltKernel, base.CompiledKernel] | None:
     content = disk_cache.load(key) if settings.disk_cache else None
     if content is None:
         return None
@@ -104,8 +104,8 @@ def _from_scratch(
     target: Target,
     signature: Signature,
     handle: base.Device,
-) -> tuple[Built, base.CompiledKernel]:
-    # Here, so that a process that finds its kernels on disk does not load the compiler.
+) -> tuple[BuiltKernel, base.CompiledKernel]:
+    # Imported here, so that a process that finds its kernels on disk does not load the compiler.
     from treadle.codegen import pipeline
 
     ready = pipeline.lower(lowered.kernel, options, target)
@@ -116,7 +116,7 @@ def _from_scratch(
         frozenset(position for position, name in zip(arrays, names, strict=True) if name in used)
         for used in (pipeline.writes_of(ready.kernel), pipeline.reads_of(lowered.kernel))
     )
-    built = Built(code, ready.sites, writes, reads)
+    built = BuiltKernel(code, ready.sites, writes, reads)
     compiled = interruptibly(lambda: handle.compile(code))
     if settings.disk_cache:
         disk_cache.save(key, to_bytes(built, handle.binary(compiled)))
@@ -126,7 +126,7 @@ def _from_scratch(
 def print_source(
     definition: KernelDefinition, signature: Signature, target: str, block: Dim3, shared_bytes: int
 ) -> str:
-    """A kernel's text on a target, or its IR, without a device."""
+    """A kernel's source for a target, or its IR, without a device."""
     from treadle.codegen.target import TARGETS
 
     if target not in (*TARGETS, "ir"):
@@ -154,7 +154,7 @@ def _print_source(
 
 
 def _placed(error: CompileError, lowered: LoweredKernel) -> CompileError:
-    """An error with its place in the user's source: that of the whole kernel, if no other."""
+    """An error with its place in the user's source: the kernel's own if it has no other."""
     if not error.span.line:
         error.span = lowered.kernel.span
     return error.with_source(lowered.sources.get(error.span.file))
@@ -168,7 +168,8 @@ def target_of(info: DeviceInfo) -> Target:
 
 
 def _slots(lowered: LoweredKernel, same: tuple[int, ...] | None) -> tuple[tuple[str, int], ...]:
-    """A binding for each buffer, in order of first use; the same array has the same one."""
+    """A binding for each buffer, in order of first use. Arguments that are the same array share
+    one."""
     names = [buffer.name for buffer in lowered.kernel.buffers]
     first = same or tuple(range(len(names)))
     order = {one: slot for slot, one in enumerate(dict.fromkeys(first))}

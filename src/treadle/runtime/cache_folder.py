@@ -1,8 +1,8 @@
-"""Where compiled code is kept on disk: a folder that no other user can write to.
+"""The folder of the disk cache: one that no other user can write to.
 
-What is in it is machine code that this process will run. So a folder of another user's, or one that
-others may write to, is not used, and neither is a file of another user's in it. Why a folder is not
-used is said once.
+It holds machine code that this process will run. So a folder that belongs to another user, or that
+others may write to, is not used, and neither is another user's file in it. A warning states once
+why a folder is not used.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _POSIX = hasattr(os, "getuid")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A folder, and why it cannot be used ("" if it can)."""
+class CacheFolder:
+    """A folder for the cache, and why it cannot be used ("" if it can)."""
 
     folder: Path
     fault: str = ""
 
 
-_found: dict[tuple[str | None, ...], Place] = {}  # by the variables that it depends on
+_found: dict[tuple[str | None, ...], CacheFolder] = {}  # by environment variables
 
 
-def place() -> Place:
-    """The folder of this process: made, and found to be safe, at its first use."""
+def cache_folder() -> CacheFolder:
+    """The folder of this process, created and checked at its first use."""
     variables = ("TREADLE_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "TMPDIR")
     key = tuple(map(os.environ.get, variables))
     known = _found.get(key)
@@ -41,7 +41,7 @@ def place() -> Place:
     return known
 
 
-def _choose() -> Place:
+def _choose() -> CacheFolder:
     chosen = os.environ.get("TREADLE_CACHE_DIR", "").strip()
     if chosen:
         made = _chosen(chosen)
@@ -50,30 +50,30 @@ def _choose() -> Place:
             warn_once(f"TREADLE_CACHE_DIR is {shown}: {made.fault}; compiled kernels are not kept")
         return made
     usual = _usual()
-    made = Place(Path(), "there is no home folder") if usual is None else _prepared(usual)
+    made = CacheFolder(Path(), "there is no home folder") if usual is None else _prepared(usual)
     if not made.fault:
         return made
     user = f"-{os.getuid()}" if _POSIX else ""
     spare = _prepared(Path(tempfile.gettempdir()) / f"treadle{user}")
-    if spare.folder.is_symlink():  # anybody may put one there
-        spare = Place(spare.folder, f"{spare.folder} is a link")
+    if spare.folder.is_symlink():  # any user may create a link in /tmp
+        spare = CacheFolder(spare.folder, f"{spare.folder} is a link")
     kept = f"are kept in {spare.folder}" if not spare.fault else f"are not kept ({spare.fault})"
     warn_once(f"{made.fault}: compiled kernels {kept}; TREADLE_CACHE_DIR chooses another folder")
     return spare
 
 
-def _chosen(text: str) -> Place:
-    """The folder that the variable names, and what is wrong with it."""
+def _chosen(text: str) -> CacheFolder:
+    """The folder that TREADLE_CACHE_DIR names, and what is wrong with it."""
     folder = Path(text)
     if any(sign < " " for sign in text):
-        return Place(folder, "no folder has a control character in its name")
-    if text.startswith("~") and not os.path.isdir(folder.parts[0]):  # not to make a folder "~"
-        return Place(folder, "~ is for shells to expand, and this is not; write the whole path")
+        return CacheFolder(folder, "no folder has a control character in its name")
+    if text.startswith("~") and not os.path.isdir(folder.parts[0]):  # not a folder named "~"
+        return CacheFolder(folder, "~ is expanded by shells only; write the whole path")
     return _prepared(folder)
 
 
 def _usual() -> Path | None:
-    """The platform's folder for this; None where there is no home."""
+    """The platform's cache folder; None where there is no home folder."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA")
         inside: tuple[str, ...] = ("AppData", "Local")
@@ -81,7 +81,7 @@ def _usual() -> Path | None:
         base, inside = None, ("Library", "Caches")
     else:
         base, inside = os.environ.get("XDG_CACHE_HOME"), (".cache",)
-    if base and os.path.isabs(base):  # the standard has relative ones ignored
+    if base and os.path.isabs(base):  # the XDG specification ignores relative paths
         return Path(base) / "treadle"
     try:
         return Path.home().joinpath(*inside, "treadle")
@@ -89,8 +89,8 @@ def _usual() -> Path | None:
         return None
 
 
-def _prepared(folder: Path) -> Place:
-    """A folder, which is there from now on, and what is wrong with it."""
+def _prepared(folder: Path) -> CacheFolder:
+    """Create a folder if it is missing, and check it."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -98,19 +98,19 @@ def _prepared(folder: Path) -> Place:
     except OSError as error:
         for part in (folder, *folder.parents):
             if os.path.isfile(part):
-                return Place(folder, f"{part} is a file, not a folder")
-        return Place(folder, f"the folder cannot be made ({error.strerror or error})")
-    return Place(folder, _fault(folder, facts))
+                return CacheFolder(folder, f"{part} is a file, not a folder")
+        return CacheFolder(folder, f"the folder cannot be made ({error.strerror or error})")
+    return CacheFolder(folder, _fault(folder, facts))
 
 
 def _fault(folder: Path, facts: os.stat_result) -> str:
     if _POSIX and not is_trusted(facts):
-        return f"{folder} belongs to another user (its number is {facts.st_uid})"
+        return f"{folder} belongs to another user (uid {facts.st_uid})"
     if _POSIX and facts.st_mode & _OTHERS_WRITE:
-        return f"others may write to {folder} (`chmod 700` ends that)"
+        return f"other users may write to {folder} (`chmod 700` prevents that)"
     return ""
 
 
 def is_trusted(facts: os.stat_result) -> bool:
-    """Whether a file or folder is this user's, or the administrator's."""
+    """Whether a file or folder belongs to this user or to root."""
     return not _POSIX or facts.st_uid in (os.geteuid(), 0)

@@ -1,8 +1,8 @@
-"""Python functions for C to call at any time: also while an exception is on its way.
+"""Python functions that C code may call at any time, even while an exception propagates.
 
-Whoever frees an array may be on the way out of an error, which Python keeps aside for its thread.
-Python code must not run then: the error would be lost, with a SystemError in its place. So a few
-instructions around the call put the error away and back.
+A consumer may free an array while Python unwinds from an error, which is stored in the thread's
+state. Python code that runs then would lose the error, and raise a SystemError in its place. So a
+small native function saves the error before the call and restores it afterwards.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 Prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-keep_for_ever = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
+keep_forever = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 
 _SOURCE = """
 define void @treadle.call.{callback}(ptr %argument) {{
@@ -34,23 +34,24 @@ _PYTHONS = ("PyGILState_Ensure", "PyGILState_Release", "PyErr_Fetch", "PyErr_Res
 
 
 def callbacks(*functions: Callable[[int], None]) -> tuple[int, ...]:
-    """The addresses of C functions that call Python functions with a pointer, for ever."""
+    """The addresses of C functions that call Python functions with a pointer. They are never
+    freed."""
     made = [Prototype(function) for function in functions]
-    keep_for_ever(made)
+    keep_forever(made)
     plain = [_address(function) for function in made]
     try:
         from treadle.drivers.cpu.compiler import compiler
 
         host = compiler()
-    except ImportError:  # no llvmlite: all is well but for errors on their way
+    except ImportError:  # without llvmlite, only pending errors are not preserved
         return tuple(plain)
     calls = {name: _constant(_address(getattr(ctypes.pythonapi, name))) for name in _PYTHONS}
     texts = [_SOURCE.format(callback=one, target=_constant(one), **calls) for one in plain]
     symbols = tuple(f"treadle.call.{one}" for one in plain)
     loaded = host.load_object(host.compile_object("".join(texts), "callbacks"), symbols)
-    # Arrays may be freed while the interpreter ends.
-    keep_for_ever(host)
-    keep_for_ever(loaded)
+    # Arrays may be freed while the interpreter shuts down.
+    keep_forever(host)
+    keep_forever(loaded)
     return tuple(loaded.addresses[symbol] for symbol in symbols)
 
 

@@ -1,4 +1,4 @@
-"""Arguments that are not treadle's own: NumPy arrays, other libraries' arrays, struct values."""
+"""Converts arguments that are not treadle's arrays: NumPy's, other libraries', struct values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,15 @@ from treadle.runtime.arrays import (
 from treadle.runtime.devices import Device
 from treadle.runtime.foreign import kind_of, read
 from treadle.runtime.memory import Storage
-from treadle.runtime.sharing import Order, Placed, apart, borrow, device_of, place, stretch_around
+from treadle.runtime.sharing import (
+    Order,
+    Placed,
+    are_disjoint,
+    borrow,
+    device_of,
+    overlapping_range,
+    place,
+)
 
 if TYPE_CHECKING:
     from treadle.runtime.devices import Stream
@@ -37,16 +45,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A struct or vector value: its IR type, and its fields or components as a NumPy record. For
-    what no kernel takes, its Python type."""
+    """A struct or vector value: its IR type, and its fields or components as a NumPy record. Of a
+    value that kernels do not take, the key is its Python type."""
 
     key: Any
     data: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """What a compiler wants to know of an array, without memory: for printing source."""
+class ArrayDescription:
+    """An array as a compiler sees it, without memory, for printing source."""
 
     key: ArrayClass
     shape: tuple[int, ...]
@@ -55,18 +63,18 @@ class Described:
 
 
 @dataclass(slots=True)
-class Taken:
-    """Arguments as a launch wants them, and which host memory they were copied from."""
+class ConvertedArguments:
+    """Arguments in the form that a launch takes, and the host memory that they were copied from."""
 
     arguments: list[Any]  # numbers, tensors, DeviceArrays, Packed
-    order: Order  # to be put around the launch
-    # Host arrays and their copies, with the positions of the arguments that are (parts of) them.
+    order: Order  # the context to launch in
+    # Host arrays and their copies, with the positions of the arguments that lie in them.
     copied: list[tuple[frozenset[int], np.ndarray[Any, Any], DeviceArray]] = field(
         default_factory=list
     )
 
-    def give_back(self, written: frozenset[int]) -> None:
-        """Copy what the kernel wrote back into the host memory it came from."""
+    def copy_back(self, written: frozenset[int]) -> None:
+        """Copy the arrays that the kernel wrote back to the host."""
         for positions, host, array in self.copied:
             if written & positions and array.size:
                 target, raw, offset = array.host_target()
@@ -74,8 +82,8 @@ class Taken:
                 np.copyto(host, target)
 
 
-def device_among(arguments: tuple[Any, ...]) -> Device | None:
-    """The device that arguments are on: tensors of ours, else arrays of other libraries."""
+def device_of_arguments(arguments: tuple[Any, ...]) -> Device | None:
+    """The device of the arguments: of treadle's tensors, else of other libraries' arrays."""
     theirs = None
     for value in arguments:
         if type(value) in NUMBER_TYPES:
@@ -87,13 +95,15 @@ def device_among(arguments: tuple[Any, ...]) -> Device | None:
     return theirs
 
 
-def take_in(definition: KernelDefinition, arguments: tuple[Any, ...], stream: Stream) -> Taken:
+def convert_arguments(
+    definition: KernelDefinition, arguments: tuple[Any, ...], stream: Stream
+) -> ConvertedArguments:
     """Every argument as a number, a DeviceArray on the stream's device, or a struct value.
 
-    LaunchError names the argument that cannot be used there.
+    The LaunchError names the argument that cannot be used there.
     """
     where = stream.device
-    taken = Taken(list(arguments), Order(stream))
+    taken = ConvertedArguments(list(arguments), Order(stream))
     copied: dict[int, np.ndarray[Any, Any]] = {}
     placed: dict[int, Placed] = {}
     own: list[DeviceArray] = []
@@ -111,7 +121,7 @@ def take_in(definition: KernelDefinition, arguments: tuple[Any, ...], stream: St
             own.append(array)
         elif not _is_new_number(value):
             taken.arguments[position] = Packed(*_class_of(value))
-    if placed and not apart(list(placed.values()), own, where):
+    if placed and not are_disjoint(list(placed.values()), own, where):
         arrays = borrow([read(arguments[at], "an argument") for at in placed], own, where)
         for position, array in zip(placed, arrays, strict=True):
             taken.arguments[position] = array
@@ -121,7 +131,7 @@ def take_in(definition: KernelDefinition, arguments: tuple[Any, ...], stream: St
 
 
 def _is_new_number(value: Any) -> bool:
-    """Whether a value is the first bfloat16 number, whose type NumPy does not know by itself."""
+    """Whether a value is the first bfloat16 number seen, whose type is not one of NumPy's own."""
     if isinstance(value, np.generic) and value.dtype.name == "bfloat16":
         NUMBER_TYPES[type(value)] = SCALARS["bf16"]
         return True
@@ -129,13 +139,13 @@ def _is_new_number(value: Any) -> bool:
 
 
 def describe(value: Any) -> tuple[Any, Any]:
-    """The class of an argument and the argument, without any device: for printing source."""
+    """The class of an argument and the argument, without a device, for printing source."""
     array = as_array(value)
     if array is not None:
         return array.key, array
-    if isinstance(value, np.ndarray):  # copied to a device row by row
+    if isinstance(value, np.ndarray):  # a launch copies it, in row-major order
         return _described(array_dtype(value.dtype), value.shape, packed_strides(value.shape))
-    if kind_of(value) is not None:  # used as it lies
+    if kind_of(value) is not None:  # used without a copy
         foreign = read(value, "the argument")
         return _described(foreign.dtype, foreign.shape, foreign.strides)
     _is_new_number(value)
@@ -144,15 +154,15 @@ def describe(value: Any) -> tuple[Any, Any]:
 
 def _described(
     dtype: DType | np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]
-) -> tuple[ArrayClass, Described]:
+) -> tuple[ArrayClass, ArrayDescription]:
     size = math.prod(shape)
     key = array_class(None, dtype, shape, strides if size else packed_strides(shape), 0)
-    return key, Described(key, shape, size)
+    return key, ArrayDescription(key, shape, size)
 
 
 def _class_of(value: Any) -> tuple[Type | type, Any]:
-    """A number's type and the number; or the IR type that a struct or vector value says it has,
-    and its fields or components as a NumPy record."""
+    """A number's type and the number; or a struct or vector value's IR type, and its fields or
+    components as a NumPy record."""
     if isinstance(value, np.void) and value.dtype.names is not None:
         return element_type(value.dtype), np.asarray(value)
     kind: Type | None = getattr(type(value), "__treadle_struct__", None)
@@ -161,12 +171,14 @@ def _class_of(value: Any) -> tuple[Type | type, Any]:
     return (type(value), value) if kind is None else (kind, np.asarray(value))
 
 
-def _copy_in(arrays: dict[int, np.ndarray[Any, Any]], where: Device, taken: Taken) -> None:
-    """Copies of NumPy arrays on a device. Those that overlap become views of one copy."""
+def _copy_in(
+    arrays: dict[int, np.ndarray[Any, Any]], where: Device, taken: ConvertedArguments
+) -> None:
+    """Copy NumPy arrays to a device. Those that overlap become views of one copy."""
     bounds = [array_utils.byte_bounds(array) if array.size else (0, 0) for array in arrays.values()]
     together: dict[tuple[int, int], list[int]] = {}
     for (position, array), (low, high) in zip(arrays.items(), bounds, strict=True):
-        stretch = stretch_around(low, high, bounds) if array.size else (-position, 0)
+        stretch = overlapping_range(low, high, bounds) if array.size else (-position, 0)
         together.setdefault(stretch, []).append(position)
     for (low, high), positions in together.items():
         if not _any_shares([arrays[position] for position in positions]):
@@ -182,7 +194,7 @@ def _copy_in(arrays: dict[int, np.ndarray[Any, Any]], where: Device, taken: Take
 
 
 def _any_shares(arrays: list[np.ndarray[Any, Any]]) -> bool:
-    """Whether two arrays have an element in common (or it is too hard to say)."""
+    """Whether two of the arrays share an element, or NumPy gives up finding out."""
     try:
         pairs = itertools.combinations(arrays, 2)
         return any(np.shares_memory(a, b, 10_000) for a, b in pairs)  # type: ignore[arg-type]
@@ -199,8 +211,8 @@ def _copied_in(value: np.ndarray[Any, Any], where: Device) -> DeviceArray:
 
 
 def as_numpy(value: Any, what: str) -> np.ndarray[Any, Any]:
-    """Another library's host memory as a NumPy array, not copied; LaunchError where that library
-    or NumPy refuses."""
+    """Another library's host memory as a NumPy array, without a copy; LaunchError where that
+    library or NumPy refuses."""
     try:
         return np.from_dlpack(value)
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
@@ -216,15 +228,15 @@ def _view(data: np.ndarray[Any, Any], where: Device, storage: Storage, low: int)
     """An array in a storage that holds the host memory from address `low` on."""
     if not data.dtype.isnative:
         raise LaunchError(
-            f"an array of {data.dtype} has another byte order than this machine and overlaps "
+            f"an array of {data.dtype} is not in this machine's byte order and overlaps "
             "another argument: copy it with x.astype(x.dtype.newbyteorder('='))"
         )
     item = data.dtype.itemsize
     start = data.ctypes.data - low
     if start % item or any(s % item for s in data.strides):
         raise LaunchError(
-            f"an array of {data.dtype} whose elements do not lie at multiples of their size "
-            "overlaps another argument: copy it first"
+            f"an array of {data.dtype} whose elements are not aligned to their size overlaps "
+            "another argument: copy it first"
         )
     strides = tuple(stride // item for stride in data.strides)
     dtype, locked = array_dtype(data.dtype), not data.flags.writeable

@@ -1,7 +1,7 @@
-"""Which devices there are, with their streams, and which one is meant.
+"""The devices of this machine with their streams, and the choice of one.
 
-Backends are asked for their devices once, when somebody first needs to know; asking for the CPU by
-name never touches a graphics driver.
+A backend is asked for its devices once, when they are first needed. `device("cpu")` never loads a
+graphics driver.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.once import once
 from treadle.core.recent_cache import RecentCache
 from treadle.drivers import BACKENDS
-from treadle.runtime.libraries import Guest
-from treadle.runtime.memory import Pool, Shared
-from treadle.runtime.observed import Observed
+from treadle.runtime.libraries import ForeignStream
+from treadle.runtime.memory import Pool, SharedStorages
+from treadle.runtime.weak_registry import WeakRegistry
 
 if TYPE_CHECKING:
     from treadle.core.traits import Traits
     from treadle.drivers import base
 
-# What a device keeps besides arrays in use: compiled kernels, kernels of array expressions.
+# How many compiled kernels, and how many programs of array expressions, a device caches.
 _RECENT_KERNELS = 1024
 _RECENT_PROGRAMS = 512
 
@@ -42,9 +42,9 @@ _scoped: contextvars.ContextVar[Device | None] = contextvars.ContextVar("device"
 class Device:
     """A device that kernels run on. Get one from `td.device` or `td.devices`.
 
-    Opening it (its driver, its pool) happens at first use. `limits` lower what it allows, so that
-    it behaves like a smaller device; it is then one of its own, with its own memory and kernels,
-    and is opened at once, for only the driver knows what it then has.
+    Its driver and its pool are opened at first use. `limits` lower what it allows, so that it
+    behaves like a smaller device. It is then a device of its own, with its own memory and kernels,
+    and is opened at once, since only the driver knows what it then has.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Device:
         self.programs: RecentCache[Any, Any] = RecentCache(
             _RECENT_PROGRAMS
         )  # the array library's kernels
-        self.tables: dict[Any, Any] = {}  # arrays of numbers that kernels need again and again
+        self.tables: dict[Any, Any] = {}  # cached arrays of constants for kernels
         self.several_streams = False
         if limits is not None:
             self._open()
@@ -72,7 +72,7 @@ class Device:
 
     @property
     def id(self) -> str:
-        """What to type to get it: "cpu", "webgpu:0"."""
+        """The name that `td.device` takes: "cpu", "webgpu:0"."""
         return self._info.id
 
     @property
@@ -82,17 +82,17 @@ class Device:
 
     @property
     def backend(self) -> str:
-        """How it is reached, for people to read: "cuda", "webgpu" or "cpu"."""
+        """The backend that reaches it, for display: "cuda", "webgpu" or "cpu"."""
         return self._info.backend
 
     @property
     def kind(self) -> str:
-        """What it is: "discrete", "integrated", "software" or "cpu"."""
+        """The kind of device: "discrete", "integrated", "software" or "cpu"."""
         return self._info.kind
 
     @property
     def vendor(self) -> str:
-        """Who made it."""
+        """The vendor."""
         return self._info.vendor
 
     @property
@@ -102,21 +102,21 @@ class Device:
 
     @property
     def limits(self) -> Limits:
-        """What it can at most do (bytes, threads)."""
+        """The device's limits (bytes, threads)."""
         return self._info.limits
 
     @property
     def features(self) -> frozenset[str]:
-        """What it can do beyond the common: "float16", "subgroups", …"""
+        """Its optional features: "float16", "subgroups", …"""
         return self._info.features
 
     @property
     def traits(self) -> Traits:
-        """What it is like: whatever is decided by the kind of device is decided by these."""
+        """The traits that all decisions which depend on the kind of device are based on."""
         return self._info.traits
 
     def shares_backend(self, other: Device) -> bool:
-        """Whether one backend has both, so that it may copy from one to the other by itself."""
+        """Whether both devices belong to one backend, which may then copy between them."""
         return self._backend is other._backend
 
     @property
@@ -136,7 +136,7 @@ class Device:
             return self._driver
 
     def is_open_as(self, driver: base.Device) -> bool:
-        """Whether this is the driver's device that it has now (it may have been closed since)."""
+        """Whether this is its current driver device (it may have been closed and reopened)."""
         return self._driver is driver
 
     @property
@@ -148,13 +148,13 @@ class Device:
         return self._pool
 
     @property
-    def shared(self) -> Shared:
-        """The memory that it shares with other libraries."""
-        return self.pool.shared
+    def shared_storages(self) -> SharedStorages:
+        """The storages whose memory it shares with other libraries."""
+        return self.pool.shared_storages
 
     @property
     def default_stream(self) -> Stream:
-        """The stream that work goes to unless another one is named."""
+        """The stream of work that names no other."""
         if self._stream is None:
             self._stream = Stream(self, self.handle.default_stream)
         return self._stream
@@ -166,7 +166,7 @@ class Device:
         return made
 
     def synchronize(self) -> None:
-        """Wait until everything launched on the default stream is done."""
+        """Wait until all work launched on the default stream is done."""
         self.default_stream.synchronize()
 
     async def synchronize_async(self) -> None:
@@ -178,7 +178,7 @@ class Device:
         return self.pool.stats()
 
     def close(self) -> None:
-        """Release the device. Its arrays are lost; the next use opens it anew."""
+        """Release the device. Its arrays are lost; the next use opens it again."""
         with _lock:
             if self._driver is not None:
                 self._driver.close()
@@ -199,10 +199,10 @@ class Stream:
     def __init__(self, device: Device, handle: base.Stream) -> None:
         self.device = device
         self.handle = handle
-        self.keeping: list[object] | None = None  # while capturing: what is launched and used
-        self.guests: dict[Guest, None] = {}  # and the libraries whose memory it is
-        # While a function is traced here: to be called, with words for it, before what a recording
-        # cannot have.
+        self.capturing: list[object] | None = None  # while capturing: launches and arrays
+        self.foreign_streams: dict[ForeignStream, None] = {}  # while capturing: owners of arrays
+        # While a function is traced here: called, with a reason, before an operation that cannot be
+        # recorded.
         self.interrupt: Callable[[str], None] | None = None
         streams.add(self)
 
@@ -211,7 +211,7 @@ class Stream:
         self.handle.flush()
 
     def synchronize(self) -> None:
-        """Wait until everything launched here is done."""
+        """Wait until all work launched here is done."""
         self.handle.synchronize()
 
     async def synchronize_async(self) -> None:
@@ -222,11 +222,11 @@ class Stream:
         return f"<treadle stream on {self.device.id}>"
 
 
-streams: Observed[Stream] = Observed()  # all that there are
+streams: WeakRegistry[Stream] = WeakRegistry()  # all open streams
 
 
 def devices() -> list[Device]:
-    """Every usable device, best first: one entry a physical device and provider.
+    """Every usable device, best first: one entry for each physical device and provider.
 
     >>> import treadle as td
     >>> [each.id for each in td.devices() if each.id == "cpu"]
@@ -236,7 +236,7 @@ def devices() -> list[Device]:
 
 
 def _ranked(backends: list[str]) -> list[Device]:
-    """The devices of some backends, best first; of equals, those of the first backend."""
+    """The devices of these backends, best first. The order of backends decides among equals."""
     found = [_device(name, info) for name in backends for info in _infos(name)]
     return sorted(found, key=lambda device: device.traits.rank)
 
@@ -248,7 +248,7 @@ def device(
     Capital letters do not matter.
 
     `power` is "high" or "low": which GPU to prefer where a machine has two. `api` asks for one
-    graphics API ("vulkan", "gl", "metal", "d3d12"). DeviceNotFound lists what there is.
+    graphics API ("vulkan", "gl", "metal", "d3d12"). DeviceNotFound lists the devices found.
 
     >>> device("cpu").id
     'cpu'
@@ -271,7 +271,7 @@ def device(
     choice = {key: value for key, value in choice.items() if value is not None}
     if choice and not BACKENDS[name].chooses_api:
         choosing = "api and power choose" if len(choice) > 1 else f"{next(iter(choice))} chooses"
-        raise DeviceNotFound(f"{choosing} among WebGPU devices only, and {spec!r} is none")
+        raise DeviceNotFound(f"{choosing} among WebGPU devices only, and {spec!r} is not one")
     for info in _infos(name, **choice):
         if wanted in (info.id, name):
             return _device(name, info)
@@ -279,7 +279,7 @@ def device(
 
 
 def _graphics() -> str:
-    """The backend that is meant where only a graphics API or a power preference is named."""
+    """The backend to use where only a graphics API or a power preference is given."""
     return next(name for name, entry in BACKENDS.items() if entry.chooses_api)
 
 
@@ -305,13 +305,13 @@ def memory_stats(device: str | Device | None = None) -> dict[str, Any]:
 
 
 def restored_device(spec: str, api: str) -> Device:
-    """The device that a pickle names: by its graphics API too, if that must be asked for."""
+    """The device that a pickle names, by its graphics API too where that must be given."""
     return device(spec, api=api) if api == "gl" else device(spec)
 
 
 def default_device() -> Device:
-    """The device used where none is named: `use_device`, `set_default_device`, TREADLE_DEVICE,
-    else the best one there is.
+    """The device used where none is named: that of `use_device`, `set_default_device` or
+    TREADLE_DEVICE, else the best one found.
 
     >>> import treadle as td
     >>> with td.use_device("cpu"):
@@ -340,7 +340,7 @@ def _from_environment(wanted: str) -> Device:
 
 
 def hints() -> list[str]:
-    """One line for each backend that could reach hardware of this machine and lacks a package."""
+    """A line for each backend that lacks a package to use hardware of this machine."""
     said = (_backend(name).hint() for name, entry in BACKENDS.items() if not entry.by_name_only)
     return [hint for hint in said if hint is not None]
 

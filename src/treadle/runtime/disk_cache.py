@@ -1,14 +1,14 @@
-"""Compiled code kept on disk between processes.
+"""Compiled code, cached on disk between processes.
 
-An entry is one file named by the hash of everything its content depends on: the kernel's IR, the
-options, the device, treadle's version. Several processes may share the folder: an entry is written
-to a file of its own and renamed into place, so a reader sees all of it or none. Each entry carries
-a checksum; one that does not match is removed and made anew.
+An entry is one file, named by the hash of everything that its content depends on: the kernel's IR,
+the options, the device, treadle's version. Several processes may share the folder: an entry is
+written to a temporary file and renamed into place, so a reader sees all of it or nothing. Each
+entry has a checksum; an entry that does not match it is removed and built again.
 
-The folder stays within bounds: what was not used for `KEPT_DAYS` goes, and beyond `MOST_BYTES` what
-was used longest ago. Entries lie in 256 subfolders by the first byte of their names, which are
-hashes, so that each has about the same share; one that is saved looks after its own subfolder and
-one more. So no process ever goes through all of it.
+The size is bounded: entries that were not used for `KEPT_DAYS` are removed, and above `MOST_BYTES`
+the least recently used ones. Entries lie in 256 subfolders by the first byte of their names, which
+are hashes, so that each has about the same share. Saving an entry trims its own subfolder and one
+more, so that no process ever scans the whole folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treadle.core.once import once
-from treadle.runtime.cache_folder import is_trusted, place
+from treadle.runtime.cache_folder import cache_folder, is_trusted
 
 MOST_BYTES = 512 << 20
 KEPT_DAYS = 90
@@ -38,18 +38,18 @@ _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def folder() -> Path:
-    """Where entries are kept: TREADLE_CACHE_DIR, else the platform's cache folder, else one of this
-    user's among the temporary files."""
-    return place().folder
+    """The folder of the entries: TREADLE_CACHE_DIR, else the platform's cache folder, else a folder
+    of this user's among the temporary files."""
+    return cache_folder().folder
 
 
 def is_usable() -> bool:
-    """Whether anything can be kept; why not is logged, once."""
-    return not place().fault
+    """Whether entries can be saved. If not, the reason is logged once."""
+    return not cache_folder().fault
 
 
 def key_of(*parts: str) -> str:
-    """The name of the entry that depends on exactly these texts."""
+    """The name of the entry that depends on exactly these strings."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode()
@@ -58,7 +58,7 @@ def key_of(*parts: str) -> str:
 
 
 def load(key: str) -> bytes | None:
-    """The entry's content, or None if there is no whole one."""
+    """The entry's content, or None if there is no intact entry."""
     path = _path(key)
     if path is None:
         return None
@@ -74,14 +74,14 @@ def load(key: str) -> bytes | None:
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) :][:_DIGEST] != _checksum(content):
         discard(key)
         return None
-    if time.time() - facts.st_mtime > _HOUR:  # its time is that of its last use, by the hour
+    if time.time() - facts.st_mtime > _HOUR:  # its mtime is its last use, to the hour
         with contextlib.suppress(OSError):
             os.utime(path)
     return content
 
 
 def discard(key: str) -> None:
-    """Remove an entry that is of no use."""
+    """Remove an entry that cannot be used."""
     path = _path(key)
     if path is not None:
         with contextlib.suppress(OSError):
@@ -89,7 +89,7 @@ def discard(key: str) -> None:
 
 
 def save(key: str, content: bytes) -> None:
-    """Keep an entry. A folder that cannot be written to is no error: the code is made anew."""
+    """Save an entry. A folder that cannot be written to is not an error: code is built again."""
     path = _path(key)
     if path is None:
         return
@@ -111,12 +111,12 @@ def save(key: str, content: bytes) -> None:
 
 
 def _tidy(subfolder: Path, newest: Path) -> None:
-    """Hold a subfolder to its share of the bytes, and to what was used lately."""
+    """Trim a subfolder to its share of the bytes, and to entries that were used lately."""
     now = time.time()
     found: list[tuple[float, int, str]] = []
     with contextlib.suppress(OSError):
         for time_used, size, path in _files(subfolder):
-            unfinished = path.endswith(_UNFINISHED)  # by a process that was killed, after a while
+            unfinished = path.endswith(_UNFINISHED)  # left by a process that was killed
             if now - time_used > (_HOUR if unfinished else KEPT_DAYS * 24 * _HOUR):
                 with contextlib.suppress(OSError):
                     os.unlink(path)
@@ -126,7 +126,7 @@ def _tidy(subfolder: Path, newest: Path) -> None:
     excess = sum(size for _, size, _ in found) - room
     if excess <= 0:
         return
-    excess += room // 8  # or every save would remove something
+    excess += room // 8  # some room, or every save would remove an entry
     for _, size, path in sorted(found):
         if excess <= 0:
             break
@@ -137,7 +137,7 @@ def _tidy(subfolder: Path, newest: Path) -> None:
 
 
 def _files(subfolder: Path) -> Iterator[tuple[float, int, str]]:
-    """When each of our files was used last, its size, its path."""
+    """The last use, size and path of each of treadle's files."""
     with os.scandir(subfolder) as entries:
         for entry in entries:
             if entry.name.endswith((_SUFFIX, _UNFINISHED)):
@@ -148,8 +148,8 @@ def _files(subfolder: Path) -> Iterator[tuple[float, int, str]]:
 
 @once
 def source_state() -> str:
-    """When and how long treadle's own files are: another state of the source is another key, also
-    while its version stays the same."""
+    """A hash of the times and sizes of treadle's own files, so that edited source makes new keys
+    while the version stays the same."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         facts = path.stat()
@@ -159,7 +159,7 @@ def source_state() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the cache holds."""
+    """The size of the cache."""
 
     folder: Path
     entries: int
@@ -177,7 +177,7 @@ def usage() -> Usage:
 
 
 def clear() -> Usage:
-    """Remove every entry; says what was removed."""
+    """Remove every entry; returns what was removed."""
     before = usage()
     for subfolder in _subfolders():
         for _, _, path in _files(subfolder):
@@ -187,12 +187,12 @@ def clear() -> Usage:
 
 
 def _subfolders() -> list[Path]:
-    where = place()
+    where = cache_folder()
     return [] if where.fault else sorted(path for path in where.folder.glob("??") if path.is_dir())
 
 
 def _path(key: str) -> Path | None:
-    where = place()
+    where = cache_folder()
     return None if where.fault else where.folder / key[:2] / f"{key}{_SUFFIX}"
 
 

@@ -1,11 +1,12 @@
-"""DLPack: the C structures in which libraries hand arrays to each other, read and written.
+"""Reads and writes DLPack's C structures, in which libraries exchange arrays.
 
-A producer puts a managed tensor (memory, shape, strides, a function that lets go of it) into a
-Python capsule; a consumer takes it out, renames the capsule so that nobody takes it twice, and
-calls the function when it is done. There are two forms: the old one, and the versioned one that
-says whether the memory may be written. https://dmlc.github.io/dlpack has both.
+A producer puts a managed tensor (memory, shape, strides, a deleter) into a Python capsule. The
+consumer takes it out, renames the capsule so that it cannot be consumed twice, and calls the
+deleter when it is done. There are two forms: the old one, and the versioned one, which states
+whether the memory may be written. https://dmlc.github.io/dlpack documents both.
 
-The structures are packed and unpacked as bytes, which costs a tenth of ctypes' structures.
+The structures are packed and unpacked as bytes, which takes a tenth of the time of ctypes'
+structures.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError
 from treadle.core.once import once
-from treadle.runtime.callbacks import Prototype, callbacks, keep_for_ever
+from treadle.runtime.callbacks import Prototype, callbacks, keep_forever
 
 CPU, CUDA, CUDA_HOST, ROCM_HOST, CUDA_MANAGED = 1, 2, 3, 11, 13  # kinds of devices
 HOST_KINDS = (CPU, CUDA_HOST, ROCM_HOST)
 CUDA_KINDS = (CUDA, CUDA_MANAGED)
 LEGACY = 1  # CUDA's legacy default stream, where a stream's handle is expected
-VERSION = (1, 0)  # that we write; what differs later in 1.x does not concern us
+VERSION = (1, 0)  # that is written; later 1.x only add what is not used here
 
 _READ_ONLY, _COPIED = 1, 2  # flags
 # data, device (kind, number), ndim, dtype (code, bits, lanes), shape, strides, byte offset
@@ -75,7 +76,7 @@ _string_at = ctypes.string_at
 
 
 class Managed:
-    """What a producer handed over. It is let go with this object."""
+    """A producer's managed tensor. It is released with this object."""
 
     __slots__ = ("_deleter", "_pointer", "address", "device", "dtype", "read_only", "shape",
                  "strides")  # fmt: skip
@@ -83,20 +84,20 @@ class Managed:
     device: tuple[int, int]  # kind and number
     dtype: DType
     shape: tuple[int, ...]
-    strides: tuple[int, ...] | None  # in elements; None: row by row without gaps
+    strides: tuple[int, ...] | None  # in elements; None: row-major without gaps
     read_only: bool
 
     def __init__(self, capsule: Any) -> None:
-        """Take it out of its capsule. BufferError for what is no tensor, DtypeError for elements
-        that no array of ours has."""
+        """Take it out of its capsule. BufferError for a capsule without a tensor, DtypeError for a
+        dtype that treadle does not have."""
         self._deleter = 0
         if _is_valid(capsule, _NAME_NEW):
             self._pointer = _get_pointer(capsule, _NAME_NEW)
             major, minor, _, deleter, flags, *tensor = _NEW.unpack(
                 _string_at(self._pointer, _NEW.size)
             )
-            if major > VERSION[0]:  # nothing but the deleter has a known place
-                raise BufferError(f"DLPack {major}.{minor} is newer than what is understood here")
+            if major > VERSION[0]:  # only the deleter's offset is known
+                raise BufferError(f"DLPack {major}.{minor} is newer than the supported versions")
             _set_name(capsule, _USED_NEW)
         elif _is_valid(capsule, _NAME_OLD):
             self._pointer = _get_pointer(capsule, _NAME_OLD)
@@ -104,7 +105,7 @@ class Managed:
             flags = 0
             _set_name(capsule, _USED_OLD)
         else:
-            raise BufferError(f"{capsule!r} is no DLPack capsule, or one that was used before")
+            raise BufferError(f"{capsule!r} is not a DLPack capsule, or was consumed before")
         self._deleter = deleter
         self.read_only = bool(flags & _READ_ONLY)
         address, kind, number, ndim, code, bits, lanes, shape, strides, offset = tensor
@@ -116,7 +117,7 @@ class Managed:
 
     def __del__(self) -> None:
         if self._deleter:
-            Prototype(self._deleter)(self._pointer)  # it takes the interpreter's lock if need be
+            Prototype(self._deleter)(self._pointer)  # it acquires the GIL itself
 
 
 def _extents(address: int, count: int) -> tuple[int, ...]:
@@ -128,7 +129,7 @@ def _dtype(code: int, bits: int, lanes: int) -> DType:
     if found is None:
         name = f"{_CODE_NAMES.get(code, f'type {code} of')}{bits}" + f"x{lanes}" * (lanes != 1)
         raise DtypeError(
-            f"an array of {name} came, which kernels do not have; there are "
+            f"an array of {name} was given, a dtype that kernels do not have; they have "
             f"{', '.join(d.name for d in dtypes.ALL_DTYPES)}"
         )
     return found
@@ -136,8 +137,8 @@ def _dtype(code: int, bits: int, lanes: int) -> DType:
 
 # --- writing -------------------------------------------------------------------------------------
 
-# What was handed out and not let go of yet, by the address of its structure: the structure's own
-# memory, where in it the deleter is, and what keeps the array's memory alive.
+# The exported tensors that are not released yet, by the address of the structure: its memory, the
+# offset of the deleter in it, and the owner of the array's memory.
 _lent: dict[int, tuple[Any, int, Any]] = {}
 
 
@@ -153,7 +154,7 @@ def capsule(
     read_only: bool = False,
     copied: bool = False,
 ) -> Any:
-    """A capsule with an array's memory, for a consumer; `keep` lives until that lets go of it."""
+    """A capsule with an array's memory, for a consumer, whose deleter releases `keep`."""
     form = _NEW if versioned else _OLD
     let_go, destroy = _callbacks()
     ndim = len(shape)
@@ -174,12 +175,12 @@ def capsule(
 
 
 def _let_go(pointer: int) -> None:
-    """The consumer is done."""
+    """The deleter: the consumer is done."""
     _lent.pop(pointer, None)
 
 
 def _destroy(capsule: int) -> None:
-    """A capsule dies; if nobody took the tensor out of it, it is let go of."""
+    """The capsule's destructor: releases the tensor if it was not consumed."""
     for name in (_NAME_NEW, _NAME_OLD):
         if _is_valid_at(capsule, name):
             _lent.pop(_pointer_at(capsule, name), None)
@@ -191,14 +192,14 @@ def _callbacks() -> tuple[int, ...]:
     return callbacks(_let_go, _destroy)
 
 
-# Capsules may outlive this module while the interpreter ends.
+# Capsules may outlive this module while the interpreter shuts down.
 for _one in (_NAME_OLD, _NAME_NEW, _USED_OLD, _USED_NEW):
-    keep_for_ever(_one)
+    keep_forever(_one)
 
 
 @atexit.register
 def _forget() -> None:
-    """Let consumers that outlive Python call nothing: the process frees the memory."""
+    """Clear the deleters of consumers that outlive Python; the process frees the memory."""
     for memory, deleter_at, _ in _lent.values():
         struct.pack_into("@P", memory, deleter_at, 0)
-        keep_for_ever(memory)
+        keep_forever(memory)

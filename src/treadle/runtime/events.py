@@ -1,4 +1,4 @@
-"""Events as users hold them."""
+"""`td.Event`: points in a stream's work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from treadle.runtime.devices import Stream, default_device
 
 
 class Event:
-    """A point in a stream's work, with a time.
+    """A point in a stream's work, with a timestamp.
 
     >>> import treadle as td
     >>> start, end = td.Event(), td.Event()
@@ -38,7 +38,7 @@ class Event:
         self._recorded().synchronize()
 
     async def synchronize_async(self) -> None:
-        """`synchronize`, giving way to the event loop between looks, and at least once."""
+        """`synchronize`, which yields to the event loop between polls, at least once."""
         await polling.until(self._recorded().query)
 
     def query(self) -> bool:

@@ -1,13 +1,13 @@
-"""Our arrays for other libraries: DLPack on cpu and cuda, `__cuda_array_interface__` on cuda, and
-NumPy's arrays on the memory of the CPU.
+"""Exports arrays to other libraries: DLPack on cpu and cuda, `__cuda_array_interface__` on cuda,
+and NumPy's arrays on the memory of the CPU.
 
-All hand over memory and not copies. On the CPU all work is done when it was asked for. On CUDA the
-consumer's stream is made to wait for ours (DLPack), or the consumer waits for the stream that it is
-told of (`__cuda_array_interface__`).
+All share memory and do not copy. On the CPU a launch is done when it returns. On CUDA the
+consumer's stream is made to wait for treadle's (DLPack), or the consumer waits for the stream that
+the interface names (`__cuda_array_interface__`).
 
-As long as somebody else has the memory its storage is marked as shared, and nothing that reads or
-writes it is lazy. DLPack and NumPy tell when they are done. `__cuda_array_interface__` does not:
-what was handed over in that way stays shared as long as it lives.
+While another library has the memory, its storage is marked as shared, and nothing that reads or
+writes it is lazy. DLPack and NumPy signal when they are done. `__cuda_array_interface__` does not:
+memory exported in that way stays shared as long as its storage lives.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from treadle.core.dtypes import DType
 from treadle.runtime import dlpack
 from treadle.runtime.arrays import DeviceArray, numpy_dtype
 from treadle.runtime.devices import device
-from treadle.runtime.libraries import keeper_of
+from treadle.runtime.libraries import owner_of_stream
 
-_NO_ORDER = -1  # a consumer's stream: it sees to the order by itself
+_NO_ORDER = -1  # a consumer's stream: it orders the work itself
 _TYPE_CODES = {"bool": "b", "int": "i", "uint": "u", "float": "f", "complex": "c"}
 
 
 class Exported:
-    """What makes an array one that other libraries take."""
+    """The export protocols of an array, as a base class."""
 
     __slots__ = ()
 
@@ -39,9 +39,9 @@ class Exported:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Where it lies, for libraries of CUDA; there is none on other devices, nor for bfloat16,
-        which the protocol cannot say (DLPack can). As it does not say either when they are done,
-        nothing about the memory is lazy from here on."""
+        """The memory, for CUDA libraries. Other devices do not have it, and bfloat16 neither, which
+        the protocol cannot express (DLPack can). A consumer does not signal when it is done, so
+        operations on the memory are not lazy from here on."""
         return _interface(self.__treadle_array__())
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -56,12 +56,12 @@ class Exported:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule with the memory, for `from_dlpack` of another library. It stays ours until
-        that library lets go of it.
+        """A capsule with the memory, for `from_dlpack` of another library. The array lives until
+        that library releases the memory.
 
         `stream` is the consumer's on CUDA (None and 1: the legacy default stream, 2: the thread's
         own, -1: no order). `dl_device` may be the CPU's, which copies. BufferError for what DLPack
-        cannot say, and on WebGPU, whose memory no other library reaches.
+        cannot express, and on WebGPU, whose memory other libraries cannot access.
         """
         array, copied = self.__treadle_array__(), False
         host = dl_device is not None and dl_device[0] == dlpack.CPU
@@ -83,8 +83,8 @@ class Exported:
 
 
 def host_view(array: DeviceArray) -> np.ndarray[Any, Any]:
-    """An array on the CPU as NumPy's, without a copy. It is lent until NumPy's array, and all views
-    of it, are gone."""
+    """An array on the CPU as NumPy's, without a copy. It is lent until NumPy's array and all views
+    of it are freed."""
     return np.asarray(Lent(array)).view(numpy_dtype(array.dtype))
 
 
@@ -93,7 +93,7 @@ def _place(array: DeviceArray) -> tuple[int, int]:
         return dlpack.CPU, 0
     if not array.device.traits.cuda_memory:
         raise BufferError(
-            f"memory of {array.device.id} is out of other libraries' reach: copy it, with "
+            f"other libraries cannot access the memory of {array.device.id}: copy it, with "
             'x.numpy() or x.to("cpu")'
         )
     return dlpack.CUDA, int(array.device.id.partition(":")[2] or 0)
@@ -106,12 +106,14 @@ def _capsule(
         raise BufferError(f"DLPack knows no structs, such as {array.dtype}: export a field's copy")
     if array.key.read_only and not versioned:
         raise BufferError(
-            "this tensor is read-only, which only DLPack 1.0 and newer can say: copy it first"
+            "this tensor is read-only, which only DLPack 1.0 and newer express: copy it first"
         )
     if place[0] == dlpack.CUDA:
         lent = Lent(array, _let_in(array, stream), place[1])
     elif stream not in (None, _NO_ORDER):
-        raise ValueError(f"stream is for CUDA, and this tensor is on {array.device.id}: leave it")
+        raise ValueError(
+            f"stream is for CUDA, and this tensor is on {array.device.id}: leave it out"
+        )
     else:
         lent = Lent(array)
     return dlpack.capsule(
@@ -121,50 +123,51 @@ def _capsule(
 
 
 def _let_in(array: DeviceArray, stream: int | None) -> int | None:
-    """Let a consumer's stream wait for the work on an array. Gives the stream, if that is to be
-    waited for when the consumer is done."""
+    """Let a consumer's stream wait for the work on an array. Returns the stream if treadle must
+    wait for it when the consumer is done."""
     if stream == 0 or (stream is not None and (not isinstance(stream, int) or stream < _NO_ORDER)):
         raise ValueError(
-            f"the stream {stream!r} is none: DLPack counts 1 as the legacy default stream, 2 as "
-            "the thread's own, and other streams by their handle"
+            f"{stream!r} is not a stream: for DLPack 1 is the legacy default stream, 2 the "
+            "thread's own, and other streams are their handles"
         )
     if stream == _NO_ORDER:
         return None
     ours = array.device.default_stream.handle
-    ours.use([array.buffer])  # after the work on other streams of ours
+    ours.use([array.buffer])  # after the work on treadle's other streams
     if stream is None or stream == dlpack.LEGACY:
-        ours.flush()  # the driver orders these two
+        ours.flush()  # the driver orders the legacy stream after this one
         return None
     ours.precede(stream)
     return stream
 
 
 def _lend(array: DeviceArray) -> Callable[[], None]:
-    """Give memory away; what takes it back. Others read it now, so that a function that is being
-    traced cannot be one recording."""
+    """Lend memory to another library; returns the function that ends the loan. The library may read
+    it now, which ends the recording of a function that is being traced."""
     if (interrupt := array.device.default_stream.interrupt) is not None:
         interrupt("memory is given to another library")
-    return array.device.shared.lend(array.storage)
+    return array.device.shared_storages.lend(array.storage)
 
 
 class Lent:
-    """An array while another library has its memory. Ours uses it again after that one's work,
-    which on CUDA is on a stream."""
+    """An array while another library has its memory. Treadle's work on it continues after that
+    library's, which on CUDA is on a stream."""
 
-    __slots__ = ("array", "end", "keeper", "stream")
+    __slots__ = ("array", "end", "owner", "stream")
 
     def __init__(self, array: DeviceArray, stream: int | None = None, number: int = 0) -> None:
-        self.keeper = None if stream is None else keeper_of(stream, number)
+        self.owner = None if stream is None else owner_of_stream(stream, number)
         self.stream = stream
         self.end = _lend(array)
         self.array = array
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """For NumPy, whose array keeps this as its base. It is of bytes; see `host_view`."""
+        """For NumPy, whose array keeps this object as its base. Its dtype is bytes; see
+        `host_view`."""
         array = self.array
         item = array.dtype.itemsize
-        # Elements that are one in memory (it was broadcast) may only be read, as in NumPy.
+        # Broadcast elements share memory and are read-only, as in NumPy.
         repeated = any(n > 1 and s == 0 for n, s in zip(array.shape, array.strides, strict=True))
         return {
             "version": 3,
@@ -176,11 +179,11 @@ class Lent:
 
     def __del__(self) -> None:
         array: DeviceArray | None = getattr(self, "array", None)
-        if array is None:  # it could not be lent
+        if array is None:  # lending it failed
             return
-        stream, keeper = self.stream, self.keeper
+        stream, owner = self.stream, self.owner
         device = array.device
-        device.shared.leaving.append(self.end)
+        device.shared_storages.deferred.append(self.end)
         if stream is None and not device.several_streams:
             return
 
@@ -189,9 +192,9 @@ class Lent:
             if stream is not None:
                 ours.wait_for(stream)
             ours.use([array.buffer])
-            _ = keeper  # it had to live until here
+            _ = owner  # it had to live until here
 
-        device.shared.leaving.append(take_back)
+        device.shared_storages.deferred.append(take_back)
 
 
 def _interface(array: DeviceArray) -> dict[str, Any]:

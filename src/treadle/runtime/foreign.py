@@ -1,8 +1,8 @@
-"""Arrays of other libraries: where they lie, what they hold, and on which stream they are used.
+"""Arrays of other libraries: their memory, dtype and shape, and the stream that they are used on.
 
-There are three ways to ask an array: its library's own attributes, for libraries that are met often
-(PyTorch, CuPy), because they cost a tenth of the protocols; DLPack; and `__cuda_array_interface__`.
-No library is imported here: an array's library has been.
+There are three ways to read them: the library's own attributes, for the common ones (PyTorch,
+CuPy), which take a tenth of the protocols' time; DLPack; and `__cuda_array_interface__`. No library
+is imported here: that of a given array is loaded already.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Foreign:
     strides: tuple[int, ...]  # in elements
     read_only: bool
     owner: object  # keeps the memory while it lives
-    stream: int | None = None  # that its work is on; None: nobody says
-    whole: tuple[int, int] | None = None  # address and bytes of the allocation it lies in
+    stream: int | None = None  # that its work is on; None: not known
+    whole: tuple[int, int] | None = None  # address and bytes of its allocation
 
     def bounds(self) -> tuple[int, int]:
-        """The address of its first byte, and that behind its last."""
+        """The address of its first byte, and the one after its last."""
         low = high = 0
         for extent, stride in zip(self.shape, self.strides, strict=True):
             if extent == 0:
@@ -61,13 +61,13 @@ _ALSO_KNOWN_AS = {"jaxlib": "jax", "numba_cuda": "numba"}
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How arrays of one Python type are asked."""
+    """How arrays of one Python type are read."""
 
     library: Library
     place: Callable[[Any], tuple[int, int]]  # the kind and number of the device
     read: Callable[[Kind, Any], Foreign]
-    # Everything that `read` would find out or refuse, as one thing to compare: what was read once
-    # need not be read again. None where reading is all that can be done.
+    # Everything that the result of `read` depends on, as a key: an array with the same facts need
+    # not be read again. None where only `read` finds them out.
     facts: Callable[[Any], Any] | None = None
 
 
@@ -75,7 +75,7 @@ _kinds: dict[type, Kind | None] = {}
 
 
 def kind_of(value: Any) -> Kind | None:
-    """How to ask an array of another library; None if it is none (NumPy's are no foreigners)."""
+    """How to read another library's array; None for other values (NumPy's arrays among them)."""
     type_ = type(value)
     try:
         kind = _kinds[type_]
@@ -92,7 +92,7 @@ def _find_kind(type_: type) -> Kind | None:
     root = type_.__module__.partition(".")[0]
     root = _ALSO_KNOWN_AS.get(root, root)
     library = LIBRARIES.get(root) or Library(root)
-    if root == "torch" and type_.__name__ in ("Tensor", "Parameter"):  # not what is made of them
+    if root == "torch" and type_.__name__ in ("Tensor", "Parameter"):  # not their subclasses
         return Kind(library, _torch_place, _read_torch, _torch_facts)
     if root == "cupy" and type_.__name__ == "ndarray":
         return Kind(library, _cupy_place, _read_cupy, _cupy_facts)
@@ -104,7 +104,7 @@ def _find_kind(type_: type) -> Kind | None:
 
 
 def read(value: Any, what: str) -> Foreign:
-    """What another library's array is. LaunchError if its library does not hand it over."""
+    """Read another library's array. LaunchError if its library refuses."""
     kind = kind_of(value) or _NUMPY
     try:
         found = kind.read(kind, value)
@@ -166,7 +166,7 @@ def _of_numpy(dtype: np.dtype[Any]) -> DType | np.dtype[Any]:
     found = _numpy_dtypes.get(dtype)
     if found is None:
         if not dtype.isnative:
-            raise BufferError(f"{dtype} has another byte order than this machine: convert it first")
+            raise BufferError(f"{dtype} is not in this machine's byte order: convert it first")
         found = _numpy_dtypes[dtype] = array_dtype(dtype)
     return found
 
@@ -193,8 +193,8 @@ def _cupy_facts(array: Any) -> Any:
 def _in_elements(strides: tuple[int, ...], item: int) -> tuple[int, ...]:
     if any(stride % item for stride in strides):
         raise BufferError(
-            f"its elements do not lie at multiples of their size ({item} bytes apart or more, but "
-            f"with strides {strides}): copy it first"
+            f"its strides {strides} are not multiples of the size of an element, {item} bytes: "
+            "copy it first"
         )
     return tuple(stride // item for stride in strides)
 
@@ -203,7 +203,7 @@ def _in_elements(strides: tuple[int, ...], item: int) -> tuple[int, ...]:
 
 
 def _read_numpy(kind: Kind, array: Any) -> Foreign:
-    """NumPy's arrays by their attributes: DLPack knows neither structs nor bfloat16 there."""
+    """NumPy's arrays by their attributes: its DLPack has neither structs nor bfloat16."""
     check_unmasked(array)
     root = array
     while isinstance(root.base, np.ndarray):
@@ -227,12 +227,12 @@ def _dlpack_place(array: Any) -> tuple[int, int]:
 
 def _read_dlpack(kind: Kind, array: Any) -> Foreign:
     place = _dlpack_place(array)
-    # The library puts its work before what follows on the legacy default stream, and so before what
-    # follows on our default stream.
+    # The library orders its work before later work on the legacy default stream, and so before
+    # later work on treadle's default stream.
     options: dict[str, Any] = {"stream": LEGACY} if place[0] in dlpack.CUDA_KINDS else {}
     try:
         capsule = array.__dlpack__(max_version=dlpack.VERSION, **options)
-    except TypeError:  # a producer of before 2024
+    except TypeError:  # a producer older than DLPack 1.0
         capsule = array.__dlpack__(**options)
     except BufferError:
         if not hasattr(array, "__cuda_array_interface__"):
@@ -272,11 +272,11 @@ def _read_interface(kind: Kind, array: Any) -> Foreign:
 # NumPy's arrays are copied as arguments, but may be shared as tensors.
 _NUMPY = Kind(Library("numpy"), _dlpack_place, _read_numpy)
 _INTERFACE = Kind(Library("another library"), _interface_place, _read_interface)
-# Of a type that does not say it has the interface; one of its objects may.
+# For a type without the interface, of which single objects may have it.
 _ASK_EACH = replace(_INTERFACE)
 
 
 def alignment_of(dtype: DType | np.dtype[Any]) -> int:
-    """What the addresses of elements are multiples of, as compiled code counts on it: their size,
-    or the largest power of two in it up to 16 bytes, which one access takes at most."""
+    """The alignment of elements that compiled code relies on: the largest power of two that divides
+    their size, up to 16 bytes, the widest access."""
     return math.gcd(dtype.itemsize, 16)

@@ -1,4 +1,4 @@
-"""Captured work, replayed at the price of handing it to the driver."""
+"""Graphs: captured work, whose replay costs no more than its submission to the driver."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from treadle.core.errors import LaunchError
 from treadle.runtime import lazy, profiler
 from treadle.runtime.devices import Device, Stream
 from treadle.runtime.devices import device as find_device
-from treadle.runtime.launched import Launched
-from treadle.runtime.libraries import Guest
+from treadle.runtime.launch_records import LaunchRecord
+from treadle.runtime.libraries import ForeignStream
 from treadle.runtime.memory import Pool
 from treadle.runtime.sharing import Order
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Graph:
-    """A list of launches and copies, recorded once and run as often as wanted.
+    """A list of launches and copies, recorded once and replayed any number of times.
 
-    Arrays used in it stay alive with it; a replay reads what they hold then. Nothing may be read
-    back to the host while capturing: nothing has run yet.
+    The graph keeps the arrays that it uses alive; a replay reads their contents at that time.
+    Nothing can be read back to the host while capturing, since nothing has run yet.
 
     >>> import numpy as np, treadle as td
     >>> double = td.kernel(source='''
@@ -38,15 +38,15 @@ class Graph:
     [4.0, 4.0, 4.0, 4.0]
     """
 
-    _reuses = False  # whether memory that is given back while recording serves what comes after
+    _reuses = False  # whether memory that is freed while recording is used by later launches
 
     def __init__(self, device: str | Device | None = None) -> None:
         self.device = find_device(device)
         self._recording: base.Recording | None = None
         self._used: list[object] = []  # launches and arrays, kept alive with the recording
-        self._kept: list[base.Buffer] = []  # memory given back while capturing
-        self._guests: list[Guest] = []  # other libraries whose memory is used
-        self._pool: Pool | None = None  # while there is a recording: whose memory it uses
+        self._kept: list[base.Buffer] = []  # memory freed while capturing
+        self._foreign_streams: list[ForeignStream] = []  # of libraries whose memory is used
+        self._pool: Pool | None = None  # while there is a recording: the pool of its memory
 
     @contextlib.contextmanager
     def capture(self) -> Iterator[Graph]:
@@ -55,52 +55,52 @@ class Graph:
         finished = False
         try:
             yield self
-            lazy.arrays.compute_pending(self.device)  # from within: it is recorded
+            lazy.arrays.compute_pending(self.device)  # pending from within the block: recorded
             finished = True
         finally:
             self.end(finished)
 
     def begin(self) -> None:
-        """Record from here on, for those who cannot use `with`: `end` must follow."""
+        """Start recording, where `with` cannot be used. `end` must follow."""
         self.release()
-        lazy.arrays.compute_pending(self.device)  # from before: it is not for the recording
+        lazy.arrays.compute_pending(self.device)  # pending from before: not recorded
         self._begin()
 
     def _begin(self) -> None:
         stream = self.device.default_stream
         stream.handle.begin_capture()
-        stream.keeping = self._used
+        stream.capturing = self._used
         self._pool = self.device.pool
-        self._pool.keep_into(self._kept, self._reuses)
+        self._pool.divert_frees(self._kept, self._reuses)
 
     def end(self, finished: bool) -> None:
-        """Record no more. What was recorded is dropped unless it was `finished`."""
+        """Stop recording. The recording is dropped unless it is `finished`."""
         stream, pool = self.device.default_stream, self._pool
         assert pool is not None
-        pool.keep_no_more(self._kept)
-        stream.keeping = None
-        self._guests = list(stream.guests)
-        stream.guests.clear()
+        pool.stop_diverting(self._kept)
+        stream.capturing = None
+        self._foreign_streams = list(stream.foreign_streams)
+        stream.foreign_streams.clear()
         recording = stream.handle.end_capture()
         if finished:
             self._recording = recording
         else:
             recording.release()
             self._used.clear()
-            pool.shelve_all(self._kept)
+            pool.free_all(self._kept)
 
     def replay(self, stream: Stream | None = None) -> None:
-        """Run what was captured. Does not wait for it."""
+        """Run the captured work. Does not wait for it."""
         if self._recording is None:
             raise LaunchError("nothing was captured: use `with graph.capture():` first")
         stream = stream or self.device.default_stream
         if stream.interrupt is not None:
             stream.interrupt("a graph is replayed")
-        if not self._guests:
+        if not self._foreign_streams:
             self._replay(self._recording, stream)
             return
         order = Order(stream)
-        for library, theirs in self._guests:
+        for library, theirs in self._foreign_streams:
             order.include(library, theirs, None)
         with order:
             self._replay(self._recording, stream)
@@ -109,17 +109,17 @@ class Graph:
         if (active := profiler.active) is None:
             recording.replay(stream.handle)
         else:
-            launches = [used for used in self._used if isinstance(used, Launched)]
+            launches = [used for used in self._used if isinstance(used, LaunchRecord)]
             active.replay(stream.handle, recording, launches)
 
     def release(self) -> None:
-        """Drop the recording and what it kept alive."""
+        """Drop the recording and the arrays that it keeps alive."""
         if self._recording is not None:
             self._recording.release()
             self._recording = None
         self._used.clear()
         if self._pool is not None:
-            self._pool.shelve_all(self._kept)
+            self._pool.free_all(self._kept)
             self._pool = None
 
     def __del__(self) -> None:

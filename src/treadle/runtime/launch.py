@@ -1,8 +1,8 @@
 """The launch path: from `kernel[grid, block](…)` to a driver.
 
-A launch finds a prepared launch by its key, packs the scalars, and hands buffers and bytes to the
-stream; nothing is rebuilt. The key holds what compiled code depends on: the classes of the
-arguments (dtype, rank, contiguity, whether there is an offset, device), which arrays are the same
+A launch looks up a prepared launch by its key, packs the scalars, and passes buffers and bytes to
+the stream; nothing is rebuilt. The key holds everything that compiled code depends on: the classes
+of the arguments (dtype, rank, contiguity, whether there is an offset, device), which arrays share
 memory, captured constants, block, shared bytes, whether the grid is folded, check mode.
 """
 
@@ -23,30 +23,30 @@ from treadle.runtime import arguments as binding
 from treadle.runtime import convert, lazy, profiler, settings, windows
 from treadle.runtime.arrays import ArrayClass, DeviceArray
 from treadle.runtime.devices import Device, Stream, default_device
-from treadle.runtime.launched import Launched, Variant
+from treadle.runtime.launch_records import BuildVariant, LaunchRecord
 
-# Compilers are imported when there is something to compile: `import treadle` stays quick.
+# Compilers are imported by the first build, so that `import treadle` stays fast.
 if TYPE_CHECKING:
-    from treadle.runtime.built import Built
+    from treadle.runtime.built_kernel import BuiltKernel
 
-MAX_BLOCK = 1024  # threads; devices with smaller workgroups run several threads a lane
-_FOLD_FROM = 65535  # blocks along an axis that every device takes as they are
-_MOST_PREPARED = 1024  # of a kernel; beyond it the older half is dropped
+MAX_BLOCK = 1024  # threads; on devices with smaller workgroups a lane runs several threads
+_FOLD_FROM = 65535  # blocks along an axis that every device takes without folding
+_MOST_PREPARED = 1024  # launches of a kernel; above it the older half is dropped
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Everything a repeated launch needs."""
+    """Everything that a repeated launch needs."""
 
-    built: Built
+    built: BuiltKernel
     compiled: base.CompiledKernel
     pack: binding.Packer
 
 
 class Repeat:
-    """A launch that was made, for arguments of the same classes that share memory in the same way:
-    nothing is looked up any more. On the device's default stream, and nobody waits to read what it
-    writes (the caller knows)."""
+    """A launch to repeat with arguments of the same classes that share memory in the same way,
+    without any lookup. It runs on the device's default stream, and the caller makes sure that no
+    pending value has to read what it writes."""
 
     __slots__ = ("_definition", "_grid", "_prepared", "_stream", "_threads", "_twice")
 
@@ -67,18 +67,18 @@ class Repeat:
         self._twice = twice  # whether one buffer is several arguments
 
     @property
-    def built(self) -> Built:
-        """What was launched."""
+    def built(self) -> BuiltKernel:
+        """The kernel that is launched."""
         return self._prepared.built
 
     def __call__(self, values: list[Any], arrays: int) -> None:
-        """Launch with these arguments, of which so many are arrays, the first ones."""
+        """Launch with these values, of which the first `arrays` are arrays."""
         buffers = [array.buffer for array in values[:arrays]]
         if self._twice:
             buffers = list(dict.fromkeys(buffers))
         prepared, grid, to = self._prepared, self._grid, self._stream
         parameters = prepared.pack(values, grid, self._threads)
-        if to.keeping is None and profiler.active is None:
+        if to.capturing is None and profiler.active is None:
             to.handle.launch(prepared.compiled, grid, buffers, parameters)
         else:
             _start(self._definition, prepared, grid, buffers, parameters, values, to)
@@ -93,23 +93,23 @@ def _start(
     values: list[Any],
     to: Stream,
 ) -> None:
-    """Hand a launch to the driver, and tell those who want to know of it."""
+    """Pass a launch to the driver, and record it for a capture and the profiler."""
     built = prepared.built
-    if to.keeping is not None:
-        to.keeping.append(Launched(definition, built, values))
+    if to.capturing is not None:
+        to.capturing.append(LaunchRecord(definition, built, values))
     if built.sites:
         from treadle.runtime import reports
 
         reports.launch_with_report(prepared.compiled, built, grid, buffers, parameters, to)
-    elif to.keeping is not None or (active := profiler.active) is None:
+    elif to.capturing is not None or (active := profiler.active) is None:
         to.handle.launch(prepared.compiled, grid, buffers, parameters)
     else:
-        launched = Launched(definition, built, values)
+        launched = LaunchRecord(definition, built, values)
         active.launch(to.handle, prepared.compiled, grid, buffers, parameters, launched)
 
 
 class Launcher:
-    """The launches of one kernel: its definition, and what was prepared for it so far."""
+    """The launches of one kernel: its definition, and its prepared launches."""
 
     def __init__(self, definition: KernelDefinition) -> None:
         self.definition = definition
@@ -119,9 +119,9 @@ class Launcher:
     def launch_threads(
         self, extent: int | Sequence[int], arguments: tuple[Any, ...], stream: Stream | None = None
     ) -> None:
-        """Run exactly as many threads as `extent` says, in array order: (i, j) has j fastest.
+        """Run exactly `extent` threads, in array order: in (i, j), j varies fastest.
 
-        The block is the kernel's own if it names one, else one that suits the device.
+        The block is the kernel's own if it has one, else one that suits the device.
         """
         name = self.definition.name
         try:
@@ -149,11 +149,11 @@ class Launcher:
         stream: Stream | None = None,
         threads: tuple[int, ...] = (),
     ) -> Callable[[tuple[Any, ...]], Repeat | None]:
-        """A function of the arguments that runs `grid` blocks of `block` threads, to call often.
+        """A function of the arguments that runs `grid` blocks of `block` threads, for many calls.
 
-        It gives the launch, or None where there was nothing to do. It raises LaunchError,
-        DtypeError or CompileError before anything runs; a grid of 0 is allowed only where an
-        argument is an empty array, and then does nothing.
+        It returns the launch, or None where there is nothing to run. It raises LaunchError,
+        DtypeError or CompileError before anything runs. A grid of 0 is allowed only where an
+        argument is an empty array, and then nothing runs.
         """
         definition, name = self.definition, self.definition.name
         runs = min(grid) > 0
@@ -200,7 +200,7 @@ class Launcher:
             key = (*keys, handle.device, captured(), settings.check)
             prepared = prepared_launches.get(key)
             if prepared is None:
-                variant = Variant(block, _sharing(keys), folded, shared_bytes, settings.check)
+                variant = BuildVariant(block, _sharing(keys), folded, shared_bytes, settings.check)
                 classes = keys[1 : len(values) + 1]
                 prepared = self._prepare(key, classes, values, variant, len(threads), to.device)
             if not runs:
@@ -233,31 +233,33 @@ class Launcher:
         arguments: tuple[Any, ...],
         stream: Stream | None,
     ) -> Repeat | None:
-        """A launch with arguments that are not ours: NumPy arrays, DLPack, struct values."""
+        """A launch with arguments to convert: NumPy's arrays, other libraries', struct values."""
         binding.check_count(self.definition, len(arguments))
         device = self._device_of(arguments, stream)
-        taken = convert.take_in(self.definition, arguments, stream or device.default_stream)
+        taken = convert.convert_arguments(
+            self.definition, arguments, stream or device.default_stream
+        )
         with taken.order:
             launched = launch(tuple(taken.arguments))
         if launched is not None:
-            taken.give_back(launched.built.written)
+            taken.copy_back(launched.built.written)
         return launched
 
     def _device_of(self, arguments: tuple[Any, ...], stream: Stream | None) -> Device:
         if stream is not None:
             return stream.device
-        return convert.device_among(arguments) or default_device()
+        return convert.device_of_arguments(arguments) or default_device()
 
     def _prepare(
         self,
         key: Any,
         classes: list[Any],
         values: list[Any],
-        variant: Variant,
+        variant: BuildVariant,
         axes: int,
         device: Device,
     ) -> Prepared:
-        """Everything for the first launch of a kind: arguments checked, code built."""
+        """Prepare the first launch with a key: check the arguments, build the code."""
         from treadle.runtime.build import build
 
         definition = self.definition
@@ -283,7 +285,7 @@ class Launcher:
                 _check_written(definition, classes, built.written)
                 names = tuple(parameter.name for parameter in definition.parameters)
                 pack = binding.make_packer(built.code.layout, names, bound)
-                if len(self._prepared) >= _MOST_PREPARED:  # captured numbers that change, say
+                if len(self._prepared) >= _MOST_PREPARED:  # for example, a captured number changes
                     for old in list(self._prepared)[: _MOST_PREPARED // 2]:
                         del self._prepared[old]
                 prepared = self._prepared[key] = Prepared(built, compiled, pack)
@@ -296,9 +298,9 @@ class Launcher:
         block: int | Sequence[int] | None = None,
         shared_bytes: int = 0,
     ) -> str:
-        """The text that this kernel becomes on a target ("wgsl", "ptx", "ir", …).
+        """The source of this kernel for a target ("wgsl", "ptx", "ir", …).
 
-        With arguments, for their types; without, for the parameters' annotations. No device is
+        The types are those of the arguments, or of the annotations without arguments. No device is
         needed.
         """
         from treadle.runtime.build import print_source
@@ -319,7 +321,7 @@ class Launcher:
 
 
 def _check_rest(name: str, shared_bytes: Any, stream: Any) -> None:
-    """LaunchError for shared bytes or a stream that are none."""
+    """LaunchError if the shared bytes are not a size, or the stream is not a stream."""
     if isinstance(shared_bytes, bool) or not isinstance(shared_bytes, int) or shared_bytes < 0:
         raise LaunchError(
             f"kernel {name}[grid, block, shared_bytes]: the bytes of dynamic shared memory are an "
@@ -335,7 +337,7 @@ def _check_rest(name: str, shared_bytes: Any, stream: Any) -> None:
 def _check_written(
     definition: KernelDefinition, classes: list[Any], written: frozenset[int]
 ) -> None:
-    """LaunchError if the kernel writes to memory that may not be written."""
+    """LaunchError if the kernel writes to read-only memory."""
     for position in sorted(written):
         if classes[position].read_only:
             what = f"{label_of(definition.parameters, position)} of kernel {definition.name}"
@@ -346,16 +348,16 @@ def _check_written(
 
 
 def _sharing(keys: list[Any]) -> tuple[int, ...] | None:
-    """Which arrays share memory, if a launch's key ends by saying so."""
+    """Which arrays share memory, which is the last part of a launch's key where some do."""
     return keys[-1] if isinstance(keys[-1], tuple) and len(keys) > 1 else None
 
 
 def check_extent(name: str, grid: Dim3, block: Dim3) -> None:
-    """LaunchError unless a thread's index fits an i32: kernels are compiled to count on it."""
+    """LaunchError unless a thread's index fits an i32: compiled kernels rely on it."""
     if any(n * b >= 1 << 31 for n, b in zip(grid, block, strict=True)):
         raise LaunchError(
             f"kernel {name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads has 2**31 "
-            "threads or more in one direction; spread them over x, y and z, or launch in parts"
+            "threads or more along one axis; distribute them over x, y and z, or launch in parts"
         )
 
 
@@ -363,16 +365,16 @@ def _refuse_grid(name: str, grid: Dim3, values: list[Any]) -> None:
     if min(grid) == 0 and any(isinstance(v, DeviceArray) and v.size == 0 for v in values):
         return
     raise LaunchError(
-        f"kernel {name}: the grid {tuple(grid)} has a negative part or a zero; every part must be "
-        "at least 1 (0 is allowed where an argument is an empty array)"
+        f"kernel {name}: the grid {tuple(grid)} is not positive; along each axis it must be at "
+        "least 1 (0 is allowed where an argument is an empty array)"
     )
 
 
 def check_block(name: str, block: Dim3) -> None:
-    """LaunchError unless a block is possible."""
+    """LaunchError unless the block is positive and within the limit."""
     if min(block) < 1:
         raise LaunchError(
-            f"kernel {name}: the block {tuple(block)} must be at least 1 in every part"
+            f"kernel {name}: the block {tuple(block)} must be at least 1 along each axis"
         )
     if block.count > MAX_BLOCK:
         raise LaunchError(
@@ -382,9 +384,9 @@ def check_block(name: str, block: Dim3) -> None:
 
 
 def suitable_block(threads: Dim3, device: Device) -> Dim3:
-    """A block for a launch by threads: long in x for memory's sake, within the device's limits.
+    """A block for a launch by threads: long in x, so that accesses coalesce, within the limits.
 
-    The CPU runs a block as one loop and likes it long; GPUs like a few subgroups.
+    The CPU runs a block as one loop, which should be long; GPUs run best with a few subgroups.
     """
     traits = device.traits
     most = min(traits.usual_block, device.limits.max_threads_per_block)

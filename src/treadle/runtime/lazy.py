@@ -1,7 +1,7 @@
-"""What the runtime asks of arrays that are computed later. It knows no tensors, it knows this.
+"""The protocol between the runtime and lazy arrays: the runtime does not know tensors.
 
-An argument of a launch is an array if it has `__treadle_array__`, and memory refers to the pending
-values that still have to read it (`Awaited`). How these are computed is known above: by the one
+An argument of a launch is an array if it has `__treadle_array__`. Memory refers to the pending
+values that still have to read it (`TrackedMemory`). A higher layer computes them, through the one
 object that `treadle/__init__.py` installs here.
 """
 
@@ -14,21 +14,21 @@ _FEW_READERS = 64
 
 
 class Pending(Protocol):
-    """A value that may still have to read memory: as long as it has no array of its own."""
+    """A value that may still have to read memory, until it has an array of its own."""
 
     @property
     def array(self) -> object | None:
-        """Its elements, once they are computed."""
+        """Its elements; None until they are computed."""
 
 
 P = TypeVar("P", bound=Pending)
 
 
-class Awaited:
-    """Memory, as far as pending values matter to it.
+class TrackedMemory:
+    """Memory that tracks the pending values which still have to read it.
 
-    `readers` refer to those that may still have to read it. `shared` counts the libraries that
-    have the memory too: nothing about it may be lazy.
+    `readers` are weak references to these. `shared` counts the other libraries that have the
+    memory: unless it is 0, no operation on it may be lazy.
     """
 
     __slots__ = ("_prune_at", "readers", "shared")
@@ -39,8 +39,8 @@ class Awaited:
         self._prune_at = _FEW_READERS
 
     def add_reader(self, reader: weakref.ref[P]) -> None:
-        """Remember a pending value that reads this memory. Those that are computed or gone are
-        forgotten now and then."""
+        """Add a pending value that reads this memory. Those that are computed or freed are pruned
+        from time to time."""
         if self.readers is None:
             self.readers = [reader]
             return
@@ -52,20 +52,20 @@ class Awaited:
 
 
 class LazyArrays(Protocol):
-    """The arrays that are computed later."""
+    """The implementation of lazy arrays."""
 
-    def finish_readers(self, memory: Awaited) -> None:
-        """Compute what still has to read memory that is about to be written, or given to another
-        library."""
+    def finish_readers(self, memory: TrackedMemory) -> None:
+        """Compute the pending values that read memory which is about to be written, or lent to
+        another library."""
 
     def compute_pending(self, device: object) -> None:
-        """Compute all that is pending on a device (a `runtime.devices.Device`)."""
+        """Compute all pending values of a device (a `runtime.devices.Device`)."""
 
 
 arrays: LazyArrays
 
 
 def install(lazy_arrays: LazyArrays) -> None:
-    """Have these asked from here on."""
+    """Set the implementation."""
     global arrays
     arrays = lazy_arrays

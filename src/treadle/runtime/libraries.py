@@ -1,4 +1,5 @@
-"""What we know of other libraries: on which streams they work. None is imported here."""
+"""The libraries that arrays are exchanged with, and the streams that they work on. None is imported
+here."""
 
 from __future__ import annotations
 
@@ -12,21 +13,21 @@ from treadle.runtime.dlpack import LEGACY
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Library:
-    """What we know of a library."""
+    """A library that arrays are exchanged with."""
 
     name: str
-    # The handle of the stream that its work is on now (on CUDA device number `n`), and what keeps
-    # that stream; None where that cannot be known.
+    # The handle of its current stream (on CUDA device number `n`), and that stream's owner; None
+    # where it cannot be found out.
     current_stream: Callable[[Any, int], tuple[int, object]] | None = None
-    streams_end: bool = False  # once they are no longer referenced; others keep theirs for ever
-    immutable: bool = False  # its arrays may not be written, whatever the protocol says
+    streams_end: bool = False  # streams are destroyed once unreferenced; other libraries keep them
+    immutable: bool = False  # its arrays are read-only, even if the protocol does not say so
 
     def stream(self, number: int) -> tuple[int | None, object]:
-        """Its current stream on a CUDA device: the handle, and what keeps it."""
+        """Its current stream on a CUDA device: the handle, and the stream's owner."""
         if self.current_stream is None:
             return None, None
-        handle, keeper = self.current_stream(sys.modules[self.name], number)
-        return handle or LEGACY, keeper
+        handle, owner = self.current_stream(sys.modules[self.name], number)
+        return handle or LEGACY, owner
 
 
 def _torch_stream(torch: Any, number: int) -> tuple[int, object]:
@@ -50,22 +51,22 @@ LIBRARIES = {
         Library("torch", _torch_stream),
         Library("cupy", _cupy_stream, streams_end=True),
         Library("numba", _numba_stream),
-        # Works on streams of its own, which it makes wait when it hands an array over.
+        # It works on streams of its own, which it synchronizes when it exports an array.
         Library("jax", immutable=True),
     )
 }
 
 
-def keeper_of(stream: int, number: int) -> object:
-    """What keeps the stream that a consumer named by its handle, if it is its current one: a handle
-    alone may be that of a stream that is gone by the time it is used."""
+def owner_of_stream(stream: int, number: int) -> object:
+    """The owner of the stream with this handle, if it is a library's current one. The handle alone
+    would not keep the stream from being destroyed before it is used."""
     for name, library in LIBRARIES.items():
         if library.streams_end and name in sys.modules:
-            handle, keeper = library.stream(number)
+            handle, owner = library.stream(number)
             if handle == stream:
-                return keeper
+                return owner
     return None
 
 
-# A library, and the stream that an array of it says it is on.
-Guest = tuple[Library, int | None]
+# A library, and the stream that an array of it names.
+ForeignStream = tuple[Library, int | None]

@@ -1,13 +1,13 @@
-"""Pools of device memory, and the storages that live in them.
+"""Pools of device memory, and the storages that are allocated from them.
 
-A freed storage goes back to a free list of its size class and is handed out again without asking
-the driver, while work on it may be pending, on any stream. That is safe because a buffer is handed
-out again as the same `drivers.base.Buffer`, and a driver puts whatever uses a buffer after what
-used it before: by running a device's work in order (cpu, webgpu), or by making a stream wait for
-the streams that used the buffer last (cuda). Launches, copies, reads and replays are such uses.
-What other libraries do with our memory no driver sees; `runtime.sharing` tells it (`Stream.use`).
+A freed storage goes to the free list of its size class and is reused without a call of the driver,
+even while work on it is pending, on any stream. That is safe because the same
+`drivers.base.Buffer` is reused, and a driver orders each use of a buffer after the earlier ones:
+by running a device's work in order (cpu, webgpu), or by making a stream wait for the streams that
+used the buffer last (cuda). Launches, copies, reads and replays are such uses. A driver does not
+see what other libraries do with the memory; `runtime.sharing` reports it (`Stream.use`).
 
-What a recording uses is not handed out at all until the recording is released.
+Memory that a recording uses is not reused until the recording is released.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _KEPT_BYTES = 1 << 30
 
 
 def size_class(size: int) -> int:
-    """The bytes that a request for `size` takes: eight classes to each doubling. Of what is large
-    there is little, so that classes are finer: 128 to each.
+    """The bytes allocated for a request of `size`: eight classes for each power of two. Large
+    buffers are few, and waste more, so their classes are finer: 128 for each power of two.
 
     >>> size_class(1), size_class(257), size_class(1000), size_class(1 << 20)
     (256, 288, 1024, 1048576)
@@ -49,38 +49,38 @@ class Pool:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self.shared = Shared()
+        self.shared_storages = SharedStorages()
         self._lock = forks.lock()
         self._free: dict[int, list[Buffer]] = {}
         self._free_bytes = 0
         self._used_bytes = 0
         self._peak_bytes = 0
-        self._keepers: list[list[Buffer]] = []
-        self._reused: list[Buffer] | None = None  # the keeper whose memory is handed out again
+        self._diverted: list[list[Buffer]] = []
+        self._reused: list[Buffer] | None = None  # the diverted list that `take` reuses
         self._reserved: dict[Buffer, int] = {}  # how many recordings use it
-        self._orphans: set[Buffer] = set()  # of these, those that were given back
-        self._kept_limit: int | None = None  # asked of the driver once, which may read files for it
+        self._orphans: set[Buffer] = set()  # reserved buffers that were freed
+        self._kept_limit: int | None = None  # queried once, since a driver may read files for it
 
     @property
     def used(self) -> int:
-        """The bytes that arrays have now."""
+        """The bytes that arrays use now."""
         return self._used_bytes
 
     def take(self, size: int) -> Buffer:
         """Memory of at least `size` bytes, contents undefined."""
-        if self.shared.leaving:
-            self.shared.settle()
+        if self.shared_storages.deferred:
+            self.shared_storages.run_deferred()
         rounded = size_class(size)
         limits = self.device.info.limits
         for limit in (limits.max_binding_size, limits.max_buffer_size):
-            if rounded > limit >= size:  # kernels may see it as vectors of 16 bytes
+            if rounded > limit >= size:  # a kernel may bind it as vectors of 16 bytes
                 rounded = -(-size // 16) * 16
         with self._lock:
-            waiting = self._free.get(rounded)
+            free = self._free.get(rounded)
             if self._reused and (kept := _of_size(self._reused, rounded)) is not None:
                 buffer = kept
-            elif waiting:
-                buffer = waiting.pop()
+            elif free:
+                buffer = free.pop()
                 self._free_bytes -= rounded
             else:
                 buffer = self._allocate(rounded, size)
@@ -106,19 +106,19 @@ class Pool:
             return self.device.allocate(rounded)
 
     def give(self, buffer: Buffer) -> None:
-        """Take memory back."""
+        """Free memory for reuse."""
         with self._lock:
             self._used_bytes -= buffer.size
             if (active := profiler.active) is not None:
                 active.note_memory(self.device.info.id, self._used_bytes)
-            if self._keepers:
-                self._keepers[-1].append(buffer)
+            if self._diverted:
+                self._diverted[-1].append(buffer)
             elif buffer in self._reserved:
                 self._orphans.add(buffer)
             else:
-                self._shelve(buffer)
+                self._to_free_list(buffer)
 
-    def _shelve(self, buffer: Buffer) -> None:
+    def _to_free_list(self, buffer: Buffer) -> None:
         self._free.setdefault(buffer.size, []).append(buffer)
         self._free_bytes += buffer.size
         if self._kept_limit is None:
@@ -128,36 +128,36 @@ class Pool:
             self.trim()
 
     def trim(self) -> None:
-        """Give everything in the free lists back to the driver."""
+        """Return all memory in the free lists to the driver."""
         with self._lock:
-            for waiting in self._free.values():
-                for buffer in waiting:
+            for free in self._free.values():
+                for buffer in free:
                     self.device.free(buffer)
             self._free.clear()
             self._free_bytes = 0
 
-    def keep_into(self, keeper: list[Buffer], reuse: bool = False) -> None:
-        """From here on memory that is given back goes to `keeper` instead of the free lists: a
-        recording still uses it. `shelve_all` gives it back for good. With `reuse` it is handed out
-        again meanwhile, to who records after."""
+    def divert_frees(self, target: list[Buffer], reuse: bool = False) -> None:
+        """Collect freed memory in `target` from here on, not in the free lists, since a recording
+        still uses it. `free_all` frees it. With `reuse`, later allocations of the recording may
+        take it meanwhile."""
         with self._lock:
-            self._keepers.append(keeper)
-            self._reused = keeper if reuse else None
+            self._diverted.append(target)
+            self._reused = target if reuse else None
 
-    def keep_no_more(self, keeper: list[Buffer]) -> None:
-        """The end of `keep_into`."""
+    def stop_diverting(self, target: list[Buffer]) -> None:
+        """The end of `divert_frees`."""
         with self._lock:
-            self._keepers = [each for each in self._keepers if each is not keeper]
+            self._diverted = [each for each in self._diverted if each is not target]
             self._reused = None
 
     def reserve(self, buffers: Iterable[Buffer]) -> None:
-        """Hand these buffers to nobody, should they be given back: recordings use them."""
+        """Keep these buffers from being reused once they are freed, since recordings use them."""
         with self._lock:
             for buffer in buffers:
                 self._reserved[buffer] = self._reserved.get(buffer, 0) + 1
 
     def unreserve(self, buffers: Iterable[Buffer]) -> None:
-        """A recording is done with buffers that it has reserved."""
+        """Release buffers that a recording has reserved."""
         with self._lock:
             for buffer in buffers:
                 self._reserved[buffer] -= 1
@@ -165,21 +165,21 @@ class Pool:
                     del self._reserved[buffer]
                     if buffer in self._orphans:
                         self._orphans.remove(buffer)
-                        self._shelve(buffer)
+                        self._to_free_list(buffer)
 
-    def shelve_all(self, keeper: list[Buffer]) -> None:
-        """Put a keeper's memory onto the free lists."""
+    def free_all(self, target: list[Buffer]) -> None:
+        """Move the memory of a diverted list to the free lists."""
         with self._lock:
-            while keeper:
-                buffer = keeper.pop()
+            while target:
+                buffer = target.pop()
                 if buffer in self._reserved:
                     self._orphans.add(buffer)
                 else:
-                    self._shelve(buffer)
+                    self._to_free_list(buffer)
 
     def stats(self) -> dict[str, Any]:
         """`used`, `peak` and `cached` bytes of arrays, and the driver's own figures."""
-        self.shared.settle()
+        self.shared_storages.run_deferred()
         return {
             "used": self._used_bytes,
             "peak": self._peak_bytes,
@@ -188,18 +188,18 @@ class Pool:
         }
 
 
-def _of_size(keeper: list[Buffer], size: int) -> Buffer | None:
-    """Memory of a size that a keeper has, which it has no more."""
-    for at in range(len(keeper) - 1, -1, -1):
-        if keeper[at].size == size:
-            return keeper.pop(at)
+def _of_size(target: list[Buffer], size: int) -> Buffer | None:
+    """Remove a buffer of this size from a diverted list; None if it has none."""
+    for at in range(len(target) - 1, -1, -1):
+        if target[at].size == size:
+            return target.pop(at)
     return None
 
 
-class Storage(lazy.Awaited):
-    """Device memory owned by arrays; it goes back to its pool with its last array.
+class Storage(lazy.TrackedMemory):
+    """Device memory owned by arrays; it is freed with the last of them.
 
-    A borrowed storage is always shared, and so is one that came back to us from another library,
+    A borrowed storage always counts as shared, and so does one that was lent and imported again,
     since several arrays may have it then.
     """
 
@@ -208,67 +208,69 @@ class Storage(lazy.Awaited):
     def __init__(self, pool: Pool, nbytes: int) -> None:
         super().__init__()
         self.pool: Pool | None = pool
-        self.owner: object = None  # memory of somebody else, kept alive while this lives
+        self.owner: object = None  # of borrowed memory, kept alive with this
         self.nbytes = nbytes
         self.buffer = pool.take(max(nbytes, 4))
 
     @classmethod
     def borrowed(cls, buffer: Buffer, nbytes: int, owner: object) -> Storage:
-        """Memory that somebody else owns; it is not given to a pool."""
+        """Memory that another object owns; it is not returned to a pool."""
         storage = cls.__new__(cls)
-        lazy.Awaited.__init__(storage, shared=1)
+        lazy.TrackedMemory.__init__(storage, shared=1)
         storage.pool, storage.owner, storage.nbytes, storage.buffer = None, owner, nbytes, buffer
         return storage
 
     @property
     def is_shared(self) -> bool:
-        """Whether another library has the memory, too. (Those who only hope that none has ask
-        `shared`.)"""
-        if self.shared and self.pool is not None and self.pool.shared.leaving:
-            self.pool.shared.settle()
+        """Whether another library has the memory too. (`shared` may count loans that have
+        ended.)"""
+        if self.shared and self.pool is not None and self.pool.shared_storages.deferred:
+            self.pool.shared_storages.run_deferred()
         return self.shared > 0
 
     def __del__(self) -> None:
         pool = getattr(self, "pool", None)
         if pool is not None and hasattr(self, "buffer"):
-            # At interpreter exit the driver may be half gone; the process frees the memory then.
-            try:  # noqa: SIM105  contextlib may be gone, too
+            # At interpreter exit the driver may be partly unloaded; the process frees the memory.
+            try:  # noqa: SIM105  contextlib may be unloaded, too
                 pool.give(self.buffer)
             except Exception:  # noqa: BLE001
                 pass
 
 
-class Shared:
-    """The memory that a device and other libraries both use."""
+class SharedStorages:
+    """The storages of a device whose memory other libraries use too."""
 
     def __init__(self) -> None:
         self.placed: dict[Any, Any] = {}  # other libraries' arrays as arguments, by their facts
-        # Reentrant: the collector may come in between, with memory to hold.
+        # Reentrant: the garbage collector may run in between, and hold memory.
         self._lock = forks.lock()
         self._storages: weakref.WeakSet[Storage] = weakref.WeakSet()
-        # Other libraries' memory that must live until work is done, which an event tells.
+        # Owners of other libraries' memory that must live until an event is reached.
         self._held: deque[tuple[Event, object]] = deque()
-        # What is left to do for memory that is not shared any more. Finalizers put it here, as the
-        # collector may call them in the midst of a driver's work.
-        self.leaving: deque[Callable[[], None]] = deque()
+        # Work on memory whose loan has ended. Finalizers defer it, since the garbage collector may
+        # run them in the middle of a driver's call.
+        self.deferred: deque[Callable[[], None]] = deque()
 
-    def settle(self) -> None:
-        """Do what finalizers left to do."""
-        while self.leaving:
-            with contextlib.suppress(IndexError, TreadleError):  # taken by a thread; device lost
-                self.leaving.popleft()()
+    def run_deferred(self) -> None:
+        """Run what finalizers deferred."""
+        while self.deferred:
+            with contextlib.suppress(IndexError, TreadleError):  # taken meanwhile; device lost
+                self.deferred.popleft()()
 
     def add(self, storage: Storage) -> None:
-        """Remember a storage whose memory is that of others."""
+        """Add a storage of another library's memory."""
         with self._lock:
             self._storages.add(storage)
 
     def lend(self, storage: Storage) -> Callable[[], None]:
-        """Others get a storage's memory. What still has to read it is computed now, since nobody
-        will hear of their writes; what comes later is computed at once (see `Storage.shared`).
+        """Lend a storage's memory to another library. Pending values that read it are computed now,
+        since that library's writes are not visible to treadle; later operations on it are computed
+        at once (see `Storage.shared`).
 
-        Gives what is to be put onto `leaving` when they are done, if ever they say so."""
-        self.settle()
+        Returns the function that ends the loan, to be put onto `deferred` if that library signals
+        that it is done."""
+        self.run_deferred()
         lent = weakref.ref(storage)
 
         def end() -> None:
@@ -289,18 +291,18 @@ class Shared:
         return end
 
     def storages(self) -> list[Storage]:
-        """The storages that were added and live."""
+        """The added storages that are alive."""
         with self._lock:
             return list(self._storages)
 
     def hold(self, event: Event, owner: object) -> None:
-        """Keep something until an event. What is kept goes when more comes, in order."""
+        """Keep `owner` alive until an event is reached. Each call releases those that are done."""
         with self._lock:
             done = []
             self._held.append((event, owner))
             while self._held and self._held[0][0].query():
                 done.append(self._held.popleft())
-        del done  # without the lock: whose it was may call us
+        del done  # without the lock: a finalizer may call this object
 
 
 def _readable(size: int) -> str:

@@ -1,8 +1,8 @@
-"""The active profile, as those see it who tell it what they do.
+"""The interface of the active profile for modules that report work to it.
 
-While a profile is active (`profile.session`), each stream's driver is wrapped in one that notes
-what passes through it. Where more is known than a driver receives, the launch path looks at
-`active` and says so: without a profile, that look is all that it costs.
+While a profile is active (`profile.session`), each driver stream is wrapped in one that records its
+calls. What a driver does not receive, the launch path reports to `active`. Without a profile the
+only cost is the test of that name.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
     from treadle.drivers import base
-    from treadle.runtime.launched import Launched
+    from treadle.runtime.launch_records import LaunchRecord
 
 
 class Profiler(Protocol):
-    """What receives reports of work. A `stream` is what the driver's stream is wrapped in."""
+    """Receives reports of work. A `stream` here is the wrapper of the driver's stream."""
 
     def launch(
         self,
@@ -26,37 +26,39 @@ class Profiler(Protocol):
         grid: Dim3,
         buffers: Sequence[base.Buffer],
         parameters: bytes,
-        launched: Launched,
+        launched: LaunchRecord,
     ) -> None:
-        """Launch, with a note."""
+        """Launch, and record it."""
 
     def replay(
-        self, stream: base.Stream, recording: base.Recording, launches: Sequence[Launched]
+        self, stream: base.Stream, recording: base.Recording, launches: Sequence[LaunchRecord]
     ) -> None:
-        """Replay, with a note."""
+        """Replay, and record it."""
 
     def copy_across(
         self, stream: base.Stream, copy: Callable[..., bool], places: tuple[Any, ...]
     ) -> bool:
-        """Copy from another device, with a note if that can be; `stream` is the target's."""
+        """Copy from another device, and record it if the copy succeeds; `stream` is the
+        target's."""
 
     def note_compilation(self, kernel: str, how: str, device: str, began: float) -> None:
         """A kernel was built, or loaded."""
 
     def note_memory(self, device: str, used: int) -> None:
-        """The arrays of a device have so many bytes now. Finalizers call this too: no locks."""
+        """The arrays of a device use `used` bytes now. Finalizers call this too: it takes no
+        locks."""
 
 
-active: Profiler | None = None  # at most one, of the whole process
+active: Profiler | None = None  # at most one in the process
 
 
 def begin(profiler: Profiler) -> None:
-    """Tell this one from here on."""
+    """Make this the active profile."""
     global active
     active = profiler
 
 
 def end() -> None:
-    """Tell none."""
+    """Have no active profile."""
     global active
     active = None

@@ -1,4 +1,4 @@
-"""Launches of kernels that print, assert or check: their report is read and shown at once."""
+"""Launches of kernels that print, assert or check, whose report is read and shown after each."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from treadle.core.errors import LaunchError
 from treadle.drivers import base
 from treadle.ir.passes.instrument import decode_report, format_entry, lost_words
 from treadle.runtime.arrays import DeviceArray, bytes_of
-from treadle.runtime.built import Built
+from treadle.runtime.built_kernel import BuiltKernel
 from treadle.runtime.devices import Stream
 
-WORDS = 1 << 16  # of a report: a few thousand lines; what does not fit is counted
+WORDS = 1 << 16  # of a report: a few thousand lines; those that do not fit are counted
 
 
 def launch_with_report(
     compiled: base.CompiledKernel,
-    built: Built,
+    built: BuiltKernel,
     grid: Dim3,
     buffers: list[base.Buffer],
     parameters: bytes,
@@ -29,7 +29,7 @@ def launch_with_report(
     """Launch, wait, print what the kernel printed; LaunchError for the first failed check."""
     if stream.interrupt is not None:
         stream.interrupt(f"kernel {built.code.name} prints or checks")
-    if stream.keeping is not None:
+    if stream.capturing is not None:
         raise LaunchError(
             f"kernel {built.code.name} prints or checks, which cannot be captured in a graph"
         )
@@ -43,9 +43,9 @@ def launch_with_report(
 
 
 def _show(
-    words: np.ndarray[tuple[int, ...], np.dtype[np.uint32]], built: Built, grid: Dim3
+    words: np.ndarray[tuple[int, ...], np.dtype[np.uint32]], built: BuiltKernel, grid: Dim3
 ) -> None:
-    """Print what a report holds; LaunchError with the first failure in it, if there is one."""
+    """Print the entries of a report; LaunchError for the first failed check in it."""
     failed: list[str] = []
     for entry in decode_report(words, built.sites):
         line = format_entry(entry, built.code.name, built.code.block, grid)

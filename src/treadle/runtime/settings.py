@@ -5,9 +5,9 @@ from __future__ import annotations
 from treadle.core.environment import choice, is_on
 
 check: bool = is_on("TREADLE_CHECK")  # report accesses outside arrays and failed asserts
-eager: bool = is_on("TREADLE_EAGER")  # compute every array operation at once, by itself
+eager: bool = is_on("TREADLE_EAGER")  # compute every array operation at once, without fusion
 check_compiled: bool = is_on("TREADLE_COMPILE_CHECK")  # compare each replay with Python's results
 disk_cache: bool = not is_on("TREADLE_NO_CACHE")  # keep compiled code on disk
-# What kernels are printed as for CUDA devices: "ptx", loaded by the driver alone, or "cuda", which
+# The language of kernels for CUDA devices: "ptx", which needs only the driver, or "cuda", which
 # NVIDIA's run-time compiler (nvidia-cuda-nvrtc) compiles.
 cuda_language: str = choice("TREADLE_CUDA_LANGUAGE", ("ptx", "cuda"))

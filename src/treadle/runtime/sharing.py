@@ -1,13 +1,13 @@
-"""Memory that other libraries own and our kernels use: as buffers, and in which order.
+"""Other libraries' memory as arguments of kernels: its buffers, and the order of the streams.
 
-Compiled code takes different buffers for different memory (it loads through caches that do not see
+Compiled code assumes that different buffers do not overlap (it loads through caches that do not see
 stores, and moves loads over stores), so arrays that overlap become views of one buffer.
 
-On CUDA, libraries know nothing of our streams. Before a launch on their memory our stream waits for
-the stream that they work on, and after it theirs waits for ours. A library may then give memory to
-its next array as soon as we let go of it: what it does there is behind our work on its stream. Our
-default stream and the legacy default stream, which most libraries use, are ordered by the driver;
-no call is made for those.
+On CUDA, other libraries do not know treadle's streams. Before a launch on their memory, treadle's
+stream waits for the stream that they work on, and after it theirs waits for treadle's. So a library
+may reuse memory as soon as treadle releases it: its later work on that stream runs after treadle's.
+The driver orders treadle's default stream and the legacy default stream, which most libraries use;
+these need no calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device, device
 from treadle.runtime.dlpack import LEGACY
 from treadle.runtime.foreign import Foreign, Kind, alignment_of, kind_of, read
-from treadle.runtime.libraries import Guest, Library
+from treadle.runtime.libraries import ForeignStream, Library
 from treadle.runtime.memory import Storage
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from treadle.ir.definition import KernelDefinition
     from treadle.runtime.devices import Stream
 
-# Compiled code counts on buffers that begin at multiples of this, the widest access.
+# Compiled code relies on buffers that are aligned to the widest access.
 _ALIGNMENT = 16
-_MOST_PLACED = 4096  # arrays that a device remembers
+_MOST_PLACED = 4096  # arrays that a device caches
 
-Bounds = tuple[int, int]  # the address of a first byte, and that behind the last
+Bounds = tuple[int, int]  # the address of the first byte, and the one after the last
 
 
 _reached: dict[tuple[int, int], Device] = {}  # by kind and number in DLPack
@@ -44,8 +44,8 @@ _reached: dict[tuple[int, int], Device] = {}  # by kind and number in DLPack
 
 
 def device_of(value: Any, what: str) -> Device | None:
-    """The device that another library's array is on, opened; None if it is on none that anybody
-    here can reach. DeviceNotFound if it is on a GPU that treadle does not have."""
+    """The device that another library's array is on, opened; None if treadle cannot access such
+    devices. DeviceNotFound if it is on a GPU that treadle does not find."""
     kind = kind_of(value)
     assert kind is not None
     place, number = kind.place(value)
@@ -66,7 +66,7 @@ def _device_at(kind: int, number: int, address: int, what: str) -> Device | None
     if kind not in dlpack.CUDA_KINDS:
         return None
     try:
-        if number < 0:  # __cuda_array_interface__ does not say; an address does
+        if number < 0:  # __cuda_array_interface__ does not name it; the address determines it
             first = device("cuda")
             return device(first.handle.holder_of(address)) if address else first
         return device(f"cuda:{number}")
@@ -75,15 +75,15 @@ def _device_at(kind: int, number: int, address: int, what: str) -> Device | None
 
 
 def check_place(foreign: Foreign, where: Device, what: str) -> None:
-    """LaunchError unless an array's memory is `where`'s."""
+    """LaunchError unless an array's memory is on the device `where`."""
     name = foreign.library.name
     empty = 0 in foreign.shape
     if empty and foreign.device[1] < 0 and not foreign.address and where.traits.cuda_memory:
-        return  # nothing says where, and there is nothing to use
+        return  # empty, on an unknown device
     found = _device_at(*foreign.device, foreign.address, f"{what} is memory of {name}")
     if found is where:
         if not foreign.address and not empty:
-            raise LaunchError(f"{what} is an array of {name} that has no memory yet")
+            raise LaunchError(f"{what} is an array of {name} without memory")
         return
     raise LaunchError(
         f"{what} is memory of {name} on "
@@ -99,28 +99,28 @@ def check_place(foreign: Foreign, where: Device, what: str) -> None:
 
 @dataclass(slots=True)
 class Placed:
-    """What another library's array is on a device of ours, apart from any other memory. It owns
-    nothing, so that it is good for every array that lies as this one did."""
+    """Another library's array as one of treadle's, for a launch in which no other array overlaps
+    it. It does not own the memory, so it is reused for every array with the same facts."""
 
     array: DeviceArray
     low: int  # the address of its first byte
-    high: int  # that behind its last
+    high: int  # the address after its last byte
 
 
 def place(
     kind: Kind, value: Any, definition: KernelDefinition, position: int, order: Order
 ) -> Placed:
-    """Another library's array on the device of a launch, put into the launch's order.
+    """Another library's array on the device of a launch; its stream is added to the launch's order.
 
-    LaunchError if it is on another device, or its library does not hand it over.
+    LaunchError if it is on another device, or its library refuses.
     """
     where = order.stream.device
-    known: dict[Any, Placed] = where.shared.placed
+    known: dict[Any, Placed] = where.shared_storages.placed
     facts = None
     if kind.facts is not None:
         try:
             facts = kind.facts(value)
-        except RuntimeError:  # no plain memory; `read` says what it is
+        except RuntimeError:  # not plain memory; `read` raises the reason
             facts = None
         found = known.get(facts)
         if found is not None:
@@ -145,8 +145,8 @@ def place(
     return found
 
 
-def apart(placed: list[Placed], own: list[DeviceArray], where: Device) -> bool:
-    """Whether no two of the arrays of a launch overlap, except those that are one and the same."""
+def are_disjoint(placed: list[Placed], own: list[DeviceArray], where: Device) -> bool:
+    """Whether no two different arrays of a launch overlap."""
     for number, one in enumerate(placed):
         for other in placed[:number]:
             if one.low < other.high and other.low < one.high and one is not other:
@@ -160,8 +160,8 @@ def apart(placed: list[Placed], own: list[DeviceArray], where: Device) -> bool:
 
 
 def borrow(arrays: list[Foreign], own: list[DeviceArray], where: Device) -> list[DeviceArray]:
-    """Other libraries' arrays that overlap as arrays of a device, for one launch that takes our
-    `own` too."""
+    """Other libraries' arrays, which may overlap, as arrays of a device, for a launch that takes
+    treadle's `own` arrays too."""
     bounds = [array.bounds() for array in arrays]
     made: dict[Bounds, Storage] = {}
     ours = {array.storage for array in own if array.device is where}
@@ -172,7 +172,7 @@ def borrow(arrays: list[Foreign], own: list[DeviceArray], where: Device) -> list
             continue
         storage = _holding(ours, low, high)
         if storage is None:
-            stretch = stretch_around(low, high, bounds)
+            stretch = overlapping_range(low, high, bounds)
             storage = made.get(stretch)
             if storage is None:
                 storage = made[stretch] = _lend(array, stretch, where)
@@ -181,25 +181,25 @@ def borrow(arrays: list[Foreign], own: list[DeviceArray], where: Device) -> list
 
 
 def share(value: Any, what: str) -> DeviceArray:
-    """Another library's array as one of ours, without a copy, for as long as ours lives.
+    """Another library's array as one of treadle's, without a copy, which keeps the memory alive.
 
-    LaunchError or DtypeError if that cannot be.
+    LaunchError or DtypeError if it cannot be shared.
     """
     foreign = read(value, what)
     name = f"{what} is memory of {foreign.library.name}"
     where = _device_at(*foreign.device, foreign.address, name)
     if where is None:
-        raise LaunchError(f"{name} on a device that treadle does not reach: copy it to the CPU")
+        raise LaunchError(f"{name} on a device that treadle does not support: copy it to the CPU")
     low, high = foreign.bounds()
     order = Order(where.default_stream)
     order.include(foreign.library, foreign.stream, foreign.owner)
     order.before()
     if low == high:
         return _empty(foreign, where)
-    known = where.shared.storages()
+    known = where.shared_storages.storages()
     storage = _holding(known, low, high)
     if storage is None:
-        if foreign.whole is not None:  # so that other parts of it become views of the same storage
+        if foreign.whole is not None:  # other parts of it then become views of this storage
             start, size = foreign.whole
             wide = min(low, start), max(high, start + size)
             if not any(a < wide[1] and wide[0] < b for a, b in map(_extent, known)):
@@ -208,16 +208,16 @@ def share(value: Any, what: str) -> DeviceArray:
         base = _base_of(low, foreign)
         loan.buffer = where.handle.borrow_address(base, high - base, foreign.owner)
         storage = Storage.borrowed(loan.buffer, high - low, loan)
-        where.shared.add(storage)
+        where.shared_storages.add(storage)
     else:
-        where.shared.lend(storage)  # to us, and for good: two arrays have it now
+        where.shared_storages.lend(storage)  # for good: two arrays have it now
     return _view(foreign, storage, where)
 
 
-def stretch_around(low: int, high: int, bounds: list[Bounds]) -> Bounds:
-    """The bytes of one array and of all that overlap it, directly or through others.
+def overlapping_range(low: int, high: int, bounds: list[Bounds]) -> Bounds:
+    """The byte range of an array and all arrays that overlap it, directly or through others.
 
-    >>> stretch_around(0, 4, [(0, 4), (6, 9), (3, 7), (20, 30)])
+    >>> overlapping_range(0, 4, [(0, 4), (6, 9), (3, 7), (20, 30)])
     (0, 9)
     """
     while True:
@@ -234,7 +234,7 @@ def _empty(array: Foreign, where: Device) -> DeviceArray:
 
 
 def _holding(storages: Any, low: int, high: int) -> Storage | None:
-    """The storage that memory is part of. LaunchError if a part of it is part of one."""
+    """The storage that contains the memory. LaunchError if a storage overlaps only a part of it."""
     for storage in storages:
         start, end = _extent(storage)
         if start <= low and high <= end:
@@ -242,20 +242,20 @@ def _holding(storages: Any, low: int, high: int) -> Storage | None:
             return found
         if low < end and start < high:
             raise LaunchError(
-                f"the {high - low} bytes of another library's array overlap a tensor that has only "
-                "a part of them: share the whole array with td.from_dlpack, and slice the tensor"
+                f"the {high - low} bytes of another library's array partly overlap a tensor's "
+                "memory: share the whole array with td.from_dlpack, and slice the tensor"
             )
     return None
 
 
 def _extent(storage: Storage) -> Bounds:
-    """The bytes that a storage is of, without those that a borrowed buffer has in front."""
+    """The byte range of a storage, without the padding in front of it in a borrowed buffer."""
     end = storage.buffer.address() + storage.buffer.size
     return end - (storage.buffer.size if storage.pool is not None else storage.nbytes), end
 
 
 def _lend(array: Foreign, stretch: Bounds, where: Device) -> Storage:
-    """A storage for a launch, whose `Order` keeps the owners of the memory."""
+    """A storage for one launch, whose `Order` keeps the memory alive."""
     low, high = stretch
     base = _base_of(low, array)
     buffer = where.handle.borrow_address(base, high - base, None)
@@ -263,8 +263,8 @@ def _lend(array: Foreign, stretch: Bounds, where: Device) -> Storage:
 
 
 def _base_of(low: int, array: Foreign) -> int:
-    """Where a buffer begins that holds the bytes from `low` on: there, or a few whole elements
-    before it, which nobody reads, so that it begins where compiled code counts on."""
+    """The start of a buffer that holds the bytes from `low` on: `low` itself, or an aligned address
+    a few whole elements before it. Kernels do not access these elements."""
     item = array.dtype.itemsize
     for base in range(low, low - _ALIGNMENT * item, -item):
         if base % _ALIGNMENT == 0:
@@ -283,8 +283,8 @@ def _view(array: Foreign, storage: Storage, where: Device) -> DeviceArray:
 
 def _misaligned(array: Foreign) -> LaunchError:
     return LaunchError(
-        f"an array of {array.dtype} whose elements do not lie at multiples of their size cannot be "
-        "used without a copy: copy it first"
+        f"an array of {array.dtype} whose elements are not aligned to their size cannot be used "
+        "without a copy: copy it first"
     )
 
 
@@ -292,50 +292,50 @@ def _misaligned(array: Foreign) -> LaunchError:
 
 
 class Order:
-    """A launch's place among the work of the libraries whose memory it uses. As a context it is
-    put around the launch."""
+    """The order of a launch with the work of the libraries whose memory it uses: a context manager
+    around the launch."""
 
-    __slots__ = ("_guests", "_held", "_immutable", "_others", "owners", "stream")
+    __slots__ = ("_foreign_streams", "_held", "_immutable", "_others", "owners", "stream")
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
-        self.owners: list[object] = []  # they keep the memory
-        self._guests: dict[Guest, None] = {}  # in the order in which they came
-        # Their streams, other than the legacy one, and what keeps them.
+        self.owners: list[object] = []  # of the memory
+        self._foreign_streams: dict[ForeignStream, None] = {}  # in order of the arguments
+        # The handles of their streams, other than the legacy one, with the streams' owners.
         self._others: dict[int, object] = {}
-        self._held = False  # whether one works on a stream that nobody tells
-        self._immutable = True  # and whether nothing is ever written there
+        self._held = False  # whether a library works on an unknown stream
+        self._immutable = True  # whether the arrays of all such libraries are read-only
 
     @property
     def is_plain(self) -> bool:
-        """Whether the driver orders everything without a call, in default streams."""
+        """Whether all work is on default streams, which the driver orders without calls."""
         return not self._others and not self._held
 
     def include(self, library: Library, stream: int | None, owner: object) -> None:
-        """Put a library's work into the order; `stream` is what the array says it is on."""
+        """Add a library's work to the order; `stream` is the one that the array names."""
         self.owners.append(owner)
         device = self.stream.device
-        if not device.traits.cuda_memory or (library, stream) in self._guests:
+        if not device.traits.cuda_memory or (library, stream) in self._foreign_streams:
             return
-        self._guests[library, stream] = None
-        current, keeper = library.stream(int(device.id.partition(":")[2] or 0))
+        self._foreign_streams[library, stream] = None
+        current, stream_owner = library.stream(int(device.id.partition(":")[2] or 0))
         if current is None and stream is None:
             self._held = True
             self._immutable &= library.immutable
         for other in (current, stream):
             if other is not None and other > LEGACY:
-                self._others[other] = keeper
+                self._others[other] = stream_owner
 
     def before(self) -> None:
-        """What the libraries were given so far comes before what follows on our stream."""
+        """Order the libraries' work so far before later work on treadle's stream."""
         stream = self.stream
-        if stream.keeping is not None:  # what is captured runs later, ordered by its replay
-            stream.keeping.extend(self.owners)
-            stream.guests.update(self._guests)
+        if stream.capturing is not None:  # captured work runs later; its replay orders it
+            stream.capturing.extend(self.owners)
+            stream.foreign_streams.update(self._foreign_streams)
             return
-        if not self._guests:
+        if not self._foreign_streams:
             return
-        stream.device.shared.settle()
+        stream.device.shared_storages.run_deferred()
         default = stream.device.default_stream
         if stream.handle is not default.handle:
             stream.handle.wait_for(default.handle.native_handle())
@@ -343,25 +343,25 @@ class Order:
             stream.handle.wait_for(other)
 
     def after(self) -> None:
-        """What the libraries are given from here on comes after what our stream has so far."""
+        """Order the libraries' later work after treadle's stream so far."""
         stream = self.stream
-        if not self._guests or stream.keeping is not None:
+        if not self._foreign_streams or stream.capturing is not None:
             return
         default = stream.device.default_stream
         if stream.handle is not default.handle:
             stream.handle.precede(default.handle.native_handle())
-        if self._held and not self._immutable:  # it cannot be told to wait
+        if self._held and not self._immutable:  # an unknown stream cannot be made to wait
             stream.handle.synchronize()
         else:
             self.leave()
 
     def leave(self) -> None:
-        """What the libraries do with the memory from here on comes after our work so far."""
+        """Order the libraries' later use of the memory after treadle's work so far."""
         stream = self.stream
         for other in self._others:
             stream.handle.precede(other)
         if self._held:
-            stream.device.shared.hold(stream.handle.record(), self.owners)
+            stream.device.shared_storages.hold(stream.handle.record(), self.owners)
 
     def __enter__(self) -> None:
         self.before()
@@ -371,8 +371,8 @@ class Order:
 
 
 class Loan:
-    """Another library's memory while a storage of ours is made of it. When the storage goes, the
-    library may use the memory for something else, after our work on it."""
+    """Another library's memory, borrowed for a storage. When the storage is freed, the library may
+    reuse the memory, after treadle's work on it."""
 
     __slots__ = ("array", "buffer", "device", "order")
 
@@ -391,4 +391,4 @@ class Loan:
             device.default_stream.handle.use([buffer])
             order.leave()
 
-        device.shared.leaving.append(let_go)
+        device.shared_storages.deferred.append(let_go)

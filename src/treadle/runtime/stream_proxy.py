@@ -1,4 +1,4 @@
-"""A stream in front of another one, which does something around all that passes through it."""
+"""The base class of streams that wrap another one, to profile or trace its calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Appended(NamedTuple):
-    """What a call appends to a stream, as far as the call says it."""
+    """The work that a call appends to a stream, as far as its arguments describe it."""
 
     kind: str  # "kernel", "upload", "copy", "zero", "library" or "order"
     name: str
@@ -25,10 +25,10 @@ class Appended(NamedTuple):
 
 
 class StreamProxy(base.Stream):
-    """A stream that passes everything on to `inner`.
+    """A stream that forwards all calls to `inner`.
 
-    A class below says in `appending` what it does around work, and in `before` what it does ahead
-    of all else; each method may be written anew as well.
+    A subclass overrides `appending`, which is called around work, and `before`, which is called
+    before all other calls. It may override single methods as well.
     """
 
     __slots__ = ("inner",)
@@ -38,15 +38,15 @@ class StreamProxy(base.Stream):
         self.device = inner.device
 
     def __getattr__(self, name: str) -> Any:
-        """What a driver's recordings ask of their own streams."""
+        """Attributes of its streams that a driver's recordings use."""
         return getattr(self.inner, name)
 
     def appending(self, what: Appended, work: Callable[[], object]) -> None:
-        """Call `work`, which appends it."""
+        """Call `work`, which appends the work `what`."""
         work()
 
     def before(self, call: str) -> None:
-        """Whatever comes ahead of a call of this name, which appends no work."""
+        """Called before a call of this name that appends no work."""
 
     # ------------------------------------------------------------------ work
 
@@ -57,7 +57,7 @@ class StreamProxy(base.Stream):
         buffers: Sequence[base.Buffer],
         parameters: bytes,
     ) -> None:
-        """A launch: the code says what it writes."""
+        """A launch; its code states which buffers it writes."""
         code = kernel.code
         written = [
             buffer
@@ -93,8 +93,8 @@ class StreamProxy(base.Stream):
         self.appending(what, lambda: self.inner.fill_zero(buffer, offset, size))
 
     def call_host(self, work: Callable[[], object], buffers: Sequence[base.Buffer]) -> None:
-        """The host's work, which may have a name and know what it moves and does. Which memory it
-        writes is not said: new memory, as the kernel library's functions do."""
+        """Work of the host, which may have a name and an amount of work. It writes only new memory,
+        as the kernel library's functions do, so no buffers count as written."""
         name = getattr(work, "name", "host")
         moved, operations = getattr(work, "bytes", None), getattr(work, "operations", None)
         what = Appended("library", name, buffers, (), moved, operations)
@@ -108,7 +108,7 @@ class StreamProxy(base.Stream):
         out: tuple[base.Buffer, int],
         workspace: base.Buffer | None,
     ) -> None:
-        """A product by the vendor's library."""
+        """A matrix product by the vendor's library."""
         arguments = product, left, right, out, workspace
         written = (out[0],) if workspace is None else (out[0], workspace)
         moved, operations = product.product.bytes, product.product.operations
@@ -118,11 +118,11 @@ class StreamProxy(base.Stream):
     # ------------------------------------------------------------------ all else
 
     def use(self, buffers: Sequence[base.Buffer]) -> None:
-        """Order alone."""
+        """Ordering without work."""
         self.inner.use(buffers)
 
     def flush(self) -> None:
-        """Start what was appended."""
+        """Start the appended work."""
         self.inner.flush()
 
     def read(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
@@ -131,7 +131,7 @@ class StreamProxy(base.Stream):
         self.inner.read(buffer, offset, target)
 
     async def read_async(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
-        """A read that is awaited."""
+        """An asynchronous read."""
         self.before("read")
         await self.inner.read_async(buffer, offset, target)
 
@@ -141,7 +141,7 @@ class StreamProxy(base.Stream):
         self.inner.synchronize()
 
     async def synchronize_async(self) -> None:
-        """A wait that is awaited."""
+        """An asynchronous wait."""
         self.before("synchronize")
         await self.inner.synchronize_async()
 
@@ -156,25 +156,25 @@ class StreamProxy(base.Stream):
         return self.inner.timed(append)
 
     def native_handle(self) -> int:
-        """The stream in its own API."""
+        """The stream's handle in its API."""
         self.before("native_handle")
         return self.inner.native_handle()
 
     def wait_for(self, other: int) -> None:
-        """Come after another library's stream."""
+        """Wait for another library's stream."""
         self.before("wait_for")
         self.inner.wait_for(other)
 
     def precede(self, other: int) -> None:
-        """Come before another library's stream."""
+        """Make another library's stream wait for this one."""
         self.before("precede")
         self.inner.precede(other)
 
     def begin_capture(self) -> None:
-        """Record from here on."""
+        """Start recording."""
         self.before("begin_capture")
         self.inner.begin_capture()
 
     def end_capture(self) -> base.Recording:
-        """What was recorded."""
+        """Stop recording; returns the recording."""
         return self.inner.end_capture()

@@ -1,4 +1,5 @@
-"""Arrays that lie in more memory than a kernel may see of one: the parts that they need of it."""
+"""Windows: the parts of a buffer that a launch needs, where a device cannot bind the whole
+buffer."""
 
 from __future__ import annotations
 
@@ -8,19 +9,20 @@ from typing import Any
 from treadle.runtime.arrays import DeviceArray, as_array
 from treadle.runtime.devices import Device
 
-LEAST = 16  # bytes of a window, and what divides them: of a vector of four, as kernels may see it
+LEAST = 16  # the smallest window and its step in bytes: kernels may bind it as vec4
 
 
 def window(array: DeviceArray, start: int, size: int) -> DeviceArray:
-    """So many bytes of an array's buffer, from a byte on, as an array of its own."""
+    """`size` bytes of an array's buffer from byte `start` on, as an array."""
     part = DeviceArray(array.device, array.storage, array.dtype, (size // array.dtype.itemsize,))
     part.buffer = array.device.handle.window(array.buffer, start, size)
     return part
 
 
 def narrow(arguments: tuple[Any, ...], device: Device) -> tuple[Any, ...] | None:
-    """A launch's arguments with windows in place of buffers that the device can't bind as a whole:
-    one for all arrays in a buffer, since a kernel sees it once. None if that is too much."""
+    """A launch's arguments with windows in place of buffers that the device can't bind as a whole.
+    All arrays of a buffer share one window, since a kernel binds a buffer once. None if that window
+    is too large."""
     limits = device.limits
     found = [as_array(argument) for argument in arguments]
     wide: dict[Any, list[DeviceArray]] = {}
@@ -48,7 +50,7 @@ def narrow(arguments: tuple[Any, ...], device: Device) -> tuple[Any, ...] | None
 
 
 def _bounds(array: DeviceArray) -> tuple[int, int]:
-    """The first byte of an array's elements in its buffer, and the one behind the last."""
+    """The first byte of an array's elements in its buffer, and the one after the last."""
     moves = [(n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)]
     low = array.offset + sum(move for move in moves if move < 0)
     high = array.offset + sum(move for move in moves if move > 0) + 1
@@ -57,7 +59,7 @@ def _bounds(array: DeviceArray) -> tuple[int, int]:
 
 
 def _moved(array: DeviceArray, start: int, size: int) -> DeviceArray:
-    """An array that counts from the beginning of a window."""
+    """An array with its offset counted from the start of a window."""
     moved = DeviceArray(
         array.device,
         array.storage,

@@ -333,7 +333,7 @@ def _scatter(tensor: Tensor, plan: Plan, values: Node, distinct: bool) -> None:
     realize((source, index, values))
     array = source.whole_array
     if array.key.read_only:
-        raise ValueError("this tensor is memory that may only be read: copy it first")
+        raise ValueError("this tensor is read-only: copy it first")
     made = computed(array)
     is_tracked = values.history is not None
     if histories.recording.get() and (is_tracked or source.history is not None):

@@ -21,7 +21,7 @@ from treadle.graph.operations import Applied
 from treadle.ir.types import F32, Scalar, Struct, Type, Vector
 from treadle.lang import types
 from treadle.lang.captures import CaptureSet
-from treadle.lang.interpreting import current_run, state
+from treadle.lang.interpreter_state import current_run, state
 from treadle.lang.kernel import Function, as_function
 from treadle.lang.types import class_of
 from treadle.runtime import arguments as binding
@@ -170,10 +170,10 @@ class Elementwise(Function):
         """The device of the result, all arrays on it in their own layout, and the order with other
         libraries' work if arrays are theirs."""
         tensors = any(map(is_held, given))
-        where = self._device_of(given) if tensors else convert.device_among(given)
+        where = self._device_of(given) if tensors else convert.device_of_arguments(given)
         where = where or default_device()
         kernel = self._kernels.kernel(1, (False,) * len(given))
-        taken = convert.take_in(kernel, (*given, 0), where.default_stream)
+        taken = convert.convert_arguments(kernel, (*given, 0), where.default_stream)
         values = [
             original if isinstance(value, convert.Packed) else value
             for original, value in zip(given, taken.arguments, strict=False)

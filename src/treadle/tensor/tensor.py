@@ -140,7 +140,7 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
             )
         if array is not None:
             if array.key.read_only:
-                raise ValueError("this tensor is memory that may only be read: copy it first")
+                raise ValueError("this tensor is read-only: copy it first")
             if array.storage.shared and array.storage.is_shared:
                 if recording.get() and (value.history is not None or self._history is not None):
                     raise AutogradError(

@@ -200,7 +200,7 @@ def test_read_only_memory():
     assert (x + 1).tolist() == [1, 2, 3]
     assert not np.asarray(x).flags.writeable
     for write in (lambda: x.__setitem__(0, 1), lambda: x.__iadd__(1)):
-        with pytest.raises(ValueError, match="only be read: copy it first"):
+        with pytest.raises(ValueError, match="read-only: copy it first"):
             write()
 
 

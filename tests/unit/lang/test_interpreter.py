@@ -10,7 +10,7 @@ import pytest
 import treadle
 import treadle.lang as td
 from treadle.core.errors import CompileError, DtypeError, LaunchError, TreadleError
-from treadle.lang.interpreting import current_run, state
+from treadle.lang.interpreter_state import current_run, state
 
 
 @td.kernel

@@ -99,11 +99,11 @@ def test_mistakes_at_a_launch() -> None:
     cases: list[tuple[type[TreadleError], Any, str]] = [
         (DtypeError, lambda: fill.launch(4, double, 1.0), r'x\.astype\("float32"\)'),
         (DtypeError, lambda: fill.launch(4, [1.0, 2.0], 1.0), r"make an array of it, with td"),
-        (DtypeError, lambda: fill.launch(4, 1.0, 1.0), r"a number came \(float\): pass an array"),
-        (DtypeError, lambda: fill.launch(4, x, x), r"an array came: pass one number, as x"),
+        (DtypeError, lambda: fill.launch(4, 1.0, 1.0), r"number was given \(float\): pass an"),
+        (DtypeError, lambda: fill.launch(4, x, x), r"an array was given: pass one number, as x"),
         (LaunchError, lambda: kernel("x[i] = 1.0").launch(4, x, x), r"1 argument \(x\), not 2"),
         (LaunchError, lambda: kernel("pass", "self, x").launch(4, x), "leave self out"),
-        (LaunchError, lambda: fill[4](x, 1.0), r"a launch needs blocks and threads.*: 1 given"),
+        (LaunchError, lambda: fill[4](x, 1.0), r"a launch needs a grid and a block.*: 1 given"),
         (LaunchError, lambda: fill[4 / 2, 4](x, 1.0), "// divides to an integer"),
         (DtypeError, lambda: td.Array(td.f32), r"takes brackets, as in td\.Array\[td\.f32\]"),
     ]  # fmt: skip

@@ -22,7 +22,7 @@ from treadle.ir.nodes import Parameter
 from treadle.ir.passes.instrument import ReportSite, Spelling
 from treadle.ir.types import F32, F64, I32
 from treadle.runtime import cache_folder, disk_cache
-from treadle.runtime.built import Built, from_bytes, to_bytes
+from treadle.runtime.built_kernel import BuiltKernel, from_bytes, to_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -255,7 +255,7 @@ def test_one_entry_may_be_larger_than_its_share(monkeypatch):
     assert disk_cache.load(key) == bytes(1000)
 
 
-_BUILT = Built(
+_BUILT = BuiltKernel(
     KernelCode(
         "llvm", "", "k", "entry", "text \U0001f9f5 \ud800", Dim3(4, 2), Dim3(8),
         (Binding(("a", "b"), True),), ParameterLayout.of((Parameter("n", I32, ("size", 0)),)),
@@ -278,7 +278,8 @@ def test_entries_are_plain_data(binary):
 
 @pytest.mark.parametrize("text", [
     b"", b"[]", b"null", b"[1,true]", b'[["Path","/"],false]', b'[["system","ls"],false]',
-    b'[{"Built":1},false]', b'[["tuple",1],false]', b'[["Built",1],false]', b"[" * 100_000,
+    b'[{"BuiltKernel":1},false]', b'[["tuple",1],false]', b'[["BuiltKernel",1],false]',
+    b"[" * 100_000,
 ])  # fmt: skip
 def test_nothing_else_is_made_from_an_entry(text):
     data = len(text).to_bytes(8, "little") + text

@@ -80,14 +80,14 @@ def test_the_producer_hears_that_we_are_done(version):
 def test_a_capsule_is_taken_once(version):
     capsule = np.zeros(3).__dlpack__(max_version=version)
     taken = dlpack.Managed(capsule)
-    with pytest.raises(BufferError, match="used before"):
+    with pytest.raises(BufferError, match="consumed before"):
         dlpack.Managed(capsule)
     assert taken.shape == (3,)
 
 
 @pytest.mark.parametrize("other", [None, 3, np.zeros(3)])
 def test_what_is_no_capsule(other):
-    with pytest.raises(BufferError, match="no DLPack capsule"):
+    with pytest.raises(BufferError, match="is not a DLPack capsule"):
         dlpack.Managed(other)
 
 

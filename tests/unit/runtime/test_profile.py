@@ -179,11 +179,11 @@ def test_the_table_says_what_it_knows():
     assert "* of reads: the host's time" in str(p.table())
 
 
-def test_the_table_says_where_a_device_does_not_tell_the_time():
+def test_the_table_says_where_a_device_has_no_timestamps():
     p = made(entry("kernel", "k", 9.7, 9.8, amount=Amount(1000)), timed=False)
     assert p.table().rows[0].on_host
     assert "100 ms*" in str(p.table())
-    assert "* gpu:0 does not tell the time" in str(p.table())
+    assert "* gpu:0 has no timestamps" in str(p.table())
 
 
 def test_work_on_a_lost_device_has_no_time():

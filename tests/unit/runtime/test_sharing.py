@@ -282,13 +282,13 @@ def test_alignment(cuda):
         double[1, 8](interface(part))
         assert part.tolist() == [2 * start] * 8
     odd = data[first + 2 : first + 34].view(np.float32)
-    with pytest.raises(td.errors.LaunchError, match="multiples of their size"):
+    with pytest.raises(td.errors.LaunchError, match="not aligned to their size"):
         double[1, 8](interface(odd))
     pair = np.dtype([("a", np.float32), ("b", np.int16)], align=True)
     records = data[first + 8 : first + 88].view(pair)
     assert td.asarray(interface(records, descr=pair.descr)).dtype == pair
     apart = np.zeros(4, np.dtype([("x", "f4"), ("y", "i2")]))["x"]
-    with pytest.raises(td.errors.LaunchError, match="multiples of their size"):
+    with pytest.raises(td.errors.LaunchError, match="not multiples of the size"):
         double[1, 4](interface(apart))
 
 

@@ -42,8 +42,8 @@ def _comments(lines: tuple[str, ...]) -> tuple[dict[int, str], dict[int, str]]:
             if token.type == tokenize.COMMENT:
                 # A backslash at its end would make a C++ comment go on.
                 text = token.string.lstrip("#").strip().rstrip("\\")
-                alone = not token.line[: token.start[1]].strip()
-                (own if alone else trailing)[token.start[0]] = text
+                own_line = not token.line[: token.start[1]].strip()
+                (own if own_line else trailing)[token.start[0]] = text
     except (tokenize.TokenError, SyntaxError):
         return {}, {}
     return own, trailing

@@ -124,20 +124,20 @@ def _sine(m: _Math, x: str, quarter: int) -> str:
     """sin(x + quarter * pi/2): the nearest multiple of pi/2 is subtracted in three parts, and
     selects the series and the sign."""
     name = m.type.name
-    turns = m.call("rint", m.op("fmul", x, m.number(2.0 / pi)))
-    rest = x
+    quadrant = m.call("rint", m.op("fmul", x, m.number(2.0 / pi)))
+    remainder = x
     for part in _half_pi_parts(name):
-        rest = m.call("fma", turns, m.number(-part), rest)
-    phase = m.on_bits("add", m.to_integer(turns), m.word(quarter))
-    square = m.op("fmul", rest, rest)
+        remainder = m.call("fma", quadrant, m.number(-part), remainder)
+    quadrant = m.on_bits("add", m.to_integer(quadrant), m.word(quarter))
+    square = m.op("fmul", remainder, remainder)
     terms = _TRIGONOMETRIC_TERMS[name]
     sine = [(-1.0) ** k / factorial(2 * k + 1) for k in range(terms)]
     cosine = [(-1.0) ** k / factorial(2 * k) for k in range(terms + 1)]
-    on_sine = m.op("fmul", rest, m.polynomial(square, sine))
+    on_sine = m.op("fmul", remainder, m.polynomial(square, sine))
     on_cosine = m.polynomial(square, cosine)
-    odd = m.e.op(f"trunc {m.integer} {phase} to {widened('i1', m.width)}")
+    odd = m.e.op(f"trunc {m.integer} {quadrant} to {widened('i1', m.width)}")
     value = m.to_bits(m.where(odd, on_cosine, on_sine))
-    flip = m.on_bits("shl", m.on_bits("lshr", phase, m.word(1)), m.word(m.type.bits - 1))
+    flip = m.on_bits("shl", m.on_bits("lshr", quadrant, m.word(1)), m.word(m.type.bits - 1))
     return m.from_bits(m.on_bits("xor", value, flip))
 
 

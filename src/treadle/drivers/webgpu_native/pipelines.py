@@ -144,11 +144,11 @@ def _explain(message: str, pattern: str, source: str) -> str:
 def _reason(message: str, source: str) -> str:
     """What is wrong, without which call found it and the excerpts that compilers draw below."""
     said = [line.strip() for line in message.splitlines()]
-    words = [line for line in said if line and line not in source and not _BESIDE.match(line)]
+    words = [line for line in said if line and line not in source and not _EXCERPT.match(line)]
     return "; ".join(dict.fromkeys(words[:_MOST_LINES]))
 
 
-_BESIDE = re.compile(r"[\d\s]*[│┌╰╭|^=]|[\^~]+$|Caused by:|In wgpu|- While calling")
+_EXCERPT = re.compile(r"[\d\s]*[│┌╰╭|^=]|[\^~]+$|Caused by:|In wgpu|- While calling")
 _MOST_LINES = 6
 
 

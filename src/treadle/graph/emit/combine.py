@@ -102,7 +102,7 @@ def combine(body: Body, reduction: Reduction, left: State, right: State) -> Stat
     if reduction.is_placed:
         return _better(body, reduction, left, right)
     if reduction.kind == Reduce.EXP_SUM:
-        return _sum_beside(body, (left, right))
+        return _sum_with_others(body, (left, right))
     return (body.let("t", _combined(reduction, left[0], right[0])),)
 
 
@@ -139,7 +139,7 @@ def _better(body: Body, reduction: Reduction, left: State, right: State) -> Stat
     )
 
 
-def _sum_beside(body: Body, states: Sequence[State]) -> State:
+def _sum_with_others(body: Body, states: Sequence[State]) -> State:
     """The greatest exponent of several, and the sum of the exponentials beside it. Of nothing but
     -inf it is 0, so that others may follow; inf or NaN make it NaN."""
     greatest = _in_pairs([state[0] for state in states], lambda a, b: _let_max(body, a, b))
@@ -172,7 +172,7 @@ def _in_pairs(
 def combine_all(body: Body, reduction: Reduction, states: Sequence[State]) -> State:
     """The state of several, in pairs of pairs: sums lose little that way."""
     if reduction.kind == Reduce.EXP_SUM:
-        return _sum_beside(body, states)
+        return _sum_with_others(body, states)
     states = list(states)
     while len(states) > 1:
         pairs = zip(states[::2], states[1::2], strict=False)

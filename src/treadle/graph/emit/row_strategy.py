@@ -198,9 +198,9 @@ def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine
     parts = _parts_of_threads(program, blocks, units, variant)
     span = -(-units // max(parts, 1))
     parts = -(-units // max(span, 1))
-    beside = 1 if variant.along == Neighbours.ELEMENTS else min(variant.rows, _STRIPE)
-    threads = min(most // beside, _power_above(parts))
-    joined = most // threads if variant.along == Neighbours.ELEMENTS else beside
+    adjacent = 1 if variant.along == Neighbours.ELEMENTS else min(variant.rows, _STRIPE)
+    threads = min(most // adjacent, _power_above(parts))
+    joined = most // threads if variant.along == Neighbours.ELEMENTS else adjacent
     unroll = min(_JOIN_UNROLL, _power_above(-(-parts // threads)))
     join = variant._replace(rows=joined, threads=threads, unroll=unroll, lanes=1)
     block = variant.rows * variant.threads
@@ -230,22 +230,22 @@ def _held(
     most = _most_threads(program, analysis, machine, _HELD_THREADS)
     if by_row:
         threads = max(min(_power_above(-(-units // _LOADS)), _SUBGROUP), threads)
-        beside = 1
+        adjacent = 1
     else:  # neighbouring threads have neighbouring rows
-        beside = min(_STRIPE, _power_above(rows))
-    if threads * beside > most:
+        adjacent = min(_STRIPE, _power_above(rows))
+    if threads * adjacent > most:
         return None
-    while rows * threads < _BUSY // 2 and threads < units and threads * beside < _THREADS:
+    while rows * threads < _BUSY // 2 and threads < units and threads * adjacent < _THREADS:
         threads *= 2
-    if threads * beside < _HELD_BLOCK:
-        beside = max(min(_HELD_BLOCK, most) // threads, 1)
+    if threads * adjacent < _HELD_BLOCK:
+        adjacent = max(min(_HELD_BLOCK, most) // threads, 1)
     number = -(-units // threads)
     variant = RowVariant(
-        Phase.WHOLE, Neighbours.ELEMENTS if by_row else Neighbours.ROWS, beside, threads,
+        Phase.WHOLE, Neighbours.ELEMENTS if by_row else Neighbours.ROWS, adjacent, threads,
         _at_once(program, analysis), lanes, held=number, even=number * threads == units,
         subgroup=machine.subgroup,
     )  # fmt: skip
-    return Strategy((Stage(variant, Dim3(-(-rows // beside)), Dim3(beside * threads)),))
+    return Strategy((Stage(variant, Dim3(-(-rows // adjacent)), Dim3(adjacent * threads)),))
 
 
 def _at_once(program: Program, analysis: RowAnalysis) -> int:

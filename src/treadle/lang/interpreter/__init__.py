@@ -25,7 +25,7 @@ from treadle.ir.definition import KernelDefinition
 from treadle.ir.signature import Signature
 from treadle.ir.traverse import walk
 from treadle.lang.interpreter import functions, numbers
-from treadle.lang.interpreter.arguments import Taken, take_arguments
+from treadle.lang.interpreter.arguments import InterpretedArguments, take_arguments
 from treadle.lang.interpreter.arrays import (
     ElementPlace,
     KernelArray,
@@ -36,7 +36,7 @@ from treadle.lang.interpreter.arrays import (
 )
 from treadle.lang.interpreter.threads import BlockState, Request, ThreadState, run_together
 from treadle.lang.interpreter.transform import python_function
-from treadle.lang.interpreting import state
+from treadle.lang.interpreter_state import state
 from treadle.lang.lower import lower_in_full
 from treadle.lang.rules import Literal
 from treadle.lang.source import Source, resolve_annotations
@@ -78,7 +78,7 @@ def run(
             f"kernel {kernel.name}: the grid {tuple(grid)} must be at least 1 in every part"
         )
     Run(kernel, taken).blocks(grid, block, shared_bytes, None)
-    taken.give_back()
+    taken.copy_back()
 
 
 def run_threads(
@@ -94,13 +94,13 @@ def run_threads(
     block = kernel.options.block or Dim3(min(extent.x, 64))
     grid = Dim3(*(-(-a // b) for a, b in zip(extent, block, strict=True)))
     Run(kernel, taken).blocks(grid, block, 0, extent)
-    taken.give_back()
+    taken.copy_back()
 
 
 class Run:
     """One interpreted launch."""
 
-    def __init__(self, kernel: Interpreted, taken: Taken) -> None:
+    def __init__(self, kernel: Interpreted, taken: InterpretedArguments) -> None:
         self.kernel = kernel
         self.taken = taken
         signature = Signature(taken.signature)

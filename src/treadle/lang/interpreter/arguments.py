@@ -31,7 +31,7 @@ from treadle.runtime.sharing import share
 
 
 @dataclass
-class Taken:
+class InterpretedArguments:
     """Arguments as the interpreter uses them."""
 
     signature: tuple[Argument, ...] = ()
@@ -39,16 +39,16 @@ class Taken:
     copies: list[Callable[[], None]] = field(default_factory=list)
     limits: Limits | None = None  # of the device that an array is on
 
-    def give_back(self) -> None:
+    def copy_back(self) -> None:
         """Write arrays that had to be copied back to where they came from."""
         for write in self.copies:
             write()
 
 
-def take_arguments(kernel: KernelDefinition, arguments: Sequence[Any]) -> Taken:
+def take_arguments(kernel: KernelDefinition, arguments: Sequence[Any]) -> InterpretedArguments:
     """One value for each parameter; LaunchError or DtypeError as a launch on a device gives."""
     binding.check_count(kernel, len(arguments))
-    taken = Taken()
+    taken = InterpretedArguments()
     kinds: list[Argument] = []
     for position, (parameter, value) in enumerate(zip(kernel.parameters, arguments, strict=True)):
         if isinstance(value, (Vector, np.void)) or is_struct(type(value)):
@@ -80,7 +80,7 @@ def _value_type(value: Any) -> Any:
     return value.type.ir if isinstance(value, Vector) else ir_type(type(value))
 
 
-def _as_numpy(value: Any, taken: Taken, where: str) -> np.ndarray[Any, Any]:
+def _as_numpy(value: Any, taken: InterpretedArguments, where: str) -> np.ndarray[Any, Any]:
     if isinstance(value, np.ndarray):
         return value
     if is_array_type(type(value)):  # of any device

@@ -16,7 +16,7 @@ from treadle.ir import arithmetic
 from treadle.ir import types as t
 from treadle.lang import rules
 from treadle.lang.definitions import DeviceFunction
-from treadle.lang.interpreting import current_run
+from treadle.lang.interpreter_state import current_run
 from treadle.lang.lower.mathematics import EXACT_POWER, NEGATIVE_POWER
 from treadle.lang.lower.operators import ARITHMETIC, BITWISE, COMPARISONS, SHIFTS
 from treadle.lang.math import library

@@ -120,11 +120,11 @@ def _unpack(cx: Context, target: ast.Tuple | ast.List, value: Value) -> None:
     if not all_new:  # a, b = b, a: every value is taken before any is assigned
         items = [_kept(cx, item, target) for item in items]
     for each, item in zip(target.elts, items, strict=True):
-        if not _is_nobody(cx, each):
+        if not _is_discarded(cx, each):
             assign_to(cx, each, item)
 
 
-def _is_nobody(cx: Context, target: ast.expr) -> bool:
+def _is_discarded(cx: Context, target: ast.expr) -> bool:
     """Whether a target is the `_` that stands for what nobody reads."""
     return (
         isinstance(target, ast.Name)

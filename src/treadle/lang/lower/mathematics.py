@@ -18,10 +18,10 @@ from treadle.lang.definitions import DeviceFunction
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import cast, condition, constant, number, typed, with_type
 from treadle.lang.lower.functions import call_with
-from treadle.lang.lower.library import integer_power
 from treadle.lang.lower.operators import binary, compare, invert_condition, operand, unary
 from treadle.lang.lower.values import Value, describe
 from treadle.lang.math import library
+from treadle.lang.math.powers import integer_power
 from treadle.lang.rules import Literal
 from treadle.lang.source import source_of
 

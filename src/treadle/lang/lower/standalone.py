@@ -69,7 +69,7 @@ def lower_elementwise(
     """What a device function gives for arguments of these types, and its IR with all that it calls,
     callees first; None for a function with effects, or with memory of its own, which only a kernel
     can call. CompileError where it can't be lowered, or does not give an array's element."""
-    made, functions, cx = _lowered_alone(function, source, types, asserts=asserts)
+    made, functions, cx = _lower_standalone(function, source, types, asserts=asserts)
     pairs = (t.Vector(t.F32, 2), t.Vector(t.F64, 2))  # elements of complex arrays
     if made.tuple_result or (
         isinstance(made.result, (t.Void, t.Vector)) and made.result not in pairs
@@ -90,7 +90,7 @@ def lower_function(
 ) -> tuple[n.Function, ...]:
     """A device function of values of these types in IR, with all that it calls: callees first, the
     function itself last. CompileError where it can't be lowered, or gives no value."""
-    made, functions, cx = _lowered_alone(function, source, types, asserts=False)
+    made, functions, cx = _lower_standalone(function, source, types, asserts=False)
     if made.tuple_result or isinstance(made.result, t.Void) or not made.pure:
         raise cx.error(
             f"{function.__name__} is used as a function of values: it returns one value, and has "
@@ -100,7 +100,7 @@ def lower_function(
     return functions
 
 
-def _lowered_alone(
+def _lower_standalone(
     function: FunctionType, source: Source, types: Sequence[t.Type], *, asserts: bool
 ) -> tuple[Specialization, tuple[n.Function, ...], Context]:
     """A function without a kernel around it."""

@@ -16,20 +16,20 @@ from types import FunctionType, ModuleType
 
 from treadle.lang.math import (
     bessel,
+    bits,
     directed,
     exponential,
     exponents,
-    half_turns,
     inverse_error,
     logarithm,
     neighbours,
     norms,
+    pi_multiples,
     powers,
     random,
     remainders,
     special,
     trigonometry,
-    words,
 )
 from treadle.lang.math.generic import Generic
 
@@ -44,7 +44,7 @@ _MODULES: tuple[ModuleType, ...] = (
     directed,
     neighbours,
     exponents,
-    half_turns,
+    pi_multiples,
     norms,
     remainders,
 )
@@ -174,5 +174,5 @@ def library() -> dict[str, FunctionType]:
         "nextafter_bf16": neighbours.nextafter_bf16,
         "rand_uniform": random.rand_uniform,
         "rand_normal": random.rand_normal,
-        "byte_perm_u32": words.byte_perm_u32,
+        "byte_perm_u32": bits.byte_perm_u32,
     }

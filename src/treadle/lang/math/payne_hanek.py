@@ -21,7 +21,7 @@ from treadle.lang.math.generic import either, generic
 
 HALF_PI = either(1.5707963705062866, 1.5707963267948966)
 HALF_PI_LOW = either(-4.371138828673793e-08, 6.123233995736766e-17)
-QUARTER_BITS = either(30, 62)  # a quarter turn is 2 to its power, in the upper half of `turns`
+QUARTER_BITS = either(30, 62)  # in the upper half, 2 to this power is a quarter turn
 EIGHTH = either(0x20000000, 0x2000000000000000)
 UPPER = either(0xFFFFFF00, 0xFFFFFFFFFFFFF800)  # as many bits as a float holds
 LOWER = either(0xFF, 0x7FF)  # the others
@@ -30,7 +30,7 @@ LOW_UNIT = either(2.168404344971009e-19, 1.1754943508222875e-38)  # of the lower
 
 
 @generic
-def turns(a: Float, upper: td.bool) -> Bits:
+def quarter_turn_bits(a: Float, upper: td.bool) -> Bits:
     """The upper or lower half of the 64 bits of (a * 2/pi mod 4) * 2^62, for 16 <= a < infinity."""
     bits = td.bitcast(a, Bits)
     m = (bits & FRACTION) | LEAST_NORMAL_BITS
@@ -67,8 +67,8 @@ def turns(a: Float, upper: td.bool) -> Bits:
     return td.where(upper, m * d0 + td.mul_high(m, d1) + carry, lower)
 
 
-@turns.double
-def turns(a: Float, upper: td.bool) -> Bits:
+@quarter_turn_bits.double
+def quarter_turn_bits(a: Float, upper: td.bool) -> Bits:
     """The upper or lower half of the 128 bits of (a * 2/pi mod 4) * 2^126, 16 <= a < infinity."""
     bits = td.bitcast(a, Bits)
     m = (bits & FRACTION) | LEAST_NORMAL_BITS
@@ -140,14 +140,14 @@ def turns(a: Float, upper: td.bool) -> Bits:
 @generic
 def far_quadrant(a: Float) -> td.i32:
     """q modulo 4, for any a from 16 up."""
-    return td.i32((turns(a, True) + EIGHTH) >> QUARTER_BITS)
+    return td.i32((quarter_turn_bits(a, True) + EIGHTH) >> QUARTER_BITS)
 
 
 @generic
-def far_rest(a: Float) -> Float:
+def far_remainder(a: Float) -> Float:
     """a - q pi/2, for any a from 16 up."""
-    high = turns(a, True)
-    low = turns(a, False)
+    high = quarter_turn_bits(a, True)
+    low = quarter_turn_bits(a, False)
     high = high - (((high + EIGHTH) >> QUARTER_BITS) << QUARTER_BITS)
     negative = high >= SIGN
     high = td.where(negative, ~high, high)  # the two's complement, but for a unit of the last bit

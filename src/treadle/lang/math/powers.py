@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from treadle.lang import namespace as td
 from treadle.lang.math.bits import (
     exact_quotient,
@@ -246,3 +248,19 @@ def hypot(x: Float, y: Float) -> Float:
     result = exact_root(u * u + v * v) * up
     result = td.where(td.isnan(x) or td.isnan(y), NAN, result)
     return td.where(td.isinf(x) or td.isinf(y), INFINITY, result)
+
+
+def integer_power(base: Any, exponent: Any) -> Any:
+    """base ** exponent for integers. A negative exponent gives the truncated fraction: 1 for 1,
+    1 or -1 for -1, and 0 for all others (0 too), as in PyTorch."""
+    result = base * 0 + 1
+    if exponent < 0:
+        result = base * 0
+        if base == 1 or base + 1 == 0:
+            result = base if exponent & 1 == 1 else base * base
+    while exponent > 0:
+        if exponent & 1 == 1:
+            result = result * base
+        base = base * base
+        exponent = exponent >> 1
+    return result

@@ -16,7 +16,7 @@ from treadle.lang.math.bits import (
 )
 from treadle.lang.math.formats import NAN, SIGN, Bits, Float, Integer
 from treadle.lang.math.generic import either, generic
-from treadle.lang.math.payne_hanek import HALF_PI, HALF_PI_LOW, far_quadrant, far_rest
+from treadle.lang.math.payne_hanek import HALF_PI, HALF_PI_LOW, far_quadrant, far_remainder
 from treadle.lang.math.polynomials import asin_tail, atan_tail, cos_tail, sin_tail, tan_tail
 
 TWO_OVER_PI = 0.6366197723675814
@@ -49,7 +49,7 @@ def cos_near(r: Float) -> Float:
 
 
 @generic
-def without_turns(a: Float, n: Float) -> Float:
+def minus_half_pis(a: Float, n: Float) -> Float:
     """a - n * pi/2, by fused multiply-adds: drivers add up the parts of pi/2 otherwise."""
     return td.fma(-n, HALF_PI_3, td.fma(-n, HALF_PI_2, td.fma(-n, HALF_PI_1, a)))
 
@@ -63,7 +63,7 @@ def sin(x: Float) -> Float:
     r = ((a - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
     if a > NEAR:
         q = far_quadrant(a)
-        r = td.where(td.isfinite(a), far_rest(a), NAN)
+        r = td.where(td.isfinite(a), far_remainder(a), NAN)
     y = td.where((q & 1) != 0, cos_near(r), sin_near(r))
     flips = (td.bitcast(x, Bits) ^ (Bits(q) << 30)) & SIGN
     return td.bitcast(td.bitcast(y, Bits) ^ flips, Float)
@@ -74,11 +74,11 @@ def sin(x: Float) -> Float:
     """The sine of any angle in radians."""
     a = td.abs(x)
     n = td.round(td.where(a < NEAR, a, NEAR) * TWO_OVER_PI)
-    r = without_turns(a, n)
+    r = minus_half_pis(a, n)
     q = td.i32(n)
     if a > NEAR:
         q = far_quadrant(a)
-        r = far_rest(a)
+        r = far_remainder(a)
     y = td.where((q & 1) != 0, cos_near(r), sin_near(r))
     y = td.where((q & 2) != 0, -y, y)
     return td.where(td.isfinite(x), flip_sign_by(y, x), NAN)
@@ -93,7 +93,7 @@ def cos(x: Float) -> Float:
     r = ((a - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
     if a > NEAR:
         q = far_quadrant(a)
-        r = td.where(td.isfinite(a), far_rest(a), NAN)
+        r = td.where(td.isfinite(a), far_remainder(a), NAN)
     y = td.where((q & 1) != 0, sin_near(r), cos_near(r))
     flips = (Bits(q + 1) << 30) & SIGN
     return td.bitcast(td.bitcast(y, Bits) ^ flips, Float)
@@ -104,11 +104,11 @@ def cos(x: Float) -> Float:
     """The cosine of any angle in radians."""
     a = td.abs(x)
     n = td.round(td.where(a < NEAR, a, NEAR) * TWO_OVER_PI)
-    r = without_turns(a, n)
+    r = minus_half_pis(a, n)
     q = td.i32(n)
     if a > NEAR:
         q = far_quadrant(a)
-        r = far_rest(a)
+        r = far_remainder(a)
     y = td.where((q & 1) != 0, sin_near(r), cos_near(r))
     y = td.where(((q + 1) & 2) != 0, -y, y)
     return td.where(td.isfinite(x), y, NAN)
@@ -123,7 +123,7 @@ def tan(x: Float) -> Float:
     r = ((a - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
     if a > NEAR:
         q = far_quadrant(a)
-        r = far_rest(a)
+        r = far_remainder(a)
     z = r * r
     t = r + r * z * tan_tail(z)
     odd = (q & 1) != 0
@@ -136,11 +136,11 @@ def tan(x: Float) -> Float:
     """The tangent of any angle in radians."""
     a = td.abs(x)
     n = td.round(td.where(a < NEAR, a, NEAR) * TWO_OVER_PI)
-    r = without_turns(a, n)
+    r = minus_half_pis(a, n)
     q = td.i32(n)
     if a > NEAR:
         q = far_quadrant(a)
-        r = far_rest(a)
+        r = far_remainder(a)
     z = r * r
     t = r + r * z * tan_tail(z)
     odd = (q & 1) != 0

@@ -1,5 +1,6 @@
-"""What ran, when, and for how long: `td.profile()`.
+"""`td.profile()`: records what ran, when, and for how long.
 
-While a profile is active, each stream's driver is wrapped in one that notes what passes through it
-(`watch.py`); where more is known than a driver receives, the launch path says so (`profiler.py`).
+While a profile is active, each driver stream is wrapped in one that records the calls
+(`profiled_stream.py`). What a driver does not receive, such as a launch's arguments, the launch
+path reports (`profiler.py`).
 """

@@ -1,4 +1,4 @@
-"""What a profile notes, and what it knows of the work."""
+"""The records of a profile, and the bytes and operations of a launch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import TreadleError
 from treadle.ir.definition import Work
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.launched import Launched
+from treadle.runtime.launch_records import LaunchRecord
 
 if TYPE_CHECKING:
     from treadle.drivers import base
@@ -43,10 +43,10 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 @dataclass(slots=True)
 class Entry:
-    """One thing that the host did, and what it made a device do.
+    """One action of the host, with the device's work that it started.
 
-    `began` and `ended` are the host's; `points` are events around the work in its stream, whose
-    times, once known and on the host's clock, are `on_device`.
+    `began` and `ended` are host times. `points` are events around the work in its stream; their
+    times, once read and converted to the host's clock, are `on_device`.
     """
 
     kind: str  # "kernel", "library", "replay", "upload", "read", "copy", "zero", "wait", "compile"
@@ -62,22 +62,22 @@ class Entry:
     on_device: tuple[float, float] | None = None
 
 
-class Notes:
-    """What was noted while a profile was active, and what its entries are on."""
+class ProfileData:
+    """The entries of a profile, with the devices, threads and memory that they refer to."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.memory: dict[str, int] = {}  # the most bytes that arrays had, by device
+        self.memory: dict[str, int] = {}  # peak bytes of arrays, by device
         self.memory_used: list[tuple[float, str, int]] = []  # when, device, bytes of arrays
         self.threads: dict[int, str] = {}
-        self.timed: dict[str, bool] = {}  # whether a device tells the time
-        self.untimed = ""  # why some entries have no time, if so
+        self.timed: dict[str, bool] = {}  # whether a device has timestamps
+        self.untimed = ""  # why some entries have no time
         self.gpus: set[str] = set()
         self.began = 0.0
         self.ended: float | None = None
 
     def thread(self) -> int:
-        """The calling thread's number, with its name noted."""
+        """The calling thread's number; its name is recorded."""
         number = threading.get_ident()
         if number not in self.threads:
             self.threads[number] = threading.current_thread().name
@@ -85,23 +85,23 @@ class Notes:
 
     @property
     def seconds(self) -> float:
-        """From the beginning of the block until all that it started was done."""
+        """From the beginning of the block until all work that it started is done."""
         return self.end_for("seconds") - self.began
 
     def is_gpu(self, device: str) -> bool:
-        """Whether a device's time is another one than the host's."""
+        """Whether a device works apart from the host, so that its time is not the host's."""
         return device in self.gpus
 
     def end_for(self, what: str) -> float:
-        """When it ended. TreadleError with what is asked for, if it has not."""
+        """When the profile ended; TreadleError, which names `what`, if it has not."""
         if self.ended is None:
             raise TreadleError(f"the profile has not ended: ask for {what} after the with block")
         return self.ended
 
 
-def amount_of(launched: Launched) -> Amount:
-    """What a launch moves and does, as its definition says. Where that does not say the bytes, the
-    arrays' sizes tell."""
+def amount_of(launched: LaunchRecord) -> Amount:
+    """The bytes and operations of a launch, from its definition. If the definition does not give
+    the bytes, they are estimated by the sizes of the arrays."""
     definition, built, values = launched
     tell = getattr(definition, "work", None)
     known: Work = Work() if tell is None else tell(values)
@@ -112,8 +112,8 @@ def amount_of(launched: Launched) -> Amount:
 
 
 def _bytes_touched(values: Sequence[Any], read: frozenset[int], written: frozenset[int]) -> int:
-    """The bytes of the arrays among a launch's values, for those that are read and those that are
-    written. Several views of the same elements count once."""
+    """The bytes of a launch's arrays that are read, plus those that are written. Several views of
+    the same elements count once."""
     total = 0
     for positions in (read, written):
         seen = set()
@@ -127,7 +127,7 @@ def _bytes_touched(values: Sequence[Any], read: frozenset[int], written: frozens
 
 
 def _bytes_reached(array: DeviceArray) -> int:
-    """The bytes of an array's elements; those along an axis of stride 0 are the same."""
+    """The bytes of an array's elements, counted once along an axis of stride 0."""
     if array.contiguous:
         return array.size * array.dtype.itemsize
     extents = zip(array.shape, array.strides, strict=True)

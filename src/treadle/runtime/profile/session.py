@@ -1,4 +1,4 @@
-"""`td.profile()`: a profile from its beginning to what it tells."""
+"""`td.profile()`: a profile, from its start to its results."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from treadle.core.errors import TreadleError
 from treadle.core.paths import as_path
 from treadle.runtime import profiler
 from treadle.runtime.devices import Stream, streams
-from treadle.runtime.profile.records import Amount, Entry, Notes, amount_of, clock
+from treadle.runtime.profile.profiled_stream import ProfiledStream
+from treadle.runtime.profile.records import Amount, Entry, ProfileData, amount_of, clock
 from treadle.runtime.profile.table import ProfileTable, tabulate
 from treadle.runtime.profile.trace import write_trace
-from treadle.runtime.profile.watch import WatchedStream
 
 if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
     from treadle.drivers import base
-    from treadle.runtime.launched import Launched
+    from treadle.runtime.launch_records import LaunchRecord
 
 _CALIBRATIONS = 5
 _NAMED = 3  # kernels in the name of a replay
@@ -45,19 +45,20 @@ def profile() -> Profile:
     return Profile()
 
 
-class Profile(Notes):
-    """What ran while it was active. `table()` sums it up, `save` writes all of it for Perfetto.
+class Profile(ProfileData):
+    """The work that ran while it was active. `table()` sums it up, `save` writes a trace for
+    Perfetto.
 
-    `memory` is the largest number of bytes that arrays had meanwhile, by device.
+    `memory` is the peak number of bytes of arrays in that time, by device.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._memory_before: dict[str, tuple[float, int]] = {}
-        self._drivers: dict[str, base.Device] = {}  # those met
-        self._offsets: dict[str, float] = {}  # of a device's clock to the host's
-        self._watched: list[tuple[Stream, WatchedStream]] = []
-        self._meeting = forks.lock()
+        self._drivers: dict[str, base.Device] = {}  # of the devices used
+        self._offsets: dict[str, float] = {}  # from a device's clock to the host's
+        self._watched: list[tuple[Stream, ProfiledStream]] = []
+        self._calibrating = forks.lock()
 
     # ------------------------------------------------------------------ beginning and end
 
@@ -65,13 +66,13 @@ class Profile(Notes):
         with streams.lock:
             if profiler.active is not None:
                 raise TreadleError(
-                    "a profile is active already, and it watches everything in the process: end "
-                    "it before another one begins"
+                    "a profile is active already, and it records everything in the process: end "
+                    "it before you begin another one"
                 )
             if self.began:
                 raise TreadleError("this profile has ended: begin a new one with td.profile()")
             profiler.begin(self)
-            for stream in streams.observe(self):
+            for stream in streams.subscribe(self):
                 self.watch(stream)
             self.began = clock()
         return self
@@ -83,15 +84,15 @@ class Profile(Notes):
         trace: TracebackType | None,
     ) -> None:
         try:
-            # What was launched belongs to the profile, so its end is waited for.
+            # Work that was launched belongs to the profile: wait for it.
             for stream, watched in list(self._watched):
-                if stream.keeping is None and self._used(watched):
+                if stream.capturing is None and self._used(watched):
                     with contextlib.suppress(TreadleError):  # a device was lost
                         watched.synchronize()
         finally:
             with streams.lock:
                 profiler.end()
-                streams.leave(self)
+                streams.unsubscribe(self)
                 self.ended = clock()
                 for stream, watched in self._watched:
                     stream.handle = watched.inner
@@ -102,48 +103,48 @@ class Profile(Notes):
             self._place_on_device(entry)
 
     def _read_times(self) -> None:
-        """Ask each device for all of its times at once."""
+        """Read all times of each device at once."""
         for device in self._drivers.values():
             name = device.info.id
             points = [e.points for e in self.entries if e.points and e.device == name]
-            with contextlib.suppress(TreadleError):  # asking for each will tell
+            with contextlib.suppress(TreadleError):  # reading each one will raise it again
                 device.read_times([event for pair in points for event in pair])
         self._drivers.clear()
 
     def _add_memory_before(self) -> None:
-        """What arrays took at first, on those devices that were used."""
+        """Add the memory of arrays at the start, for the devices that were used."""
         used = {entry.device for entry in self.entries} | set(self.memory)
         for device, (when, size) in self._memory_before.items():
             if device in used:
                 self.memory_used.insert(0, (when, device, size))
                 self.memory[device] = max(self.memory.get(device, 0), size)
 
-    def _used(self, watched: WatchedStream) -> bool:
+    def _used(self, watched: ProfiledStream) -> bool:
         return any(e.points and e.stream == watched.number for e in list(self.entries))
 
-    def opened(self, one: Stream) -> None:
-        """A stream was made: it is watched too."""
+    def added(self, one: Stream) -> None:
+        """A new stream: record it too."""
         with streams.lock:
             if self.ended is None:
                 self.watch(one)
 
     def watch(self, stream: Stream) -> None:
-        """Note what passes through a stream from here on."""
+        """Record the calls of a stream from here on."""
         device = stream.device
         if device.is_open_as(stream.handle.device):
-            watched = WatchedStream(self, self.meet, stream, len(self._watched))
+            watched = ProfiledStream(self, self.calibrate, stream, len(self._watched))
             self._watched.append((stream, watched))
             if not stream.device.traits.on_host:
                 self.gpus.add(stream.device.id)
             stream.handle = watched
             self._memory_before.setdefault(device.id, (clock(), device.pool.used))
 
-    def meet(self, watched: WatchedStream) -> None:
-        """Compare a device's clock with the host's, before its first work."""
+    def calibrate(self, watched: ProfiledStream) -> None:
+        """Measure the offset of a device's clock to the host's, before its first work."""
         info = watched.device.info
         if info.id in self._offsets:
             return
-        with self._meeting:
+        with self._calibrating:
             timed = "timestamps" in info.features
             offset = 0.0
             if timed and not info.traits.on_host:
@@ -158,13 +159,13 @@ class Profile(Notes):
             return
         try:
             start, end = (point.seconds() for point in points)
-        except TreadleError as error:  # a lost device, most likely
+        except TreadleError as error:  # for example, the device was lost
             self.untimed = str(error)
             return
         offset = self._offsets[entry.device]
         entry.on_device = start + offset, max(start, end) + offset
 
-    # ------------------------------------------------------------------ what is told by others
+    # ------------------------------------------------------------------ reports of other modules
 
     def launch(
         self,
@@ -173,19 +174,19 @@ class Profile(Notes):
         grid: Dim3,
         buffers: Sequence[base.Buffer],
         parameters: bytes,
-        launched: Launched,
+        launched: LaunchRecord,
     ) -> None:
-        """Launch, with a note."""
-        if isinstance(stream, WatchedStream):
+        """Launch, and record it."""
+        if isinstance(stream, ProfiledStream):
             stream.launch_of(kernel, grid, buffers, parameters, amount_of(launched))
         else:
             stream.launch(kernel, grid, buffers, parameters)
 
     def replay(
-        self, stream: base.Stream, recording: base.Recording, launches: Sequence[Launched]
+        self, stream: base.Stream, recording: base.Recording, launches: Sequence[LaunchRecord]
     ) -> None:
-        """Replay, with a note."""
-        if isinstance(stream, WatchedStream):
+        """Replay, and record it."""
+        if isinstance(stream, ProfiledStream):
             inner = stream.inner
             amount = Amount(0, 0)
             for launched in launches:
@@ -198,14 +199,15 @@ class Profile(Notes):
     def copy_across(
         self, stream: base.Stream, copy: Callable[..., bool], places: tuple[Any, ...]
     ) -> bool:
-        """Copy from another device, with a note if that can be; `stream` is the target's."""
+        """Copy from another device, and record it if the copy succeeds; `stream` is the
+        target's."""
         done = False
 
         def append() -> None:
             nonlocal done
             done = copy(*places)
 
-        if not isinstance(stream, WatchedStream):
+        if not isinstance(stream, ProfiledStream):
             append()
             return done
         entry = stream.append("copy", "copy from another device", Amount(places[-1]), append)
@@ -219,7 +221,8 @@ class Profile(Notes):
         self.entries.append(Entry("compile", f"{kernel}, {how}", device, 0, thread, began, clock()))
 
     def note_memory(self, device: str, used: int) -> None:
-        """Memory was taken from a pool or given back. Finalizers call this too: no locks."""
+        """Memory was allocated from a pool or freed. Finalizers call this too: it takes no
+        locks."""
         self.memory[device] = max(self.memory.get(device, 0), used)
         self.memory_used.append((clock(), device, used))
 
@@ -246,7 +249,8 @@ class Profile(Notes):
 
 
 def _clock_offset(stream: base.Stream) -> float:
-    """What to add to a device's time for the host's, from the quickest of a few looks at both."""
+    """The offset from a device's clock to the host's, from the fastest of a few readings of
+    both."""
     stream.synchronize()
     best = None
     for _ in range(_CALIBRATIONS):

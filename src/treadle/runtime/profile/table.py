@@ -1,4 +1,4 @@
-"""A profile's sums, as rows of numbers and as a table to look at."""
+"""A profile's sums, as rows of numbers and as a printed table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from treadle.runtime.profile.records import Amount, Entry, Notes
+from treadle.runtime.profile.records import Amount, Entry, ProfileData
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 _HEADINGS = (
     "kernel", "device", "count", "total", "mean", "moved", "GB/s", "operations", "GFLOP/s",
 )  # fmt: skip
-_LEFT = 2  # columns of words; those of numbers stand to the right
+_LEFT = 2  # columns of text, aligned left; columns of numbers are aligned right
 _UNKNOWN = "–"
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _COUNTS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _ESTIMATED = "~ the sizes of the arrays that the kernel reads, and of those that it writes"
-_READS = "* of reads: the host's time for the copy, after the work before it was done"
+_READS = "* of reads: the host's time for the copy, once the work before it is done"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One kernel, replay or kind of copy on one device.
 
-    `seconds` is the device's time, of those that have a known one (`timed`), or where `on_host`
-    says so the host's. `bytes` and `operations` are None where unknown; `estimated` bytes are the
-    sizes of the arrays that a kernel reads and of those that it writes.
+    `seconds` is the device's time, or the host's if `on_host`, summed over those whose time is
+    known (`timed` of them). `bytes` and `operations` are None where unknown; `estimated` bytes are
+    the sizes of the arrays that a kernel reads plus those that it writes.
     """
 
     kind: str  # "kernel", "library", "replay", "upload", "read", "copy" or "zero"
@@ -46,7 +46,7 @@ class Row:
 
     @property
     def mean(self) -> float | None:
-        """Seconds of one, if any has a time."""
+        """The mean time in seconds, if any is known."""
         return self.seconds / self.timed if self.timed else None
 
     @property
@@ -56,7 +56,7 @@ class Row:
 
     @property
     def operations_per_second(self) -> float | None:
-        """The achieved speed of arithmetic, if it is known."""
+        """The achieved operations per second, if they are known."""
         return self._rate(self.operations)
 
     def _rate(self, amount: int | None) -> float | None:
@@ -67,7 +67,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ProfileTable:
-    """The rows, those that took longest first, and notes on what they mean."""
+    """The rows, longest total time first, and notes that explain them."""
 
     title: str
     rows: tuple[Row, ...]
@@ -107,7 +107,7 @@ class ProfileTable:
         return Group(Text(self.title), table, *notes)
 
 
-def tabulate(notes: Notes) -> ProfileTable:
+def tabulate(notes: ProfileData) -> ProfileTable:
     """The table of a profile that has ended."""
     groups: dict[tuple[str, str, str], list[Entry]] = {}
     for entry in notes.entries:
@@ -119,7 +119,7 @@ def tabulate(notes: Notes) -> ProfileTable:
     return ProfileTable(title, tuple(rows), tuple(_notes(notes, rows)))
 
 
-def _row(entries: list[Entry], notes: Notes) -> Row:
+def _row(entries: list[Entry], notes: ProfileData) -> Row:
     first = entries[0]
     if first.kind == "read":
         spans = [(entry.began, entry.ended) for entry in entries]
@@ -161,7 +161,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _notes(notes: Notes, rows: list[Row]) -> Iterable[str]:
+def _notes(notes: ProfileData, rows: list[Row]) -> Iterable[str]:
     if not rows:
         yield "nothing ran on a device"
     if any(row.estimated for row in rows):
@@ -169,7 +169,7 @@ def _notes(notes: Notes, rows: list[Row]) -> Iterable[str]:
     for device, timed in notes.timed.items():
         if not timed:
             yield (
-                f"* {device} does not tell the time: the host's, which waits before and after each"
+                f"* {device} has no timestamps: the host's time, which waits before and after each"
             )
     if any(row.kind == "read" and row.on_host for row in rows):
         yield _READS

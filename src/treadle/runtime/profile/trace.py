@@ -1,7 +1,7 @@
 """A profile as Chrome's trace events, which Perfetto shows: one track a thread and a stream.
 
-A device's times are placed on the host's clock by looking at both when the profile first meets the
-device: right to half the time that the look takes.
+A device's times are converted to the host's clock by an offset that is measured at the device's
+first work, with an error of at most half the time of the measurement.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from treadle.core.paths import naming
-from treadle.runtime.profile.records import Entry, Notes
+from treadle.runtime.profile.records import Entry, ProfileData
 
 _HOST = 1  # the process number of the host; devices follow
-# What the host does is named for what it waits for or makes; the rest is handed to a device.
+# Kinds of entries that the host only submits to a device; the host's own are named by what it does.
 _HANDED = frozenset({"kernel", "library", "replay"})
 
 
-def write_trace(notes: Notes, path: Path) -> None:
+def write_trace(notes: ProfileData, path: Path) -> None:
     """Write the JSON. OSError where it cannot be written."""
     content = {"traceEvents": list(trace_events(notes)), "displayTimeUnit": "ns"}
     with naming(path):
         path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
 
-def trace_events(notes: Notes) -> Iterator[dict[str, Any]]:
-    """The events: names of tracks, what ran, arrows from launch to work, memory."""
+def trace_events(notes: ProfileData) -> Iterator[dict[str, Any]]:
+    """The events: names of tracks, spans, arrows from launch to work, memory."""
     devices = list(dict.fromkeys([e.device for e in notes.entries] + list(notes.memory)))
     numbers = {device: _HOST + 1 + i for i, device in enumerate(devices)}
     threads = {thread: i + 1 for i, thread in enumerate(notes.threads)}
@@ -35,7 +35,7 @@ def trace_events(notes: Notes) -> Iterator[dict[str, Any]]:
     for thread, number in threads.items():
         yield _name("thread_name", notes.threads[thread], _HOST, number)
     for device, number in numbers.items():
-        clock = "" if notes.timed.get(device, True) else " (the host's time: it tells none)"
+        clock = "" if notes.timed.get(device, True) else " (the host's time: no timestamps)"
         yield _name("process_name", f"{device}{clock}", number)
     streams = {(entry.device, entry.stream) for entry in notes.entries if entry.on_device}
     for device, stream in sorted(streams):
@@ -69,7 +69,7 @@ def _host_name(entry: Entry) -> str:
     return f"launch {entry.name}" if entry.kind in _HANDED else entry.name
 
 
-def _span(notes: Notes, name: str, entry: Entry, span: tuple[float, float]) -> dict[str, Any]:
+def _span(notes: ProfileData, name: str, entry: Entry, span: tuple[float, float]) -> dict[str, Any]:
     start, end = span
     facts: dict[str, Any] = {"device": entry.device}
     if entry.shape is not None:
@@ -85,5 +85,5 @@ def _span(notes: Notes, name: str, entry: Entry, span: tuple[float, float]) -> d
     }  # fmt: skip
 
 
-def _microseconds(notes: Notes, when: float) -> float:
+def _microseconds(notes: ProfileData, when: float) -> float:
     return round((when - notes.began) * 1e6, 3)

@@ -192,7 +192,7 @@ class Compiled:
             return self._function(*args, **kwargs)
         arguments = Arguments(self._name, args, kwargs, self._device)
         device, key = arguments.device, arguments.key
-        if device.default_stream.keeping is not None:  # it becomes a part of the user's graph
+        if device.default_stream.capturing is not None:  # it becomes a part of the user's graph
             return self._function(*args, **kwargs)
         if arguments.overlap():
             self._refuse("two of its arguments are the same memory of another library")

@@ -19,7 +19,7 @@ from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray, bytes_of, numpy_dtype
 from treadle.runtime.memory import Storage
-from treadle.runtime.traced import Traced
+from treadle.runtime.traced_graph import TracedGraph
 from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
 from treadle.tensor.compiled.draws import Draws
@@ -91,7 +91,7 @@ class Trace:
     def __init__(
         self,
         name: str,
-        graph: Traced,
+        graph: TracedGraph,
         inputs: Sequence[Input],
         outside: OutsideArrays,
         draws: Draws,

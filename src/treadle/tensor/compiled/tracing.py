@@ -24,7 +24,7 @@ from treadle.graph.node import COPY, VIEW, WRITE, Node, computed, pending_reader
 from treadle.graph.realize import finish_readers, realize, watchers
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray, array_dtype
-from treadle.runtime.traced import Traced
+from treadle.runtime.traced_graph import TracedGraph
 from treadle.tensor.cells import Cell, cells_of, written
 from treadle.tensor.compiled import gradients
 from treadle.tensor.compiled import trace as traces
@@ -84,7 +84,7 @@ class Tracing:
         self._nodes = [cell.value for cell in self._cells]
         self._tensors = [from_cell(self._cells[at], view) for at, view in arguments.places]
         self._draws = Draws(arguments.device)
-        self._graph = Traced(arguments.device, self._interrupted)
+        self._graph = TracedGraph(arguments.device, self._interrupted)
         self._before: dict[Cell, Node] = {}
         self.dependencies = Dependencies(self._before)
         self._written: dict[Cell, Node] = {}  # by this thread, with the earlier values

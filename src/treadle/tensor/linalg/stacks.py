@@ -133,7 +133,7 @@ def checked_result(name: str, words: str, stack: Stack, x: Tensor, status: Tenso
 
 def is_recording(device: Device) -> bool:
     """Whether work on a device is being recorded in a graph, or only traced, within td.vmap."""
-    return device.default_stream.keeping is not None or within.get() is not None
+    return device.default_stream.capturing is not None or within.get() is not None
 
 
 # --- computed on the host --------------------------------------------------------------------

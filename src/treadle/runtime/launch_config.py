@@ -1,5 +1,5 @@
-"""What kernels of all front ends share: what stands in the brackets of a launch,
-`kernel[grid, block, shared_bytes, stream](…)`, and what that makes of them."""
+"""The launch configuration `kernel[grid, block, shared_bytes, stream](…)`: the base classes of the
+kernels of all front ends, before and after it is given."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from treadle.core.errors import LaunchError
 from treadle.ir.definition import KernelDefinition
 from treadle.runtime.launch import Launcher
 
-_MOST_BOUND = 256  # grids and blocks that a kernel remembers
+_MOST_CONFIGURED = 256  # grids and blocks that a kernel remembers
 
 B = TypeVar("B")
-K = TypeVar("K", bound="Bracketed[Any]")
+K = TypeVar("K", bound="ConfigurableKernel[Any]")
 
 
-class Bracketed(ABC, Generic[B]):
-    """A kernel that is indexed with its grid and block, and then called. It remembers what was in
-    the brackets, so that a launch in a loop prepares nothing."""
+class ConfigurableKernel(ABC, Generic[B]):
+    """A kernel that is indexed with its launch configuration, and then called. It caches the
+    configured kernels, so that a launch in a loop prepares nothing."""
 
     def __init__(self) -> None:
-        self._bound: dict[Any, B] = {}  # by what stood in the brackets
+        self._configured: dict[Any, B] = {}  # by launch configuration
 
     @property
     @abstractmethod
@@ -33,7 +33,7 @@ class Bracketed(ABC, Generic[B]):
 
     @abstractmethod
     def bind(self, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any) -> B:
-        """What is called to launch."""
+        """The configured kernel, which is called to launch."""
 
     @cached_property
     def _launcher(self) -> Launcher:
@@ -41,21 +41,21 @@ class Bracketed(ABC, Generic[B]):
 
     def __getitem__(self, launch: Any) -> B:
         try:
-            return self._bound[launch]
+            return self._configured[launch]
         except (KeyError, TypeError):
-            bound = self._from_brackets(launch)
-        if len(self._bound) >= _MOST_BOUND:
-            self._bound.clear()
-        with suppress(TypeError):  # a list in the brackets is fine, but no key
-            self._bound[launch] = bound
-        return bound
+            configured = self._configure(launch)
+        if len(self._configured) >= _MOST_CONFIGURED:
+            self._configured.clear()
+        with suppress(TypeError):  # a list is accepted, but is not hashable
+            self._configured[launch] = configured
+        return configured
 
-    def _from_brackets(self, launch: Any) -> B:
+    def _configure(self, launch: Any) -> B:
         parts = launch if isinstance(launch, tuple) else (launch,)
         if not 2 <= len(parts) <= 4:
             raise LaunchError(
-                f"a launch needs blocks and threads of a block, {self.name}[grid, block](…), with "
-                f"shared_bytes and a stream behind them if need be: {len(parts)} given"
+                f"a launch needs a grid and a block, {self.name}[grid, block](…), optionally "
+                f"followed by shared_bytes and a stream: {len(parts)} given"
             )
         shared = parts[2] if len(parts) > 2 and parts[2] is not None else 0
         stream = parts[3] if len(parts) > 3 else None
@@ -66,8 +66,8 @@ class Bracketed(ABC, Generic[B]):
         return self.bind(grid, block, shared, stream)
 
 
-class Bound(Generic[K]):
-    """A kernel with its grid and block; a front end says in `__call__` what a launch takes."""
+class ConfiguredKernel(Generic[K]):
+    """A kernel with its launch configuration. A front end defines `__call__`, which launches."""
 
     __slots__ = ("_launch", "block", "grid", "kernel", "shared_bytes", "stream")
 

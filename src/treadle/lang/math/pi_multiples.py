@@ -13,7 +13,7 @@ PI_LOW = either(-8.742278012618954e-08, 1.2246467991473532e-16)
 
 
 @generic
-def half_turns(a: Float) -> Float:
+def modulo_two(a: Float) -> Float:
     """a modulo 2, a >= 0: exact."""
     return a - 2.0 * td.floor(0.5 * a)
 
@@ -21,7 +21,7 @@ def half_turns(a: Float) -> Float:
 @generic
 def sinpi(x: Float) -> Float:
     """The sine of pi x. At whole numbers 0, with the sign of x."""
-    b = half_turns(td.abs(x))
+    b = modulo_two(td.abs(x))
     n = td.round(b + b)
     q = td.i32(n)
     r = b - 0.5 * n
@@ -34,7 +34,7 @@ def sinpi(x: Float) -> Float:
 @generic
 def cospi(x: Float) -> Float:
     """The cosine of pi x. Halfway between whole numbers 0."""
-    b = half_turns(td.abs(x))
+    b = modulo_two(td.abs(x))
     n = td.round(b + b)
     q = td.i32(n)
     r = b - 0.5 * n

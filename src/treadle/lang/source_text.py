@@ -75,7 +75,7 @@ def first_line_of(code: CodeType, text: str) -> int | None:
     wanted = _contents(code)
     flags = code.co_flags & __future__.annotations.compiler_flag
     # Where some other part of a file cannot be parsed just now, the function is compiled by itself.
-    codes = _codes(text, flags) or _codes(_alone(code, text), flags)
+    codes = _codes(text, flags) or _codes(_isolated(code, text), flags)
     lines = [
         each.co_firstlineno
         for each in codes
@@ -84,7 +84,7 @@ def first_line_of(code: CodeType, text: str) -> int | None:
     return min(lines, key=lambda line: abs(line - code.co_firstlineno)) - 1 if lines else None
 
 
-def _alone(code: CodeType, text: str) -> str:
+def _isolated(code: CodeType, text: str) -> str:
     """The function that begins where the code says, on its line, within one that has its free
     names."""
     lines = text.splitlines(keepends=True)[code.co_firstlineno - 1 :]

@@ -1,7 +1,8 @@
-"""Printed code with what a launch must know about it, and both as bytes for the disk.
+"""A built kernel: its code with what a launch must know about it, and its form on disk.
 
-The bytes are plain data: a length, JSON of that length, the machine code if there is any. JSON
-holds the records below, each as a list of its name and its fields; nothing else is made from it.
+The bytes on disk are plain data: a length, JSON of that length, and the machine code if there is
+any. The JSON holds the records below, each as a list of its name and its fields. Only these records
+are constructed from it, so that an entry cannot run code when it is read.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from treadle.ir.types import SCALARS, Scalar
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """Printed code, and what a launch must know about it."""
+class BuiltKernel:
+    """Generated code, and what a launch must know about it."""
 
     code: KernelCode
-    sites: tuple[Any, ...]  # of prints and checks, if it reports any
+    sites: tuple[Any, ...]  # of the prints and checks whose results it reports
     written: frozenset[int]  # positions of the array arguments that it writes to
-    read: frozenset[int]  # and of those that it reads
+    read: frozenset[int]  # positions of those that it reads
 
 
-# The records that an entry may hold, and where each is defined: some are loaded only if one is met.
+# The records that an entry may hold, and the modules that define them, imported on first use.
 _RECORDS = {
     "Binding": "treadle.codegen.records",
-    "Built": "treadle.runtime.built",
+    "BuiltKernel": "treadle.runtime.built_kernel",
     "Conversion": "treadle.core.printf",
     "Dim3": "treadle.core.dim3",
     "KernelCode": "treadle.codegen.records",
@@ -44,28 +45,28 @@ _RECORDS = {
 _LENGTH = 8  # bytes of the length in front
 
 
-def to_bytes(built: Built, binary: bytes | None) -> bytes:
-    """What is kept of a compiled kernel."""
+def to_bytes(built: BuiltKernel, binary: bytes | None) -> bytes:
+    """The content of a compiled kernel's entry on disk."""
     text = json.dumps([_plain(built), binary is not None], separators=(",", ":")).encode()
     return len(text).to_bytes(_LENGTH, "little") + text + (binary or b"")
 
 
-def from_bytes(data: bytes) -> tuple[Built, bytes | None]:
-    """What `to_bytes` was given. FormatError for anything that it does not make."""
+def from_bytes(data: bytes) -> tuple[BuiltKernel, bytes | None]:
+    """The inverse of `to_bytes`. FormatError for bytes that `to_bytes` does not produce."""
     end = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
     try:
         plain, has_binary = json.loads(data[_LENGTH:end])
         built = _record(plain)
     except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
         raise FormatError(f"this is not a compiled kernel: {error}") from None
-    if not isinstance(built, Built) or end > len(data) or len(data) < _LENGTH:
+    if not isinstance(built, BuiltKernel) or end > len(data) or len(data) < _LENGTH:
         raise FormatError("this is not a compiled kernel")
     return built, data[end:] if has_binary else None
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON knows them: texts, numbers and None as they are, all else as lists whose
-    first element says what they are."""
+    """A value in JSON's types: strings, numbers and None as they are, everything else as a list
+    whose first element names its type."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, Scalar):

@@ -1,12 +1,13 @@
-"""A recording that can end by itself, of what one thread does on a device.
+"""A graph of one thread's work on a device, whose recording may end early.
 
-`Graph` refuses what a recording cannot have: a read, a wait. A traced function may do it all the
-same; the recording then ends there, what it has so far is run, and the function goes on as if
-nobody had recorded it. So its Python runs once, and its results are right. The same happens if
-another thread uses the device meanwhile.
+`Graph` refuses operations that cannot be recorded, such as a read or a wait. A traced function may
+use them: the recording then ends, the work recorded so far runs, and the function continues without
+recording. So its Python code runs once, and its results are correct. The same happens if another
+thread uses the device meanwhile.
 
-For this every stream's driver is wrapped while a function is traced. The wrapper also notes what
-memory the recording uses, which no array is made of as long as the recording lives.
+To notice these operations, every driver stream is wrapped while a function is traced. The wrapper
+also collects the memory that the recording uses, which is not reused as long as the recording
+lives.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from treadle.drivers import base
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device, Stream, streams
 from treadle.runtime.graphs import Graph
-from treadle.runtime.launched import Launched
-from treadle.runtime.profile.watch import WatchedStream
+from treadle.runtime.launch_records import LaunchRecord
+from treadle.runtime.profile.profiled_stream import ProfiledStream
 from treadle.runtime.stream_proxy import Appended, StreamProxy
 
 
-class Traced(Graph):
-    """A graph that the calling thread records. `interrupted` is called, with the reason in words
-    and whether the thread itself caused it, when the recording has ended early.
+class TracedGraph(Graph):
+    """A graph that the calling thread records. `interrupted` is called when the recording has ended
+    early, with the reason for messages and whether the thread itself caused it.
 
-    `touched` is all memory that is used, `written` that which is changed.
+    `touched` is all memory that the recording uses, `written` the memory that it writes.
     """
 
     _reuses = True
@@ -52,18 +53,18 @@ class Traced(Graph):
         return threading.get_ident() == self._thread
 
     def begin(self) -> None:
-        """Record from here on; `close` must follow. What is pending on the device was computed."""
+        """Start recording; `close` must follow. The caller has computed what was pending."""
         self.release()
         with streams.lock:
-            for stream in streams.observe(self):
+            for stream in streams.subscribe(self):
                 self._wrap(stream)
         self.device.default_stream.interrupt = self.interrupt
-        with self.lock:  # what another thread launches comes before, or interrupts
+        with self.lock:  # another thread's launch comes before, or interrupts
             self._begin()
             self.recording = True
 
-    def opened(self, one: Stream) -> None:
-        """A stream was made, or a device was opened."""
+    def added(self, one: Stream) -> None:
+        """A new stream, maybe of a device that was just opened."""
         if self.is_own_thread:
             self.interrupt("another device or stream is used")
 
@@ -85,29 +86,29 @@ class Traced(Graph):
             return True
 
     def interrupt(self, why: str) -> None:
-        """End the recording where it is."""
+        """End the recording early."""
         with self.lock:
             if self.finish() and self._interrupted is not None:
                 self._interrupted(why, self.is_own_thread)
 
     def close(self) -> None:
-        """Leave the streams alone. What is used until then is noted, recorded or not."""
+        """Unwrap the streams. Until then the memory in use is collected, recorded or not."""
         with streams.lock:
-            streams.leave(self)
+            streams.unsubscribe(self)
             for stream, wrapper in self._wrapped:
                 if stream.handle is wrapper:
                     stream.handle = wrapper.inner
-                elif isinstance(stream.handle, WatchedStream) and stream.handle.inner is wrapper:
-                    stream.handle.inner = wrapper.inner  # a profile began meanwhile
+                elif isinstance(stream.handle, ProfiledStream) and stream.handle.inner is wrapper:
+                    stream.handle.inner = wrapper.inner  # a profile has begun since
             self._wrapped.clear()
         self.device.default_stream.interrupt = None
-        self._interrupted = None  # which has the arguments that it was recorded with
-        if self.recording:  # a failure of ours
+        self._interrupted = None  # it refers to the arguments of the traced call
+        if self.recording:  # an error in the tracing itself
             self.recording = False
             self.end(False)
 
     def release(self) -> None:
-        """Drop the recording and let its memory go."""
+        """Drop the recording and release its memory."""
         pool, reserved = self._pool, self._reserved
         self._reserved = []
         super().release()
@@ -116,14 +117,14 @@ class Traced(Graph):
 
 
 class _Launches(list[object]):
-    """Launches for profiles, without the memory of their arrays: what the recording is done with
-    may serve what it does next."""
+    """Launches for profiles, without the memory of their arrays, which later launches of the
+    recording may reuse."""
 
     def append(self, launched: object) -> None:
-        """Keep a launch; other libraries' memory with it."""
-        if isinstance(launched, Launched):
+        """Add a launch. It keeps other libraries' memory alive."""
+        if isinstance(launched, LaunchRecord):
             values = [_described(value) for value in launched.values]
-            launched = Launched(launched.definition, launched.built, values)
+            launched = LaunchRecord(launched.definition, launched.built, values)
         super().append(launched)
 
 
@@ -133,7 +134,7 @@ def _described(value: Any) -> Any:
     return DeviceArray(value.device, None, value.dtype, value.shape, value.strides, value.offset)
 
 
-# What ends a recording: calls of streams, with the reason in words.
+# The calls of streams that end a recording, with the reason for messages.
 _ENDS = {
     "read": "a tensor is read",
     "synchronize": "the device is waited for",
@@ -146,17 +147,18 @@ _ENDS = {
 
 
 class TracedStream(StreamProxy):
-    """What `Stream.handle` is while a function is traced; `inner` is what it was before."""
+    """The value of `Stream.handle` while a function is traced; `inner` is the value before."""
 
     __slots__ = ("_graph", "_recorded")
 
-    def __init__(self, graph: Traced, inner: base.Stream, recorded: bool) -> None:
+    def __init__(self, graph: TracedGraph, inner: base.Stream, recorded: bool) -> None:
         super().__init__(inner)
         self._graph = graph
-        self._recorded = recorded  # what passes here; not so for other streams and devices
+        self._recorded = recorded  # whether this stream is recorded; others only interrupt
 
     def appending(self, what: Appended, work: Callable[[], object]) -> None:
-        """Append work, and note the memory it uses. An upload's data is a part of the recording."""
+        """Append work, and collect the memory it uses. An upload's data becomes part of the
+        recording."""
         graph = self._graph
         with graph.lock:
             if not graph.is_own_thread:
@@ -172,16 +174,16 @@ class TracedStream(StreamProxy):
             work()
 
     def use(self, buffers: Sequence[base.Buffer]) -> None:
-        """Order alone: it uses no memory that would have to be noted."""
+        """Ordering without work: it uses no memory to collect."""
         self.appending(Appended("order", "use"), lambda: self.inner.use(buffers))
 
     def before(self, call: str) -> None:
-        """What follows cannot be recorded."""
+        """End the recording before a call that cannot be recorded."""
         if self._recorded or self._graph.is_own_thread:
             self._graph.interrupt(_ENDS[call])
 
 
 def _whole(buffer: base.Buffer) -> base.Buffer:
-    """The buffer that a window is a part of."""
+    """The buffer of a window, or the buffer itself."""
     parent: base.Buffer | None = getattr(buffer, "parent", None)
     return buffer if parent is None else parent

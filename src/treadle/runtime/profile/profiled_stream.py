@@ -1,4 +1,4 @@
-"""A driver's stream that notes what passes through it."""
+"""A driver's stream that records the calls made of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from treadle.drivers import base
-from treadle.runtime.profile.records import Amount, Entry, Notes, clock
+from treadle.runtime.profile.records import Amount, Entry, ProfileData, clock
 from treadle.runtime.stream_proxy import Appended, StreamProxy
 
 if TYPE_CHECKING:
@@ -14,20 +14,24 @@ if TYPE_CHECKING:
     from treadle.runtime.devices import Stream
 
 
-class WatchedStream(StreamProxy):
-    """What `Stream.handle` is while a profile is active; `inner` is the driver's own.
+class ProfiledStream(StreamProxy):
+    """The value of `Stream.handle` while a profile is active; `inner` is the driver's own stream.
 
-    What is captured runs later: it passes without a note, and each replay is noted.
+    Captured work runs later, so it is not recorded here; each replay is.
     """
 
-    __slots__ = ("_meet", "_notes", "_stream", "number")
+    __slots__ = ("_calibrate", "_notes", "_stream", "number")
 
     def __init__(
-        self, notes: Notes, meet: Callable[[WatchedStream], None], stream: Stream, number: int
+        self,
+        notes: ProfileData,
+        calibrate: Callable[[ProfiledStream], None],
+        stream: Stream,
+        number: int,
     ) -> None:
         super().__init__(stream.handle)
         self._notes = notes
-        self._meet = meet  # called before its first work
+        self._calibrate = calibrate  # called before its first work
         self._stream = stream
         self.number = number  # among the streams of the profile
 
@@ -41,11 +45,11 @@ class WatchedStream(StreamProxy):
         work: Callable[[], object],
         shape: tuple[Dim3, Dim3] | None = None,
     ) -> Entry | None:
-        """Do what appends work, between two points of the stream."""
-        if self._stream.keeping is not None or self._notes.ended is not None:
+        """Call `work`, which appends work to the stream, between two events."""
+        if self._stream.capturing is not None or self._notes.ended is not None:
             work()
             return None
-        self._meet(self)
+        self._calibrate(self)
         began = clock()
         points = self.inner.timed(work)
         return self._note(Entry(
@@ -54,14 +58,14 @@ class WatchedStream(StreamProxy):
         ))  # fmt: skip
 
     def _wait(self, name: str, began: float, kind: str = "wait", size: int | None = None) -> None:
-        """Note what the host has waited for since it began."""
+        """Record a wait of the host since `began`."""
         self._note(Entry(
             kind, name, self.device.info.id, self.number, self._notes.thread(), began, clock(),
             Amount(size),
         ))  # fmt: skip
 
     def _note(self, entry: Entry) -> Entry:
-        if self._notes.ended is None:  # another thread may be late
+        if self._notes.ended is None:  # another thread may append late
             self._notes.entries.append(entry)
         return entry
 
@@ -73,7 +77,7 @@ class WatchedStream(StreamProxy):
         parameters: bytes,
         amount: Amount,
     ) -> None:
-        """A launch that moves and does so much."""
+        """A launch with a known amount of work."""
         code = kernel.code
         self.append(
             "kernel", code.name, amount,
@@ -81,35 +85,35 @@ class WatchedStream(StreamProxy):
         )  # fmt: skip
 
     def appending(self, what: Appended, work: Callable[[], object]) -> None:
-        """Work of which no more is known than its call says."""
+        """Other work, with what its call states about it."""
         self.append(what.kind, what.name, Amount(what.bytes, what.operations), work, what.shape)
 
     # ------------------------------------------------------------------ waiting
 
     def read(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
-        """Waiting for the work so far, and then the read itself, apart from each other."""
-        if self._stream.keeping is None and not self.device.info.traits.on_host:
+        """Wait for the work so far, then read: two entries."""
+        if self._stream.capturing is None and not self.device.info.traits.on_host:
             self.synchronize()
         began = clock()
         self.inner.read(buffer, offset, target)
         self._wait("read", began, "read", target.nbytes)
 
     async def read_async(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
-        """`read`, awaiting."""
-        if self._stream.keeping is None and not self.device.info.traits.on_host:
+        """`read`, asynchronous."""
+        if self._stream.capturing is None and not self.device.info.traits.on_host:
             await self.synchronize_async()
         began = clock()
         await self.inner.read_async(buffer, offset, target)
         self._wait("read", began, "read", target.nbytes)
 
     def synchronize(self) -> None:
-        """A wait."""
+        """Wait, and record it."""
         began = clock()
         self.inner.synchronize()
         self._wait("wait", began)
 
     async def synchronize_async(self) -> None:
-        """`synchronize`, awaiting."""
+        """`synchronize`, asynchronous."""
         began = clock()
         await self.inner.synchronize_async()
         self._wait("wait", began)

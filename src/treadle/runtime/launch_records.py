@@ -1,4 +1,5 @@
-"""What a kernel is built for, and what was launched, as records."""
+"""Records of a build and of a launch. They are apart from `built_kernel`, whose imports only a
+build needs."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ from treadle.core.dim3 import Dim3
 from treadle.ir.definition import KernelDefinition
 
 if TYPE_CHECKING:  # loaded where something is built
-    from treadle.runtime.built import Built
+    from treadle.runtime.built_kernel import BuiltKernel
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """What a build depends on beside definition, signature and device. `same` says for each array
-    argument which earlier one it shares its memory with (its own position if none), or is None
-    where all are different."""
+class BuildVariant:
+    """What a build depends on apart from definition, signature and device. `same` has, for each
+    array argument, the position of the first one with the same memory (its own if there is none);
+    None where all are different."""
 
     block: Dim3
     same: tuple[int, ...] | None = None
@@ -26,10 +27,10 @@ class Variant:
     check: bool = False
 
 
-class Launched(NamedTuple):
-    """A launch as it is reported to a profile: the values are numbers, `DeviceArray`s and packed
+class LaunchRecord(NamedTuple):
+    """A launch, for captures and profiles. The values are numbers, `DeviceArray`s and packed
     structs, in the order of the parameters."""
 
     definition: KernelDefinition
-    built: Built
+    built: BuiltKernel
     values: Sequence[Any]
