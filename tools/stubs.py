@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "src"))
 from treadle import lang  # noqa: E402
 from treadle.core.dtypes import ALL_DTYPES  # noqa: E402
 from treadle.lang import builtins  # noqa: E402
-from treadle.lang.builtins import BuiltinFunction, Place  # noqa: E402
+from treadle.lang.builtins import BuiltinFunction, BuiltinVariable  # noqa: E402
 from treadle.tensor.axes import OTHER_NAMES  # noqa: E402
 from treadle.tensor.operators import BINARY, COMPARISONS, UNARY  # noqa: E402
 from treadle.tensor.tensor import Tensor  # noqa: E402
@@ -223,7 +223,7 @@ _OWN_RESULTS = {
 
 def _builtin(function: BuiltinFunction) -> Iterator[str]:
     name, doc = function.name, doc_of(function)
-    if function.group == "place":
+    if function.group == "index":
         for axes in (1, 2, 3):
             result = "int" if axes == 1 else f"tuple[{', '.join(['int'] * axes)}]"
             text = _define(name, [f"axes: Literal[{axes}]", "/"], result, doc if axes == 1 else "")
@@ -265,8 +265,8 @@ def language() -> str:
     body = []
     for name in sorted(builtins.__all__):
         value = builtins.NAMES[name]
-        if isinstance(value, Place):
-            body.append(f"{name}: Place\n{_docstring(doc_of(value), '')}")
+        if isinstance(value, BuiltinVariable):
+            body.append(f"{name}: BuiltinVariable\n{_docstring(doc_of(value), '')}")
         else:
             body += list(_builtin(value))
     text = "\n".join(body)
@@ -275,7 +275,7 @@ def language() -> str:
         f'{WRITTEN}"""{doc_of(lang)}\n"""\n\nimport builtins as _builtins\n{_imports(text)}\n'
         f"from treadle.lang.annotations import Array as _Array\n"
         f"from treadle.lang.annotations import {own}\n"
-        f"from treadle.lang.builtins import Place\n{''.join(imports)}\n"
+        f"from treadle.lang.builtins import BuiltinVariable\n{''.join(imports)}\n"
         f"__all__ = [\n{every}]\n\n{text}"
     )
 

@@ -1,8 +1,8 @@
 """The kernel language: Python functions that run on every device.
 
-`kernel` has what the decorators make, `types` the annotations, `builtins` the functions that
-kernels use, `namespace` all names, `lower` the way to IR, `interpreter` plain Python, `refusals`
-what is not allowed.
+`kernel` has the decorators and their classes, `types` the annotations, `builtins` the functions
+that kernels call, `namespace` all names, `lower` the lowering to IR, `interpreter` the execution as
+plain Python, `refusals` the constructs that are not allowed.
 """
 
 from treadle.lang import namespace

@@ -1,9 +1,9 @@
 # Written by tools/stubs.py: change the tables or docstrings that it reads instead.
 """The kernel language: Python functions that run on every device.
 
-`kernel` has what the decorators make, `types` the annotations, `builtins` the functions that
-kernels use, `namespace` all names, `lower` the way to IR, `interpreter` plain Python, `refusals`
-what is not allowed.
+`kernel` has the decorators and their classes, `types` the annotations, `builtins` the functions
+that kernels call, `namespace` all names, `lower` the lowering to IR, `interpreter` the execution as
+plain Python, `refusals` the constructs that are not allowed.
 """
 
 import builtins as _builtins
@@ -47,8 +47,8 @@ from treadle.lang.annotations import uint64 as uint64
 from treadle.lang.annotations import vec2 as vec2
 from treadle.lang.annotations import vec3 as vec3
 from treadle.lang.annotations import vec4 as vec4
-from treadle.lang.builtins import Place
-from treadle.lang.interpreting import interpret as interpret
+from treadle.lang.builtins import BuiltinVariable
+from treadle.lang.interpreter_state import interpret as interpret
 from treadle.lang.kernel import func as func
 from treadle.lang.kernel import kernel as kernel
 from treadle.lang.types import struct as struct
@@ -368,7 +368,7 @@ def atomic_add(array: Any, index: Any, value: Any, /) -> Value:
     """Add to array[index]; gives the old value.
 
     `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
-    with one for each axis. For kernels alone: TreadleError elsewhere.
+    with one for each axis. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -386,7 +386,7 @@ def atomic_and(array: Any, index: Any, value: Any, /) -> Value:
     """Bitwise and; gives the old value.
 
     `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
-    with one for each axis. For kernels alone: TreadleError elsewhere.
+    with one for each axis. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -405,7 +405,7 @@ def atomic_cas(array: Any, index: Any, expected: Any, value: Any, /) -> Value:
     """Replace if it equals `expected`; gives the old value.
 
     `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
-    with one for each axis. For kernels alone: TreadleError elsewhere.
+    with one for each axis. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -423,7 +423,7 @@ def atomic_exchange(array: Any, index: Any, value: Any, /) -> Value:
     """Replace; gives the old value.
 
     `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
-    with one for each axis. For kernels alone: TreadleError elsewhere.
+    with one for each axis. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -441,7 +441,7 @@ def atomic_max(array: Any, index: Any, value: Any, /) -> Value:
     """Keep the larger; gives the old value.
 
     `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
-    with one for each axis. For kernels alone: TreadleError elsewhere.
+    with one for each axis. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -459,7 +459,7 @@ def atomic_min(array: Any, index: Any, value: Any, /) -> Value:
     """Keep the smaller; gives the old value.
 
     `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
-    with one for each axis. For kernels alone: TreadleError elsewhere.
+    with one for each axis. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -477,7 +477,7 @@ def atomic_or(array: Any, index: Any, value: Any, /) -> Value:
     """Bitwise or; gives the old value.
 
     `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
-    with one for each axis. For kernels alone: TreadleError elsewhere.
+    with one for each axis. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -495,7 +495,7 @@ def atomic_sub(array: Any, index: Any, value: Any, /) -> Value:
     """Subtract; gives the old value.
 
     `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
-    with one for each axis. For kernels alone: TreadleError elsewhere.
+    with one for each axis. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -513,7 +513,7 @@ def atomic_xor(array: Any, index: Any, value: Any, /) -> Value:
     """Bitwise exclusive or; gives the old value.
 
     `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
-    with one for each axis. For kernels alone: TreadleError elsewhere.
+    with one for each axis. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -530,7 +530,7 @@ def atomic_xor(array: Any, index: Any, value: Any, /) -> Value:
 def ballot(value: Any, /) -> int:
     """The threads where p holds, as bits of a u32.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -547,7 +547,7 @@ def ballot(value: Any, /) -> int:
 def bitcast(x: Any, dtype: Any, /) -> Value:
     """The bits of a number as another dtype of its size.
 
-    Its arguments are values of the kernel. For kernels alone: TreadleError elsewhere.
+    Its arguments are values of the kernel. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -662,10 +662,10 @@ def bitwise_xor(a: Value | complex, b: Value | complex, /) -> Value:
 @overload
 def bitwise_xor(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 
-block_dim: Place
+block_dim: BuiltinVariable
 """The threads of a block along each axis."""
 
-block_idx: Place
+block_idx: BuiltinVariable
 """This block's index in the grid."""
 
 @overload
@@ -714,7 +714,7 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
 def clz(x: Any, /) -> Value:
     """The number of zero bits above the highest set one.
 
-    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+    Its arguments are numbers. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -780,7 +780,7 @@ def cosh(x: ArrayLike, /) -> Tensor: ...
 def ctz(x: Any, /) -> Value:
     """The number of zero bits below the lowest set one.
 
-    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+    Its arguments are numbers. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -950,7 +950,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def fma(a: Any, b: Any, c: Any, /) -> Value:
     """a * b + c, rounded once where the target can.
 
-    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+    Its arguments are numbers. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1018,7 +1018,7 @@ def greater_equal(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def grid(axes: Literal[1], /) -> int:
     """This thread's global index: i, (i, j) or (i, j, k), the last fastest.
 
-    `axes` is 1, 2 or 3. For kernels alone: TreadleError elsewhere.
+    `axes` is 1, 2 or 3. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1037,14 +1037,14 @@ def grid(axes: Literal[2], /) -> tuple[int, int]: ...
 @overload
 def grid(axes: Literal[3], /) -> tuple[int, int, int]: ...
 
-grid_dim: Place
+grid_dim: BuiltinVariable
 """The blocks of the grid along each axis."""
 
 @overload
 def grid_size(axes: Literal[1], /) -> int:
     """The threads of the grid along each axis of grid.
 
-    `axes` is 1, 2 or 3. For kernels alone: TreadleError elsewhere.
+    `axes` is 1, 2 or 3. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1127,7 +1127,7 @@ def isnan(x: ArrayLike, /) -> Tensor: ...
 def lane() -> int:
     """This thread's index in its subgroup.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1192,9 +1192,9 @@ def lgamma(x: Value | complex, /) -> Value:
 @overload
 def lgamma(x: ArrayLike, /) -> Tensor: ...
 def local(shape: Shape | None, dtype: Any) -> _Array:
-    """An array of this thread's own.
+    """A private array of this thread.
 
-    `shape` is an integer or a tuple of constants, `dtype` a dtype, a vector type or a struct. For kernels alone: TreadleError elsewhere.
+    `shape` is an integer or a tuple of constants, `dtype` a dtype, a vector type or a struct. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1391,7 +1391,7 @@ def minimum(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def mul_high(a: Any, b: Any, /) -> Value:
     """The upper half of the product of two integers.
 
-    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+    Its arguments are numbers. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1473,7 +1473,7 @@ def not_equal(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def popcount(x: Any, /) -> Value:
     """The number of set bits.
 
-    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+    Its arguments are numbers. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1522,7 +1522,7 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def rand_normal(seed: Any, counter: Any, /) -> Value:
     """A standard normal f32 from (seed, counter).
 
-    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+    Its arguments are numbers. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1539,7 +1539,7 @@ def rand_normal(seed: Any, counter: Any, /) -> Value:
 def rand_uniform(seed: Any, counter: Any, /) -> Value:
     """A random f32 in [0, 1) from (seed, counter).
 
-    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+    Its arguments are numbers. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1589,7 +1589,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def reverse_bits(x: Any, /) -> Value:
     """The bits in reverse order.
 
-    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+    Its arguments are numbers. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1636,7 +1636,7 @@ def rsqrt(x: ArrayLike, /) -> Tensor: ...
 def shared(shape: Shape | None, dtype: Any) -> _Array:
     """An array that the threads of a block share.
 
-    `shape` is an integer or a tuple of constants, `dtype` a dtype, a vector type or a struct. For kernels alone: TreadleError elsewhere.
+    `shape` is an integer or a tuple of constants, `dtype` a dtype, a vector type or a struct. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1656,7 +1656,7 @@ def shared(shape: Shape | None, dtype: Any) -> _Array:
 def shuffle(value: Any, lane: int, /) -> Value:
     """The value of the thread `lane`.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1673,7 +1673,7 @@ def shuffle(value: Any, lane: int, /) -> Value:
 def shuffle_down(value: Any, n: int, /) -> Value:
     """The value of the thread n lanes above.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1692,7 +1692,7 @@ def shuffle_down(value: Any, n: int, /) -> Value:
 def shuffle_up(value: Any, n: int, /) -> Value:
     """The value of the thread n lanes below.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1711,7 +1711,7 @@ def shuffle_up(value: Any, n: int, /) -> Value:
 def shuffle_xor(value: Any, mask: int, /) -> Value:
     """The value of the thread lane ^ mask.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1839,7 +1839,7 @@ def square(x: ArrayLike, /) -> Tensor: ...
 def static_range(start: int, stop: int = ..., step: int = ..., /) -> range:
     """A range whose loop is unrolled.
 
-    The bounds are constants. For kernels alone: TreadleError elsewhere.
+    The bounds are constants. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1857,7 +1857,7 @@ def static_range(start: int, stop: int = ..., step: int = ..., /) -> range:
 def subgroup_max(value: Any, /) -> Value:
     """The maximum over the subgroup.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1874,7 +1874,7 @@ def subgroup_max(value: Any, /) -> Value:
 def subgroup_min(value: Any, /) -> Value:
     """The minimum over the subgroup.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1891,7 +1891,7 @@ def subgroup_min(value: Any, /) -> Value:
 def subgroup_prefix_sum(value: Any, /) -> Value:
     """The sum over the lanes before this one.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1908,7 +1908,7 @@ def subgroup_prefix_sum(value: Any, /) -> Value:
 def subgroup_size() -> int:
     """The threads of a subgroup.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1925,7 +1925,7 @@ def subgroup_size() -> int:
 def subgroup_sum(value: Any, /) -> Value:
     """The sum over the subgroup.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1959,7 +1959,7 @@ def subtract(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def sync_subgroup() -> None:
     """Wait for all threads of the subgroup.
 
-    It takes nothing. For kernels alone: TreadleError elsewhere.
+    It takes no arguments. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -1978,7 +1978,7 @@ def sync_subgroup() -> None:
 def sync_threads() -> None:
     """Wait for all threads of the block.
 
-    It takes nothing. For kernels alone: TreadleError elsewhere.
+    It takes no arguments. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -2030,7 +2030,7 @@ def tanh(x: ArrayLike, /) -> Tensor: ...
 def thread_fence() -> None:
     """Order memory accesses on the device.
 
-    It takes nothing. For kernels alone: TreadleError elsewhere.
+    It takes no arguments. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -2049,7 +2049,7 @@ def thread_fence() -> None:
 def thread_fence_block() -> None:
     """Order memory accesses in the block.
 
-    It takes nothing. For kernels alone: TreadleError elsewhere.
+    It takes no arguments. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -2065,7 +2065,7 @@ def thread_fence_block() -> None:
     [2, 0]
     """
 
-thread_idx: Place
+thread_idx: BuiltinVariable
 """This thread's index in its block."""
 
 @overload
@@ -2086,7 +2086,7 @@ def trunc(x: ArrayLike, /) -> Tensor: ...
 def vote_all(value: Any, /) -> _builtins.bool:
     """Whether p holds in every thread.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel
@@ -2103,7 +2103,7 @@ def vote_all(value: Any, /) -> _builtins.bool:
 def vote_any(value: Any, /) -> _builtins.bool:
     """Whether p holds in some thread.
 
-    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+    All threads of the subgroup take part. It works in kernels only, and raises TreadleError elsewhere.
 
     >>> import treadle as td
     >>> @td.kernel

@@ -1,6 +1,6 @@
-"""The docstrings of what only kernels have: where it works, and an example of each.
+"""The docstrings of functions that only kernels can call, with an example of each.
 
-`help(td.atomic_add)` and the declarations for editors have this one text.
+`help(td.atomic_add)` and the type stubs for editors show this text.
 """
 
 from __future__ import annotations
@@ -8,17 +8,18 @@ from __future__ import annotations
 _WHERE = {
     "atomic": "`array` is a parameter of the kernel or shared memory; `index` is an integer, or a "
     "tuple\nwith one for each axis.",
-    "barrier": "It takes nothing.",
+    "barrier": "It takes no arguments.",
     "loop": "The bounds are constants.",
     "math": "Its arguments are numbers.",
     "memory": "`shape` is an integer or a tuple of constants, `dtype` a dtype, a vector type or a "
     "struct.",
-    "place": "`axes` is 1, 2 or 3.",
-    "subgroup": "It is for all threads of a subgroup together.",
+    "index": "`axes` is 1, 2 or 3.",
+    "subgroup": "All threads of the subgroup take part.",
     "value": "Its arguments are values of the kernel.",
 }
 
-# The dtype of the arrays, the elements of x, what each thread does, and the elements of y then.
+# The dtype of the arrays, the elements of x, the body of each thread, and the resulting elements
+# of y.
 _EXAMPLES: dict[str, tuple[str, str, str, str]] = {
     "atomic_add": ("i32", "[1, 2, 3]", "td.atomic_add(y, 0, x[i])", "[6, 0, 0]"),
     "atomic_and": ("i32", "[6, 3, 7]", "td.atomic_and(x, 0, x[2])\ny[0] = x[0]", "[6, 0, 0]"),
@@ -80,14 +81,14 @@ _EXAMPLES: dict[str, tuple[str, str, str, str]] = {
 def document(name: str, group: str, doc: str) -> str:
     """The docstring of a function of the kernel language."""
     example = _EXAMPLES.get(name)
-    if example is None:  # a function of tensors, too, which has its docstring from there
+    if example is None:  # also a function of tensors, whose docstring it takes
         return doc
     dtype, elements, body, shown = example
     array = f"td.Array[td.{dtype}]"
     body = body.replace("\n", "\n...     ")
     return f"""{doc}
 
-{_WHERE[group]} For kernels alone: TreadleError elsewhere.
+{_WHERE[group]} It works in kernels only, and raises TreadleError elsewhere.
 
 >>> import treadle as td
 >>> @td.kernel

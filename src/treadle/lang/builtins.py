@@ -1,7 +1,8 @@
-"""The names that kernels use: places, barriers, atomics, subgroups, mathematics.
+"""The names that kernels use: indices, barriers, atomics, subgroups, mathematics.
 
-Each is a small object that the lowering knows by identity. Called outside a kernel it says so;
-inside `td.interpret()` it runs. The mathematical ones are functions of tensors, too: `install`.
+Each is a small object that the lowering recognizes by identity. Called outside a kernel it raises
+an error; inside `td.interpret()` it runs. The mathematical ones are functions of tensors too
+(`install`).
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from treadle.core.errors import TreadleError
 from treadle.lang.builtin_docs import document
 from treadle.lang.interpreter_state import current_run
 
-Group = Literal["place", "memory", "barrier", "loop", "atomic", "subgroup", "math", "value"]
+Group = Literal["index", "memory", "barrier", "loop", "atomic", "subgroup", "math", "value"]
 
 
 class BuiltinFunction:
-    """A function of the kernel language. `arity` is the numbers of arguments it takes."""
+    """A function of the kernel language. `arity` is the least and the largest number of
+    arguments."""
 
     __signature__: Any  # as a function of tensors
 
@@ -45,8 +47,8 @@ class BuiltinFunction:
             "@td.kernel or @td.func, and launch that"
         )
 
-    def also_means(self, function: Callable[..., Any]) -> None:
-        """Make it a function of tensors, too, where no kernel runs."""
+    def set_tensor_function(self, function: Callable[..., Any]) -> None:
+        """Set the function of tensors that it is outside of kernels."""
         self.outside = function
         self.__doc__ = function.__doc__
         parameters = inspect.signature(function).parameters.values()
@@ -66,7 +68,7 @@ class BuiltinFunction:
 
 
 _USUAL: dict[tuple[str, tuple[int, int]], str] = {
-    ("place", (1, 1)): "axes",
+    ("index", (1, 1)): "axes",
     ("memory", (2, 2)): "shape, dtype",
     ("loop", (1, 3)): "start, stop, step",
     ("barrier", (0, 0)): "",
@@ -85,12 +87,12 @@ _PARAMETERS = {
 }  # fmt: skip
 
 
-def _named(name: str) -> BuiltinFunction | Place:
+def _named(name: str) -> BuiltinFunction | BuiltinVariable:
     return NAMES[name]
 
 
-class Place:
-    """`td.thread_idx` and its like, with parts x, y and z."""
+class BuiltinVariable:
+    """A built-in variable with the parts x, y and z, such as `td.thread_idx`."""
 
     def __init__(self, name: str, doc: str) -> None:
         self.name = name
@@ -131,21 +133,21 @@ def _math(name: str, operands: int, doc: str) -> BuiltinFunction:
     return BuiltinFunction(name, "math", (operands, operands), doc)
 
 
-# --- places --------------------------------------------------------------------------------------
+# --- indices -------------------------------------------------------------------------------------
 
-thread_idx = Place("thread_idx", "This thread's index in its block.")
-block_idx = Place("block_idx", "This block's index in the grid.")
-block_dim = Place("block_dim", "The threads of a block along each axis.")
-grid_dim = Place("grid_dim", "The blocks of the grid along each axis.")
+thread_idx = BuiltinVariable("thread_idx", "This thread's index in its block.")
+block_idx = BuiltinVariable("block_idx", "This block's index in the grid.")
+block_dim = BuiltinVariable("block_dim", "The threads of a block along each axis.")
+grid_dim = BuiltinVariable("grid_dim", "The blocks of the grid along each axis.")
 grid = _define(
-    "place", "grid", 1, 1, "This thread's global index: i, (i, j) or (i, j, k), the last fastest."
+    "index", "grid", 1, 1, "This thread's global index: i, (i, j) or (i, j, k), the last fastest."
 )
-grid_size = _define("place", "grid_size", 1, 1, "The threads of the grid along each axis of grid.")
+grid_size = _define("index", "grid_size", 1, 1, "The threads of the grid along each axis of grid.")
 
 # --- memory and loops ----------------------------------------------------------------------------
 
 shared = _define("memory", "shared", 2, 2, "An array that the threads of a block share.")
-local = _define("memory", "local", 2, 2, "An array of this thread's own.")
+local = _define("memory", "local", 2, 2, "A private array of this thread.")
 static_range = _define("loop", "static_range", 1, 3, "A range whose loop is unrolled.")
 
 # --- barriers ------------------------------------------------------------------------------------
@@ -284,13 +286,13 @@ sigmoid = _math("sigmoid", 1, "1 / (1 + exp(-x)).")
 rand_uniform = _math("rand_uniform", 2, "A random f32 in [0, 1) from (seed, counter).")
 rand_normal = _math("rand_normal", 2, "A standard normal f32 from (seed, counter).")
 
-NAMES: dict[str, BuiltinFunction | Place] = {
+NAMES: dict[str, BuiltinFunction | BuiltinVariable] = {
     value.name: value
     for value in list(globals().values())
-    if isinstance(value, (BuiltinFunction, Place))
+    if isinstance(value, (BuiltinFunction, BuiltinVariable))
 }
 
-# The docstrings that are made of tables: doctest looks for them here.
+# The docstrings are made from tables; doctest finds them here.
 __test__ = {
     name: value.__doc__ for name, value in NAMES.items() if isinstance(value, BuiltinFunction)
 }
@@ -418,8 +420,8 @@ __all__ = [
 
 
 def install(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Give names a meaning where no kernel runs: there `td.exp(x)` is the function of tensors."""
+    """Set the functions of tensors that these names are outside of kernels, as `td.exp(x)`."""
     for name, function in functions.items():
         builtin = NAMES.get(name)
         if isinstance(builtin, BuiltinFunction):
-            builtin.also_means(function)
+            builtin.set_tensor_function(function)

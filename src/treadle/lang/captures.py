@@ -1,8 +1,8 @@
-"""What a kernel captures from outside: constants whose change compiles anew.
+"""The values that a kernel captures from outside, as constants whose change recompiles it.
 
-A kernel and the functions it calls read global names, names of enclosing functions, and attributes
-of modules and objects. Their values now are a part of the key of compiled code. Reading them again
-at every launch is a comparison of identities; only a change builds the key anew.
+A kernel and the functions that it calls read global names, names of enclosing functions, and
+attributes of modules and objects. Their current values are a part of the key of compiled code. At
+every launch they are read again and compared by identity; only a change makes a new key.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Capture:
     attributes: tuple[str, ...]
 
     def read(self) -> Any:
-        """Its value now, or MISSING."""
+        """Its current value, or MISSING."""
         value = read_name(self.function, self.name)
         for attribute in self.attributes:
             value = getattr(value, attribute, MISSING)
@@ -38,7 +38,7 @@ class Capture:
 
 
 def read_name(function: FunctionType, name: str) -> Any:
-    """What a free name of a function means now: closure, then globals, then builtins."""
+    """The current value of a free name of a function: from its closure, globals or builtins."""
     code = function.__code__
     if name in code.co_freevars and function.__closure__ is not None:
         try:
@@ -51,13 +51,13 @@ def read_name(function: FunctionType, name: str) -> Any:
 
 
 def is_library(value: Any) -> bool:
-    """Whether an object is a module of this package, whose names nobody changes. (A name for
-    something in it, as `kind` for `td.f32`, may get another meaning like any other.)"""
+    """Whether an object is a module of this package, whose names do not change. (A user's name for
+    an object in it, as `kind` for `td.f32`, may be assigned again like any other.)"""
     return isinstance(value, ModuleType) and value.__name__.split(".")[0] == "treadle"
 
 
 def captures_of(function: FunctionType, tree: ast.FunctionDef) -> tuple[Capture, ...]:
-    """The names from outside that a function's body reads, without the package's own."""
+    """The names from outside that a function's body reads, except the package's own."""
     local = {
         node.id
         for node in ast.walk(tree)
@@ -78,7 +78,7 @@ def captures_of(function: FunctionType, tree: ast.FunctionDef) -> tuple[Capture,
     result = []
     for name, attributes in found:
         root = read_name(function, name)
-        # A name that means nothing yet is watched too: a later cell may define it.
+        # An undefined name is a capture too: a later cell may define it.
         known = root is not MISSING and getattr(builtins, name, MISSING) is root
         if known or is_library(root):
             continue
@@ -97,7 +97,7 @@ def _chain(node: ast.AST, inside: set[ast.AST]) -> tuple[str, tuple[str, ...]] |
 
 
 def _useful(root: Any, attributes: tuple[str, ...]) -> tuple[str, ...]:
-    """The attributes up to the first value that is no container of names."""
+    """The attributes up to the first value that is a number, tuple or string."""
     value = root
     for count, attribute in enumerate(attributes):
         if isinstance(value, (bool, int, float, np.generic, tuple, str)):
@@ -109,19 +109,20 @@ def _useful(root: Any, attributes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class CaptureSet:
-    """The captures of a function and of those it calls, with the key that they make now."""
+    """The captures of a function and of those that it calls, and the key of their current
+    values."""
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
         self._codes: tuple[tuple[FunctionType, CodeType], ...] = ()
-        self._edits = 0  # how often a reloader put other code into one of the functions
+        self._edits = 0  # how often a reloader replaced the code of one of the functions
         self._captures: tuple[Capture, ...] | None = None
         self._values: tuple[Any, ...] = ()
         self._key: Hashable = ()
-        self._fixed = False  # whether nobody changes them
+        self._fixed = False  # whether they never change
 
     def key(self) -> Hashable:
-        """The values now, as something to look up compiled code by."""
+        """The current values, as a part of the key of compiled code."""
         if self._fixed:
             return self._key
         for function, code in self._codes:
@@ -153,7 +154,7 @@ class CaptureSet:
 
 
 def _is_ours(function: FunctionType) -> bool:
-    """Whether a function is a part of this package, which sets its names once."""
+    """Whether a function belongs to this package, whose names never change."""
     return (function.__module__ or "").split(".")[0] == "treadle"
 
 
@@ -170,7 +171,7 @@ def _transitive(function: FunctionType, seen: dict[FunctionType, None]) -> Itera
 
 
 def _key(value: Any) -> Hashable:
-    """A value as a part of a key: 1, 1.0 and True differ, equal numbers agree."""
+    """A value as a part of a key, in which 1, 1.0 and True differ."""
     if isinstance(value, float):
         return (type(value).__name__, value.hex())
     if isinstance(value, np.generic):

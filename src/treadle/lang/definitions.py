@@ -1,6 +1,6 @@
-"""What the decorators make of a function, as the lowering and the interpreter know it.
+"""The base classes of kernels and device functions, which the lowering and the interpreter use.
 
-`kernel` has the classes that people hold; they add how one is called and launched.
+Their subclasses in `kernel` are what users call and launch.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from treadle.lang.source import Source, source_of
 
 
 class ByName:
-    """What pickles by module and name, as Python's functions do, and is copied as itself."""
+    """Pickles by module and name, as Python's functions do; a copy is the object itself."""
 
     __slots__ = ()
 
     def __reduce__(self) -> str:
-        """Its qualified name; PicklingError with the reason if that does not lead back to it."""
+        """Its qualified name; PicklingError, with the reason, if that names another object."""
         module, name = str(self.__module__), str(getattr(self, "__qualname__", ""))
         found: Any = sys.modules.get(module)
         for part in name.split("."):
@@ -31,7 +31,7 @@ class ByName:
             else:
                 reason = f"{module}.{name} is {'not there' if found is None else 'something else'}"
             raise pickle.PicklingError(
-                f"{self!r} cannot be pickled, for another process finds it by its name, and "
+                f"{self!r} cannot be pickled, since another process finds it by its name, and "
                 f"{reason}: define it at the top level of a module"
             )
         return name
@@ -52,7 +52,7 @@ class Definition(ByName):
 
     @property
     def source_code(self) -> Source:
-        """Its source."""
+        """The function's source."""
         return source_of(self.definition)
 
 

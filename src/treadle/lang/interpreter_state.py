@@ -1,6 +1,6 @@
-"""Whether launches on this Python thread are interpreted, and what is being interpreted.
+"""The interpreter's state of this Python thread: whether launches are interpreted, and which runs.
 
-Apart from the interpreter itself, so that `import treadle` does not load that.
+It is apart from the interpreter, so that `import treadle` does not load that.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ class Running(Protocol):
         arguments: Sequence[Any],
         keywords: dict[str, Any],
     ) -> Any:
-        """A device function."""
+        """Call a device function."""
 
     def builtin(self, target: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """One of td's own functions or places."""
+        """Call one of td's functions, or read one of its built-in variables."""
 
 
 class State(threading.local):
-    """What this Python thread interprets."""
+    """The state of one Python thread."""
 
     active: int = 0
     run: Running | None = None
-    thread: Any = None  # the thread of the kernel, if one runs (interpreter.threads.ThreadState)
+    thread: Any = None  # the kernel's running thread (interpreter.threads.ThreadState), or None
 
 
 state = State()
@@ -46,7 +46,7 @@ def interpret() -> Iterator[None]:
     """Launches inside this block run as plain Python, on arrays of any device.
 
     Reads outside an array give 0 and writes there are dropped, as on a device; `print`, `pdb` and
-    `assert` work; a kernel with barriers gets a Python thread for each of its block's threads.
+    `assert` work. A kernel with barriers runs a Python thread for each thread of a block.
     """
     state.active += 1
     try:

@@ -1,4 +1,4 @@
-"""`@td.kernel` and `@td.func`: what the decorators make of a Python function."""
+"""`@td.kernel` and `@td.func`: the decorators, and the objects that they return."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Function(DeviceFunction):
 
 
 class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
-    """A kernel made by `@td.kernel`: indexed with grid and block it is ready to be launched."""
+    """A kernel made by `@td.kernel`. Indexed with a grid and a block, it can be launched."""
 
     def __init__(
         self, function: FunctionType, options: KernelOptions, local_names: Mapping[str, Any] | None
@@ -93,7 +93,7 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
         return CaptureSet(self.definition)
 
     def captured(self) -> Hashable:
-        """The constants from outside, as they are now."""
+        """The current values of the constants from outside."""
         return self._captures.key()
 
     def lower(self, signature: Signature) -> LoweredKernel:
@@ -107,10 +107,10 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
             )
         return LoweredKernel(kernel, captured, lowering.sources)
 
-    # --- for people ---
+    # --- for users ---
 
     def bind(self, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any) -> BoundKernel:
-        """The kernel with what stood in its brackets."""
+        """The kernel with a launch configuration."""
         return BoundKernel(self, grid, block, shared_bytes, stream)
 
     def launch(self, threads: Extent, *arguments: Any) -> None:
@@ -130,7 +130,7 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
     ) -> str:
         """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl" or "ir".
 
-        `shared_bytes` is what a launch would give for dynamic shared memory. No device is needed.
+        `shared_bytes` is the size of dynamic shared memory at a launch. No device is needed.
         """
         try:
             return self._launcher.source(target, arguments, block, shared_bytes)
@@ -138,9 +138,9 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
             raise shortened(error)  # noqa: B904
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Kernel:
-        """A kernel is launched with a grid and a block: this says how.
+        """Raise an error that shows how to launch with a grid and a block.
 
-        (As a decorator, `@td.kernel(source=text)`, it stands for the function it decorates.)
+        (As a decorator, `@td.kernel(source=text)`, it replaces the function that it decorates.)
         """
         if self._from_text and len(arguments) == 1 and isinstance(arguments[0], FunctionType):
             return self
@@ -154,7 +154,7 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
 
 
 class BoundKernel(ConfiguredKernel["Kernel"]):
-    """A kernel with its grid and block; calling it launches."""
+    """A kernel with its grid and block. Calling it launches."""
 
     __slots__ = ()
 
@@ -173,8 +173,8 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
 
 
 def _interpret(run: Callable[..., None], *launch: Any) -> None:
-    """Launch in the interpreter, whose errors show where in the kernel they were raised; but what
-    is wrong before it runs shows the launch alone."""
+    """Launch in the interpreter. Errors raised in the kernel keep its frames in the traceback;
+    errors from before it runs show only the launch."""
     try:
         run(*launch)
     except CompileError as error:
@@ -182,7 +182,7 @@ def _interpret(run: Callable[..., None], *launch: Any) -> None:
 
 
 def _check_text(source: Source) -> None:
-    """Refuse what no signature could make right: a generator, an odd parameter list."""
+    """Refuse what is wrong for every signature: a generator, a parameter list with *args."""
     arguments = source.tree.args
     for node, key in ((arguments.vararg, "star_parameters"), (arguments.kwarg, "star_parameters")):
         if node is not None:
@@ -224,9 +224,9 @@ def kernel(
 ) -> Any:
     """Make a Python function a kernel that runs on every device.
 
-    `block` fixes the threads of a block for `launch`; `checked=False` drops the guards of array
-    accesses; `fastmath=True` takes the hardware's own mathematics. `source` is the function's text,
-    for code that has no file (its names are looked up where `kernel` is called).
+    `block` fixes the threads of a block for `launch`; `checked=False` omits the bounds checks of
+    array accesses; `fastmath=True` uses the hardware's fast mathematics. `source` is the function's
+    text, for code without a file (its names are looked up in the caller's scope).
     """
     options = KernelOptions(None if block is None else Dim3.of(block), checked, fastmath)
     caller = sys._getframe(1)
@@ -249,7 +249,7 @@ def func(function: Callable[..., Any], /) -> Function:
 
 
 def as_function(candidate: Any) -> FunctionType:
-    """The plain function that a decorator was given, or an earlier decorator's."""
+    """The plain function that a decorator is applied to, or that of an earlier td decorator."""
     if isinstance(candidate, (Function, Kernel)):
         candidate = candidate.definition
     if isinstance(candidate, FunctionType):

@@ -1,7 +1,7 @@
-"""The names of the kernel language, as kernels write them behind `td.`: all but the decorators.
+"""The names of the kernel language that kernels write after `td.`, except the decorators.
 
-The mathematics is written with these names, and the lowering knows them; both lie below the
-decorators, which need the lowering.
+The math library is written with these names, and the lowering uses them. Both are below the
+decorators, which import the lowering.
 """
 
 from __future__ import annotations
@@ -85,5 +85,5 @@ __all__ = [
 ]  # fmt: skip
 __all__ += builtins.__all__
 
-# With what `lang` adds: the names that people may have meant.
+# With those that `lang` adds: the candidates for spelling hints.
 PUBLIC = frozenset((*__all__, "func", "interpret", "kernel"))

@@ -1,6 +1,7 @@
-"""What the kernel language refuses, in one table: the construct, what is said, what to do instead.
+"""The table of constructs that the kernel language refuses, with the reason and advice for each.
 
-`docs/limitations.md` is written from this table. Messages may hold {names} that the place fills in.
+`docs/limitations.md` is generated from this table. Messages may have {names}, which are filled in
+where they are raised.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from dataclasses import dataclass
 class Refusal:
     """A construct that kernels can't use."""
 
-    construct: str  # how a reader would call it
-    says: str
-    instead: str
+    construct: str  # its name in the documentation
+    reason: str
+    advice: str
 
     def message(self, **names: object) -> str:
         """The error's text."""
-        return f"{self.says}: {self.instead}".format(**names)
+        return f"{self.reason}: {self.advice}".format(**names)
 
 
 REFUSALS: dict[str, Refusal] = {
@@ -183,16 +184,16 @@ REFUSALS: dict[str, Refusal] = {
     ),
     "number_text": Refusal(
         "float('nan'), int('1')",
-        "a kernel has no strings to make numbers of",
+        "a kernel has no strings to convert to numbers",
         "write the number; td.nan, td.inf and -td.inf are the special ones",
     ),
     "bare_function": Refusal(
         "function named without a call, as a statement",
-        "{name} alone does nothing",
+        "naming {name} without a call does nothing",
         "call it: {name}()",
     ),
     "not_callable": Refusal(
-        "call of something that is no function",
+        "call of something that is not a function",
         "{name} can't be called in a kernel",
         "call a @td.func, a dtype (a cast), a struct, or one of td's functions",
     ),
@@ -244,7 +245,7 @@ REFUSALS: dict[str, Refusal] = {
         "use another name",
     ),
     "lossy": Refusal(
-        "implicit conversion that could lose something",
+        "implicit conversion that may lose information",
         "{what} is {wanted}, and this value is {given}",
         "cast it, as in td.{wanted}(…)",
     ),
@@ -256,11 +257,11 @@ REFUSALS: dict[str, Refusal] = {
     "no_value": Refusal(
         "division of constants by 0",
         "{what} divides by zero",
-        "write the value that it shall have: 0, td.inf or td.nan",
+        "write the value that is meant: 0, td.inf or td.nan",
     ),
     "text": Refusal(
         "text that is not Unicode",
-        "this text has half of a character (a surrogate) in it",
+        "this text has an unpaired surrogate in it",
         "leave {character} out",
     ),
     "negative_power": Refusal(
@@ -273,7 +274,7 @@ REFUSALS: dict[str, Refusal] = {
         "and, or take conditions, not {given}",
         "compare it first, as in x != 0; a choice of two numbers is a if c else b",
     ),
-    "whole_place": Refusal(
+    "whole_variable": Refusal(
         "td.thread_idx and its like without a part",
         "{name} has the parts x, y and z",
         "write {name}.x; td.grid(1) is the thread's index among all",
@@ -290,7 +291,7 @@ REFUSALS: dict[str, Refusal] = {
     ),
     "value_needed": Refusal(
         "something without a value where a number is needed",
-        "{given} is no number",
+        "{given} is not a number",
         "use a number, a vector or a struct here",
     ),
     # --- arrays ---
@@ -327,7 +328,7 @@ REFUSALS: dict[str, Refusal] = {
     ),
     "static": Refusal(
         "variable where a constant is needed",
-        "{what} is fixed when the kernel is compiled",
+        "{what} must be known when the kernel is compiled",
         "use a literal or a number from outside the kernel",
     ),
     "array_assignment": Refusal(
@@ -349,15 +350,15 @@ REFUSALS: dict[str, Refusal] = {
 
 
 def markdown_table() -> str:
-    """The table as `docs/limitations.md` shows it; what a place fills in is in italics."""
+    """The table in `docs/limitations.md`, with the names that messages fill in set in italics."""
     lines = ["| refused | message |", "|---|---|"]
     for refusal in REFUSALS.values():
-        text = _plain(f"{refusal.says}: {refusal.instead}")
+        text = _plain(f"{refusal.reason}: {refusal.advice}")
         text = re.sub(r"\{(\w+)\}", r"*\1*", text.replace("{hint}", "").replace("{s}", "s"))
         lines.append(f"| {_plain(refusal.construct)} | {text} |")
     return "\n".join(lines) + "\n"
 
 
 def _plain(text: str) -> str:
-    """Text whose signs mean nothing to Markdown."""
+    """Text with Markdown's special characters escaped."""
     return re.sub(r"([*|_\[\]])", r"\\\1", text)

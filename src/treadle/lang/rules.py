@@ -1,8 +1,8 @@
 """The typing rules of kernels, as tables and small functions shared by lowering and interpreter.
 
 An operand is a type, or a literal: a Python number that has no type of its own yet and takes the
-other operand's. Mixing types gives the one that holds every value of the other; where neither
-does (i32 with u32), the rule is an error that asks for a cast.
+other operand's. Two types give the one that holds every value of the other. If neither does (i32
+with u32), it is an error that asks for a cast.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class Literal:
 
 Operand: TypeAlias = Scalar | Literal
 
-# How many integers in a row, from 0 up, each float type holds exactly.
+# The largest n for which each float type holds all integers from 0 to n exactly.
 _MANTISSA = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 _EXPONENT = {"f16": 5, "bf16": 8, "f32": 8, "f64": 11}
 
 
 MOST_BITS = 1024
-"""Of an integer that a kernel is compiled with: more than any float holds."""
+"""The most bits of a constant integer: more than any float can hold."""
 
 
 def too_wide(value: object) -> bool:
-    """Whether a number is an integer beyond all types, which constants do not go on with."""
+    """Whether a number is an integer with too many bits for constant folding."""
     return isinstance(value, int) and value.bit_length() > MOST_BITS
 
 
@@ -52,9 +52,9 @@ def fits(value: int, type: Scalar) -> bool:
 
 
 def holds(type: Scalar, other: Scalar) -> bool:
-    """Whether every value of `other` is kept when it becomes `type`, as mixing understands it.
+    """Whether `type` counts as holding every value of `other`.
 
-    Floats take in every integer type: a kernel that multiplies an index by a float means that.
+    Floats count as holding every integer type, so that an index can be multiplied by a float.
     """
     if type == other or other == BOOL:
         return True
@@ -73,7 +73,7 @@ def holds(type: Scalar, other: Scalar) -> bool:
 
 
 def default_type(value: Number) -> Scalar:
-    """The type of a literal that meets no other operand."""
+    """The type of a literal without another operand."""
     if isinstance(value, bool):
         return BOOL
     if isinstance(value, float):
@@ -86,7 +86,7 @@ def default_type(value: Number) -> Scalar:
 
 
 def literal_type(value: Number, other: Scalar) -> Scalar:
-    """The type that a literal takes beside an operand of type `other`."""
+    """The type that a literal takes with an operand of type `other`."""
     if isinstance(value, bool):
         return BOOL if other == BOOL else other
     if isinstance(value, float):
@@ -102,7 +102,7 @@ def literal_type(value: Number, other: Scalar) -> Scalar:
 
 
 def common_type(left: Operand, right: Operand) -> Scalar:
-    """The type in which two operands meet. DtypeError if a cast must say which."""
+    """The common type of two operands. DtypeError if there is none without a cast."""
     if isinstance(left, Literal) and isinstance(right, Literal):
         first, second = default_type(left.value), default_type(right.value)
         return first if holds(first, second) else second
@@ -126,7 +126,7 @@ def _wider(left: Scalar, right: Scalar) -> Scalar:
 
 
 def arithmetic_type(op: str, left: Operand, right: Operand) -> Scalar:
-    """The type in which `+ - * / // %` compute, and which they give."""
+    """The type in which `+ - * / // %` compute, which is that of the result."""
     common = common_type(left, right)
     if common == BOOL:
         common = I32
@@ -179,7 +179,7 @@ def index_problem(type: Operand) -> str | None:
         if isinstance(type.value, float):
             return f"an index is an integer, not the float {type.value}: write td.i32(…) or //"
         if type.value > (1 << 63) - 1:
-            return f"index {type.value} is beyond all arrays"
+            return f"index {type.value} is too large for any array"
         if type.value < 0:
             return (
                 f"index {type.value} is negative, and indices do not wrap around: "

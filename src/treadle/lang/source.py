@@ -1,8 +1,8 @@
-"""Finding the source of a function, and keeping positions that are the user's own.
+"""Finds the source of a function, with positions in the user's file.
 
 Source comes from the file, the notebook cell (both through `linecache`), the interactive prompt,
-`python -c`, or from text that was given. Whatever was found is compared with the function's own
-bytecode (`source_text`), since it may be stale or a guess.
+`python -c`, or a given text. It is compared with the function's bytecode (`source_text`), since it
+may be stale or a guess.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from treadle.lang import source_text
 
 @dataclass(frozen=True)
 class Source:
-    """A function's syntax tree, and how its positions translate to the user's file."""
+    """A function's syntax tree, with the offsets of its positions in the user's file."""
 
     file: str
-    text: str  # of the whole file or cell, in which lines are counted
+    text: str  # of the whole file or cell, which line numbers refer to
     tree: ast.FunctionDef
     line_offset: int  # added to the tree's line numbers
 
@@ -60,13 +60,13 @@ class Source:
         return len(lines[line - 1].encode()[:byte].decode(errors="replace"))
 
 
-# Each with the code that it belongs to: reloaders put new code into functions that are there.
+# Each with its code object, since reloaders replace the code of existing functions.
 _sources: WeakKeyDictionary[FunctionType, tuple[CodeType, Source]] = WeakKeyDictionary()
 
 
 def source_of(function: FunctionType) -> Source:
     """The source of a Python function. CompileError if there is none (it names
-    `td.kernel(source=…)`), or if the file has changed and is no longer the source of what runs."""
+    `td.kernel(source=…)`), or if the file was edited and no longer matches the running code."""
     code = function.__code__
     known = _sources.get(function)
     if known is None or known[0] is not code:
@@ -91,7 +91,7 @@ def _find(function: FunctionType) -> Source:
     if source_text.current_lines(function):
         raise CompileError(
             f"the text of {code.co_filename} is not what {function.__qualname__} was made from: it "
-            "was edited after that. Reload the module (importlib.reload), or start Python anew; if "
+            "was edited after that. Reload the module (importlib.reload), or restart Python; if "
             "that does not help, save the file again, since Python kept its bytecode of an earlier "
             "text",
             here,
@@ -112,7 +112,7 @@ def _from_lines(lines: list[str], first: int, code: CodeType) -> Source | None:
     try:
         block = inspect.getblock(lines[first:])
         text = "".join(block)
-        # An indented block keeps its columns when it stands under an `if`.
+        # Under an `if`, an indented block keeps its columns.
         indented = text[:1] in " \t"
         tree = ast.parse(("if 1:\n" if indented else "") + text)
     except (SyntaxError, IndentationError, EOFError):
@@ -139,7 +139,7 @@ def _guesses(code: CodeType) -> Iterator[str]:
 
 
 def _typed_at_the_prompt() -> Iterator[str]:
-    """What was typed last at Python's own prompt, in ever longer pieces."""
+    """The last lines typed at Python's prompt, in increasing numbers."""
     try:
         import readline
     except ImportError:
@@ -153,21 +153,22 @@ def _typed_at_the_prompt() -> Iterator[str]:
 
 
 def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]) -> FunctionType:
-    """A function that `text` defines, ready for `source_of`: `name`, or the one that is no helper
-    (helpers are decorated with @td.func)."""
-    # The same text has the same name in every process: positions are a part of compiled code's key.
+    """A function that `text` defines, ready for `source_of`: the one called `name`, or the only one
+    that is not a helper (helpers are decorated with @td.func)."""
+    # The name depends on the text alone: positions are a part of the key of compiled code, which
+    # must be the same in every process.
     digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()
     file = f"<kernel source {digest[:12]}>"
     try:
         tree = ast.parse(text, file)
-        compile(text, file, "exec")  # finds what the parser lets pass, such as a stray nonlocal
+        compile(text, file, "exec")  # finds errors that the parser accepts, as a stray nonlocal
     except SyntaxError as error:
         raise CompileError(
             f"the source text is not Python: {error.msg}",
             Span(file, error.lineno or 0, error.offset or 1, (error.end_offset or 1)),
             text,
         ) from None
-    except (RecursionError, MemoryError):  # more than Python's own parser takes
+    except (RecursionError, MemoryError):  # nested too deeply for Python's parser
         raise too_deep("the source text", Span(file, 1, 1, 1)) from None
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     names = [node.name for node in functions]
@@ -181,7 +182,7 @@ def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]
             text,
         )
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    # Decorators in the text have been spelled by the caller already.
+    # The caller applies the decorators itself.
     chosen = [node for node in functions if node.name == wanted]
     for node in chosen:
         node.decorator_list.clear()
@@ -195,7 +196,7 @@ def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]
 
 
 def _only_kernel(functions: list[ast.FunctionDef], file: str, text: str) -> str | None:
-    """The only function that is no helper; CompileError if there are several."""
+    """The only function that is not a helper; CompileError if there are several."""
     plain = [node.name for node in functions if not any(map(_is_func, node.decorator_list))]
     if len(set(plain)) > 1:
         raise CompileError(
@@ -234,7 +235,8 @@ def resolve_annotations(
                 continue
     for name, annotation in annotations.items():
         try:
-            # A quoted annotation under `from __future__ import annotations` is a string twice.
+            # A quoted annotation under `from __future__ import annotations` is a string in a
+            # string.
             for _ in range(2):
                 if isinstance(annotation, str):
                     annotation = eval(annotation, known, dict(local_names or {}))
@@ -245,12 +247,12 @@ def resolve_annotations(
                 *_place_of_annotation(owner, name),
             ) from None
         annotations[name] = annotation
-    # Any says nothing: the parameter takes its type from the call.
+    # Any is no constraint: the parameter takes its type from the call.
     return {name: found for name, found in annotations.items() if found is not Any}
 
 
 def _place_of_annotation(owner: Any, name: str) -> tuple[Span, str | None]:
-    """Where a parameter's (or the result's) annotation stands, if the source is known."""
+    """The position of a parameter's (or the result's) annotation, if the source is known."""
     if not isinstance(owner, FunctionType):
         return Span(), None
     source = source_of(owner)
@@ -274,5 +276,5 @@ _LIBRARY = os.path.join(_HERE, "math") + os.sep
 
 
 def is_own_file(name: str) -> bool:
-    """Whether a file belongs to the language's machinery (its library of kernels does not)."""
+    """Whether a file belongs to this package, except its library of kernels."""
     return name.startswith(_HERE) and not name.startswith(_LIBRARY)

@@ -1,8 +1,7 @@
-"""The text that a function was compiled from, although its file may have been edited since.
+"""The text that a function was compiled from, even if its file has been edited since.
 
-A file is read when a decorator sees the function, and its text is compared with the function's code
-before it is used: compiled, it must hold the same code. A kernel is then what Python itself runs
-under that name, or it is refused.
+A file is read when a decorator is applied. Before its text is used it is compiled, and must contain
+the function's code. So a kernel is the function that Python itself would run, or it is refused.
 """
 
 from __future__ import annotations
@@ -25,38 +24,38 @@ from weakref import WeakKeyDictionary
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _PACKAGE = os.path.dirname(_HERE) + os.sep
 
-# What the files of functions said when a decorator saw them.
+# The lines of functions' files when they were decorated.
 _remembered: WeakKeyDictionary[FunctionType, list[str]] = WeakKeyDictionary()
 
 
 def remember(function: FunctionType) -> None:
-    """Keep the text of a function's file, as it is now that the function is new."""
+    """Keep the current text of a function's file. Called when the function is decorated."""
     if not _is_ours(function.__code__):
         _remembered[function] = current_lines(function)
 
 
 def current_lines(function: FunctionType) -> list[str]:
-    """The lines of a function's file or cell as they are now; none if there is no text."""
+    """The current lines of a function's file or cell; none if there is no text."""
     file = function.__code__.co_filename
     refresh(file)
     return linecache.getlines(file, function.__globals__)
 
 
 def refresh(file: str) -> None:
-    """Have `linecache` read a file again that was edited. What it knows of cells, and of files that
-    are gone, stays."""
+    """Make `linecache` read an edited file again. Its entries of cells and of deleted files
+    stay."""
     entry = linecache.cache.get(file)
     if entry is not None and len(entry) == 4 and entry[1] is not None and os.path.isfile(entry[3]):
         linecache.checkcache(file)
 
 
 def places_of(function: FunctionType) -> Iterator[tuple[list[str], int]]:
-    """Where the function's text is: the lines of its file, and the number of its first line from 0.
-    Nothing if there is no text, or none that the function's code may come from."""
+    """The places of the function's text: the lines of a file, and its first line counted from 0.
+    None if there is no text that the function's code may come from."""
     code = function.__code__
     first = code.co_firstlineno - 1
     candidates = [_remembered.get(function), current_lines(function)]
-    if _is_ours(code):  # it is not edited, and comparing it takes time
+    if _is_ours(code):  # the package is not edited, and comparing takes time
         yield current_lines(function), first
         return
     for lines in candidates:
@@ -71,10 +70,10 @@ def places_of(function: FunctionType) -> Iterator[tuple[list[str], int]]:
 
 def first_line_of(code: CodeType, text: str) -> int | None:
     """The line, from 0, at which a text defines a function with this code, or None. Of several
-    equal ones it is the nearest to where the code says."""
+    equal ones, the nearest to the line number in the code."""
     wanted = _contents(code)
     flags = code.co_flags & __future__.annotations.compiler_flag
-    # Where some other part of a file cannot be parsed just now, the function is compiled by itself.
+    # If another part of the file cannot be parsed at the moment, compile the function by itself.
     codes = _codes(text, flags) or _codes(_isolated(code, text), flags)
     lines = [
         each.co_firstlineno
@@ -85,8 +84,8 @@ def first_line_of(code: CodeType, text: str) -> int | None:
 
 
 def _isolated(code: CodeType, text: str) -> str:
-    """The function that begins where the code says, on its line, within one that has its free
-    names."""
+    """The function at the code's line, without the rest of the file: on the same line, inside a
+    function that defines its free names."""
     lines = text.splitlines(keepends=True)[code.co_firstlineno - 1 :]
     try:
         block = textwrap.dedent("".join(inspect.getblock(lines)))
@@ -101,9 +100,9 @@ def _isolated(code: CodeType, text: str) -> str:
 def _codes(text: str, flags: int) -> tuple[CodeType, ...]:
     """The code of every function in a text; nothing if it is not Python."""
     try:
-        # A notebook's cells may wait outside of functions.
+        # Notebook cells may use await outside of functions.
         flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        with warnings.catch_warnings(action="ignore"):  # Python has said them already
+        with warnings.catch_warnings(action="ignore"):  # Python has shown them already
             todo = [compile(text, "<compared>", "exec", flags, dont_inherit=True)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
@@ -116,7 +115,7 @@ def _codes(text: str, flags: int) -> tuple[CodeType, ...]:
 
 
 def _contents(code: CodeType) -> Hashable:
-    """All that decides what a code does, without the lines that it is on."""
+    """Everything that determines the behaviour of a code object, without line numbers."""
     return (
         code.co_name, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount,
         code.co_varnames, code.co_freevars, code.co_cellvars, tuple(_steps(code)),
@@ -124,8 +123,8 @@ def _contents(code: CodeType) -> Hashable:
 
 
 def _steps(code: CodeType) -> Iterator[Hashable]:
-    """The instructions, without what depends on the rest of the file: how a name's attribute is
-    called is compiled in another way where the name is imported in the same text."""
+    """The instructions, without what depends on the rest of the file: a call of an attribute
+    compiles differently if the name is imported in the same text."""
     kept: list[dis.Instruction] = []
     places: dict[int, int] = {}  # in bytes: in instructions that are kept
     for each in dis.get_instructions(code):
@@ -153,16 +152,16 @@ def _constant(value: Any) -> Hashable:
 
 
 def _may_be_rewritten(function: FunctionType) -> bool:
-    """Whether something between text and Python changes code, as pytest does with assert: an import
-    hook, or the shell that a cell was typed into."""
+    """Whether code is rewritten before it is compiled, by an import hook (as pytest does for
+    assert) or by the shell that a cell was typed into."""
     loader = function.__globals__.get("__loader__")
     from_file = os.path.isfile(function.__code__.co_filename)
     return not from_file or (loader is not None and type(loader) is not SourceFileLoader)
 
 
 def _resembles(code: CodeType, text: str) -> bool:
-    """Whether a code may be what something made of a function in a text: it uses its names. (A text
-    that is not Python, such as a cell with commands of the shell, can't be compared.)"""
+    """Whether a code object may be a rewritten function of a text, because it uses its names. (Text
+    that is not Python, such as a cell with shell commands, can't be compared.)"""
     codes = _codes(text, 0)
     used = {*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars}
     return not codes or any(

@@ -25,7 +25,7 @@ from treadle.runtime.arrays import remember_struct
 
 @dataclass(frozen=True)
 class VectorType:
-    """`td.vec3[td.f32]`: called, it makes a vector of its components (one number: all of them)."""
+    """`td.vec3[td.f32]`. Called, it makes a vector from its components, or from one number."""
 
     dtype: DType
     count: int
@@ -52,7 +52,7 @@ class VectorType:
 
 
 class VectorFamily:
-    """`td.vec3`: indexed with a dtype it is a type."""
+    """`td.vec3`, which indexed with a dtype gives a type."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -93,7 +93,7 @@ class Vector:
     type: VectorType
 
     def __getattr__(self, name: str) -> Any:
-        if name in Vector.__slots__:  # not set yet: copiers make the object first
+        if name in Vector.__slots__:  # not set yet: copy and pickle create the object first
             raise AttributeError(name)
         places = [t.COMPONENTS.index(c) for c in name if c in t.COMPONENTS]
         if len(places) != len(name) or not 1 <= len(name) <= 4 or max(places) >= len(self.parts):
@@ -153,7 +153,7 @@ class ArrayType:
 
     @property
     def declared(self) -> DeclaredArray:
-        """What the runtime checks arguments against."""
+        """The declaration that the runtime checks arguments against."""
         return DeclaredArray(ir_type(self.element), self.ndim)
 
     def __repr__(self) -> str:
@@ -167,7 +167,7 @@ class Array:
     """
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Array:
-        """No array: td.Array is a type. DtypeError says how it is written."""
+        """td.Array is a type, not an array: DtypeError, which shows how to write it."""
         raise DtypeError(
             "td.Array takes brackets, as in td.Array[td.f32]; td.zeros and td.asarray make arrays"
         )
@@ -196,9 +196,8 @@ def struct(*, name: str | None = ...) -> Callable[[type[C]], type[C]]: ...
 def struct(cls: Any = None, /, *, name: str | None = None) -> Any:
     """Make a class of annotated fields a struct: a value in kernels, an element of arrays.
 
-    The fields lie in memory as in C; `cls.dtype` is the NumPy dtype of an array of them. Instances
-    hold NumPy scalars, vectors, structs and arrays; a field that is left out is its default, or
-    zero.
+    The fields have C's memory layout; `cls.dtype` is the NumPy dtype of an array of them. Instances
+    hold NumPy scalars, vectors, structs and arrays; an omitted field is its default, or zero.
 
     >>> from treadle.core.dtypes import f32, u8
     >>> @struct
@@ -276,7 +275,7 @@ _classes: dict[t.Struct, Any] = {}
 
 
 def class_of(type: t.Struct) -> Any:
-    """The class of a struct type; one is made for a struct that came as a NumPy dtype only."""
+    """The class of a struct type; one is created for a struct known only as a NumPy dtype."""
     found = _classes.get(type)
     if found is None:
         fields = {field.name: annotation_of(field.type) for field in type.fields}
@@ -285,7 +284,7 @@ def class_of(type: t.Struct) -> Any:
 
 
 def annotation_of(type: t.Type) -> Any:
-    """The annotation that an IR type comes from."""
+    """The annotation for an IR type."""
     match type:
         case t.Scalar():
             return BY_SHORT_NAME[type.name]
@@ -338,7 +337,7 @@ def make_value(annotation: Any, value: Any) -> Any:
 
 
 def store_value(array: Any, index: Any, value: Any) -> None:
-    """Put a value as `make_value` makes it into an element of a NumPy array."""
+    """Store a value of `make_value` in an element of a NumPy array."""
     if is_struct(type(value)):
         for field in type(value).__treadle_fields__:
             target = array[field]
@@ -368,7 +367,9 @@ def ir_type(annotation: Any) -> t.Type:
     if isinstance(annotation, VectorFamily):
         raise DtypeError(f"{annotation!r} needs a dtype, as in td.vec{annotation.count}[td.f32]")
     if isinstance(annotation, ArrayType):
-        raise DtypeError("an array can't be here: a fixed number of elements is td.f32[4]")
+        raise DtypeError(
+            "an array type is not allowed here: a fixed number of elements is td.f32[4]"
+        )
     if annotation is int or annotation is float:
         better = "td.i32" if annotation is int else "td.f32"
         raise DtypeError(f"{annotation.__name__} has no fixed width in a kernel: write {better}")
@@ -387,7 +388,7 @@ _ARRAYS_HAVE = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
 
 
 def declared_type(annotation: Any) -> Declared:
-    """What a parameter's annotation declares."""
+    """The declaration of a parameter, from its annotation."""
     if isinstance(annotation, ArrayType):
         return annotation.declared
     if annotation is Array:

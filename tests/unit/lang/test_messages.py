@@ -58,7 +58,7 @@ MISTAKES = [
     ("v = td.vec3[td.f32](1, 2, 3)\nx[i] = v[i]", "which component of a td.vec3[td.f32] it is"),
     ("v = td.vec3[td.f32](1, 2, 3)\nv[i] = 1.0", "or keep the numbers in td.local(n, dtype)"),
     ("v = td.vec2[td.f32](1)\nx[0] = v[2]", "has no component 2: it has v[0] to v[1], which"),
-    ("v = td.vec2[td.f32](1, 2, 3)", "td.vec2[td.f32] has 2 components, and this gives 3"),
+    ("v = td.vec2[td.f32](1, 2, 3)", "td.vec2[td.f32] has 2 components, but 3 are given"),
     ("x[0][1] = 1.0", "an element of an array of several dimensions is a[i, j]"),
     ("x[0] = returns_nothing(x[0])", "returns_nothing returns nothing, and a number is needed"),
     ("s = td.shared(4)", "td.shared(shape, dtype) takes 2 arguments, not 1"),

@@ -1,8 +1,8 @@
 """`with td.interpret():` runs kernels as plain Python, one thread after the other.
 
-The kernel is lowered first: what would be refused on a device is refused here too, and its
-types are those of the locals here. Then its source runs, rewritten so that numbers wrap,
-round and mix as they do on a device. `print` prints and a debugger stops in the user's own lines.
+The kernel is lowered first, so that constructs which a device refuses are refused here too, and to
+get the types of its local variables. Then its source runs, rewritten so that numbers wrap, round
+and convert as they do on a device. `print` prints, and a debugger stops in the user's own lines.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from treadle.lang.interpreter.arrays import (
     copied,
     item,
 )
-from treadle.lang.interpreter.threads import BlockState, Request, ThreadState, run_together
+from treadle.lang.interpreter.threads import BlockState, Request, ThreadState, run_block
 from treadle.lang.interpreter.transform import python_function
 from treadle.lang.interpreter_state import state
 from treadle.lang.lower import lower_in_full
@@ -58,7 +58,7 @@ class Interpreted(KernelDefinition, Protocol):
 
     @property
     def definition(self) -> Any:
-        """The function that was decorated (type checkers take a FunctionType for a method)."""
+        """The decorated function (type checkers would take a FunctionType for a method)."""
 
     @property
     def source_code(self) -> Source:
@@ -75,7 +75,7 @@ def run(
         if min(grid) == 0 and any(isinstance(v, KernelArray) and not v.size for v in taken.values):
             return
         raise LaunchError(
-            f"kernel {kernel.name}: the grid {tuple(grid)} must be at least 1 in every part"
+            f"kernel {kernel.name}: the grid {tuple(grid)} must be at least 1 along each axis"
         )
     Run(kernel, taken).blocks(grid, block, shared_bytes, None)
     taken.copy_back()
@@ -119,8 +119,8 @@ class Run:
         self.functions: dict[FunctionType, Callable[..., Any]] = {}
 
     def blocks(self, grid: Dim3, block: Dim3, shared_bytes: int, extent: Dim3 | None) -> None:
-        """Run every block, one after the other. LaunchError or UnsupportedOnTarget for a kernel
-        with more memory than its arrays' device has, or any device if they are NumPy's."""
+        """Run the blocks one after the other. LaunchError or UnsupportedOnTarget for a kernel that
+        needs more shared memory than its arrays' device has, or than any device for NumPy's."""
         limits = self.taken.limits or Limits(max_shared_memory=MOST_SHARED_MEMORY)
         with deep_nesting(self.kernel.name):
             for_block(self.lowered, block, shared_bytes, limits)
@@ -140,7 +140,7 @@ class Run:
         if extent is not None:
             states = [state for state in states if _inside(state, extent)]
         if self.waits:
-            run_together(states, self._thread)
+            run_block(states, self._thread)
         else:
             for state in states:
                 self._thread(state)
@@ -166,7 +166,7 @@ class Run:
         arguments: Sequence[Any],
         keywords: dict[str, Any],
     ) -> Any:
-        """A device function."""
+        """Call a device function."""
         thread = state.thread
         assert thread is not None
         bound = inspect.signature(function).bind(*arguments, **keywords)
@@ -182,7 +182,7 @@ class Run:
             thread.types.pop()
 
     def builtin(self, target: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """One of td's own functions or places."""
+        """Call one of td's functions, or read one of its built-in variables."""
         return functions.run_builtin(state.thread, target, arguments, keywords)
 
 
@@ -199,7 +199,7 @@ def _inside(state: ThreadState, extent: Dim3) -> bool:
 
 
 def _converted(function: FunctionType, arguments: dict[str, Any]) -> list[Any]:
-    """Arguments of a device function as its annotations want them; literals get a type."""
+    """Arguments of a device function, converted to its annotations; literals get a type."""
     annotations = resolve_annotations(function)
     values = []
     for name, value in arguments.items():
@@ -215,7 +215,8 @@ def _converted(function: FunctionType, arguments: dict[str, Any]) -> list[Any]:
 
 
 def kind_of(value: Any) -> Any:
-    """What of an argument decides how a function is lowered, as the lowering's `kind_of` says."""
+    """The kind of an argument, equal to the lowering's `kind_of`: functions are lowered once for
+    each combination of kinds."""
     if isinstance(value, np.generic):
         return numbers.scalar_type(value)
     if isinstance(value, Vector):
@@ -232,7 +233,7 @@ def kind_of(value: Any) -> Any:
 
 
 def _zero(type: Any) -> Any:
-    """Zero of a type, or of each part of a tuple whose numbers that are constants stay."""
+    """Zero of a type, or of each part of a tuple, except its constants."""
     if isinstance(type, tuple):
         return tuple(map(_zero, type))
     if isinstance(type, Literal):
@@ -241,7 +242,7 @@ def _zero(type: Any) -> Any:
 
 
 class _Helper:
-    """What the rewritten source calls."""
+    """The operations that the rewritten source calls."""
 
     binary = staticmethod(numbers.binary)
     unary = staticmethod(numbers.unary)
@@ -255,14 +256,14 @@ class _Helper:
 
     @staticmethod
     def zero(name: str) -> Any:
-        """What a local variable holds before it is assigned, or None if its type is not known."""
+        """The value of a local variable before it is assigned; None if its type is not known."""
         thread = state.thread
         assert thread is not None
         return _zero(thread.types[-1].get(name))
 
     @staticmethod
     def local(name: str, value: Any) -> Any:
-        """A value as a local variable keeps it."""
+        """A value converted to a local variable's type."""
         thread = state.thread
         assert thread is not None
         wanted = thread.types[-1].get(name) if thread.types else None
@@ -276,7 +277,7 @@ class _Helper:
 
     @staticmethod
     def result(value: Any) -> Any:
-        """What a function returns."""
+        """A value converted to the function's result type."""
         if isinstance(value, tuple):
             return tuple(numbers.typed(v) if numbers.is_number(v) else copied(v) for v in value)
         return _Helper.local("return", value)
@@ -291,12 +292,12 @@ class _Helper:
 
     @staticmethod
     def store(value: Any, place: Any) -> None:
-        """Assign to a place."""
+        """Store a value in a place."""
         place.store(value)
 
     @staticmethod
     def opened(place: Any) -> tuple[Any, Any]:
-        """A place and what lies there before the right side is evaluated."""
+        """A place and its value before the right side is evaluated."""
         return place, place.load()
 
     @staticmethod

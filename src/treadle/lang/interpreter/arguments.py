@@ -1,4 +1,4 @@
-"""The arguments of an interpreted launch: checked as for a device, and brought into NumPy."""
+"""The arguments of an interpreted launch, checked as for a device and converted to NumPy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from treadle.runtime.sharing import share
 
 @dataclass
 class InterpretedArguments:
-    """Arguments as the interpreter uses them."""
+    """Arguments in the form that the interpreter uses."""
 
     signature: tuple[Argument, ...] = ()
     values: list[Any] = field(default_factory=list)
@@ -40,13 +40,13 @@ class InterpretedArguments:
     limits: Limits | None = None  # of the device that an array is on
 
     def copy_back(self) -> None:
-        """Write arrays that had to be copied back to where they came from."""
+        """Copy arrays that had to be copied back to their memory."""
         for write in self.copies:
             write()
 
 
 def take_arguments(kernel: KernelDefinition, arguments: Sequence[Any]) -> InterpretedArguments:
-    """One value for each parameter; LaunchError or DtypeError as a launch on a device gives."""
+    """One value for each parameter; LaunchError or DtypeError as for a launch on a device."""
     binding.check_count(kernel, len(arguments))
     taken = InterpretedArguments()
     kinds: list[Argument] = []
@@ -89,7 +89,7 @@ def _as_numpy(value: Any, taken: InterpretedArguments, where: str) -> np.ndarray
         before = copy.tobytes()
 
         def put_back() -> None:
-            if copy.tobytes() != before:  # what is only read may be a tensor that can't be written
+            if copy.tobytes() != before:  # unchanged: it may be a tensor that can't be written
                 array = value.__treadle_array__()
                 if array.storage.readers is not None:
                     lazy.arrays.finish_readers(array.storage)
@@ -118,25 +118,26 @@ def _array(parameter: DeclaredParameter, data: np.ndarray[Any, Any], where: str)
             data = data.reshape(1)
         return KernelArray(data, element_type(array_dtype(data.dtype)), parameter.name)
     if not isinstance(declared, DeclaredArray):
-        raise DtypeError(f"{where} is {declared}, but an array came")
+        raise DtypeError(f"{where} is {declared}, but an array was given")
     element = declared.element
     if isinstance(element, t.Vector) and data.dtype == numpy_dtype(element.element):
         if data.shape[declared.ndim :] != (element.count,):
             rows = data.reshape(-1, element.count)
             if declared.ndim != 1 or not np.shares_memory(rows, data):
                 raise LaunchError(
-                    f"{where} is {declared}: its last axis is {element.count}, not the end of the "
-                    f"shape {data.shape}"
+                    f"{where} is {declared}: the last axis must be {element.count}, but the shape "
+                    f"is {data.shape}"
                 )
             data = rows
     elif data.dtype.itemsize != t.size_of(element) or t.leaves(
         element_type(array_dtype(data.dtype))
     ) != t.leaves(element):
-        raise DtypeError(f"{where} is {declared}, but an array of {data.dtype} came")
+        raise DtypeError(f"{where} is {declared}, but an array of {data.dtype} was given")
     elif data.ndim != declared.ndim:
         if (data.ndim, declared.ndim) != (0, 1):
             raise LaunchError(
-                f"{where} has {declared.ndim} dimensions, but an array of shape {data.shape} came"
+                f"{where} has {declared.ndim} dimensions, but the given array has shape "
+                f"{data.shape}"
             )
         data = data.reshape(1)
     return KernelArray(data, element, parameter.name)

@@ -1,4 +1,5 @@
-"""Arrays of the interpreter: NumPy memory with the kernels' bounds, and places to assign to."""
+"""Arrays of the interpreter: NumPy memory with bounds checks as in kernels, and assignable
+places."""
 
 from __future__ import annotations
 
@@ -18,14 +19,15 @@ from treadle.runtime import settings
 
 
 class KernelArray:
-    """An array as a kernel sees it: no wrapping indices, zeros outside, nothing written there."""
+    """An array as a kernel sees it: indices do not wrap, loads outside give zero, and stores
+    outside are dropped."""
 
     def __init__(self, data: np.ndarray[Any, Any], element: t.Type, name: str = "array") -> None:
         self.data = _pairs(data) if data.dtype.kind == "c" else data
         self.element = element
         self.annotation = annotation_of(element)
         self.name = name
-        # Vectors and fixed arrays have axes of their own at the end of NumPy's shape.
+        # Vectors and fixed arrays add axes at the end of NumPy's shape.
         inner = 1 if isinstance(element, (t.Vector, t.Array)) else 0
         self.extents = self.data.shape[: self.data.ndim - inner]
 
@@ -54,7 +56,8 @@ class KernelArray:
         return int(self.extents[0])
 
     def find(self, index: Any) -> tuple[int, ...] | None:
-        """An index as NumPy takes it, or None outside. TypeError for one that is no index."""
+        """An index in NumPy's form; None if it is outside. TypeError for a value that is not an
+        index."""
         parts = index if isinstance(index, tuple) else (index,)
         if len(parts) != self.ndim:
             raise TypeError(f"{self.name} has {self.ndim} axes, and the index has {len(parts)}")
@@ -81,7 +84,7 @@ class KernelArray:
         return value
 
     def store(self, index: Any, value: Any) -> None:
-        """Put a value, converted to the element's type; outside nothing happens."""
+        """Store a value, converted to the element's type; nothing if the index is outside."""
         at = self.find(index)
         if at is not None:
             store_value(self.data, at, converted(value, self.annotation))
@@ -97,8 +100,8 @@ def _pairs(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _share_arrays(value: Any, record: Any) -> None:
-    """Let the fixed arrays in a struct that was loaded be those in memory: `a[i].items[k]` is a
-    place. (A local variable gets a copy when it is assigned.)"""
+    """Make the fixed arrays of a loaded struct views of memory, so that `a[i].items[k]` is a place.
+    (A local variable gets a copy when it is assigned.)"""
     for name in type(value).__treadle_fields__:
         part = getattr(value, name)
         if isinstance(part, np.ndarray):
@@ -108,7 +111,7 @@ def _share_arrays(value: Any, record: Any) -> None:
 
 
 def index_value(part: Any) -> int:
-    """One axis's index as an int; a TypeError says why it is none."""
+    """The index along one axis as an int; TypeError, with the reason, for other values."""
     if not numbers.is_number(part):
         raise TypeError(f"an index is an integer, not {part!r}")
     kind = numbers.operand(part)
@@ -119,14 +122,14 @@ def index_value(part: Any) -> int:
 
 
 def converted(value: Any, annotation: Any) -> Any:
-    """A value as the annotated type: numbers by the rules of a cast, the rest copied."""
+    """A value as the annotated type: numbers are cast, others copied."""
     if isinstance(annotation, DType):
         return numbers.cast(value, t.SCALARS[annotation.short])
     return make_value(annotation, value)
 
 
 def copied(value: Any) -> Any:
-    """A struct or vector of its own; anything else as it is."""
+    """A copy of a struct or vector; any other value as it is."""
     if isinstance(value, Vector):
         return Vector(value.type, *value.parts)
     if is_struct(type(value)):
@@ -139,17 +142,17 @@ def copied(value: Any) -> Any:
 
 @dataclass
 class ElementPlace:
-    """`a[i]`, where a value is loaded and stored."""
+    """The place `a[i]`, which is loaded and stored."""
 
     base: Any  # an array, or the place of a vector or fixed array
     index: Any
 
     def load(self) -> Any:
-        """What lies there."""
+        """The value there."""
         return item(loaded(self.base), self.index)
 
     def store(self, value: Any) -> None:
-        """Put a value there."""
+        """Store a value there."""
         base = loaded(self.base)
         if isinstance(base, KernelArray):
             base.store(self.index, value)
@@ -162,17 +165,17 @@ class ElementPlace:
 
 @dataclass
 class MemberPlace:
-    """`p.x` or `a[i].x`."""
+    """The place `p.x` or `a[i].x`."""
 
     base: Any
     name: str
 
     def load(self) -> Any:
-        """What lies there."""
+        """The value there."""
         return attribute(loaded(self.base), self.name)
 
     def store(self, value: Any) -> None:
-        """Put a value there, in the struct or vector around it too."""
+        """Store a value there, and the changed struct or vector in its own place."""
         owner = loaded(self.base)
         if isinstance(owner, Vector):
             value = numbers.cast(value, t.SCALARS[owner.type.dtype.short])
@@ -188,7 +191,7 @@ def loaded(base: Any) -> Any:
 
 
 def put_back(base: Any, value: Any) -> None:
-    """Store a changed value where it came from."""
+    """Store a changed value in the place that it was loaded from."""
     if isinstance(base, (ElementPlace, MemberPlace)):
         base.store(value)
 
@@ -205,7 +208,7 @@ def item(owner: Any, index: Any) -> Any:
 
 
 def attribute(owner: Any, name: str) -> Any:
-    """`owner.name`; a fixed array in a struct comes as an array of the kernel."""
+    """`owner.name`; a fixed array in a struct is a `KernelArray`."""
     value = getattr(owner, name)
     if isinstance(value, np.ndarray) and is_struct(type(owner)):
         annotation = type(owner).__treadle_fields__[name]

@@ -1,4 +1,4 @@
-"""td's functions and Python's few, as the interpreter runs them."""
+"""The functions of td and Python that kernels can call, implemented for the interpreter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from treadle.core.dtypes import as_number_dtype
 from treadle.ir import types as t
 from treadle.lang import rules
-from treadle.lang.builtins import BuiltinFunction, Place
+from treadle.lang.builtins import BuiltinFunction, BuiltinVariable
 from treadle.lang.interpreter import numbers
 from treadle.lang.interpreter.arrays import KernelArray
 from treadle.lang.interpreter.threads import SUBGROUP, Request, ThreadState
@@ -24,7 +24,7 @@ _PACKAGE = __name__.rsplit(".", 2)[0]  # treadle.lang
 
 
 def call_site() -> tuple[str, int, int]:
-    """The file, line and instruction of the user's call that is running."""
+    """The file, line and instruction of the running call in the user's source."""
     frame = sys._getframe(1)
     while frame.f_back is not None and is_own_file(frame.f_code.co_filename):
         frame = frame.f_back
@@ -34,8 +34,8 @@ def call_site() -> tuple[str, int, int]:
 def run_builtin(
     thread: ThreadState, target: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Any:
-    """A builtin called in a running kernel."""
-    if isinstance(target, Place):
+    """The result of a builtin in a running kernel."""
+    if isinstance(target, BuiltinVariable):
         return _place(thread, target.name, arguments[0])
     assert isinstance(target, BuiltinFunction)
     if target.group == "math":
@@ -76,14 +76,15 @@ def _grid_size(thread: ThreadState, axes: int) -> Any:
 
 def _shared(thread: ThreadState, shape: Any, dtype: Any) -> KernelArray:
     site = call_site()
-    turn = thread.occurrences.get(site, 0)  # the n-th time in an unrolled loop: the n-th array
-    thread.occurrences[site] = turn + 1
+    # In an unrolled loop each iteration has an array of its own.
+    occurrence = thread.occurrences.get(site, 0)
+    thread.occurrences[site] = occurrence + 1
     memory = thread.block.shared
-    if (site, turn) not in memory:
+    if (site, occurrence) not in memory:
         if shape is None:
             shape = thread.block.shared_bytes // numpy_dtype(ir_type(dtype)).itemsize
-        memory[site, turn] = _array(shape, dtype, "shared")
-    found: KernelArray = memory[site, turn]
+        memory[site, occurrence] = _array(shape, dtype, "shared")
+    found: KernelArray = memory[site, occurrence]
     return found
 
 
@@ -98,7 +99,7 @@ def _barrier(scope: str) -> Callable[[ThreadState], None]:
 
 
 def _fence(thread: ThreadState) -> None:
-    """Threads take turns here, so memory is always in order."""
+    """Only one thread runs at a time, so memory is always in order."""
 
 
 _OTHERS: dict[str, Callable[..., Any]] = {
@@ -200,7 +201,7 @@ _BITS = ("popcount", "clz", "ctz", "reverse_bits", "mul_high")
 
 
 def mathematics(name: str, values: list[Any]) -> Any:
-    """A mathematical function, as the lowering computes it."""
+    """A mathematical function, computed as the lowering does."""
     if name in _BY_SYMBOL:
         return numbers.binary(_BY_SYMBOL[name], *values)
     if name in ("negative", "positive", "bitwise_invert"):
@@ -328,7 +329,7 @@ PYTHON_FUNCTIONS: dict[Any, Callable[..., Any]] = {
 
 
 def known_function(target: Any) -> Any:
-    """What a call in a kernel calls, given what its name stands for in Python."""
+    """The function that a call in a kernel runs, for the Python object that it names."""
     if isinstance(target, FunctionType):
         if target.__module__.startswith(f"{_PACKAGE}.math"):
             return lambda *values: numbers.call_definition(target, list(values))

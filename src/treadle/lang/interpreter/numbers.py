@@ -1,7 +1,7 @@
-"""Arithmetic of the interpreter: NumPy scalars by the rules of kernels, bit for bit.
+"""The interpreter's arithmetic: NumPy scalars by the rules of kernels, with the same bits.
 
 A typed number is a NumPy scalar (or a `Vector`); a Python number is a literal, as in the source.
-The typing rules are the lowering's own, the results those of `treadle.ir.arithmetic`.
+The typing rules are shared with the lowering, and `treadle.ir.arithmetic` computes the results.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ def scalar_type(value: np.generic) -> t.Scalar:
 
 
 def operand(value: Any) -> rules.Operand:
-    """What the typing rules look at."""
+    """A value as the typing rules take it."""
     if is_literal(value):
         return Literal(value)
     if isinstance(value, np.generic):
         return scalar_type(value)
-    raise DtypeError(f"{value!r} is no number")
+    raise DtypeError(f"{value!r} is not a number")
 
 
 def plain(value: Any) -> bool | int | float:
-    """A number as Python's."""
+    """A number as a Python number."""
     if isinstance(value, np.generic):
         type = scalar_type(value)
         return float(value) if type.is_float else value.item()
@@ -61,7 +61,7 @@ def plain(value: Any) -> bool | int | float:
 
 
 def make(value: bool | int | float, type: t.Scalar) -> Any:
-    """A number that already is one of `type`, as a NumPy scalar."""
+    """A value of `type` as a NumPy scalar."""
     return BY_SHORT_NAME[type.name].numpy.type(value)
 
 
@@ -73,7 +73,7 @@ def cast(value: Any, type: t.Scalar) -> Any:
 
 
 def typed(value: Any) -> Any:
-    """A number with a type; a literal takes its default one."""
+    """A number with a type; a literal gets its default type."""
     return make(value, rules.default_type(value)) if is_literal(value) else value
 
 
@@ -130,7 +130,7 @@ def unary(op: str, value: Any) -> Any:
 
 
 def compare(signs: str, *values: Any) -> Any:
-    """A chain of comparisons; `signs` has blanks between them."""
+    """A chain of comparisons; `signs` are separated by spaces."""
     result: Any = True
     for op, left, right in zip(signs.split(), values, values[1:], strict=False):
         if is_number(left) and is_number(right) and not (is_literal(left) and is_literal(right)):
@@ -143,7 +143,7 @@ def compare(signs: str, *values: Any) -> Any:
 
 
 def common(values: list[Any]) -> tuple[list[Any], t.Scalar]:
-    """Numbers in the type in which they meet (bools count as i32)."""
+    """Numbers in their common type (bools count as i32)."""
     kind: rules.Operand = operand(values[0])
     for value in values[1:]:
         kind = rules.common_type(kind, operand(value))
@@ -184,7 +184,7 @@ def bitcast(value: Any, dtype: DType) -> Any:
 
 
 def call_definition(definition: Any, values: list[Any]) -> Any:
-    """A function of the kernel language, run in the interpreter too."""
+    """The result of a function of the kernel language, run in the interpreter."""
     function = definition.definition if isinstance(definition, DeviceFunction) else definition
     current = current_run()
     assert current is not None
@@ -192,7 +192,7 @@ def call_definition(definition: Any, values: list[Any]) -> Any:
 
 
 def run_library(name: str, values: list[Any]) -> Any:
-    """A function that is written in the kernel language, run in the interpreter too."""
+    """The result of a library function, which is written in the kernel language and interpreted."""
     definitions = library()
     if name in definitions:
         return call_definition(definitions[name], values)

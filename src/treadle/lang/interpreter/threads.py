@@ -1,7 +1,8 @@
-"""The threads of a block, one at a time: a thread runs until it waits, then the next one does.
+"""The threads of a block as coroutines: a thread runs until it waits, then the next one runs.
 
 A kernel without barriers and subgroup operations runs its threads one after the other on the
-caller's own Python thread. With them, each has a Python thread, and turns are handed round.
+caller's Python thread. With them, each thread has a Python thread of its own, of which one runs at
+a time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ SUBGROUP = 32
 
 @dataclass
 class Request:
-    """What a thread waits for: a barrier, or a subgroup operation with its operands."""
+    """A barrier that a thread waits at, or a subgroup operation with its operands."""
 
     kind: str  # "block", "subgroup", or the subgroup operation's name
     site: tuple[str, int, int]  # file, line and instruction of the call
@@ -32,7 +33,7 @@ class Request:
 
 @dataclass
 class BlockState:
-    """What the threads of one block share."""
+    """The state that the threads of a block share."""
 
     grid: Dim3
     block: Dim3
@@ -63,22 +64,23 @@ class Abandoned(BaseException):
 
 
 class _Worker:
-    """A thread of the kernel on a Python thread of its own, which runs only in its turns."""
+    """A thread of the kernel on a Python thread of its own, which runs from `step` to its next
+    `wait`."""
 
-    def __init__(self, turn: threading.Semaphore, number: int) -> None:
+    def __init__(self, yielded: threading.Semaphore, number: int) -> None:
         self.number = number
         self.request: Request | None = None
         self.finished = False
         self.error: BaseException | None = None
         self._answer: Any = None
-        self._turn = turn
-        self._go = threading.Semaphore(0)
+        self._yielded = yielded
+        self._resume = threading.Semaphore(0)
         self._abandon = False
         self._thread: threading.Thread | None = None
 
     def start(self, body: Callable[[], None]) -> None:
         def run() -> None:
-            self._go.acquire()
+            self._resume.acquire()
             try:
                 if not self._abandon:
                     body()
@@ -87,42 +89,42 @@ class _Worker:
             except BaseException as error:  # noqa: BLE001 - raised again by the block
                 self.error = error
             self.finished = True
-            self._turn.release()
+            self._yielded.release()
 
         self._thread = threading.Thread(target=run, daemon=True)
         self._thread.start()
 
     def wait(self, request: Request) -> Any:
-        """Called on the worker's thread: hand the turn back until there is an answer."""
+        """Called on the worker's thread: yield until there is an answer."""
         self.request = request
-        self._turn.release()
-        self._go.acquire()
+        self._yielded.release()
+        self._resume.acquire()
         if self._abandon:
             raise Abandoned
         return self._answer
 
     def step(self, answer: Any = None) -> None:
-        """Let it run until it waits or ends."""
+        """Resume it until it waits or ends."""
         self._answer = answer
         self.request = None
-        self._go.release()
-        self._turn.acquire()
+        self._resume.release()
+        self._yielded.acquire()
         if self.error is not None:
             raise self.error
 
     def abandon(self) -> None:
-        """End it without an answer."""
+        """Stop it while it waits."""
         if not self.finished:
             self._abandon = True
-            self._go.release()
+            self._resume.release()
             if self._thread is not None:
                 self._thread.join(timeout=5)
 
 
-def run_together(states: list[ThreadState], body: Callable[[ThreadState], None]) -> None:
-    """Run the threads of a block whose kernel waits for others."""
-    turn = threading.Semaphore(0)
-    workers = [_Worker(turn, number) for number in range(len(states))]
+def run_block(states: list[ThreadState], body: Callable[[ThreadState], None]) -> None:
+    """Run the threads of a block of a kernel with barriers or subgroup operations."""
+    yielded = threading.Semaphore(0)
+    workers = [_Worker(yielded, number) for number in range(len(states))]
     for worker, state in zip(workers, states, strict=True):
         state.wait = worker.wait
         worker.start(lambda state=state: body(state))  # type: ignore[misc]
@@ -153,7 +155,7 @@ def _answer_barrier(waiting: list[_Worker]) -> None:
 
 
 def _answer_subgroups(waiting: list[_Worker]) -> bool:
-    """Let the subgroups whose threads exchange something go on; False if there are none."""
+    """Resume the threads that wait in subgroup operations; False if there are none."""
     groups: dict[tuple[int, Any], list[_Worker]] = {}
     for worker in waiting:
         request = worker.request

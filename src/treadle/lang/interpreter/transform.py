@@ -1,7 +1,7 @@
-"""A kernel's Python source rewritten so that Python computes as the kernel does.
+"""Rewrites a kernel's Python source so that Python computes the kernel's results.
 
-Operators, assignments to locals and stores become calls of the helper object `_treadle`; lines and
-the file's name stay the user's, so that a debugger shows the user's source.
+Operators, assignments to locals and stores become calls of the helper object `_treadle`. Line
+numbers and the file's name stay the user's, so that a debugger shows the user's source.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from treadle.lang.lower.scope import analyze
 from treadle.lang.source import Source
 
 HELPER = "_treadle"
-# A variable that only some paths assign is zero on the others, if the lowering knows its type.
+# A variable that only some paths assign is zero on the others if the lowering has its type.
 _START = """{name} = {helper}.zero("{name}")
 if {name} is None:
     del {name}
@@ -27,7 +27,7 @@ _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 
 def python_function(function: FunctionType, source: Source, helper: Any) -> Callable[..., Any]:
-    """The rewritten function, seeing the same globals and enclosing names as the original."""
+    """The rewritten function, with the globals and enclosing names of the original."""
     free = function.__code__.co_freevars
     code = _code(function, source)
     made: dict[str, Any] = {}
@@ -55,7 +55,7 @@ def _code(function: FunctionType, source: Source) -> CodeType:
 
 
 def _compile(function: FunctionType, source: Source) -> CodeType:
-    # A fresh tree: the lowering keeps the identities of its own.
+    # A new tree, since the lowering relies on the identity of nodes in its own.
     tree = _copy(source.tree)
     assert isinstance(tree, ast.FunctionDef)
     tree.decorator_list = []
@@ -194,7 +194,7 @@ class _Rewriter(ast.NodeTransformer):
         return [ast.Expr(_call("store", value, self._slot(target)))]
 
     def _slot(self, target: ast.expr) -> ast.expr:
-        """The place that a target names, as an object that loads and stores."""
+        """An expression for the place of a target, an object with `load` and `store`."""
         if isinstance(target, ast.Subscript):
             return _call("element", self._slot(target.value), self.visit(target.slice))
         if isinstance(target, ast.Attribute):

@@ -1,4 +1,4 @@
-"""From a kernel's Python source to IR, for the argument types of one call."""
+"""Lowers a kernel's Python source to IR, for the argument types of one call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from treadle.lang.source import Source
 def lower_kernel(
     function: FunctionType, source: Source, signature: Signature, options: KernelOptions
 ) -> n.Kernel:
-    """The IR of a kernel for a signature. CompileError points at what is wrong in the source."""
+    """The IR of a kernel for a signature. A CompileError has the position in the source."""
     return lower_in_full(function, source, signature, options)[0]
 
 
@@ -37,9 +37,9 @@ def lower_in_full(
     *,
     asserts: bool = False,
 ) -> tuple[n.Kernel, Lowering]:
-    """The IR, and what is known beside it: `types` of local names, the `sources` of functions.
+    """The IR, with the `types` of local names and the `sources` of functions.
 
-    `asserts`: operations that have no value say so when they are met (check mode).
+    With `asserts`, operations without a defined value fail when they are executed (check mode).
     """
     big = any(isinstance(a, ArrayArgument) and a.big for a in signature.arguments)
     index_type = t.I64 if big else t.I32
@@ -85,14 +85,14 @@ def lower_in_full(
 
 
 def _kind(argument: Argument) -> Any:
-    """An argument as `functions.kind_of` sees it."""
+    """The kind of an argument, as `functions.kind_of` gives it."""
     if isinstance(argument, ArrayArgument):
         return (argument.element, argument.ndim)
     return argument.type
 
 
 def _return_outside(cx: Context, axes: int) -> None:
-    """Threads outside the extents that a launch asked for return at once."""
+    """Emit the early return of threads outside the extents of a launch."""
     span = cx.span(cx.source.tree)
     test: n.Expression | None = None
     for axis in range(axes):
@@ -110,7 +110,7 @@ def _parameter(
     origin: tuple[str | int, ...],
     node: ast.AST | None = None,
 ) -> n.Variable:
-    """A scalar that the launch passes; kept in the kernel only if something uses it."""
+    """A scalar that the launch passes. It stays in the kernel only if it is used."""
     name = cx.unique(name)
     span = cx.span(node or cx.source.tree)
     cx.parameters[name] = n.Parameter(name, type, origin, span)
@@ -118,7 +118,7 @@ def _parameter(
 
 
 def _bind(cx: Context, name: str, argument: Argument, buffers: list[n.Buffer], node: Any) -> None:
-    """Make one argument a local name."""
+    """Bind one argument to a local name."""
     match argument:
         case ScalarArgument():
             value: Value = _parameter(cx, name, argument.type, ("value", name), node)
@@ -153,7 +153,7 @@ def _view(cx: Context, name: str, memory: str, argument: ArrayArgument) -> Array
 
 
 def _bind_struct(cx: Context, name: str, argument: ValueArgument, node: Any) -> None:
-    """A vector or struct by value: its leaves are parameters, put together at the start."""
+    """A vector or struct by value: its leaves are parameters, assembled at the kernel's start."""
     span = cx.span(node)
     if contains_array(argument.type):
         place = memory_variable(cx, argument.type, name, span)

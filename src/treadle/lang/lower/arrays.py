@@ -1,4 +1,4 @@
-"""Indexing: places in memory, with the checks that guard them; arrays that kernels own."""
+"""Indexing: places in memory with their bounds checks, and shared and local arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from treadle.lang.types import ir_type
 def place_of(
     cx: Context, array: ArrayView | FixedArrayPlace, index: Value, node: ast.AST
 ) -> n.MemoryPlace:
-    """The place of an element; `index` is a number, or a tuple of one number an axis."""
+    """The place of an element; `index` is a number, or a tuple with one number for each axis."""
     parts: Sequence[Value] = index.items if isinstance(index, TupleValue) else (index,)
     ndim = array.ndim if isinstance(array, ArrayView) else 1
     if len(parts) != ndim:
@@ -54,7 +54,7 @@ def place_of(
 
 
 def _index(cx: Context, part: Value, node: ast.AST) -> n.Expression:
-    """One axis's index, in a form that may be repeated."""
+    """The index along one axis, as an expression that may be repeated."""
     if isinstance(part, PythonObject) and part.value is Ellipsis:
         raise cx.refusal("ellipsis", node)
     found = number(cx, part, node)
@@ -86,7 +86,7 @@ def _checks(
         return ()
     checks = []
     for axis, (index, extent) in enumerate(zip(indices, extents, strict=True)):
-        # Compared in the wider of the two, so that no index wraps into the array.
+        # Compared in the wider of the two types, so that an index does not wrap into the array.
         wide = t.I64 if t.I64 in (index.type, extent.type) or index.type == t.U64 else t.I32
         checks.append(n.Check(cast(cx, index, wide, node), cast(cx, extent, wide, node), axis))
     return tuple(checks)
@@ -95,7 +95,7 @@ def _checks(
 def _flatten(
     cx: Context, array: ArrayView, indices: Sequence[n.Expression], node: ast.AST
 ) -> n.Expression:
-    """The element's position in its memory."""
+    """The element's offset in its memory."""
     type = array.index_type
     span = cx.span(node)
     flat: n.Expression | None = array.offset
@@ -127,14 +127,14 @@ def _binary(op: str, left: n.Expression, right: n.Expression, span: Span) -> n.E
 
 
 def load(cx: Context, place: n.MemoryPlace, node: ast.AST) -> Value:
-    """What lies at a place; a fixed array stays where it is."""
+    """The value at a place. A fixed array is not copied."""
     if isinstance(place.type, t.Array):
         return FixedArrayPlace(place, place.type)
     return n.Load(place, place.type, cx.span(node))
 
 
 def store(cx: Context, place: n.Place, value: Value, node: ast.AST, what: str) -> None:
-    """Put a value at a place, converted to its type where that loses nothing."""
+    """Store a value at a place, converted to its type where that is lossless."""
     if isinstance(place.type, t.Array) and not isinstance(value, (FixedArrayPlace, n.Load)):
         _store_items(cx, place, place.type, value, node, what)
         return
@@ -152,7 +152,7 @@ def store(cx: Context, place: n.Place, value: Value, node: ast.AST, what: str) -
 def _store_items(
     cx: Context, place: n.Place, type: t.Array, value: Value, node: ast.AST, what: str
 ) -> None:
-    """Fill a fixed array from a tuple of as many values, or from one number for all."""
+    """Fill a fixed array from a tuple of its length, or with one number."""
     span = cx.span(node)
     if not isinstance(value, TupleValue):
         one = cx.spill(convert_for_store(cx, value, type.element, node, f"an item of {what}"))
@@ -163,7 +163,7 @@ def _store_items(
         raise cx.error(f"{what} is {spelled(type)}, and this is {describe(value)}", node)
     if contains_array(type.element):
         items: list[Value] = list(value.items)
-    else:  # all are taken before any is stored
+    else:  # all are evaluated before any is stored
         called = f"an item of {what}"
         items = [
             cx.spill(convert_for_store(cx, item, type.element, node, called))
@@ -175,7 +175,7 @@ def _store_items(
 
 @contextmanager
 def _each_item(cx: Context, type: t.Array, span: Span) -> Iterator[n.Variable]:
-    """A loop over the items of a fixed array, around the statements that are emitted inside."""
+    """A loop over the items of a fixed array; statements emitted inside are its body."""
     index = n.Variable(cx.unique("item.0"), t.I32, span)
     bounds = (n.Constant(0, t.I32), n.Constant(type.length, t.I32))
     with cx.block(loop=True) as body:
@@ -207,7 +207,7 @@ def copy_parts(cx: Context, target: n.Place, source: n.MemoryPlace, span: Span) 
 
 
 def fill_with_zeros(cx: Context, place: n.Place, span: Span) -> None:
-    """Put zeros into every part of a place."""
+    """Store zeros in every part of a place."""
     match place.type:
         case t.Array(element):
             with _each_item(cx, place.type, span) as index:
@@ -224,7 +224,7 @@ def fill_with_zeros(cx: Context, place: n.Place, span: Span) -> None:
 
 
 def copied(cx: Context, value: n.Expression, name: str, span: Span) -> n.Load:
-    """A copy, in memory of its own, of a struct that holds arrays."""
+    """A copy in a memory variable of a struct that holds arrays."""
     assert isinstance(value, n.Load)
     kept = memory_variable(cx, value.type, name, span)
     copy_parts(cx, kept.place, value.place, span)
@@ -245,7 +245,7 @@ def own_array(
     """`td.shared(shape, dtype)` and `td.local(shape, dtype)`."""
     span = cx.span(node)
     if not isinstance(dtype, PythonObject):
-        raise cx.error(f"td.{space}(shape, dtype): {describe(dtype)} is no dtype", node)
+        raise cx.error(f"td.{space}(shape, dtype): {describe(dtype)} is not a dtype", node)
     try:
         element = ir_type(dtype.value)
     except DtypeError as error:
@@ -291,7 +291,7 @@ def _static_shape(cx: Context, space: str, shape: Value, node: ast.AST) -> list[
 
 
 def static_number(cx: Context, value: Value) -> bool | int | float | None:
-    """The number that a value is at compile time, if it is one."""
+    """The number that a value is at compile time; None if it is not known."""
     if isinstance(value, Literal):
         return value.value
     if isinstance(value, n.Constant):

@@ -85,7 +85,7 @@ def lower_annotated(cx: Context, node: ast.AnnAssign) -> None:
 
 
 def assign_to(cx: Context, target: ast.expr, value: Value) -> None:
-    """Put a value where a target says."""
+    """Assign a value to a target."""
     match target:
         case ast.Name():
             assign_name(cx, target.id, value, target)
@@ -117,7 +117,7 @@ def _unpack(cx: Context, target: ast.Tuple | ast.List, value: Value) -> None:
         )
     names = [each.id for each in target.elts if isinstance(each, ast.Name)]
     all_new = len(names) == len(target.elts) and not any(name in cx.bindings for name in names)
-    if not all_new:  # a, b = b, a: every value is taken before any is assigned
+    if not all_new:  # a, b = b, a: all values are evaluated before any is assigned
         items = [_kept(cx, item, target) for item in items]
     for each, item in zip(target.elts, items, strict=True):
         if not _is_discarded(cx, each):
@@ -125,7 +125,7 @@ def _unpack(cx: Context, target: ast.Tuple | ast.List, value: Value) -> None:
 
 
 def _is_discarded(cx: Context, target: ast.expr) -> bool:
-    """Whether a target is the `_` that stands for what nobody reads."""
+    """Whether a target is `_` and is never read."""
     return (
         isinstance(target, ast.Name)
         and target.id == "_"
@@ -152,7 +152,7 @@ def items_of(cx: Context, value: Value, node: ast.AST) -> list[Value]:
 
 
 def _kept(cx: Context, value: Value, node: ast.AST) -> Value:
-    """The value as it is now, whatever is assigned next."""
+    """The current value, which later assignments do not change."""
     if isinstance(value, TupleValue):
         return TupleValue(tuple(_kept(cx, item, node) for item in value.items))
     if is_expression(value) and not isinstance(value, n.Constant):
@@ -161,7 +161,7 @@ def _kept(cx: Context, value: Value, node: ast.AST) -> Value:
 
 
 def assign_name(cx: Context, name: str, value: Value, node: ast.AST) -> None:
-    """Assign to a local name: a variable, or a name for what exists at compile time."""
+    """Assign to a local name: a variable, or a name for a compile-time value."""
     binding = cx.bindings.get(name)
     if isinstance(value, (ArrayView, FixedArrayPlace, PythonObject, TupleValue, Range)):
         _bind_object(cx, name, binding, value, node)
@@ -180,7 +180,7 @@ def assign_name(cx: Context, name: str, value: Value, node: ast.AST) -> None:
     if contains_array(wanted):
         place = memory_variable(cx, wanted, name, cx.span(node))
         home = _home(cx, name)
-        if home is not cx.frames[-1]:  # zero where it is not assigned, as other variables
+        if home is not cx.frames[-1]:  # zero where it is not assigned, like other variables
             with cx.block() as zeros:
                 fill_with_zeros(cx, place.place, cx.span(node))
             home.statements.extend(zeros)
@@ -205,14 +205,14 @@ def _declare(
     if home is cx.frames[-1]:
         cx.emit(n.Declare(variable, value, span))
         return
-    # First assigned deeper than where it is used: a variable there, which keeps its value from
-    # one turn of a loop to the next as Python's does.
+    # It is first assigned in an inner block, but used in an outer one. Declared in the outer block,
+    # it keeps its value from one iteration of a loop to the next, as in Python.
     home.statements.append(n.Declare(variable, None, span))
     cx.emit(n.Assign(variable, value, span))
 
 
 def _home(cx: Context, name: str) -> Frame:
-    """The block in which a name that is assigned now for the first time is declared."""
+    """The block in which to declare a name at its first assignment."""
     owner = cx.owner.get(name)
     depth = next(
         (at for at, frame in enumerate(cx.frames) if frame.body == owner), len(cx.frames) - 1
@@ -229,7 +229,7 @@ def _home(cx: Context, name: str) -> Frame:
 def _for_variable(
     cx: Context, name: str, variable: n.Variable, value: n.Expression | Literal, node: ast.AST
 ) -> n.Expression:
-    """A value in the type of the variable it goes to."""
+    """A value in the type of the variable that it is assigned to."""
     old = variable.type
     if isinstance(value, Literal):
         new: Any = (
@@ -258,9 +258,9 @@ def _for_variable(
 def _bind_object(
     cx: Context, name: str, binding: Binding | None, value: Value, node: ast.AST
 ) -> None:
-    """A name for an array, a tuple, a dtype: bound when it is lowered, assigned nowhere else."""
+    """Bind a name to an array, tuple or dtype at compile time. It is assigned only once."""
     if isinstance(value, Range):
-        raise cx.error("a range stands in a for: for i in range(…)", node)
+        raise cx.error("a range works in a for only: for i in range(…)", node)
     if isinstance(value, TupleValue) and binding is not None:
         old = binding.value
         if isinstance(old, TupleValue) and len(old.items) == len(value.items):
@@ -284,7 +284,7 @@ def _bind_object(
 
 
 def _types_of(value: Value) -> Any:
-    """What the interpreter must know of a tuple: types, and numbers that are constants."""
+    """The types of a tuple's items and its constant numbers, for the interpreter."""
     if isinstance(value, TupleValue):
         return tuple(map(_types_of, value.items))
     if isinstance(value, Literal):
@@ -293,7 +293,7 @@ def _types_of(value: Value) -> Any:
 
 
 def _tuple_variables(cx: Context, name: str, value: TupleValue, node: ast.AST) -> TupleValue:
-    """A tuple's numbers as variables of their own, unless they are constants."""
+    """A tuple with its numbers in variables, except constants."""
     changes = cx.scope.stores.get(name, 0) > 1
     items: list[Value] = []
     for item in value.items:
@@ -324,7 +324,7 @@ def _assign_memory(
 
 
 def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute) -> n.Place:
-    """Where an assignment to `a[i]`, `p.x` or `a[i].x` goes."""
+    """The place of a target `a[i]`, `p.x` or `a[i].x`."""
     if isinstance(target, ast.Subscript):
         owner, index = in_order_with_index(cx, target)
         if isinstance(owner, (ArrayView, FixedArrayPlace)):
@@ -413,13 +413,13 @@ def _read_variable_part(place: n.Place) -> n.Expression:
 
 
 def _repeatable_place(cx: Context, place: n.Place) -> n.Place:
-    """The place with its indices in variables where evaluating them twice would cost."""
+    """The place, with its indices in variables if evaluating them twice is expensive."""
     from dataclasses import replace
 
     match place:
         case n.Element():
             if len(place.checks) == 1 and place.checks[0].index == place.index:
-                return place  # the index was kept already
+                return place  # the index is in a variable already
             return replace(place, index=cx.spill(place.index, "at"))
         case n.Member():
             return replace(place, base=_repeatable_place(cx, place.base))

@@ -1,4 +1,4 @@
-"""Calls: casts, structs, vectors, td's functions, Python's few, and device functions."""
+"""Calls: casts, structs, vectors, td's functions, some of Python's, and device functions."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ from treadle.lang.types import VectorFamily, VectorType, ir_type, is_struct
 
 
 def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = False) -> Value:
-    """The value of a call. `name` is the variable it is assigned to, `unused` whether there is
-    none that wants it."""
+    """The value of a call. `name` is the variable that it is assigned to, `unused` whether the
+    value is discarded."""
     for argument in node.args:
         if isinstance(argument, ast.Starred):
             raise cx.refusal("Starred", argument)
@@ -163,13 +163,13 @@ def make_vector(cx: Context, type: t.Vector, node: ast.Call) -> Value:
         one = cast(cx, parts[0] if parts else Literal(0), type.element, node)
         return n.Construct((cx.spill(one),) * type.count, type, cx.span(node))
     if len(parts) != type.count:
-        given = f"{spelled(type)} has {type.count} components, and this gives {len(parts)}"
+        given = f"{spelled(type)} has {type.count} components, but {len(parts)} are given"
         raise cx.error(f"{given}: give each, or one number for all", node)
     return n.Construct(tuple(cast(cx, p, type.element, node) for p in parts), type, cx.span(node))
 
 
 def make_struct(cx: Context, target: Any, node: ast.Call) -> Value:
-    """A struct from its fields, by position or name; what is left out is its default, or zero."""
+    """A struct from its fields, by position or name; an omitted field is its default, or zero."""
     type = ir_type(target)
     assert isinstance(type, t.Struct)
     names = [field.name for field in type.fields]
@@ -330,7 +330,7 @@ def _listed(
 
 
 def _merged(parts: Sequence[str | n.Expression]) -> tuple[str | n.Expression, ...]:
-    """Neighbouring texts as one."""
+    """The parts with neighbouring texts merged."""
     merged: list[str | n.Expression] = []
     for part in parts:
         if isinstance(part, str) and merged and isinstance(merged[-1], str):
@@ -438,7 +438,7 @@ def _bitcast(cx: Context, node: ast.Call, name: str) -> Value:
         ]
     except DtypeError as error:
         raise cx.error(f"td.bitcast(x, dtype): {error}", node) from None
-    found = scalar(cx, value, node, "what td.bitcast takes")
+    found = scalar(cx, value, node, "the argument of td.bitcast")
     if isinstance(found, Literal) and not isinstance(found.value, float) and wanted.is_float:
         # The bits of a literal: an unsigned number of the float's width.
         found = cast(cx, found, t.SCALARS[f"u{wanted.bits}"], node)
@@ -526,7 +526,7 @@ def _subgroup(cx: Context, op: str, node: ast.Call) -> Value:
         operands: tuple[n.Expression, ...] = (typed(cx, test, node),)
     else:
         values = _positional(cx, node)
-        value = typed(cx, scalar(cx, values[0], node, "what a subgroup exchanges"), node)
+        value = typed(cx, scalar(cx, values[0], node, "the value that a subgroup exchanges"), node)
         if value.type == t.BOOL and not op.startswith("shuffle"):
             value = cast(cx, value, t.I32, node)
         lanes = []

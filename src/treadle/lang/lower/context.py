@@ -1,4 +1,4 @@
-"""The state of a lowering: one `Lowering` for a kernel, one `Context` for each function in it."""
+"""The state of a lowering: a `Lowering` for the kernel, a `Context` for each function in it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treadle.lang.refusals import REFUSALS
 from treadle.lang.rules import Literal, Number
 from treadle.lang.source import Source
 
-# Statements that other expressions can feel. A Declare of a temporary is not among them.
+# Statements that may change the value of other expressions. The Declare of a temporary does not.
 _EFFECTS = (
     n.Assign, n.If, n.For, n.While, n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.CallStatement,
     n.Print, n.Assert,
@@ -35,14 +35,14 @@ class Specialization:
     result: t.Type
     pure: bool
     tuple_result: bool  # the result is a tuple, returned as a struct
-    in_memory: bool = False  # the result holds an array: it is put where the caller says
+    in_memory: bool = False  # the result holds an array: it is stored in the caller's memory
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the lowering comes back to from within: a call lowers a body, which holds expressions,
-    which hold calls. Modules that are imported before the one that has a rule call it through the
-    context; `rules.RULES` has them all.
+    """The functions of the lowering that recur: a call lowers a body, which has expressions, which
+    have calls. Modules below the one that defines such a function call it through the context;
+    `rules.RULES` has them all.
     """
 
     body: Callable[[Context, Sequence[ast.stmt]], None]
@@ -53,13 +53,13 @@ class Rules:
 
 @dataclass
 class Lowering:
-    """What the functions of one kernel share."""
+    """The state that the functions of one kernel share."""
 
     rules: Rules
     fastmath: bool
     checked: bool
     index_type: t.Scalar
-    asserts: bool = False  # whether operations that have no value say so, as in check mode
+    asserts: bool = False  # whether operations without a defined value fail, as in check mode
     functions: list[n.Function] = field(default_factory=list)
     specializations: dict[Any, Specialization] = field(default_factory=dict)
     active: list[Any] = field(default_factory=list)  # keys being lowered, to find recursion
@@ -86,7 +86,7 @@ class Frame:
 
 @dataclass
 class Binding:
-    """What a local name stands for: a variable, or something that exists at compile time."""
+    """The binding of a local name: a variable, or a compile-time value."""
 
     value: Value
     variable: n.Variable | None = None
@@ -108,17 +108,17 @@ class Context:
         self.scope: Scope = analyze(source.tree)
         self.owner = dict(self.scope.owner)
         self.bindings: dict[str, Binding] = {}
-        # Of local variables, once known; a tuple has a tuple of types and literals.
+        # The types of local variables, once known; of a tuple, a tuple of types and literals.
         self.types: dict[str, Any] = {}
         self.declared: dict[str, t.Type] = {}  # `x: td.f32` without a value
         self.frames: list[Frame] = [Frame([], id(source.tree.body))]
         self.memories: list[n.Memory] = []
-        self.parameters: dict[str, n.Parameter] = {}  # those a kernel may use
-        self.unrolled = 0  # unrolled loops since the last real one
-        self.result: t.Type | None = None  # of a function, once a return has said it
+        self.parameters: dict[str, n.Parameter] = {}  # a kernel's, used or not
+        self.unrolled = 0  # unrolled loops inside the innermost real loop
+        self.result: t.Type | None = None  # of a function, set by the first return
         self.result_declared = False
         self.tuple_result = False
-        self.result_place: n.Element | None = None  # where a result that holds an array goes
+        self.result_place: n.Element | None = None  # for a result that holds an array
         self._names: dict[str, int] = {}
 
     # --- names and places ---
@@ -130,7 +130,7 @@ class Context:
         return name if count == 0 else f"{name}.{count}"
 
     def span(self, node: ast.AST) -> Span:
-        """Where a node is in the user's file."""
+        """The position of a node in the user's file."""
         return self.source.span(node)
 
     def error(self, message: str, node: ast.AST) -> CompileError:
@@ -138,7 +138,7 @@ class Context:
         return CompileError(message, self.span(node), self.source.text)
 
     def refusal(self, key: str, node: ast.AST, **names: object) -> CompileError:
-        """The error that the table of refusals has for a construct."""
+        """The error for a construct from the table of refusals."""
         return self.error(REFUSALS[key].message(**names), node)
 
     # --- statements ---
@@ -154,15 +154,15 @@ class Context:
 
     @contextmanager
     def block(self, body: int | None = None, *, loop: bool = False) -> Iterator[list[n.Statement]]:
-        """A new block; its names are forgotten at its end."""
+        """A new block, whose names end with it."""
         frame = Frame([], body, loop)
         with self._entered(frame):
             yield frame.statements
 
     @contextmanager
     def taken(self, body: int) -> Iterator[None]:
-        """The side of a branch decided at compile time: its statements go to the block around it,
-        its names are forgotten at its end."""
+        """The side of a branch that is decided at compile time: its statements go to the block
+        around it, but its names end with it."""
         with self._entered(Frame(self.statements, body)):
             yield
 
@@ -185,13 +185,13 @@ class Context:
     # --- temporaries ---
 
     def temporary(self, type: t.Type, span: Span, hint: str = "t") -> n.Variable:
-        """A new variable, declared here as zero."""
+        """A new variable, declared here and set to zero."""
         variable = n.Variable(self.unique(f"{hint}.0"), type, span)
         self.emit(n.Declare(variable, None, span))
         return variable
 
     def spill(self, value: n.Expression, hint: str = "t") -> n.Expression:
-        """The value in a variable, unless it can be repeated at no cost."""
+        """The value in a variable, unless repeating the expression is cheap."""
         if is_trivial(value):
             return value
         return self.keep(value, len(self.statements), hint)
@@ -211,14 +211,14 @@ class Context:
         return kept
 
     def protect(self, values: list[Value], mark: int) -> list[Value]:
-        """Values lowered before position `mark`, safe from effects of the statements after it."""
+        """Values lowered before position `mark`, protected from effects of later statements."""
         if not any(isinstance(each, _EFFECTS) for each in self.statements[mark:]):
             return values
         after = len(self.statements) - mark
         return [self._protected(value, after) for value in values]
 
     def _protected(self, value: Value, after: int) -> Value:
-        """A value that reads memory, kept before the last `after` statements."""
+        """A value that reads memory, moved to a variable before the last `after` statements."""
         if isinstance(value, TupleValue):
             return TupleValue(tuple(self._protected(item, after) for item in value.items))
         if isinstance(value, EXPRESSIONS) and reads_memory(value):
@@ -227,7 +227,7 @@ class Context:
 
 
 def is_trivial(value: n.Expression, budget: int = 3) -> bool:
-    """Whether repeating an expression costs next to nothing: no memory, a few operations."""
+    """Whether repeating an expression is cheap: no memory, a few operations."""
     if isinstance(value, (n.Constant, n.Variable, n.Builtin)):
         return True
     nodes = list(walk(value))
@@ -245,8 +245,8 @@ def reads_memory(value: n.Expression) -> bool:
 
 
 def is_movable(statement: n.Statement) -> bool:
-    """Whether a statement may run where Python would not have reached it: a temporary's Declare
-    whose value neither loads nor calls."""
+    """Whether a statement may be speculated: a temporary's Declare whose value neither loads nor
+    calls."""
     return isinstance(statement, n.Declare) and (
         statement.value is None
         or not any(isinstance(each, (n.Load, n.Call)) for each in walk(statement.value))

@@ -1,4 +1,4 @@
-"""Literals that get a type, implicit conversions (which lose nothing) and casts (which may)."""
+"""Types for literals, implicit conversions (lossless) and casts (which may lose information)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 from treadle.ir import nodes as n
 from treadle.ir import types as t
-from treadle.lang.builtins import Place
+from treadle.lang.builtins import BuiltinVariable
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.values import (
     ArrayView,
@@ -22,14 +22,14 @@ from treadle.lang.rules import Literal, Number, default_type, fits, holds, round
 
 
 def literal(cx: Context, value: Number, node: ast.AST) -> Literal:
-    """A number without a type. CompileError for an integer that no type comes near to."""
+    """A number without a type. CompileError for an integer far beyond every type."""
     if too_wide(value):
         raise cx.refusal("wide_integer", node, bits=f"{int(value).bit_length():,}")
     return Literal(value)
 
 
 def text(cx: Context, value: str, node: ast.AST) -> str:
-    """Text that a report shows. CompileError for what is not Unicode."""
+    """Text for a report. CompileError if it is not Unicode."""
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -43,7 +43,7 @@ def constant(value: Number, type: t.Scalar, cx: Context, node: ast.AST) -> n.Con
 
 
 def number(cx: Context, value: Value, node: ast.AST) -> n.Expression | Literal:
-    """The value, if it is a number, vector or struct; an error that says what it is otherwise."""
+    """The value, if it is a number, vector or struct; otherwise an error that describes it."""
     if isinstance(value, Literal):
         return value
     if isinstance(value, (ArrayView, FixedArrayPlace)):
@@ -52,8 +52,8 @@ def number(cx: Context, value: Value, node: ast.AST) -> n.Expression | Literal:
         raise cx.refusal("string", node)
     if isinstance(value, PythonObject) and value.value is None and value.name != "None":
         raise cx.refusal("nothing_returned", node, name=value.name)
-    if isinstance(value, PythonObject) and isinstance(value.value, Place):
-        raise cx.refusal("whole_place", node, name=value.name)
+    if isinstance(value, PythonObject) and isinstance(value.value, BuiltinVariable):
+        raise cx.refusal("whole_variable", node, name=value.name)
     if isinstance(value, PythonObject) and callable(value.value):
         usage = getattr(value.value, "usage", None) or f"{value.name}(…)"
         raise cx.refusal("uncalled", node, name=value.name, usage=usage)
@@ -84,7 +84,7 @@ def scalar(cx: Context, value: Value, node: ast.AST, what: str) -> n.Expression 
 
 
 def convert(cx: Context, value: Value, wanted: t.Type, node: ast.AST, what: str) -> n.Expression:
-    """The value as type `wanted`, where that loses nothing; `what` it is for goes in the error."""
+    """The value as type `wanted`, where that is lossless; the error names the use, `what`."""
     if isinstance(value, TupleValue) and isinstance(wanted, t.Vector):
         raise cx.error(f"{what} is a vector: write {spelled(wanted)}(…) instead of a tuple", node)
     found = number(cx, value, node)
@@ -114,8 +114,8 @@ def convert(cx: Context, value: Value, wanted: t.Type, node: ast.AST, what: str)
 def convert_for_store(
     cx: Context, value: Value, wanted: t.Type, node: ast.AST, what: str
 ) -> n.Expression:
-    """The value as the type of an array's element, as NumPy stores it: integers wrap and floats
-    round to the element's width. Only a float for an integer (a fraction lost) is refused."""
+    """The value as the type of an array's element, as in NumPy: integers wrap and floats round to
+    the element's width. Only a float for an integer, which would lose its fraction, is refused."""
     if isinstance(wanted, t.Scalar) and is_expression(value):
         given = value.type  # type: ignore[union-attr]
         if isinstance(given, t.Scalar) and (
@@ -136,7 +136,7 @@ def _literal_fits(value: Number, wanted: t.Scalar) -> bool:
 
 
 def cast(cx: Context, value: Value, wanted: t.Type, node: ast.AST) -> n.Expression:
-    """The value as type `wanted`, as a cast in the source gives it."""
+    """The value cast to type `wanted`, for a cast in the source."""
     found = number(cx, value, node)
     if isinstance(found, Literal):
         assert isinstance(wanted, t.Scalar)

@@ -11,7 +11,7 @@ from treadle.core.errors import CompileError, DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
-from treadle.lang.builtins import BuiltinFunction, Place
+from treadle.lang.builtins import BuiltinFunction, BuiltinVariable
 from treadle.lang.lower.arrays import copy_parts, load, memory_variable, place_of, static_number
 from treadle.lang.lower.context import Context, is_movable
 from treadle.lang.lower.conversions import condition, literal, number, typed
@@ -33,7 +33,7 @@ from treadle.lang.types import VectorFamily, VectorType, is_struct
 
 
 def lower_expression(cx: Context, node: ast.expr) -> Value:
-    """The value of an expression; statements that it needs go to the current block."""
+    """The value of an expression. Its statements are emitted to the current block."""
     handler = _HANDLERS.get(type(node))
     if handler is None:
         raise cx.refusal(type(node).__name__, node)
@@ -46,7 +46,7 @@ def lower_expression(cx: Context, node: ast.expr) -> Value:
 def in_order(cx: Context, nodes: Sequence[ast.expr]) -> list[Value]:
     """The values of expressions, evaluated from left to right.
 
-    What an earlier one loaded is kept in a variable if a later one has an effect.
+    A value that an earlier one loaded is put into a variable if a later one has an effect.
     """
     values: list[Value] = []
     for node in nodes:
@@ -104,13 +104,13 @@ def _unary(cx: Context, node: ast.UnaryOp) -> Value:
 
 
 def _logical(cx: Context, node: ast.BoolOp) -> Value:
-    """`and` and `or`: the rest is evaluated only if it is needed."""
+    """`and` and `or`: the remaining operands are evaluated only if they are needed."""
     is_and = isinstance(node.op, ast.And)
     result = _bool_operand(cx, node.values[0])
     for part in node.values[1:]:
         if isinstance(result, Literal):
             if bool(result.value) != is_and:
-                return result  # known at compile time: the rest is not even lowered
+                return result  # known at compile time: the others are not lowered
             result = _bool_operand(cx, part)
             continue
         with cx.block() as inner:
@@ -171,7 +171,7 @@ def _repeatable(cx: Context, value: Value) -> Value:
 
 
 def _identity(cx: Context, node: ast.Compare) -> Value:
-    """`is None` and its like, for what is known at compile time."""
+    """`is` and `is not`, for compile-time values, as in `x is None`."""
     left, right = in_order(cx, (node.left, node.comparators[0]))
     if len(node.ops) > 1 or not (isinstance(left, PythonObject) or isinstance(right, PythonObject)):
         raise cx.refusal("identity", node)
@@ -217,7 +217,7 @@ def choose_in_memory(
     otherwise: tuple[list[n.Statement], n.Expression],
     node: ast.AST,
 ) -> n.Load:
-    """One of two structs that hold arrays, copied; with the statements that each needs."""
+    """One of two structs that hold arrays, copied; only its own statements run."""
     span = cx.span(node)
     holder = memory_variable(cx, then[1].type, "choice", span)
     sides: list[tuple[n.Statement, ...]] = []
@@ -231,12 +231,12 @@ def choose_in_memory(
 
 
 def _keeps_a_choice(value: n.Expression | Literal) -> bool:
-    """Whether a side is too expensive, or too unsafe, to be evaluated for nothing."""
+    """Whether a side is too expensive, or not safe, to speculate."""
     return not isinstance(value, Literal) and not is_cheap(value)
 
 
 def is_cheap(value: n.Expression) -> bool:
-    """Whether an expression is a few operations without memory or calls."""
+    """Whether an expression is only a few operations, without memory or calls."""
     nodes = list(walk(value))
     return len(nodes) <= 10 and not any(isinstance(each, (n.Load, n.Call)) for each in nodes)
 
@@ -258,7 +258,7 @@ def attribute(cx: Context, owner: Value, name: str, node: ast.AST) -> Value:
                 length = Literal(owner.type.length)
                 return length if name == "size" else TupleValue((length,))
             raise _no_attribute(cx, "an array", name, ("size", "shape"), node)
-        case PythonObject(value=Place()):
+        case PythonObject(value=BuiltinVariable()):
             if name not in ("x", "y", "z"):
                 raise _no_attribute(cx, owner.name, name, ("x", "y", "z"), node)
             return n.Builtin(owner.value.name, "xyz".index(name), t.I32, cx.span(node))
@@ -279,7 +279,7 @@ def attribute(cx: Context, owner: Value, name: str, node: ast.AST) -> Value:
 
 
 def part(cx: Context, value: n.Expression, name: str, type: t.Type, node: ast.AST) -> Value:
-    """A field or component; of something in memory only that part is loaded."""
+    """A field or component. Of a value in memory, only that part is loaded."""
     if isinstance(value, n.Load):
         return load(cx, n.Member(value.place, name, type, cx.span(node)), node)
     return n.Extract(value, name, type, cx.span(node))
@@ -346,7 +346,7 @@ def _subscript(cx: Context, node: ast.Subscript) -> Value:
 
 
 def component(cx: Context, type: t.Vector, index: Value, node: ast.AST) -> str:
-    """The component of a vector that an index means."""
+    """The name of a vector's component at an index."""
     at = static_number(cx, index)
     if at is None:
         raise cx.refusal("vector_index", node, type=spelled(type))
@@ -357,7 +357,7 @@ def component(cx: Context, type: t.Vector, index: Value, node: ast.AST) -> str:
 
 
 def in_order_with_index(cx: Context, node: ast.Subscript) -> tuple[Value, Value]:
-    """What is indexed, and with what."""
+    """The indexed value and the index, evaluated in order."""
     if isinstance(node.slice, ast.Slice) or (
         isinstance(node.slice, ast.Tuple)
         and any(isinstance(each, ast.Slice) for each in node.slice.elts)
@@ -368,12 +368,12 @@ def in_order_with_index(cx: Context, node: ast.Subscript) -> tuple[Value, Value]
 
 
 def _python_item(cx: Context, owner: PythonObject, index: Value, node: ast.AST) -> Value:
-    """`td.vec3[td.f32]`, `td.f32[4]` and their like inside a kernel."""
+    """Types such as `td.vec3[td.f32]` and `td.f32[4]` inside a kernel."""
     if isinstance(owner.value, (VectorFamily, DType, VectorType)) or is_struct(owner.value):
         key = index.value if isinstance(index, (PythonObject, Literal)) else None
         return PythonObject(owner.value[key], owner.name)
-    if isinstance(owner.value, Place):
-        raise cx.refusal("whole_place", node, name=owner.name)
+    if isinstance(owner.value, BuiltinVariable):
+        raise cx.refusal("whole_variable", node, name=owner.name)
     if isinstance(owner.value, BuiltinFunction):
         raise cx.refusal("uncalled", node, name=owner.name, usage=owner.value.usage)
     raise cx.error(f"{owner.name} can't be indexed in a kernel", node)

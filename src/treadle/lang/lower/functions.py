@@ -1,7 +1,7 @@
-"""Device functions: each is lowered once for the types of its arguments, then called.
+"""Device functions: each is lowered once for the types of its arguments, and then called.
 
-Arrays travel as a memory and their extents; extents that are constants (of shared and local arrays)
-are a part of the function's identity. Python objects (dtypes, functions) and literal tuples too.
+Arrays are passed as a memory and their extents. Constant extents (of shared and local arrays),
+Python objects (dtypes, functions) and literal tuples are a part of the specialization's key.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _IMPURE = (
 def call_function(
     cx: Context, function: FunctionType, source: Source, node: ast.Call, unused: bool
 ) -> Value:
-    """A call as it stands in the source: arguments by position, by name, and defaults."""
+    """A call in the source, with arguments by position, by name, and defaults."""
     check_parameters(cx, source, node)
     names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
     if len(node.args) > len(names):
@@ -82,7 +82,7 @@ def arity_error(
 
 
 def check_parameters(cx: Context, source: Source, node: ast.AST) -> None:
-    """Refuse parameter lists that devices can't have."""
+    """Refuse parameter lists that device functions can't have."""
     arguments = source.tree.args
     if arguments.vararg or arguments.kwarg:
         raise cx.refusal("star_parameters", node)
@@ -103,7 +103,7 @@ class _ArrayKey:
 
 
 def _key(value: Value) -> Any:
-    """What of an argument decides how the function is lowered."""
+    """The part of a specialization's key for one argument."""
     match value:
         case ArrayView():
             extents = tuple(
@@ -127,8 +127,8 @@ def _key(value: Value) -> Any:
 
 
 def kind_of(value: Value) -> Any:
-    """What of an argument decides a function's types; the interpreter says the same of its own
-    values, to find the types that the lowering gave to locals."""
+    """The kind of an argument, which determines the types in a function. The interpreter computes
+    the same from its values, to find the types that the lowering gave to local variables."""
     match value:
         case ArrayView():
             return (value.element, value.ndim)
@@ -151,7 +151,7 @@ def call_with(
     *,
     unused: bool = False,
 ) -> Value:
-    """A call with arguments that are values already, in order of the parameters."""
+    """A call with lowered arguments, in order of the parameters."""
     values = annotated(cx, function, source, values, node)
     key = (function, tuple(_key(value) for value in values))
     if key in cx.lowering.active:
@@ -176,7 +176,7 @@ def call_with(
 def annotated(
     cx: Context, function: FunctionType, source: Source, values: list[Value], node: ast.AST
 ) -> list[Value]:
-    """Arguments as the annotations want them; other literals get their default type."""
+    """Arguments converted to the annotations; other literals get their default type."""
     annotations = resolve_annotations(function)
     names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
     if len(values) != len(names):
@@ -210,7 +210,7 @@ def _settled(cx: Context, value: Value, node: ast.AST) -> Value:
     if isinstance(value, Literal):
         return typed(cx, value, node)
     if isinstance(value, TupleValue):
-        # Numbers in a tuple stay constants: tuples are often shapes or weights.
+        # Numbers in a tuple stay constants, since tuples are often shapes or weights.
         return TupleValue(
             tuple(v if isinstance(v, Literal) else _settled(cx, v, node) for v in value.items)
         )
@@ -238,7 +238,7 @@ def _passed(cx: Context, value: Value, node: ast.AST) -> list[n.Argument]:
         case Literal() | PythonObject():
             return []
         case n.Load() if contains_array(value.type):
-            # By value: the function gets a copy, which it may change.
+            # Passed by value: the function may change its copy.
             copy = copied(cx, value, "passed", cx.span(node))
             assert isinstance(copy.place, n.Element)
             return [n.MemoryReference(copy.place.memory, cx.span(node))]
@@ -247,7 +247,7 @@ def _passed(cx: Context, value: Value, node: ast.AST) -> list[n.Argument]:
 
 
 class _Receiver:
-    """Makes a function's parameters out of the values it is called with."""
+    """Creates a function's parameters from the values that it is called with."""
 
     def __init__(self, cx: Context) -> None:
         self.cx = cx
@@ -305,12 +305,12 @@ class _Receiver:
 def specialize(
     cx: Context, function: FunctionType, source: Source, values: list[Value]
 ) -> Specialization:
-    """Lower a function for these arguments, and add it to the kernel."""
+    """Lower a function for these arguments and add it to the kernel."""
     name = cx.lowering.unique_function(function.__name__)
     result = _declared_result(cx, function)
     inner, parameters = _attempt(cx, function, source, values, result)
     if result is None and inner.result is not None and not inner.tuple_result:
-        # The first return may have been a literal whose type a later one decides.
+        # The first return may have been a literal, whose type a later one determines.
         inner, parameters = _attempt(cx, function, source, values, inner.result)
     body = tuple(inner.frames[0].statements)
     returns = inner.result if inner.result is not None else t.VOID
@@ -345,7 +345,7 @@ def _declared_result(cx: Context, function: FunctionType) -> t.Type | None:
     try:
         found = declared_type(annotation)
     except DtypeError:
-        return None  # a tuple's annotation, say: the returns themselves decide
+        return None  # for example, a tuple's annotation: the returns determine it
     return found if isinstance(found, (t.Scalar, t.Vector, t.Struct)) else None
 
 
@@ -370,7 +370,7 @@ def _attempt(
 
 
 def bind_parameter(cx: Context, name: str, value: Value, node: ast.AST) -> None:
-    """Make a parameter a local name; one that the function assigns becomes a variable."""
+    """Bind a parameter to a local name. One that the function assigns becomes a variable."""
     if isinstance(value, n.Variable):
         value = replace(value, span=cx.span(node))
         if cx.scope.stores.get(name, 0) > 1 or assigns_parts(cx, name):

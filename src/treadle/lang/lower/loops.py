@@ -1,4 +1,4 @@
-"""Loops: while, ranges that count, and loops that are written out when they are lowered."""
+"""Loops: while, for over a range, and loops that are unrolled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from treadle.lang.rules import Literal
 
 
 def leaves(statement: n.Statement) -> bool:
-    """Whether nothing after a statement runs."""
+    """Whether control leaves the block at a statement."""
     return isinstance(statement, (n.Break, n.Continue)) or ends((statement,))
 
 
@@ -47,7 +47,7 @@ def lower_while(cx: Context, node: ast.While) -> None:
             test = lower_condition(cx, node.test)
         if isinstance(test, Literal):
             test = n.TRUE if test.value else n.FALSE
-        if head:  # the condition needs statements: it is tested inside
+        if head:  # the condition has statements: it is tested inside the loop
             span = cx.span(node.test)
             body.extend(head)
             body.append(n.If(n.Unary("not", test, t.BOOL, span), (n.Break(span),), (), span))
@@ -81,7 +81,7 @@ def lower_for(cx: Context, node: ast.For) -> None:
     start = with_type(found.start, wanted, cx, node.iter)
     stop = with_type(found.stop, wanted, cx, node.iter)
     step, by = 0, None
-    if not isinstance(written, Literal):  # known when it runs only; 0 runs nothing
+    if not isinstance(written, Literal):  # known at run time only; with 0 no iteration runs
         by = with_type(written, wanted, cx, node.iter)
     elif step := int(written.value):
         pass
@@ -106,8 +106,8 @@ def _range_type(cx: Context, found: Range, node: ast.AST) -> t.Scalar:
 
 
 def _loop_variable(cx: Context, node: ast.For, type: t.Scalar) -> tuple[n.Variable, bool]:
-    """The counter of a loop, and whether the user's variable is a copy of it: where the body
-    assigns the variable, or where it is used outside the loop."""
+    """The counter of a loop, and whether the user's variable must be a copy of it: if the body
+    assigns the variable, or if it is used outside the loop."""
     assert isinstance(node.target, ast.Name)
     name = node.target.id
     variable = n.Variable(cx.unique(name), type, cx.span(node.target))
@@ -138,7 +138,7 @@ def _static_items(cx: Context, found: Range, node: ast.For) -> list[Value]:
     if items[1024:]:
         times = abs(bounds[1] - bounds[0]) // abs(bounds[2])
         raise cx.error(
-            f"td.static_range writes the body out, and {times} times is too many: use range",
+            f"td.static_range unrolls its body, and {times} iterations are too many: use range",
             node.iter,
         )
     return [Literal(at) for at in items]
@@ -149,7 +149,9 @@ def _unroll(cx: Context, node: ast.For, items: list[Value]) -> None:
     names = [each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)]
     for name in names:
         if cx.scope.assigned_in.get(id(node), set()) & {name}:
-            raise cx.error(f"{name} is a constant in each turn of an unrolled loop", node.target)
+            raise cx.error(
+                f"{name} is a constant in each iteration of an unrolled loop", node.target
+            )
     for item in items:
         with cx.unrolled_body(id(node.body)):
             _bind_item(cx, node.target, item)

@@ -1,7 +1,7 @@
-"""Mathematics: exact operations as intrinsics, the rest from the library in `treadle.lang.math`.
+"""Mathematics: exact operations as intrinsics, others from the library `treadle.lang.math`.
 
-Integers promote to f32, f16 and bf16 are computed in f32 and rounded. A kernel with `fastmath`
-takes the target's own functions where it has them.
+Integers are converted to f32; f16 and bf16 are computed in f32 and rounded. A kernel with
+`fastmath` uses the target's own functions where it has them.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _intrinsic(
 def common(
     cx: Context, values: Sequence[n.Expression | Literal], node: ast.AST
 ) -> list[n.Expression]:
-    """Numbers in the type in which they meet (bools count as i32)."""
+    """Numbers in their common type (bools count as i32)."""
     kind: rules.Operand = operand(values[0])
     for value in values[1:]:
         kind = rules.common_type(kind, operand(value))
@@ -216,8 +216,8 @@ def _sign(cx: Context, x: n.Expression | Literal, node: ast.AST) -> Value:
     value = cx.spill(common(cx, [x], node)[0])
     type = value.type
     assert isinstance(type, t.Scalar)
-    # Of floats as an integer, since -0 has no sign: choosing among floats is what some drivers take
-    # for their own function, which keeps it.
+    # For floats it is selected as an integer, since the sign of -0 is 0. Some drivers take a select
+    # of floats for their own sign function, which gives -0.
     chosen = t.I32 if type.is_float else type
     plus, none = constant(1, chosen, cx, node), constant(0, chosen, cx, node)
     zero = constant(0, type, cx, node)
@@ -341,9 +341,9 @@ _OPERATORS: dict[str, Handler] = {
 def _library(
     cx: Context, name: str, values: Sequence[n.Expression | Literal], node: ast.AST
 ) -> Value:
-    """A function of the library, in the version for the operands' type."""
+    """A call of a library function, in the version for the operands' type."""
     definitions = library()
-    if name in definitions:  # one version only: seeds and counters, of any integer type
+    if name in definitions:  # one version only: seeds and counters of any integer type
         operands = [_as_counter(cx, value, node) for value in values]
         return _call(cx, definitions[name], operands, node)
     operands = floats(cx, values, node)
@@ -360,7 +360,7 @@ def _library(
         has = sorted(
             key.removeprefix(f"{name}_") for key in definitions if key.startswith(f"{name}_")
         )
-        there = f"it exists for {', '.join(has)}" if has else "it does not exist yet"
+        there = f"it exists for {', '.join(has)}" if has else "it is not implemented"
         raise cx.error(f"td.{name} does not work on {type}: {there}", node)
     return cast(cx, _call(cx, definition, operands, node), type, node)
 
@@ -381,9 +381,9 @@ def _call(cx: Context, definition: Any, values: Sequence[Value], node: ast.AST) 
 
 # --- powers --------------------------------------------------------------------------------------
 
-_UNROLLED_POWER = 64  # largest literal exponent of an integer that is multiplied out
-NEGATIVE_POWER = "an integer has a negative exponent"  # what is said in check mode
-EXACT_POWER = 4  # and of a float, where each multiplication rounds
+_UNROLLED_POWER = 64  # the largest literal exponent of an integer that is unrolled into products
+NEGATIVE_POWER = "an integer has a negative exponent"  # the message in check mode
+EXACT_POWER = 4  # the largest of a float, since each multiplication rounds
 
 
 def power(
@@ -392,7 +392,7 @@ def power(
     """`base ** exponent`."""
     kind = rules.common_type(operand(base), operand(exponent))
     if isinstance(exponent, n.Constant) and not isinstance(exponent.value, float):
-        exponent = Literal(exponent.value)  # td.i32(2), say
+        exponent = Literal(exponent.value)  # for example td.i32(2)
     whole = isinstance(exponent, Literal) and not isinstance(exponent.value, float)
     if isinstance(exponent, Literal) and whole and not isinstance(base, Literal):
         times = int(exponent.value)

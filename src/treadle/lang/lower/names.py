@@ -1,4 +1,4 @@
-"""Names from outside: constants that a kernel captures, functions that it calls, td's own names."""
+"""Names from outside: captured constants, functions that a kernel calls, td's own names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treadle.core.dtypes import DType, FixedArray, as_number_dtype
 from treadle.core.errors import DtypeError
 from treadle.ir import types as t
 from treadle.lang import namespace
-from treadle.lang.builtins import BuiltinFunction, Place
+from treadle.lang.builtins import BuiltinFunction, BuiltinVariable
 from treadle.lang.captures import MISSING, is_library, read_name
 from treadle.lang.definitions import DeviceFunction, KernelFunction
 from treadle.lang.lower.context import Context
@@ -26,7 +26,7 @@ from treadle.lang.types import ArrayType, VectorFamily, VectorType, is_struct
 
 
 def outside_value(cx: Context, node: ast.Name) -> Value:
-    """What a name means that the function does not assign."""
+    """The value of a name that the function does not assign."""
     value = read_name(cx.function, node.id)
     if value is MISSING:
         known = {name: name for name in (*cx.scope.stores, *cx.function.__code__.co_freevars)}
@@ -60,17 +60,17 @@ def from_python(cx: Context, value: Any, name: str, node: ast.AST) -> Value:
 
 
 def _usable(value: Any) -> bool:
-    """Whether an object may stand in a kernel's source, to be called or looked into."""
+    """Whether a kernel's source may name an object, to call it or read its attributes."""
     kinds = (
-        DType, VectorFamily, VectorType, ArrayType, FixedArray, BuiltinFunction, Place, ModuleType,
-        FunctionType, DeviceFunction, KernelFunction, str, type, type(None), type(len),
+        DType, VectorFamily, VectorType, ArrayType, FixedArray, BuiltinFunction, BuiltinVariable,
+        ModuleType, FunctionType, DeviceFunction, KernelFunction, str, type, type(None), type(len),
         type(Ellipsis),
     )  # fmt: skip
     return isinstance(value, kinds) or is_struct(value) or not _is_data(value)
 
 
 def _is_data(value: Any) -> bool:
-    """Whether an object is a container or array, which a kernel can't look into."""
+    """Whether an object is a container or array, whose contents a kernel can't read."""
     return isinstance(value, (list, dict, set, bytes, complex, np.ndarray)) or hasattr(
         value, "__dlpack__"
     )
@@ -93,7 +93,7 @@ def attribute_of_object(cx: Context, owner: PythonObject, name: str, node: ast.A
 
 
 def _public_names(owner: Any) -> list[str]:
-    """The names of an object that a kernel may use: of td those of the kernel language."""
+    """The names of an object that a kernel may use; of td, those of the kernel language."""
     if is_library(owner):
         return sorted(namespace.PUBLIC)
     public = getattr(owner, "__all__", None) if isinstance(owner, ModuleType) else None
@@ -105,8 +105,8 @@ def _public_names(owner: Any) -> list[str]:
 
 
 def hint_at(name: str, known: Mapping[str, str]) -> str:
-    """The name that was probably meant, to end a message with. `known` are the names there are, and
-    how each is written."""
+    """A spelling hint for the end of a message. `known` has the existing names, and how each is
+    written."""
     plain = name.strip("_")
     meant = _FROM_ELSEWHERE.get(plain)
     if meant is None and plain in namespace.PUBLIC and plain not in known:
@@ -117,7 +117,7 @@ def hint_at(name: str, known: Mapping[str, str]) -> str:
     return f" (did you mean {meant}?)" if meant else ""
 
 
-# What CUDA, Numba, Python and other libraries call what the kernel language has.
+# Names in CUDA, Numba, Python and other libraries, and their equivalents in the kernel language.
 _FROM_ELSEWHERE = {
     "threadIdx": "td.thread_idx", "blockIdx": "td.block_idx", "blockDim": "td.block_dim",
     "gridDim": "td.grid_dim", "gridsize": "td.grid_size", "program_id": "td.block_idx.x",
@@ -141,7 +141,7 @@ _FROM_ELSEWHERE = {
 _PYTHONS_OWN = (range, print, len, int, float, bool, abs, min, max, pow)
 
 
-# Python's own functions that kernels know, and the name in td that each means.
+# Python's own functions that kernels can call, and the equivalent in td.
 PYTHON_FUNCTIONS: dict[Any, str] = {
     builtins.abs: "abs",
     builtins.min: "minimum",
@@ -159,7 +159,7 @@ _OTHER_NAMES: dict[str, str] = {
 
 
 def twin_of(function: Any) -> str | None:
-    """The name of td's function or dtype that does what one of Python's or NumPy's does."""
+    """The name of td's equivalent of a function or dtype of Python or NumPy."""
     if (getattr(function, "__module__", None) or "numpy").split(".")[0] not in _TWINNED:
         return None
     name = getattr(function, "__name__", "")
@@ -169,7 +169,7 @@ def twin_of(function: Any) -> str | None:
 
 
 def is_of_arrays(function: Any) -> bool:
-    """Whether a function that no kernel can call is one of treadle's or NumPy's, of arrays."""
+    """Whether a function that kernels can't call is one of treadle's or NumPy's for arrays."""
     module = getattr(function, "__module__", None) or ""
     return module.split(".")[0] in ("treadle", "numpy")
 

@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons and logic: what the typing rules say, as IR."""
+"""Arithmetic, comparisons and logic in IR, by the typing rules."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SYMBOLS: dict[type[ast.AST], str] = {
 
 
 def operand(value: n.Expression | Literal) -> rules.Operand:
-    """What the typing rules look at."""
+    """A value as the typing rules take it."""
     if isinstance(value, Literal):
         return value
     assert isinstance(value.type, t.Scalar)
@@ -100,7 +100,7 @@ def binary(cx: Context, op: str, left: Value, right: Value, node: ast.AST) -> Va
 def _fold(cx: Context, op: str, left: Literal, right: Literal, node: ast.AST) -> Literal:
     functions = ARITHMETIC | BITWISE | SHIFTS | {"**": ("pow", operator.pow)}
     if isinstance(left.value, int) and isinstance(right.value, int) and right.value > 0:
-        # How many bits the result has, at least: Python would compute numbers of any length.
+        # A lower bound of the result's bits, since Python would compute integers of any length.
         bits = {"<<": left.value.bit_length() + right.value if left.value else 0}
         bits["**"] = (abs(left.value).bit_length() - 1) * right.value
         if bits.get(op, 0) > rules.MOST_BITS:
@@ -111,7 +111,7 @@ def _fold(cx: Context, op: str, left: Literal, right: Literal, node: ast.AST) ->
         raise cx.refusal("no_value", node, what=f"{left} {op} {right}") from None
     except OverflowError:
         raise cx.error(
-            f"{left} {op} {right} is beyond all floats: write td.inf, or smaller numbers", node
+            f"{left} {op} {right} is too large for a float: write td.inf, or smaller numbers", node
         ) from None
     except ValueError:
         raise cx.error(f"{left} {op} {right} shifts by a negative number", node) from None
@@ -133,7 +133,7 @@ def _is_vector(value: n.Expression | Literal) -> bool:
 def _vectors(
     cx: Context, op: str, left: n.Expression | Literal, right: n.Expression | Literal, node: ast.AST
 ) -> n.Expression:
-    """A componentwise operation; a scalar on one side goes to every component."""
+    """A componentwise operation; a scalar on one side is broadcast."""
     if op == "**":
         raise cx.error("** does not work on vectors: write it for each component", node)
     shapes = [v.type for v in (left, right) if not isinstance(v, Literal)]
@@ -233,7 +233,7 @@ def _compare_objects(cx: Context, op: str, left: Value, right: Value, node: ast.
 
 
 def plain(value: Value) -> Any:
-    """A compile-time value as Python has it, to compare with."""
+    """The Python object of a compile-time value, for comparisons."""
     if isinstance(value, TupleValue):
         return tuple(plain(item) for item in value.items)
     return value.value if isinstance(value, (PythonObject, Literal)) else value
@@ -249,7 +249,7 @@ def invert_condition(value: n.Expression | Literal, cx: Context, node: ast.AST) 
 def join(
     cx: Context, left: Value, right: Value, node: ast.AST, what: str
 ) -> tuple[n.Expression, n.Expression]:
-    """Two values that must have one type (the sides of a choice), in that type."""
+    """Two values that must have the same type (the sides of a choice), in that type."""
     first, second = number(cx, left, node), number(cx, right, node)
     vectors_or_structs = [
         v
@@ -260,7 +260,8 @@ def join(
         one, other = typed(cx, first, node), typed(cx, second, node)
         if one.type != other.type:
             raise cx.error(
-                f"{what} have one type, not {spelled(one.type)} and {spelled(other.type)}", node
+                f"{what} must have one type, not {spelled(one.type)} and {spelled(other.type)}",
+                node,
             )
         return one, other
     scalar(cx, first, node, what)

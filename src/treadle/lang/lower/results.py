@@ -1,6 +1,6 @@
-"""What device functions return: one value, a tuple as a struct, or a struct that holds arrays.
+"""The results of device functions: one value, a tuple as a struct, or a struct that holds arrays.
 
-The last is no value in the IR: the caller passes memory for it.
+A struct that holds arrays is not a value in the IR: the caller passes memory for it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from treadle.lang.rules import Literal, common_type
 
 
 def return_value(cx: Context, value: Value, node: ast.AST) -> n.Expression | None:
-    """What a function returns, in the function's result type (which the first return sets); None
-    if that holds an array and was put where the caller wants it."""
+    """The value of a return, in the function's result type (which the first return sets); None if
+    it holds an array and is stored in the caller's memory."""
     if isinstance(value, TupleValue):
         return _return_tuple(cx, value, node)
     found = number(cx, value, node)
@@ -46,14 +46,14 @@ def return_value(cx: Context, value: Value, node: ast.AST) -> n.Expression | Non
         and isinstance(wanted, t.Scalar)
         and found.type != wanted
     ):
-        # While the type is still open, keep the wider; the function is lowered again with it.
+        # The type is still open: take the wider one; the function is lowered again with it.
         cx.result = common_type(found.type, wanted)
         return cast(cx, found, cx.result, node)
     return convert(cx, found, wanted, node, f"the result of {cx.function.__name__}")
 
 
 def _result_place(cx: Context, type: t.Type, node: ast.AST) -> n.Element:
-    """The memory of the caller's that a function's result goes to."""
+    """The caller's memory for a function's result."""
     if cx.result_place is None:
         memory = cx.unique("result.0")
         cx.result_place = n.Element(memory, n.Constant(0, t.I32), type, (), cx.span(node))

@@ -1,4 +1,4 @@
-"""What is called from modules before its own while a kernel is lowered, as one record."""
+"""The functions that modules below their own call while a kernel is lowered, as one record."""
 
 from __future__ import annotations
 

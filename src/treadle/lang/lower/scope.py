@@ -1,8 +1,9 @@
-"""Where each local name of a function lives, found before anything is lowered.
+"""The scope of each local name of a function, found before the function is lowered.
 
-IR variables live to the end of their block, Python's to the end of the function. A name belongs to
-the smallest body (of an if, a loop, the function) that holds all its uses; the lowering declares it
-there. A loop's variable whose uses are all inside loops over it belongs to each loop separately.
+IR variables live until the end of their block, Python's until the end of the function. A name
+belongs to the smallest body (of an if, a loop, the function) that contains all its uses; the
+lowering declares it there. A loop variable that is only used inside loops over it belongs to each
+loop separately.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Scope:
 
     owner: dict[str, Body] = field(default_factory=dict)
     stores: dict[str, int] = field(default_factory=dict)  # how many statements assign it
-    partly: set[str] = field(default_factory=set)  # names that only some paths assign, perhaps
+    partly: set[str] = field(default_factory=set)  # names that maybe only some paths assign
     private_loops: set[str] = field(default_factory=set)  # names that are loop variables only
     assigned_in: dict[int, set[str]] = field(default_factory=dict)  # id(for) -> names assigned
 
@@ -51,7 +52,7 @@ def analyze(function: ast.FunctionDef) -> Scope:
         scope.owner[name] = _common(found)
         if stores[0].bodies[-1] != scope.owner[name]:
             scope.partly.add(name)
-        # Stores by for loops are recorded with the loop itself among `loops`.
+        # A store by a for loop has that loop itself among its `loops`.
         if all(use.loops for use in found):
             scope.private_loops.add(name)
     return scope
@@ -74,14 +75,14 @@ def _visit_body(
     uses: dict[str, list[Use]],
     scope: Scope,
 ) -> set[str]:
-    """Record the uses in a body; the names assigned in it."""
+    """Record the uses in a body; returns the names assigned in it."""
     here = (*outer, id(body))
     assigned: set[str] = set()
 
     def record(node: ast.AST, bodies: tuple[Body, ...], inside: dict[str, tuple[int, ...]]) -> None:
         for name in _names(node):
             store = not isinstance(name.ctx, ast.Load)
-            # An assignment in the body of its own loop makes it more than a loop variable.
+            # Assigned in the body of its own loop, it is not only a loop variable.
             loops = () if store else inside.get(name.id, ())
             uses.setdefault(name.id, []).append(Use(bodies, store, loops))
             if store:

@@ -1,8 +1,8 @@
-"""Functions in IR without a kernel of the language around them: a user's, or the math library's.
+"""Lowers single functions, a user's or the math library's, without a kernel of the language.
 
-For front ends that make kernels of their own and call `exp` in them. Names of the library are the
-same in every kernel and say the type that is computed in (`exp_f32`, `log2_parts_f64`), so that a
-printed kernel reads well.
+Front ends that build kernels themselves call `exp` with these. A library function has the same name
+in every kernel, with the type that it computes in (`exp_f32`, `log2_parts_f64`), so that printed
+kernels are readable.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from treadle.lang.types import ir_type
 @cache
 def library_functions(name: str, type: t.Scalar) -> tuple[str, tuple[n.Function, ...]]:
     """The function `name` of `treadle.lang.math` for numbers of `type`: the name to call, and all
-    functions that it needs, callees first, itself last. The same objects at each call.
+    functions that it needs, callees first, itself last. Each call returns the same objects.
 
-    KeyError where the library has no such version. What exists once (`rand_uniform`) is found under
-    its name, whatever the type. Two functions of one name are one function, in every result.
+    KeyError if the library has no such version. A function with a single version (`rand_uniform`)
+    is found by its name for every type. Functions of equal name are equal in all results.
     """
     definitions = library()
     definition = definitions.get(f"{name}_{type}") or definitions[name]
@@ -51,7 +51,7 @@ def library_functions(name: str, type: t.Scalar) -> tuple[str, tuple[n.Function,
 
 
 def _readable(function: n.Function) -> str:
-    """A function's name with the type it computes in, unless it says that already."""
+    """A function's name with the type that it computes in, unless it has it already."""
     if function.name.rpartition("_")[2] in t.SCALARS:
         return function.name
     types = [
@@ -66,9 +66,9 @@ def _readable(function: n.Function) -> str:
 def lower_elementwise(
     function: FunctionType, source: Source, types: Sequence[t.Type], *, asserts: bool
 ) -> tuple[t.Type, tuple[n.Function, ...] | None]:
-    """What a device function gives for arguments of these types, and its IR with all that it calls,
-    callees first; None for a function with effects, or with memory of its own, which only a kernel
-    can call. CompileError where it can't be lowered, or does not give an array's element."""
+    """The result type of a device function for arguments of these types, and its IR with all its
+    callees first; None for a function with effects or memory of its own, which only a kernel can
+    call. CompileError if it can't be lowered, or its result can't be an array's element."""
     made, functions, cx = _lower_standalone(function, source, types, asserts=asserts)
     pairs = (t.Vector(t.F32, 2), t.Vector(t.F64, 2))  # elements of complex arrays
     if made.tuple_result or (
@@ -88,8 +88,8 @@ def lower_elementwise(
 def lower_function(
     function: FunctionType, source: Source, types: Sequence[t.Type]
 ) -> tuple[n.Function, ...]:
-    """A device function of values of these types in IR, with all that it calls: callees first, the
-    function itself last. CompileError where it can't be lowered, or gives no value."""
+    """A device function for arguments of these types in IR: all its callees first, the function
+    itself last. CompileError if it can't be lowered, or has no result."""
     made, functions, cx = _lower_standalone(function, source, types, asserts=False)
     if made.tuple_result or isinstance(made.result, t.Void) or not made.pure:
         raise cx.error(
@@ -103,7 +103,7 @@ def lower_function(
 def _lower_standalone(
     function: FunctionType, source: Source, types: Sequence[t.Type], *, asserts: bool
 ) -> tuple[Specialization, tuple[n.Function, ...], Context]:
-    """A function without a kernel around it."""
+    """Lower a function without a kernel around it."""
     lowering = Lowering(RULES, False, True, t.I32, asserts)
     cx = Context(lowering, function, source, is_kernel=False)
     check_parameters(cx, source, source.tree)

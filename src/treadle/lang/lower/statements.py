@@ -1,4 +1,4 @@
-"""Statements: the table of them, and the simple ones: branches, returns, expressions."""
+"""The table of statements, and the simple ones: branches, returns, expressions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from treadle.lang.rules import Literal
 
 
 def lower_body(cx: Context, body: Sequence[ast.stmt]) -> None:
-    """Statements into the current block, up to one after which nothing runs."""
+    """Lower statements into the current block, until one leaves it."""
     for statement in body:
         lower_statement(cx, statement)
         if cx.statements and leaves(cx.statements[-1]):
@@ -34,7 +34,7 @@ def lower_body(cx: Context, body: Sequence[ast.stmt]) -> None:
 
 
 def lower_statement(cx: Context, node: ast.stmt) -> None:
-    """One statement."""
+    """Lower one statement."""
     handler = _HANDLERS.get(type(node))
     if handler is None:
         raise cx.refusal(type(node).__name__, node, name=getattr(node, "name", ""))
@@ -49,7 +49,7 @@ def lower_statement(cx: Context, node: ast.stmt) -> None:
 
 def _if(cx: Context, node: ast.If) -> None:
     test = lower_condition(cx, node.test)
-    if isinstance(test, Literal):  # decided at compile time: the other side is not even lowered
+    if isinstance(test, Literal):  # decided at compile time: the other side is not lowered
         chosen = node.body if test.value else node.orelse
         with cx.taken(id(chosen)):
             lower_body(cx, chosen)
@@ -61,7 +61,7 @@ def _if(cx: Context, node: ast.If) -> None:
     cx.emit(n.If(test, tuple(then), tuple(otherwise), cx.span(node)))
 
 
-# --- the rest ------------------------------------------------------------------------------------
+# --- other statements ----------------------------------------------------------------------------
 
 
 def _return(cx: Context, node: ast.Return) -> None:
@@ -97,7 +97,7 @@ def _expression(cx: Context, node: ast.Expr) -> None:
     if isinstance(value, PythonObject) and callable(value.value):
         raise cx.refusal("bare_function", node, name=ast.unparse(node.value))
     if isinstance(value, n.Call):
-        return  # a function without effects, whose result nobody wants
+        return  # a function without effects, whose result is discarded
 
 
 def _assert(cx: Context, node: ast.Assert) -> None:

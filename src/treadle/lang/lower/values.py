@@ -1,7 +1,7 @@
-"""What an expression of the kernel language is while it is being lowered.
+"""The values of expressions during lowering.
 
-Numbers, vectors and structs are IR expressions, or literals that have no type yet. The rest exists
-at compile time only: arrays, tuples, and Python objects from outside.
+Numbers, vectors and structs are IR expressions, or literals that have no type yet. Arrays, tuples
+and Python objects from outside exist at compile time only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from treadle.lang.rules import Literal
 
 @dataclass(frozen=True, slots=True)
 class ArrayView:
-    """An array: a memory, and how an index finds an element in it.
+    """An array: a memory, and the mapping from indices to its elements.
 
     `extents`, `strides` and `offset` count elements and have type `index_type`. `strides` None
     means row-major without gaps.
@@ -46,14 +46,14 @@ class FixedArrayPlace:
 
 @dataclass(frozen=True, slots=True)
 class TupleValue:
-    """A tuple: its items are known one by one."""
+    """A tuple of known items."""
 
     items: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PythonObject:
-    """Something from outside that is no number: a dtype, a function, a module, None, text."""
+    """An object from outside that is not a number: a dtype, a function, a module, None, text."""
 
     value: Any
     name: str
@@ -61,7 +61,7 @@ class PythonObject:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """`range(…)` or `td.static_range(…)`, between the brackets of a for."""
+    """`range(…)` or `td.static_range(…)` in a for."""
 
     start: Value
     stop: Value
@@ -85,7 +85,7 @@ def is_expression(value: Value) -> bool:
 
 
 def describe(value: Value) -> str:
-    """A value in an error message."""
+    """A value's description for error messages."""
     match value:
         case Literal():
             return f"the number {value.value}"
@@ -107,7 +107,7 @@ def describe(value: Value) -> str:
 
 
 def spelled(type: t.Type) -> str:
-    """A type as people write it: numbers by their short names, vectors and arrays in full."""
+    """A type as users write it: numbers by their short names, vectors and arrays in full."""
     match type:
         case t.Vector():
             return f"td.vec{type.count}[td.{type.element}]"
@@ -118,7 +118,7 @@ def spelled(type: t.Type) -> str:
 
 
 def contains_array(type: t.Type) -> bool:
-    """Whether a type holds a fixed array somewhere, so that it lives in memory only."""
+    """Whether a type contains a fixed array, so that its values live in memory only."""
     match type:
         case t.Array():
             return True
