@@ -247,7 +247,7 @@ def resolve_annotations(
                 *_place_of_annotation(owner, name),
             ) from None
         annotations[name] = annotation
-    # Any is no constraint: the parameter takes its type from the call.
+    # Any does not constrain: the parameter takes its type from the call.
     return {name: found for name, found in annotations.items() if found is not Any}
 
 

@@ -1,10 +1,10 @@
 """The math library: written once, in the kernel language, and used on every target.
 
-WGSL's and PTX's own functions promise little, and drivers differ. These give the same results
-everywhere, to within the roundings that a target is free to make: `ULP_BOUNDS` says how near to
-the true value each is. Where f32 and f64 differ by constants only, a function is written once for
-both (`generic`). The frontend looks a function up in `library`, under its name and the type
-it computes in ("exp_f32"), and lowers it like a function that a user wrote.
+WGSL's and PTX's own functions guarantee little accuracy, and drivers differ. These give the same
+results everywhere, except for the roundings that a target may choose: `ULP_BOUNDS` has the largest
+error of each. Where f32 and f64 differ by constants only, a function is written once for both
+(`generic`). The front end looks a function up in `library`, by its name and the type that it
+computes in ("exp_f32"), and lowers it like a user's function.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MathFunction:
 
     @property
     def versions(self) -> dict[str, FunctionType]:
-        """By type."""
+        """The versions by type."""
         return {"f32": self.function.f32, "f64": self.function.f64}
 
 
@@ -103,9 +103,9 @@ ULP_BOUNDS: dict[str, dict[str, float]] = {
     "nextafter": {"f32": 0.0, "f64": 0.0},
 }
 
-# Functions that the kernel language does not name, but other front ends do. Those of 0 are exact;
-# the bounds of the others are meant as above. From 8 on the errors of j0, j1, y0 and y1 count in
-# units of their waves, sqrt(2 / (pi x)); those of jn and yn hold up to the order 40.
+# Functions that only other front ends use. A bound of 0 means exact; the others are as above. From
+# 8 on the errors of j0, j1, y0 and y1 are relative to the amplitude sqrt(2 / (pi x)); those of jn
+# and yn hold up to order 40.
 FURTHER_BOUNDS: dict[str, dict[str, float]] = {
     "exp10": {"f32": 2.0, "f64": 2.0},
     "rcbrt": {"f32": 3.5, "f64": 3.5},
@@ -160,10 +160,9 @@ FURTHER: dict[str, MathFunction] = _functions(FURTHER_BOUNDS)
 
 @cache
 def library() -> dict[str, FunctionType]:
-    """All functions, by name and type ("exp_f32"); what works on one type only has its plain name.
+    """All functions, by name and type ("exp_f32"). A function for a single type has its plain name.
 
-    Of narrow floats, which are computed in float32 and rounded, only neighbours need functions of
-    their own.
+    Narrow floats are computed in float32 and rounded; only `nextafter` needs versions for them.
     """
     return {
         f"{name}_{type}": version

@@ -1,9 +1,9 @@
-"""Bessel functions of whole order.
+"""Bessel functions of integer order.
 
-Up to 8 they are polynomials times their zeros there, so that they are relatively precise near
-them too; those of the second kind have their logarithm in a term of its own (DLMF 10.8.1). From 8
-on J and Y are sqrt(2/(pi x)) (P cos - Q sin) and (P sin + Q cos) (DLMF 10.17.3), where, near their
-zeros, they are precise compared to sqrt(2/(pi x)) only.
+Up to 8 they are polynomials times factors for their zeros, so that the relative error is small near
+the zeros too; those of the second kind have a separate term for the logarithm (DLMF 10.8.1). From 8
+on J and Y are sqrt(2/(pi x)) (P cos - Q sin) and (P sin + Q cos) (DLMF 10.17.3); there, near the
+zeros, the error is small relative to sqrt(2/(pi x)) only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from treadle.lang.math.trigonometry import cos, sin
 TWO_TO_64 = 18446744073709551616.0
 TWO_OVER_PI = 0.6366197723675814
 ONE_OVER_ROOT_PI = 0.5641895835477563
-# Zeros, each in two parts: x less the first is exact where x is near.
+# Zeros, each in two parts: x minus the first is exact for x near it.
 J0_FIRST_HIGH = either(2.404296875, 2.404825508594513)
 J0_FIRST_LOW = either(0.0005286827217787504, 4.910125982916851e-08)
 J0_SECOND_HIGH = either(5.51953125, 5.520078063011169)
@@ -67,8 +67,9 @@ LOG_Y1_FIRST = 0.7871571181569951
 FIXED_POINT = either(16777216.0, 9007199254740992.0)  # 2^24, 2^53: see `less`
 FIXED_POINT_UNIT = either(5.9604644775390625e-08, 1.1102230246251565e-16)
 I_OVERFLOWS = either(100.0, 720.0)
-# Of `jn`: the largest argument for the series; how far beyond 2 |x| an order is for 0; what decides
-# where to begin downwards; and the number beyond which all are scaled down.
+# For `jn`: the largest argument for the series; the distance from 2 |x| to orders where the result
+# is 0; the constant of the start order of the downward recurrence; and the value above which its
+# terms are scaled down.
 SERIES = either(0.01, 1e-4)
 VANISHES = either(300.0, 2000.0)
 START = either(60.0, 200.0)
@@ -84,8 +85,8 @@ def limited_to(x: Float, low: Float, high: Float) -> Float:
 
 @generic
 def less(x: Float, high: Float, low: Float) -> Float:
-    """x - (high + low). Near the sum x - high is exact, and goes through an integer, lest a driver
-    adds up high and low."""
+    """x - (high + low). Near the sum, x - high is exact. It goes through an integer, to keep a
+    driver from adding high and low."""
     d = Float(Integer((x - high) * FIXED_POINT)) * FIXED_POINT_UNIT
     return d - low
 
@@ -178,7 +179,7 @@ def j1(x: Float) -> Float:
 
 @generic
 def log_over(x: Float, d: Float, zero: Float, log_zero: Float) -> Float:
-    """log(x / zero), where d = x - zero is known better."""
+    """log(x / zero), given d = x - zero, which is more precise than the rounded difference."""
     near = td.abs(d) < 0.4 * zero
     close = log1p(td.where(near, d, 0.0) / zero)
     return td.where(near, close, log(x) - log_zero)
@@ -227,16 +228,17 @@ def y1(x: Float) -> Float:
 def jn(x: Float, n: td.i32) -> Float:
     """The Bessel function J of order n; NaN for a negative one.
 
-    Up from J0 and J1 while n <= |x|. Beyond, down from an order so high that it does not matter
-    what stands there, and divided by J0 + 2 J2 + 2 J4 + … = 1 (J. C. P. Miller's algorithm; DLMF
-    3.6). Near 0 it is the first terms of the series (DLMF 10.2.2); where n is far beyond 2 |x|, 0.
+    For n <= |x|, the upward recurrence from J0 and J1. Above, the downward recurrence from an order
+    so high that the start value does not matter, normalized by J0 + 2 J2 + 2 J4 + … = 1 (J. C. P.
+    Miller's algorithm; DLMF 3.6). Near 0, the first terms of the series (DLMF 10.2.2); for n far
+    above 2 |x|, 0.
     """
     a = td.abs(x)
     order = Float(n)
     upwards = order <= a
     zeroth = j0(a)
     first = j1(a)
-    # up
+    # upward recurrence
     k = td.i32(1)
     last = td.where(upwards and td.isfinite(x), n, 1)
     before = zeroth
@@ -256,7 +258,7 @@ def jn(x: Float, n: td.i32) -> Float:
     while k <= last and series > 0.0:
         series = series * (half / Float(k))
         k = k + 1
-    # down
+    # downward recurrence
     small = order > 2.0 * a + VANISHES
     ordinary = not upwards and not small and not tiny and n > 1
     divisor = td.where(ordinary, a, 1.0)
@@ -286,7 +288,8 @@ def jn(x: Float, n: td.i32) -> Float:
 
 @generic
 def yn(x: Float, n: td.i32) -> Float:
-    """The Bessel function Y of order n, up from Y0 and Y1; NaN for a negative order."""
+    """The Bessel function Y of order n, by upward recurrence from Y0 and Y1; NaN for a negative
+    order."""
     before = y0(x)
     y = y1(x)
     first = before

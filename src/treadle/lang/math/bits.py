@@ -1,10 +1,10 @@
-"""Work on the bits of floats, and the few exact tricks that the rest of the library stands on.
+"""Operations on the bits of numbers, and the exact operations that the library is based on.
 
 Targets differ: a*b+c may be fused, division and square root may be off by 2.5 ULP (WGSL), and a
-driver may simplify `(a + b) - a` to `b`. What has to be exact is therefore made exact by clearing
-bits: a product of two heads has no rounding error, fused or not, and no driver knows what a head
-is. (T. J. Dekker, "A floating-point technique for extending the available precision", 1971, splits
-numbers for the same purpose, by arithmetic.)
+driver may simplify `(a + b) - a` to `b`. Therefore exact results are obtained by clearing bits. The
+product of two heads has no rounding error, fused or not, and a driver cannot simplify it. (T. J.
+Dekker, "A floating-point technique for extending the available precision", 1971, splits numbers for
+the same purpose, by arithmetic.)
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def power_of_two(n: td.i32) -> Float:
 
 
 def nearest_integer(x: td.f32) -> td.i32:
-    """The integer nearest x, |x| < 2^22; halves go to the even one. (Elsewhere, any number.)
+    """The integer nearest x, |x| < 2^22, ties to even; for other x the result is undefined.
 
-    In 3 * 2^22 + x the last bits are the integer, since that is where its last bit counts one. This
-    is several times as fast as rounding and converting, which GPUs do in few of their units.
+    The last bits of 3 * 2^22 + x are the integer, since the unit in the last place of that sum is
+    1. This is several times as fast as rounding and converting, for which GPUs have few units.
     """
     return td.bitcast(x + 12582912.0, td.i32) - 0x4B400000
 
@@ -68,16 +68,17 @@ def quotient_of_parts(a: Float, b_head: Float, b_rest: Float) -> Float:
 
 @generic
 def exact_quotient(a: Float, b: Float) -> Float:
-    """a / b to 0.6 ULP, however sloppy the target's division. Both far from over- and underflow.
+    """a / b to 0.6 ULP, whatever the target's error of division. Both must be far from overflow and
+    underflow.
 
-    The quotient's head times b is subtracted from a without error; the rest needs few bits.
+    The quotient's head times b is subtracted from a without error; the remainder needs few bits.
     """
     b_head = head(b)
     return quotient_of_parts(a, b_head, b - b_head)
 
 
 def careful_quotient(a: td.f32, b: td.f32) -> td.f32:
-    """a / b to 0.6 ULP where neither over- nor underflow is near, else as the target divides."""
+    """a / b to 0.6 ULP far from overflow and underflow, elsewhere the target's own division."""
     quotient = a / b
     size = td.abs(quotient)
     return td.where(size > 1e-30 and size < 1e30, exact_quotient.f32(a, b), quotient)
@@ -85,7 +86,7 @@ def careful_quotient(a: td.f32, b: td.f32) -> td.f32:
 
 @generic
 def exact_root(x: Float) -> Float:
-    """sqrt(x) to 0.6 ULP, however sloppy the target's root. x = 0, or far from denormal.
+    """sqrt(x) to 0.6 ULP, whatever the target's error of sqrt. x is 0, or far from denormal.
 
     With s the head of the root, sqrt(x) = s + (x - s^2) / (sqrt(x) + s), and x - s^2 is exact.
     """
@@ -96,13 +97,13 @@ def exact_root(x: Float) -> Float:
 
 
 def picked_byte(x: td.u32, y: td.u32, selector: td.u32) -> td.u32:
-    """One of the eight bytes of y and x (0 to 3 are those of x), by the selector's low 3 bits."""
+    """One of the eight bytes of y and x (x has bytes 0 to 3), selected by the low 3 bits."""
     word = td.where((selector & 4) != 0, y, x)
     return (word >> ((selector & 3) << 3)) & 0xFF
 
 
 def byte_perm_u32(x: td.u32, y: td.u32, selector: td.u32) -> td.u32:
-    """Four of the eight bytes of y and x, each picked by four bits of the selector."""
+    """Four of the eight bytes of y and x, each selected by four bits of the selector."""
     low = picked_byte(x, y, selector) | (picked_byte(x, y, selector >> 4) << 8)
     return (
         low | (picked_byte(x, y, selector >> 8) << 16) | (picked_byte(x, y, selector >> 12) << 24)

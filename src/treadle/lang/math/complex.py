@@ -1,8 +1,8 @@
 """The table of complex functions, by name and type ("exp_c64"): functions of the kernel language.
 
-They take and give vectors of two, of f32 for c64 and of f64 for c128. (`abs` and `angle` give real
-numbers, `isnan`, `isinf` and `isfinite` truth values.) Sums, differences and negatives are those of
-vectors.
+Arguments and results are vectors of two, of f32 for c64 and of f64 for c128. (`abs` and `angle`
+return real numbers, `isnan`, `isinf` and `isfinite` bools.) Addition, subtraction and negation are
+those of vectors.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def _table() -> dict[str, FunctionType]:
 
 COMPLEX: dict[str, FunctionType] = _table()
 
-# The largest |error| / |value|, in machine epsilons, where neither is beyond the range: of the
-# number, not of each part, and where division and square root are off by up to 2.5 ULP. For `pow`
-# times 1 + |w log z|, for `exp2` times 1 + |y|.
+# The largest |error| / |value|, in machine epsilons, for values in range: of the complex number,
+# not of each part, and where division and square root are off by up to 2.5 ULP. For `pow` it is
+# multiplied by 1 + |w log z|, for `exp2` by 1 + |y|.
 COMPLEX_BOUNDS: dict[str, float] = {
     "mul": 2.0, "square": 2.0, "div": 6.0, "reciprocal": 6.0, "sign": 6.0, "sqrt": 5.0,
     "rsqrt": 9.0, "exp": 3.0, "exp2": 4.0, "sigmoid": 12.0,

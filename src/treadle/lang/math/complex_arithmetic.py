@@ -1,9 +1,9 @@
 """Arithmetic of complex numbers, which are vectors of two: x the real part, y the imaginary one.
 
-What is here works in f32 and f64 alike, with the type that comes. So numbers near the ends of the
-range are scaled by powers of two where f32 needs it, which does f64 no harm; its own ends are far
-enough beyond. Special values are those of C99's Annex G, but for products: an infinite factor may
-give NaN there, as in NumPy.
+The functions work in f32 and f64, by the type of the argument. Numbers near the ends of the range
+are scaled by powers of two where f32 needs it; that is harmless in f64, whose range is larger.
+Special values are those of C99's Annex G, except for products: an infinite factor may give NaN, as
+in NumPy.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def larger_part(z: Any) -> Any:
 
 
 def down_scale(z: Any) -> Any:
-    """A power of two that brings z away from the ends of the range."""
+    """A power of two that scales z away from the ends of the range."""
     size = larger_part(z)
     return td.where(size > HUGE, DOWN, td.where(size < TINY, UP, 1.0))
 
@@ -50,7 +50,7 @@ def up_scale(z: Any) -> Any:
 
 
 def unit_part(v: Any) -> Any:
-    """1 for an infinity and else 0, with the sign of v."""
+    """1 for an infinity, else 0, with the sign of v."""
     return td.copysign(td.where(td.isinf(v), 1.0, 0.0), v)
 
 
@@ -73,8 +73,8 @@ def div(z: Any, w: Any) -> Any:
     """The quotient.
 
     Both sides are divided by the larger part of w (R. L. Smith, "Algorithm 116: Complex division",
-    1962); where the quotient of its parts is lost, the product is taken in another order (M. Baudin
-    and R. L. Smith, "A robust complex division in Scilab", 2012).
+    1962). If the quotient of its parts underflows, the product is computed in another order (M.
+    Baudin and R. L. Smith, "A robust complex division in Scilab", 2012).
     """
     down_z = down_scale(z)
     down_w = down_scale(w)
@@ -124,13 +124,13 @@ def abs(z: Any) -> Any:
 
 
 def angle(z: Any) -> Any:
-    """The angle, from -pi to pi; from above the negative real axis where the imaginary part is 0,
-    from below where it is -0."""
+    """The angle, from -pi to pi. On the negative real axis it is pi if the imaginary part is 0, and
+    -pi if it is -0."""
     return td.atan2(z.y, z.x)
 
 
 def sign(z: Any) -> Any:
-    """z / |z|; 0 for 0, without signs. The direction, for an infinite z."""
+    """z / |z|, and 0 for every zero. For an infinite z it is the direction."""
     scale = down_scale(z)
     endless = isinf(z) and not isnan(z)
     x = td.where(endless, unit_part(z.x), z.x * scale)
@@ -147,7 +147,7 @@ def isnan(z: Any) -> Any:
 
 
 def isinf(z: Any) -> Any:
-    """Whether a part is infinite, whatever the other is."""
+    """Whether a part is infinite, even if the other is NaN."""
     return td.isinf(z.x) or td.isinf(z.y)
 
 

@@ -1,9 +1,9 @@
 """Exponentials, logarithms, powers, hyperbolic and trigonometric functions of complex numbers.
 
-As in `complex_arithmetic` a number is a vector of two, in f32 or f64; the logarithms, which need
-exact squares near the unit circle, have a version for each. e^x may overflow where its product with
-a sine does not: beyond 80 it is multiplied in two halves. Special values and signs of zeros are
-those of C99's Annex G.
+As in `complex_arithmetic` a number is a vector of two, in f32 or f64. The logarithms, which need
+exact squares near the unit circle, have a version for each type. e^x may overflow where its product
+with a sine does not, so above 80 it is multiplied in two halves. Special values and signs of zeros
+are those of C99's Annex G.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from treadle.lang.math.formats import Float
 from treadle.lang.math.generic import generic
 
 LN2 = 0.6931471805599453
-LN2_56 = 38.816242111356935  # 56 ln 2: what the logarithm of a scaled number lacks
+LN2_56 = 38.816242111356935  # 56 ln 2, to add to the logarithm of a scaled number
 LOG2_E = 1.4426950408889634
 LOG10_E = 0.4342944819032518
 FAR = 80.0
-MOST_FACTORS = 16.0  # up to here a whole power is made of products
+MOST_FACTORS = 16.0  # the largest integer power that is computed by products
 
 
 def exp(z: Any) -> Any:
@@ -50,7 +50,7 @@ def exp2(z: Any) -> Any:
 
 
 def turned(z: Any, half: Any, rest: Any) -> Any:
-    """half * rest, which is a power with the real exponent z.x, turned by the angle z.y."""
+    """half * rest, a real power, rotated by the angle z.y."""
     x = half * td.cos(z.y) * rest
     y = half * td.sin(z.y) * rest
     if z.y == 0.0:
@@ -71,7 +71,7 @@ def expm1(z: Any) -> Any:
     x = td.expm1(td.where(near, z.x, 0.0)) * td.cos(z.y) - 2.0 * half * half
     x = td.where(z.y == 0.0, td.expm1(z.x), td.where(near, x, whole.x))
     x = td.where(td.isinf(z.x) and near, -1.0, x)
-    x = td.where(z.x == 0.0 and z.y == 0.0, 0.0, x)  # of -0, too, says the Array API
+    x = td.where(z.x == 0.0 and z.y == 0.0, 0.0, x)  # for -0 too, by the Array API
     return pair(z, x, whole.y)
 
 
@@ -92,7 +92,7 @@ def sigmoid(z: Any) -> Any:
 
 
 def log_abs(z: Any) -> Any:
-    """log |z|, for any z, with an absolute error of a rounding or two."""
+    """log |z|, for any z, with an absolute error of one or two roundings."""
     size = larger_part(z)
     scale = down_scale(z)
     y = td.log(td.hypot(z.x * scale, z.y * scale))
@@ -109,7 +109,7 @@ def norm_less_one(t: Float, y: Float) -> Float:
 
 
 def log_given(z: Any, norm: Any) -> Any:
-    """log z, where `norm` is |z|^2 - 1, good near the unit circle."""
+    """log z, where `norm` is |z|^2 - 1, precise near the unit circle."""
     near = larger_part(z) < 2.0
     circle = near and norm > -0.5 and norm < 1.0
     x = td.where(circle, 0.5 * td.log1p(td.where(circle, norm, 0.0)), log_abs(z))
@@ -117,7 +117,7 @@ def log_given(z: Any, norm: Any) -> Any:
 
 
 def log1p_given(z: Any, norm: Any) -> Any:
-    """log(1 + z), where `norm` is |1 + z|^2 - 1, good near the unit circle around -1."""
+    """log(1 + z), where `norm` is |1 + z|^2 - 1, precise near the unit circle around -1."""
     w = pair(z, 1.0 + z.x, z.y)
     near = larger_part(w) < 2.0
     circle = near and norm > -0.75 and norm < 3.0
@@ -134,7 +134,7 @@ def smaller_part(z: Any) -> Any:
 
 
 def from_one(x: Any) -> Any:
-    """|1 + x| - 1, without a rounding where it is near 0."""
+    """|1 + x| - 1, without rounding if it is near 0."""
     return td.where(x < -1.0, -2.0 - x, x)
 
 
@@ -165,18 +165,19 @@ def log10(z: Any) -> Any:
 @generic
 def logaddexp(z: Any, w: Any) -> Any:
     """log(exp(z) + exp(w)), without overflow."""
-    return beyond(z, w, log1p(exp(apart(z, w))))
+    return larger_plus(z, w, log1p(exp(ordered_difference(z, w))))
 
 
-def apart(z: Any, w: Any) -> Any:
-    """The difference of two numbers whose real part is not positive; that of equal ones is 0."""
+def ordered_difference(z: Any, w: Any) -> Any:
+    """The difference of z and w, ordered so that its real part is not positive; 0 if they are
+    equal."""
     d = td.where(w.x > z.x, 1.0, -1.0)
     x = td.where(z.x == w.x, 0.0, d * (z.x - w.x))
     return pair(z, x, d * (z.y - w.y))
 
 
-def beyond(z: Any, w: Any, more: Any) -> Any:
-    """The number with the greater real part, and something more."""
+def larger_plus(z: Any, w: Any, more: Any) -> Any:
+    """The number with the greater real part, plus `more`."""
     is_second = w.x > z.x
     x = td.where(is_second, w.x, z.x)
     return pair(z, x + more.x, td.where(is_second, w.y, z.y) + more.y)
@@ -186,7 +187,7 @@ def beyond(z: Any, w: Any, more: Any) -> Any:
 
 
 def whole_power(z: Any, n: Any) -> Any:
-    """z^n for a whole n from -16 to 16, of products: Gaussian integers keep theirs exactly."""
+    """z^n for an integer n from -16 to 16, by products: exact for Gaussian integers."""
     count = td.i32(td.abs(n))
     result = pair(z, 1.0, 0.0)
     factor = z
@@ -200,7 +201,8 @@ def whole_power(z: Any, n: Any) -> Any:
 
 
 def pow_given(z: Any, w: Any, logarithm: Any) -> Any:
-    """z^w = exp(w log z); a whole power of products, where it is far from the ends of the range."""
+    """z^w = exp(w log z). An integer power is computed by products, unless it is near the ends of
+    the range."""
     result = exp(mul(w, logarithm))
     whole = w.y == 0.0 and td.trunc(w.x) == w.x and td.abs(w.x) <= MOST_FACTORS
     if whole and td.abs(w.x * logarithm.x) < FAR:

@@ -2,9 +2,9 @@
 
 The formulas are W. Kahan's ("Branch cuts for complex elementary functions, or much ado about
 nothing's sign bit", 1987): products of the square roots of 1 - z and 1 + z, in which nothing
-cancels, near the branch points neither. They are used in one quadrant, and the signs put back,
-which puts the branch cuts where C99's Annex G wants them: the sign of a zero says on which side of
-a cut a number lies.
+cancels, even near the branch points. They are used in one quadrant, and the signs are restored
+afterwards. So the branch cuts are those of C99's Annex G: the sign of a zero determines on which
+side of a cut a number lies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from treadle.lang.math.complex_arithmetic import pair, sqrt
 from treadle.lang.math.complex_exponential import LN2, log_abs
 
 HALF_PI = 1.5707963267948966
-HUGE = 1e18  # beyond, 1 is nothing beside z^2
+HUGE = 1e18  # above, 1 is negligible in 1 + z^2
 
 
 def height(p: Any, q: Any, z: Any, huge: Any) -> Any:
@@ -26,7 +26,7 @@ def height(p: Any, q: Any, z: Any, huge: Any) -> Any:
 
 
 def is_huge(z: Any) -> Any:
-    """Whether asin z and the like are their asymptotes."""
+    """Whether asin z and similar functions equal their asymptotes."""
     return td.abs(z.x) > HUGE or td.abs(z.y) > HUGE
 
 
@@ -77,7 +77,7 @@ def atanh(z: Any) -> Any:
     b = td.where(huge, 0.0, td.abs(z.y))
     away = 1.0 - a
     x = 0.25 * td.log1p(4.0 * a / (away * away + b * b))
-    close = a == 1.0 and b < 1e-9  # where b^2 might vanish
+    close = a == 1.0 and b < 1e-9  # b^2 may underflow
     x = td.where(close, 0.5 * (LN2 - td.log(td.where(close, b, 1.0))), x)
     y = 0.5 * td.atan2(2.0 * b, away * (1.0 + a) - b * b)
     if huge:

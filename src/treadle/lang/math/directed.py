@@ -1,9 +1,9 @@
 """Arithmetic rounded in a direction: towards zero, up or down, exactly as IEEE 754 says.
 
-Devices round to the nearest, and WebGPU's take liberties with division and with denormal numbers.
-So this is done on integers: a number is a significand, whose highest bit is the highest of a word,
-and an exponent. What falls out below is remembered in the lowest bit, where it can only matter as
-"something".
+Devices round to nearest, and WebGPU's are less exact in division and may flush denormal numbers. So
+this is computed with integers: a number is a significand, normalized to the highest bit of a word,
+and an exponent. The lowest bit of the significand is a sticky bit: it is set if any bit below it
+was lost.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ TOP_PAIR = either(30, 62)
 
 @generic
 def size_bits(x: Float) -> Bits:
-    """The bits without the sign: ordered like the magnitudes."""
+    """The bits without the sign, which are ordered like the magnitudes."""
     return td.bitcast(x, Bits) & SIZE
 
 
 @generic
 def is_ordinary(x: Float) -> td.bool:
-    """Whether a number is neither 0, infinite nor NaN. (By its bits: a denormal one is.)"""
+    """Whether a number is neither 0, infinite nor NaN, by its bits: true for denormal numbers."""
     return size_bits(x) - 1 < INFINITY_BITS - 1
 
 
@@ -55,7 +55,7 @@ def is_negative(x: Float) -> td.bool:
 
 @generic
 def significand(x: Float) -> Bits:
-    """The digits of a number, the highest one in the highest bit; 0 for 0."""
+    """The significand of a number, normalized to the highest bit; 0 for 0."""
     size = size_bits(x)
     normal = ((size & FRACTION) | LEAST_NORMAL_BITS) << EXPONENT_WIDTH
     return td.where(size < LEAST_NORMAL_BITS, size << Bits(td.clz(size)), normal)
@@ -72,7 +72,7 @@ def exponent(x: Float) -> td.i32:
 
 @generic
 def shifted(m: Bits, by: td.i32) -> Bits:
-    """`m` moved down; the lowest bit is set if anything but zeros fell out."""
+    """`m` shifted right; the lowest bit is set if a set bit was lost."""
     b = Bits(td.where(by > WIDTH, WIDTH, by))
     kept = m >> b
     return td.where(kept << b != m, kept | 1, kept)
@@ -80,12 +80,12 @@ def shifted(m: Bits, by: td.i32) -> Bits:
 
 @generic
 def packed(negative: td.bool, e: td.i32, m: Bits, mode: td.i32) -> Float:
-    """The number m 2^e rounded in a direction. The lowest bit of m may stand for more below it."""
+    """The number m 2^e rounded in a direction. The lowest bit of m is sticky."""
     digits = shifted(m, td.where(e < MIN_EXPONENT, MIN_EXPONENT - e, 0))
     kept = digits >> EXPONENT_WIDTH
     away = (mode == UP and not negative) or (mode == DOWN and negative)
     step = td.where(away and kept << EXPONENT_WIDTH != digits, Bits(1), 0)
-    # The highest digit, where there is one, adds 1 to the exponent's field.
+    # The implicit bit, if it is set, adds 1 to the exponent's field.
     field = td.where(e < MIN_EXPONENT, 0, td.where(e > MAX_EXPONENT, 0, e + BIAS - 1))
     bits = (Bits(field) << FRACTION_WIDTH) + kept + step
     beyond = td.where(away, Bits(INFINITY_BITS), LARGEST_BITS)
@@ -95,7 +95,7 @@ def packed(negative: td.bool, e: td.i32, m: Bits, mode: td.i32) -> Float:
 
 @generic
 def exact_zero(mode: td.i32) -> Float:
-    """The 0 that a difference of equals gives: -0 when rounding down."""
+    """The zero of a difference of equal numbers: -0 when rounding down."""
     return td.bitcast(td.where(mode == DOWN, Bits(SIGN), 0), Float)
 
 
@@ -182,7 +182,7 @@ def sqrt_directed(x: Float, mode: td.i32) -> Float:
 
 @generic
 def low_part(high: Bits, low: Bits, by: td.i32) -> Bits:
-    """The lower word of (high, low) moved down; its lowest bit is set if anything fell out."""
+    """The lower word of (high, low) shifted right; its lowest bit is set if a set bit was lost."""
     near = Bits(td.where(by < WIDTH, by, 0))
     kept = (low >> near) | (high << (WIDTH - near))
     kept = td.where(low << (WIDTH - near) != 0, kept | 1, kept)
@@ -193,7 +193,7 @@ def low_part(high: Bits, low: Bits, by: td.i32) -> Bits:
 
 @generic
 def fma_directed(x: Float, y: Float, z: Float, mode: td.i32) -> Float:
-    """x * y + z, rounded once: the product and z as two words, the highest bit left free."""
+    """x * y + z, rounded once: the product and z are two words each, with the highest bit free."""
     a = significand(x)
     b = significand(y)
     high = td.mul_high(a, b)
@@ -203,7 +203,7 @@ def fma_directed(x: Float, y: Float, z: Float, mode: td.i32) -> Float:
     high = td.where(long, high >> 1, high)
     e = exponent(x) + exponent(y) + td.where(long, 1, 0)
     negative = is_negative(x) != is_negative(y)
-    # the larger one (ah, al), the smaller one (bh, bl), moved to its place
+    # the larger number (ah, al), and the smaller one (bh, bl), aligned to it
     c = significand(z) >> 1
     ez = exponent(z)
     swap = ez > e or (ez == e and c > high)

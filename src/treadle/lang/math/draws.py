@@ -1,13 +1,13 @@
 """Random numbers for arrays: element i of a draw, as a function of i, the draw and the seed.
 
 The counter of Philox is (block, draw) and its key the seed, each two words, the lower one first. A
-block has four words: those of elements 4k … 4k+3 where an element takes one word, of 2k and 2k+1
-where it takes two (the second one is the upper), of one element where it takes four. Whoever
-computes neighbours together needs each block only once, and the numbers stay the same.
+block has four words: those of elements 4k … 4k+3 if an element takes one word, of 2k and 2k+1 if it
+takes two (the second is the upper one), of one element if it takes four. A kernel that computes
+adjacent elements in one thread evaluates each block only once, with the same numbers.
 
-What is promised to have the same bits everywhere is made of integers, of exact operations, and of
-roundings that no target leaves out: a product that an addition follows has its last bit cleared in
-between, so that the two cannot be fused.
+Results that are guaranteed to have the same bits everywhere use only integers, exact operations,
+and roundings that every target performs: between a product and an addition the last bit is cleared,
+so that the two cannot be fused.
 """
 
 from __future__ import annotations
@@ -72,23 +72,23 @@ def random_word_64(
 
 
 def unit_f32(word: td.u32) -> td.f32:
-    """In [0, 1): one of 2^24 equally likely ones."""
+    """A number in [0, 1), one of 2^24 equally likely ones."""
     return unit_interval(word)
 
 
 def unit_f64(word: td.u64) -> td.f64:
-    """In [0, 1): one of 2^53 equally likely ones."""
+    """A number in [0, 1), one of 2^53 equally likely ones."""
     return td.f64(word >> 11) * 1.1102230246251565e-16
 
 
 def interval_f32(unit: td.f32, low: td.f32, width: td.f32, last: td.f32) -> td.f32:
-    """From low to last, the greatest number below the end."""
+    """A number from low to last, which is the greatest number below the end."""
     along = td.bitcast(td.bitcast(unit * width, td.u32) & 0xFFFFFFFE, td.f32)
     return td.maximum(td.minimum(low + along, last), low)
 
 
 def interval_f64(unit: td.f64, low: td.f64, width: td.f64, last: td.f64) -> td.f64:
-    """From low to last, the greatest number below the end."""
+    """A number from low to last, which is the greatest number below the end."""
     along = td.bitcast(td.bitcast(unit * width, td.u64) & 0xFFFFFFFFFFFFFFFE, td.f64)
     return td.maximum(td.minimum(low + along, last), low)
 
@@ -105,10 +105,10 @@ def random_below(
     k1: td.u32,
     count: td.u32,
 ) -> td.u32:
-    """One of 0 … count-1; a count of 0 means 2^32.
+    """An integer from 0 to count-1; a count of 0 means 2^32.
 
-    The upper word of a 64-bit number times the count: each has a share of the 2^64 numbers that
-    differs by one at most.
+    It is the upper word of a 64-bit number times the count, so that the shares of the 2^64 numbers
+    differ by at most one.
     """
     pair = random_pair(index, above, d0, d1, k0, k1)
     low = pair.y * count
@@ -127,7 +127,7 @@ def random_below_64(
     k1: td.u32,
     count: td.u64,
 ) -> td.u64:
-    """One of 0 … count-1, from a number of 128 bits; a count of 0 means 2^64."""
+    """An integer from 0 to count-1, from a number of 128 bits; a count of 0 means 2^64."""
     words = philox(index, above, d0, d1, k0, k1)
     x = (td.u64(words.y) << 32) | td.u64(words.x)
     y = (td.u64(words.w) << 32) | td.u64(words.z)
@@ -161,12 +161,12 @@ def random_chance(
 
 
 def positive_f32(word: td.u32) -> td.f32:
-    """In (0, 1], finest near 0."""
+    """A number in (0, 1], with the finest resolution near 0."""
     return td.f32(word) * 2.3283064365386963e-10 + 1.1641532182693481e-10
 
 
 def positive_f64(word: td.u64) -> td.f64:
-    """In (0, 1], finest near 0."""
+    """A number in (0, 1], with the finest resolution near 0."""
     return td.f64(word) * 5.421010862427522e-20 + 2.710505431213761e-20
 
 

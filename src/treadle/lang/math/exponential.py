@@ -1,9 +1,9 @@
 """Exponentials and the functions made of them.
 
-exp(x) = 2^n exp(r) with n the integer nearest x / ln 2 and r = x - n ln 2, where ln 2 comes in two
-parts so that n times the first is exact (W. J. Cody and W. Waite, "Software Manual for the
-Elementary Functions", 1980). 2^n is multiplied in two halves: results may overflow or be denormal
-although neither half is.
+exp(x) = 2^n exp(r) with n the integer nearest x / ln 2 and r = x - n ln 2, where ln 2 is split in
+two parts so that n times the first is exact (W. J. Cody and W. Waite, "Software Manual for the
+Elementary Functions", 1980). 2^n is multiplied in two halves, since 2^n may overflow or be denormal
+while each half is a normal number.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOG2_E = 1.4426950408889634
 LN2_HIGH = either(0.693145751953125, 0.6931471805598903)
 LN2_LOW = either(1.428606765330187e-06, 5.497923018708371e-14)
 
-# Of exp(x): below the first it is 0, and from the second on, or beyond the third, infinite.
+# For exp(x): below the first it is 0; from the second on, or above the third, it is infinite.
 EXP_VANISHES = either(-104.0, -746.0)
 EXP_OVERFLOWS = either(89.0, 710.0)
 EXP_LAST = either(88.72283, 709.782712893384)

@@ -1,7 +1,7 @@
-"""Exponents and fractions of numbers, and scaling by powers of two. All of it is exact, but where
-a result is too small to hold all its bits: that is rounded once.
+"""Exponents and fractions of numbers, and scaling by powers of two. All results are exact, except
+denormal results of scaling, which are rounded once.
 
-Numbers are taken apart as integers, so that denormal ones count on targets that take them for 0.
+Numbers are decomposed as integers, so that denormal numbers work on targets that flush them to 0.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from treadle.lang.math.generic import either, generic
 HALF_BITS = either(0x3F000000, 0x3FE0000000000000)  # of 1/2
 LEAST = -2147483648
 MOST = 2147483647
-# Of `ldexp`: beyond this n the result is 0 or infinite whatever x is, and a step down that leaves
-# all bits of a normal number.
+# For `ldexp`: the n from which on the result is 0 or infinite for every x, and a step down that
+# keeps all bits of a normal number.
 FURTHEST = either(300, 2200)
 STEP_DOWN = either(-102, -969)
 
@@ -56,8 +56,8 @@ def frexp_fraction(x: Float) -> Float:
 
 @generic
 def ilogb(x: Float) -> td.i32:
-    """The exponent e of x = f 2^e with 1 <= |f| < 2. Of 0 and NaN it is the least integer, of
-    infinity the greatest."""
+    """The exponent e of x = f 2^e with 1 <= |f| < 2; for 0 and NaN the least integer, for infinity
+    the greatest."""
     size = td.bitcast(x, Bits) & SIZE
     e = frexp_exponent(x) - 1
     e = td.where(size == 0 or size > INFINITY_BITS, LEAST, e)
@@ -75,7 +75,8 @@ def logb(x: Float) -> Float:
 
 @generic
 def ldexp(x: Float, n: td.i32) -> Float:
-    """x 2^n. Far down it goes in steps that leave all bits, so that only the last one rounds."""
+    """x 2^n. A large negative n is applied in steps that keep all bits, so that only the last step
+    rounds."""
     k = td.where(n < -FURTHEST, -FURTHEST, td.where(n > FURTHEST, FURTHEST, n))
     first = td.where(k < MIN_EXPONENT, STEP_DOWN, td.where(k > MAX_EXPONENT, MAX_EXPONENT, 0))
     k = k - first

@@ -1,20 +1,20 @@
-"""Functions that are written once and computed in f32 and in f64.
+"""Functions that are written once for f32 and f64.
 
-The functions here are templates. They call their types `Float`, `Bits` and `Integer` (`formats`);
-a name that means one thing in f32 and another in f64 is made by `either`:
+They are templates. Their types are called `Float`, `Bits` and `Integer` (`formats`). A global name
+with different values in f32 and f64 is defined by `either`:
 
     LN2_LOW = either(1.428606765330187e-06, 5.497923018708371e-14)
 
     @generic
     def exp(x: Float) -> Float: …
 
-`exp.f32` and `exp.f64` are the functions of the kernel language that this stands for: the same code
-with global names bound to one width's types, constants and functions. In kernels they are called
-"exp" and "exp_f64". Inside a template other templates are called by their plain names; in a
-function of one width the width is said (`exp.f32(x)`).
+`exp.f32` and `exp.f64` are its two functions of the kernel language: the same code with global
+names bound to the types, constants and functions of one width. In kernels they are called "exp" and
+"exp_f64". A template calls other templates by their plain names; a function of a single width calls
+a version (`exp.f32(x)`).
 
-Where not only constants differ, the double precision version is written out, as the setter of a
-property is:
+If more than constants differ, the double precision version is defined separately, like the setter
+of a property:
 
     @exp.double
     def exp(x: Float) -> Float: …
@@ -32,7 +32,7 @@ F64 = "f64"
 
 
 class Either:
-    """What a global name means in each width."""
+    """The values of a global name in each width."""
 
     __slots__ = ("f32", "f64")
 
@@ -42,17 +42,16 @@ class Either:
 
 
 def either(f32: Any, f64: Any) -> Any:
-    """The value of a global name: the first one in f32, the second one in f64."""
+    """A global name with one value in f32 and another in f64."""
     return Either(f32, f64)
 
 
-# Versions are made when they are first asked for, by whichever thread that is: all that belong
-# together at once.
+# Versions are created at their first use, on any thread, together with the versions that they call.
 _making = forks.lock()
 
 
 class Generic:
-    """A function for both widths, or (see `widths`) for one: `f32` and `f64` are its versions."""
+    """A function for both widths, or for one (see `widths`); its versions are `f32` and `f64`."""
 
     def __init__(self, name: str, templates: dict[str, FunctionType]) -> None:
         self._name = name
@@ -61,11 +60,11 @@ class Generic:
 
     @property
     def widths(self) -> frozenset[str]:
-        """The widths that there is a version for."""
+        """The widths of its versions."""
         return frozenset(self._templates)
 
     def double(self, template: FunctionType) -> Generic:
-        """Take another function for f64."""
+        """Define the version for f64 separately."""
         self._templates[F64] = template
         return self
 
@@ -85,7 +84,7 @@ class Generic:
             if width not in self._versions:
                 name = self._name if width == F32 else f"{self._name}_{width}"
                 made = self._made(self._templates[width], width, name)
-                # The names of the module, this one among them, may have got their versions by it.
+                # `_namespace` may have created this version too, with the others of its module.
                 self._versions.setdefault(width, made)
             return self._versions[width]
 
@@ -94,13 +93,12 @@ class Generic:
 
 
 def generic(template: FunctionType) -> Generic:
-    """The function for both widths that a template stands for."""
+    """Make a template a function for both widths."""
     return Generic(template.__name__, {F32: template, F64: template})
 
 
 def rebound(template: FunctionType, names: dict[str, Any], name: str) -> FunctionType:
-    """A function with the same code as another one, under a name of its own, whose global names
-    mean something else."""
+    """A function with the code of another one, but another name and other global names."""
     function = FunctionType(template.__code__, names, name, template.__defaults__)
     function.__annotations__ = dict(template.__annotations__)
     function.__doc__ = template.__doc__
@@ -111,9 +109,9 @@ _namespaces: dict[tuple[str, str], dict[str, Any]] = {}
 
 
 def _namespace(module: dict[str, Any], width: str) -> dict[str, Any]:
-    """A module's global names as they are in one width; the same dictionary at each call.
+    """A module's global names with their values in one width; the same dictionary at each call.
 
-    It is made when a version is first asked for, when all names of the module have their values.
+    It is created at the first use of a version, when all names of the module are defined.
     """
     key = module["__name__"], width
     if key not in _namespaces:
@@ -123,7 +121,7 @@ def _namespace(module: dict[str, Any], width: str) -> dict[str, Any]:
 
 
 def of_width(value: Any, width: str) -> Any:
-    """What the value of a global name is in one width."""
+    """The value of a global name in one width."""
     if isinstance(value, Either):
         return value.f32 if width == F32 else value.f64
     if isinstance(value, Generic) and width in value.widths:

@@ -7,15 +7,15 @@ from types import FunctionType
 from treadle.lang.math.formats import Float
 from treadle.lang.math.generic import Generic, of_width, rebound
 
-# The coefficients that `_horner` reads: names that each polynomial binds to its own.
+# The coefficients that `_horner` reads. Each polynomial binds these names to its own.
 HIGHEST, SECOND, CONSTANT = 0.0, 0.0, 0.0
 BETWEEN: tuple[float, ...] = ()
 
 
 def _horner(x: Float) -> Float:
-    """p(x), written out: a product and a sum for each coefficient but the first.
+    """p(x), unrolled: a product and a sum for each coefficient except the first.
 
-    Negative ones are subtracted, which is the same number and what a person would write.
+    Negative coefficients are subtracted: the same result, and more readable when printed.
     """
     p = HIGHEST * x - -SECOND if SECOND < 0.0 else HIGHEST * x + SECOND
     for c in BETWEEN:

@@ -1,6 +1,6 @@
-"""The inverse error functions, the scaled one, and the normal distribution.
+"""The inverse and scaled error functions, and the normal distribution.
 
-erfinv is x p(x^2) up to 1/2. Beyond, with w = sqrt(-log p), erfcinv(p) / w is a nearly flat
+erfinv is x p(x^2) up to 1/2. Above, with w = sqrt(-log p), erfcinv(p) / w is a nearly constant
 function of (w - MIDDLE)/(w + MIDDLE), and w is as precise as p, down to the smallest numbers.
 """
 
@@ -27,7 +27,7 @@ ROOT_TWO_LOW = either(2.4203234971764687e-08, -9.667293313452913e-17)
 TWO_TO_MINUS_65 = 2.710505431213761e-20
 
 ERFCX_FAR = either(10.0, 27.0)
-# The factors of the asymptotic expansion, from the last term that counts.
+# The factors of the asymptotic expansion, from the last term in use.
 ERFCX_LAST = either(9.0, 13.0)
 ERFCX_FACTORS = either((7.0, 5.0, 3.0), (11.0, 9.0, 7.0, 5.0, 3.0))
 ERFCX_OVERFLOWS = either(9.5, 26.7)  # at the negative of it
@@ -56,7 +56,7 @@ def erfcx_positive(a: Float) -> Float:
 
 @generic
 def erfcx(x: Float) -> Float:
-    """exp(x^2) erfc(x). Below 0 it is 2 exp(x^2) less that of -x."""
+    """exp(x^2) erfc(x). Below 0 it is 2 exp(x^2) - erfcx(-x)."""
     y = erfcx_positive(td.abs(x))
     b = td.where(x < 0.0, td.where(x > -ERFCX_OVERFLOWS, -x, ERFCX_OVERFLOWS), 0.0)
     b_head = head(b)
@@ -66,10 +66,10 @@ def erfcx(x: Float) -> Float:
 
 @generic
 def normcdf(x: Float) -> Float:
-    """The share of the normal distribution below x: erfc(-x / sqrt(2)) / 2.
+    """The cumulative normal distribution: erfc(-x / sqrt(2)) / 2.
 
-    Away from 0 it is exp(-x^2 / 2) erfcx(|x| / sqrt(2)) / 2, where the exponent is exact and a
-    rounding of the quotient does no harm.
+    Away from 0 it is exp(-x^2 / 2) erfcx(|x| / sqrt(2)) / 2, where the exponent is exact and the
+    rounding of the quotient is negligible.
     """
     a = td.abs(x)
     inside = td.where(a < NORMCDF_VANISHES, a, NORMCDF_VANISHES)
@@ -121,7 +121,7 @@ def erfcinv(x: Float) -> Float:
 
 @generic
 def normcdfinv(x: Float) -> Float:
-    """The y that has the share x of the normal distribution below it: -sqrt(2) erfcinv(2 x)."""
+    """The inverse of the cumulative normal distribution: -sqrt(2) erfcinv(2 x)."""
     y = erfcinv(x + x)
     ordinary = td.isfinite(y)
     inside = td.where(ordinary, y, 0.0)

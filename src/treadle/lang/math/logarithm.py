@@ -26,11 +26,11 @@ from treadle.lang.math.polynomials import log2_tail, log10_tail, log_tail
 LOG10_2_HIGH = either(0.301025390625, 0.30102999566395283)  # 16 and 42 bits
 LOG10_2_LOW = either(4.605039066518657e-06, 2.8363394551044964e-14)
 ROOT_HALF = either(0x3F3504F3, 0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2)
-DENORMAL_SHIFT = either(25, 54)  # by which `normalized` moves denormals up
-DENORMAL_SCALE = either(33554432.0, 18014398509481984.0)  # 2 to its power
-ONE_VANISHES = either(30, 60)  # beside x = 2^e from this e on
-ASINH_FAR = either(67108864.0, 18014398509481984.0)  # 2^26, 2^54: there it is log(2a)
-ATANH_NEAR = either(0.0001, 1e-8)  # there it is a
+DENORMAL_SHIFT = either(25, 54)  # the exponent by which `normalized` scales denormals
+DENORMAL_SCALE = either(33554432.0, 18014398509481984.0)  # 2 to that power
+ONE_VANISHES = either(30, 60)  # the e from which on 1 + x rounds to x = 2^e
+ASINH_FAR = either(67108864.0, 18014398509481984.0)  # 2^26, 2^54: from here on it is log(2a)
+ATANH_NEAR = either(0.0001, 1e-8)  # up to here it is a
 
 
 @generic
@@ -119,11 +119,11 @@ def log1p(x: Float) -> Float:
 def logaddexp(a: Float, b: Float) -> Float:
     """log(exp(a) + exp(b)) = max + log(1 + exp(-|a - b|)).
 
-    The distance is taken in two parts, since its rounding would show in a large one's exponential.
+    The distance is computed in two parts, since its rounding would affect the exponential.
     """
     high = td.where(a > b, a, b)
     low = td.where(a > b, b, a)
-    near = high - low < -EXP_VANISHES  # not where an infinity is: with two of them it is a NaN
+    near = high - low < -EXP_VANISHES  # false for infinities, whose difference may be NaN
     distance = head(td.where(near, high - low, -EXP_VANISHES))
     from_high = (high - distance) - low
     from_low = high - (low + distance)

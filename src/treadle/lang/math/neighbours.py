@@ -9,9 +9,9 @@ from treadle.lang.math.generic import generic
 
 @generic
 def nextafter(x: Float, y: Float) -> Float:
-    """The next number after x towards y. A denormal one may come back as 0 where those are flushed.
+    """The next number after x towards y. A denormal result is 0 on targets that flush denormals.
 
-    Floats of one sign are ordered like their bits, so the neighbours are one more and one less.
+    Floats of one sign are ordered like their bits, so a neighbour is the bits plus or minus 1.
     """
     bits = td.bitcast(x, Integer)
     outwards = (y > x) == (x > 0.0)
@@ -23,9 +23,10 @@ def nextafter(x: Float, y: Float) -> Float:
 
 
 def nextafter_f16(x: td.f32, y: td.f32) -> td.f32:
-    """The next number after x towards y, of those that a float16 holds.
+    """The next float16 after x towards y.
 
-    Computed in float32, where 13 bits of a float16 are zero; denormal ones are multiples of 2**-24.
+    It is computed in float32, where 13 bits of a float16 are zero; denormal float16 numbers are
+    multiples of 2**-24.
     """
     bits = td.bitcast(x, td.i32)
     outwards = (y > x) == (x > 0.0)
@@ -41,7 +42,7 @@ def nextafter_f16(x: td.f32, y: td.f32) -> td.f32:
 
 
 def nextafter_bf16(x: td.f32, y: td.f32) -> td.f32:
-    """The next number after x towards y, of those that a bfloat16 holds: a float32's upper half."""
+    """The next bfloat16 after x towards y. A bfloat16 is the upper half of a float32."""
     bits = td.bitcast(x, td.i32)
     outwards = (y > x) == (x > 0.0)
     neighbour = td.bitcast(bits + td.where(outwards, 65536, -65536), td.f32)

@@ -1,6 +1,6 @@
-"""Lengths of vectors of three and four numbers, and their reciprocals.
+"""Norms of vectors of three and four numbers, and their reciprocals.
 
-The numbers are scaled by a power of two where squares could over- or underflow, as `hypot` does.
+The numbers are scaled by a power of two if squares could overflow or underflow, as in `hypot`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def larger(a: Float, b: Float) -> Float:
 
 @generic
 def shrinking(high: Float) -> Float:
-    """What to multiply numbers up to `high` with before they are squared: a power of two."""
+    """The power of two to scale numbers up to `high` by before they are squared."""
     tiny = td.where(high < TINY, Float(TINY_UP), 1.0)
     return td.where(high > BIG, BIG_DOWN, tiny)
 
@@ -40,13 +40,13 @@ def growing(high: Float) -> Float:
 
 @generic
 def length(a: Float, b: Float, c: Float, d: Float) -> Float:
-    """The root of the sum of the squares, of numbers that are scaled already."""
+    """The root of the sum of squares of scaled numbers."""
     return exact_root((a * a + b * b) + (c * c + d * d))
 
 
 @generic
 def norm4d(x: Float, y: Float, z: Float, w: Float) -> Float:
-    """sqrt(x^2 + y^2 + z^2 + w^2); infinite if one is, whatever the others are."""
+    """sqrt(x^2 + y^2 + z^2 + w^2); infinite if one is, even if another is NaN."""
     high = larger(larger(td.abs(x), td.abs(y)), larger(td.abs(z), td.abs(w)))
     down = shrinking(high)
     result = length(x * down, y * down, z * down, w * down) * growing(high)
@@ -73,7 +73,7 @@ def rnorm4d(x: Float, y: Float, z: Float, w: Float) -> Float:
 
 @generic
 def norm3d(x: Float, y: Float, z: Float) -> Float:
-    """sqrt(x^2 + y^2 + z^2); infinite if one is, whatever the others are."""
+    """sqrt(x^2 + y^2 + z^2); infinite if one is, even if another is NaN."""
     return norm4d(x, y, z, Float(0.0))
 
 

@@ -1,9 +1,9 @@
-"""Angles of any size, reduced to a quarter turn by integer arithmetic.
+"""Range reduction of large angles to a quarter turn, by integer arithmetic.
 
-|x| is multiplied, modulo 4, with the bits of 2/pi that matter (M. H. Payne and R. N. Hanek, "Radian
-reduction for trigonometric functions", 1983): right up to the largest number. These bits, 128 of
-2/pi in f32 and 256 of its first 1216 in f64, are picked by selects, not from a table, so the code
-has neither loops nor memory.
+|x| is multiplied, modulo 4, by the significant bits of 2/pi (M. H. Payne and R. N. Hanek, "Radian
+reduction for trigonometric functions", 1983), for every finite number. These bits, 128 of 2/pi in
+f32 and 256 of its first 1216 in f64, are chosen by selects, not from a table, so the code has
+neither loops nor memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def quarter_turn_bits(a: Float, upper: td.bool) -> Bits:
     """The upper or lower half of the 64 bits of (a * 2/pi mod 4) * 2^62, for 16 <= a < infinity."""
     bits = td.bitcast(a, Bits)
     m = (bits & FRACTION) | LEAST_NORMAL_BITS
-    # where the window begins in 0, 2/pi as a stream of bits
+    # the start of the window in the bits of 2/pi, with a zero word in front
     position = (bits >> FRACTION_WIDTH) - 120
     word = position >> 5
     w4 = word >= 4
@@ -72,7 +72,7 @@ def quarter_turn_bits(a: Float, upper: td.bool) -> Bits:
     """The upper or lower half of the 128 bits of (a * 2/pi mod 4) * 2^126, 16 <= a < infinity."""
     bits = td.bitcast(a, Bits)
     m = (bits & FRACTION) | LEAST_NORMAL_BITS
-    # where the window begins in 0, 2/pi as a stream of bits
+    # the start of the window in the bits of 2/pi, with a zero word in front
     position = (bits >> FRACTION_WIDTH) - 1013
     word = position >> 6
     w16 = word >= 16
@@ -150,7 +150,7 @@ def far_remainder(a: Float) -> Float:
     low = quarter_turn_bits(a, False)
     high = high - (((high + EIGHTH) >> QUARTER_BITS) << QUARTER_BITS)
     negative = high >= SIGN
-    high = td.where(negative, ~high, high)  # the two's complement, but for a unit of the last bit
+    high = td.where(negative, ~high, high)  # negated, except for one unit in the last place
     low = td.where(negative, ~low, low)
     turn = Float(high & UPPER) * UNIT  # exact
     rest = Float(high & LOWER) * UNIT + Float(low) * LOW_UNIT

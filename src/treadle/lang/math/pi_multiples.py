@@ -1,4 +1,5 @@
-"""sin(pi x) and cos(pi x): reduced exactly, modulo 2, and exact at multiples of 1/2."""
+"""sin(pi x) and cos(pi x): the reduction modulo 2 is exact, and so are results at multiples of
+1/2."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ PI_LOW = either(-8.742278012618954e-08, 1.2246467991473532e-16)
 
 @generic
 def modulo_two(a: Float) -> Float:
-    """a modulo 2, a >= 0: exact."""
+    """a modulo 2, exactly, for a >= 0."""
     return a - 2.0 * td.floor(0.5 * a)
 
 
 @generic
 def sinpi(x: Float) -> Float:
-    """The sine of pi x. At whole numbers 0, with the sign of x."""
+    """The sine of pi x. At integers it is 0, with the sign of x."""
     b = modulo_two(td.abs(x))
     n = td.round(b + b)
     q = td.i32(n)
@@ -33,7 +34,7 @@ def sinpi(x: Float) -> Float:
 
 @generic
 def cospi(x: Float) -> Float:
-    """The cosine of pi x. Halfway between whole numbers 0."""
+    """The cosine of pi x. Halfway between integers it is 0."""
     b = modulo_two(td.abs(x))
     n = td.round(b + b)
     q = td.i32(n)

@@ -27,7 +27,7 @@ from treadle.lang.math.generic import either, generic
 from treadle.lang.math.logarithm import DENORMAL_SHIFT, exponent_of, fraction_of, normalized
 from treadle.lang.math.polynomials import exp2_tail, log2_quotient_tail
 
-# The first parts, here and below, are heads: of 12 and 26 bits.
+# The first parts, here and below, are heads of 12 and 26 bits.
 LOG2_TEN_HIGH = either(3.3212890625, 3.321928083896637)
 LOG2_TEN_LOW = either(0.0006390323873623479, 1.0990725384979695e-08)
 TWO_OVER_LN2 = 2.8853900817779268
@@ -37,14 +37,14 @@ TWO_THIRDS_OVER_LN2 = 0.9617966939259756
 TWO_THIRDS_OVER_LN2_HIGH = either(0.961669921875, 0.9617966860532761)
 TWO_THIRDS_OVER_LN2_LOW = either(0.0001267720509755735, 7.872699542894897e-09)
 
-# Of `pow`
+# For `pow`
 POWER_VANISHES = either(-151.0, -1077.0)  # the exponent of 2 below which it is 0
 MOST_EXPONENT = either(8589934592.0, 36893488147419103232.0)  # 2^33, 2^65
 ALL_EVEN = either(16777216.0, 9007199254740992.0)  # from here on all numbers are even
 
-EXP10_BEYOND = either(60.0, 400.0)  # there 10^x is infinite
+EXP10_BEYOND = either(60.0, 400.0)  # from here on 10^x is infinite
 
-# `hypot` multiplies numbers beyond BIG and below TINY by a power of two, and its result by the
+# `hypot` multiplies numbers above BIG and below TINY by a power of two, and its result by the
 # inverse.
 BIG = either(1.1529215e18, 3.273390607896142e150)  # 2^60, 2^500
 TINY = either(9.094947e-13, 3.872591914849318e-121)  # 2^-40, 2^-400
@@ -56,10 +56,10 @@ TINY_DOWN = either(8.077935669463161e-28, 2.409919865102884e-181)
 
 @generic
 def log2_parts(a: Float, lower: td.bool) -> Float:
-    """log2(a) as the sum of a head and a small number, good to 2^-33 or 2^-62; a > 0.
+    """log2(a) as the sum of a head and a small number, with an error of 2^-33 or 2^-62; a > 0.
 
-    With s = f / (2 + f), log2(1 + f) = (2/ln 2) s + (2/(3 ln 2)) s^3 + s^5 p(s^2). Of s and of the
-    second term more is known than a float holds: heads, and rests of exact products.
+    With s = f / (2 + f), log2(1 + f) = (2/ln 2) s + (2/(3 ln 2)) s^3 + s^5 p(s^2). s and the second
+    term are computed with more bits than a float has: as heads, and remainders of exact products.
     """
     normal = normalized(a)
     e = Float(exponent_of(normal) - td.where(a < LEAST_NORMAL, DENORMAL_SHIFT, 0))
@@ -71,7 +71,7 @@ def log2_parts(a: Float, lower: td.bool) -> Float:
     s_head = head(f * inverse)
     s_rest = ((f - s_head * divisor_head) - s_head * divisor_rest) * inverse
     s = s_head + s_rest
-    # z = s^2, u = (2/(3 ln 2)) z and s u, each as a head and a rest
+    # z = s^2, u = (2/(3 ln 2)) z and s u, each as a head and a remainder
     square = s_head * s_head  # exact
     z_head = head(square)
     z_rest = (square - z_head) + s_rest * (s_head + s)
@@ -122,7 +122,7 @@ def pow(x: Float, y: Float) -> Float:
     b = td.abs(y)
     ordinary = a > 0.0 and a <= LARGEST
     base = td.where(ordinary, a, 1.0)
-    # Beyond, the power is 0, 1 or infinite whatever the base.
+    # Above, the power is 0, 1 or infinite for every base.
     exponent = limited(y, Float(-MOST_EXPONENT), Float(MOST_EXPONENT))
     exponent = td.where(td.isnan(y), 1.0, exponent)
     result = exp2_of_product(exponent, log2_parts(base, False), log2_parts(base, True))
@@ -153,7 +153,7 @@ def rsqrt(x: Float) -> Float:
     """1 / sqrt(x)."""
     small = x < 1e-20
     inside = x > 0.0 and x <= LARGEST
-    big = x > 1e30  # the square of a sloppy root would overflow
+    big = x > 1e30  # the square of an inexact root would overflow
     down = td.where(small, 281474976710656.0, td.where(big, 3.552713678800501e-15, 1.0))  # 2^±48
     up = td.where(small, 16777216.0, td.where(big, 5.960464477539063e-08, 1.0))
     s = td.where(inside, x * down, 1.0)
@@ -168,7 +168,7 @@ def rsqrt(x: Float) -> Float:
     """1 / sqrt(x)."""
     small = x < 1e-200
     inside = x > 0.0 and x <= LARGEST
-    big = x > 1e250  # the square of a sloppy root would overflow
+    big = x > 1e250  # the square of an inexact root would overflow
     down = td.where(big, Float(5.421010862427522e-20), 1.0)  # 2^-64
     down = td.where(small, 1.3407807929942597e154, down)  # 2^512
     up = td.where(big, Float(2.3283064365386963e-10), 1.0)

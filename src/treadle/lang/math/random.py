@@ -1,8 +1,8 @@
 """Random numbers: Philox 4x32-10, counter-based, the same bits on every device.
 
-A counter and a key go through ten rounds of multiplications and exclusive ors and come out as four
-words (J. K. Salmon, M. A. Moraes, R. O. Dror and D. E. Shaw, "Parallel random numbers: as easy as
-1, 2, 3", SC 2011). There is no state: number `counter` of stream `seed` is a function of the two.
+Ten rounds of multiplications and exclusive ors transform a counter and a key into four words (J. K.
+Salmon, M. A. Moraes, R. O. Dror and D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC
+2011). There is no state: number `counter` of stream `seed` is a function of the two.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def rand_normal(seed: td.u32, counter: td.u32) -> td.f32:
 
 def cosine_of_turn(turn: td.u32) -> td.f32:
     """cos(2 pi turn / 2^32)."""
-    # The quarter turn nearest, and the signed rest of the angle: exact, since they are integers.
+    # The nearest quarter turn, and the signed remainder: exact, since they are integers.
     quarter = td.i32((turn + 0x20000000) >> 30)
     rest = td.f32(td.bitcast(turn + 0x20000000 - (td.u32(quarter) << 30), td.i32) - 0x20000000)
     r = rest * (TWO_PI / 4294967296.0)

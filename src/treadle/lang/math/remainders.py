@@ -24,7 +24,7 @@ def remainder(x: Float, y: Float) -> Float:
 
 @generic
 def remainder_quotient(x: Float, y: Float) -> td.i32:
-    """The last three bits of n, and more of it where they carry, with the sign of x / y."""
+    """At least the last three bits of n, with the sign of x / y."""
     b = td.abs(y)
     m = td.abs(x) % (8.0 * b)
     q4 = m >= 4.0 * b

@@ -41,14 +41,14 @@ ERFC_VANISHES = either(10.1, 27.3)
 STIRLING = either(3.0, 6.0)  # from here on gamma(1 + a) is computed by Stirling's series
 RECURRENCE = either((1.0,), (1.0, 2.0, 3.0, 4.0))  # further factors a - 1, a - 2, … below
 GAMMA_OVERFLOWS = either(35.0401, 171.6243769563027)
-GAMMA_ENDS = either(45.0, 190.0)  # beyond, gamma(x) is infinite, and gamma(-x) is 0
+GAMMA_ENDS = either(45.0, 190.0)  # from here on gamma(x) is infinite, and gamma(-x) is 0
 GAMMA_TINY = either(1e-20, 1e-100)
 INVERSE_OVERFLOWS = either(2.9387359e-39, 5.562684646268003e-309)  # up to here 1/x is infinite
 # Below -FAR_BELOW gamma(|x|) is computed times a power of two.
 FAR_BELOW = either(20.0, 100.0)
 FAR_EXPONENT = either(-64, -512)
 FAR_SCALE = either(5.421010862427522e-20, 7.458340731200207e-155)
-PARITY_ENDS = either(16777216.0, 4503599627370496.0)  # below, the last bit of a number is looked at
+PARITY_ENDS = either(16777216.0, 4503599627370496.0)  # below, the parity of a number is tested
 
 
 @generic
@@ -60,7 +60,7 @@ def erf(x: Float) -> Float:
     b = td.where(a < 4.0, a, 4.0)
     far = 1.0 - exp_sum(-erfc_exponent(b), Float(0.0), 0)
     y = td.where(near, a + a * erf_tail(z), far)
-    y = td.where(a < ERF_TINY, a * TWO_OVER_ROOT_PI, y)  # there a term of the sum may be denormal
+    y = td.where(a < ERF_TINY, a * TWO_OVER_ROOT_PI, y)  # a term of the sum may be denormal
     return td.where(td.isnan(x), x, with_sign_of(y, x))
 
 
@@ -72,7 +72,7 @@ def erf(x: Float) -> Float:
     z = td.where(near, x * x, 0.0)
     far = 1.0 - erfc(td.where(a < 6.0, td.where(near, 1.0, a), 6.0))
     y = td.where(near, a + a * erf_tail(z), far)
-    y = td.where(a < ERF_TINY, a * TWO_OVER_ROOT_PI, y)  # there a term of the sum may be denormal
+    y = td.where(a < ERF_TINY, a * TWO_OVER_ROOT_PI, y)  # a term of the sum may be denormal
     return td.where(td.isnan(x), x, with_sign_of(y, x))
 
 
@@ -80,9 +80,9 @@ def erf(x: Float) -> Float:
 def erfc(x: Float) -> Float:
     """1 - erf(x), to full precision where it is small.
 
-    exp(x^2) erfc(x) (x + 2) is a nearly flat function of (x - 2)/(x + 2) (M. M. Shepherd and J. G.
-    Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981, have the idea), and
-    x^2 is the exact square of x's head and a rest.
+    exp(x^2) erfc(x) (x + 2) is a nearly constant function of (x - 2)/(x + 2) (the idea is from M.
+    M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981),
+    and x^2 is the exact square of x's head plus a remainder.
     """
     a = td.abs(x)
     near = a < 1.0
@@ -112,8 +112,8 @@ def sin_pi_over_pi(a: Float) -> Float:
 def gamma_one_plus(a: Float, k: td.i32) -> Float:
     """gamma(1 + a) * 2^k, 0 <= a < GAMMA_ENDS.
 
-    Up to 3 or 6 from gamma on [1, 2] by its recurrence, whose factors are exact; then by Stirling's
-    series (DLMF 5.11.1), as a power of 2 whose exponent is summed in parts.
+    Up to 3 or 6 it is computed from gamma on [1, 2] by the recurrence, whose factors are exact;
+    above by Stirling's series (DLMF 5.11.1), as a power of 2 whose exponent is summed in parts.
     """
     t = a - td.floor(a)
     near = gamma_middle(t - 0.5)
@@ -145,7 +145,7 @@ def gamma(x: Float) -> Float:
     negative = x < 0.0
     inside = a < GAMMA_ENDS
     b = td.where(inside and a > GAMMA_TINY, td.where(x >= 1.0, x - 1.0, a), 0.0)
-    far_below = negative and a > FAR_BELOW  # there the gamma function of |x| may be too large
+    far_below = negative and a > FAR_BELOW  # gamma(|x|) may overflow
     g = gamma_one_plus(b, td.where(far_below, FAR_EXPONENT, 0))
     sine = sin_pi_over_pi(b)
     odd = (Integer(td.floor(td.where(a < PARITY_ENDS, a, 0.0))) & 1) != 0
@@ -154,7 +154,7 @@ def gamma(x: Float) -> Float:
     reflected = td.where(far_below, reflected * FAR_SCALE, reflected)
     reflected = td.where(odd, reflected, -reflected)
     reflected = td.where(td.floor(x) == x, NAN, reflected)
-    small = a < GAMMA_TINY  # there gamma(x) is 1/x, and the product above could be denormal
+    small = a < GAMMA_TINY  # gamma(x) is 1/x, and the product above may be denormal
     tiny = 1.0 / td.where(small and a > INVERSE_OVERFLOWS, a, 1.0)
     tiny = td.where(a > INVERSE_OVERFLOWS, tiny, INFINITY)
     y = td.where(x >= 1.0, g, g / td.where(small, 1.0, td.where(x > 0.0, x, 1.0)))
@@ -188,7 +188,8 @@ def lgamma_positive(a: Float, log_a: Float) -> Float:
 
 @generic
 def lgamma(x: Float) -> Float:
-    """log |gamma(x)|. Below 0 by reflection: there, near its zeros, only absolutely precise."""
+    """log |gamma(x)|. Below 0 by reflection; near the zeros there, only the absolute error is
+    small."""
     a = td.abs(x)
     log_a = log(a)
     y = lgamma_positive(td.where(a > 0.0, a, 1.0), log_a)

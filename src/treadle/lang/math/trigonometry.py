@@ -25,8 +25,8 @@ HALF_PI_2 = either(1.0804273188114166e-05, 6.077100506303966e-11)  # 17 and 33 b
 HALF_PI_3 = either(6.07710062827671e-11, 2.0222662487959506e-21)
 NEAR = either(200.0, 1600000.0)  # up to here three parts of pi/2 are enough
 
-# `atan2` multiplies numbers below TINY with UP, and above HUGE with 2^-64; a quotient below SLIGHT
-# is computed as UP times as large.
+# `atan2` multiplies numbers below TINY by UP, and above HUGE by 2^-64; a quotient below SLIGHT is
+# computed UP times as large.
 TINY = either(1e-18, 1e-150)
 HUGE = either(1e30, 1e290)
 SLIGHT = either(1e-18, 1e-200)
@@ -50,7 +50,7 @@ def cos_near(r: Float) -> Float:
 
 @generic
 def minus_half_pis(a: Float, n: Float) -> Float:
-    """a - n * pi/2, by fused multiply-adds: drivers add up the parts of pi/2 otherwise."""
+    """a - n * pi/2, by fused multiply-adds, since drivers would add the parts of pi/2 otherwise."""
     return td.fma(-n, HALF_PI_3, td.fma(-n, HALF_PI_2, td.fma(-n, HALF_PI_1, a)))
 
 
@@ -163,7 +163,7 @@ def asin(x: Float) -> Float:
 
 @generic
 def acos(x: Float) -> Float:
-    """The arc cosine; beyond 1/2 it is 2 asin(sqrt((1 - |x|) / 2)), or pi less that."""
+    """The arc cosine; beyond 1/2 it is 2 asin(sqrt((1 - |x|) / 2)), or pi minus that."""
     a = td.abs(x)
     far = a > 0.5
     z = td.where(far, 0.5 - 0.5 * td.minimum(a, 1.0), x * x)
@@ -195,13 +195,13 @@ def atan2(y: Float, x: Float) -> Float:
     steep = b > a
     high = td.where(steep, b, a)
     low = td.where(steep, a, b)
-    # A divisor near the ends of the range would over- or underflow where division is a product
-    # with a reciprocal; two infinities, or two zeros, are taken as 1 and 1, or 0 and 1.
+    # A divisor near the ends of the range would overflow or underflow where division multiplies by
+    # a reciprocal. Two infinities are replaced by 1 and 1, two zeros by 0 and 1.
     scale = td.where(high < TINY, Float(UP), 1.0)
     scale = td.where(high > HUGE, 5.421010862427522e-20, scale)  # 2^-64
     ends = td.where(low == high, td.where(high == 0.0, Float(0.0), 1.0), low * scale)
     divisor = td.where(low == high, 1.0, high * scale)
-    slight = ends < SLIGHT or ends < divisor * SLIGHT  # the quotient's rests must not be denormal
+    slight = ends < SLIGHT or ends < divisor * SLIGHT  # remainders must not be denormal
     up = td.where(slight, Float(UP), 1.0)
     down = td.where(slight, Float(DOWN), 1.0)
     t = exact_quotient(ends * up, td.where(td.isinf(divisor), 1.0, divisor)) * down
