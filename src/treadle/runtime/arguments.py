@@ -156,15 +156,15 @@ def _bind_pointer(
         )
     element = key.element if isinstance(declared.element, Void) else declared.element
     argument = ArrayArgument(element, 1, True, key.has_offset, key.big)
-    wanted, came = _stored(element), _stored(key.element)
-    if wanted == came:
+    wanted, given = _stored(element), _stored(key.element)
+    if wanted == given:
         return BoundArray(argument)
     # Arrays of one scalar type may be grouped in another way: float32 as float4, complex64 as
     # float.
-    unit = set(wanted.parts + came.parts)
-    if len(unit) == 1 and wanted.packed and came.packed:
-        common = math.gcd(len(wanted.parts), len(came.parts))
-        return BoundArray(argument, len(wanted.parts) // common, len(came.parts) // common)
+    unit = set(wanted.parts + given.parts)
+    if len(unit) == 1 and wanted.packed and given.packed:
+        common = math.gcd(len(wanted.parts), len(given.parts))
+        return BoundArray(argument, len(wanted.parts) // common, len(given.parts) // common)
     if isinstance(element, Struct):
         raise DtypeError(
             f"{where} is {declared}, but an array of {key.dtype} was given, and {_layout(element)}"
@@ -339,12 +339,12 @@ _UNEVEN = {
 
 def _whole(count: int, per: int, what: str, name: str, element: str) -> int:
     """`count` divided by `per`; LaunchError if there is a remainder."""
-    found, rest = divmod(count, per)
-    if rest:
-        came = _UNEVEN[what].format(count=count)
+    found, remainder = divmod(count, per)
+    if remainder:
+        given = _UNEVEN[what].format(count=count)
         raise LaunchError(
-            f"argument {name}: {per} elements of the array are one {element}, but {came}, which is "
-            f"not a multiple of {per}"
+            f"argument {name}: {per} elements of the array are one {element}, but {given}, "
+            f"which is not a multiple of {per}"
         )
     return found
 

@@ -341,8 +341,8 @@ def _from_environment(wanted: str) -> Device:
 
 def hints() -> list[str]:
     """A line for each backend that lacks a package to use hardware of this machine."""
-    said = (_backend(name).hint() for name, entry in BACKENDS.items() if not entry.by_name_only)
-    return [hint for hint in said if hint is not None]
+    found = (_backend(name).hint() for name, entry in BACKENDS.items() if not entry.by_name_only)
+    return [hint for hint in found if hint is not None]
 
 
 def set_default_device(spec: str | Device | None) -> None:

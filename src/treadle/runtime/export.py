@@ -103,7 +103,7 @@ def _capsule(
     array: DeviceArray, place: tuple[int, int], stream: int | None, versioned: bool, copied: bool
 ) -> Any:
     if not isinstance(array.dtype, DType):
-        raise BufferError(f"DLPack knows no structs, such as {array.dtype}: export a field's copy")
+        raise BufferError(f"DLPack has no structs, such as {array.dtype}: export a field's copy")
     if array.key.read_only and not versioned:
         raise BufferError(
             "this tensor is read-only, which only DLPack 1.0 and newer express: copy it first"

@@ -160,7 +160,7 @@ class Launcher:
         folded = max(grid) > _FOLD_FROM
         if folded:
             check_extent(definition.name, grid, block)
-        _check_rest(definition.name, shared_bytes, stream)
+        _check_launch_options(definition.name, shared_bytes, stream)
         shape = (block, shared_bytes, folded, len(threads))
         prepared_launches = self._prepared
         captured = definition.captured
@@ -307,7 +307,7 @@ class Launcher:
 
         extent = Dim3.of(block) if block is not None else self.definition.options.block or Dim3(256)
         check_block(self.definition.name, extent)
-        _check_rest(self.definition.name, shared_bytes, None)
+        _check_launch_options(self.definition.name, shared_bytes, None)
         if arguments:
             binding.check_count(self.definition, len(arguments))
             bound = tuple(
@@ -320,7 +320,7 @@ class Launcher:
         return print_source(self.definition, signature, target, extent, shared_bytes)
 
 
-def _check_rest(name: str, shared_bytes: Any, stream: Any) -> None:
+def _check_launch_options(name: str, shared_bytes: Any, stream: Any) -> None:
     """LaunchError if the shared bytes are not a size, or the stream is not a stream."""
     if isinstance(shared_bytes, bool) or not isinstance(shared_bytes, int) or shared_bytes < 0:
         raise LaunchError(

@@ -273,8 +273,8 @@ def _base_of(low: int, array: Foreign) -> int:
 
 
 def _view(array: Foreign, storage: Storage, where: Device) -> DeviceArray:
-    offset, rest = divmod(array.address - storage.buffer.address(), array.dtype.itemsize)
-    if rest or array.address % alignment_of(array.dtype):
+    offset, remainder = divmod(array.address - storage.buffer.address(), array.dtype.itemsize)
+    if remainder or array.address % alignment_of(array.dtype):
         raise _misaligned(array)
     return DeviceArray(
         where, storage, array.dtype, array.shape, array.strides, offset, array.read_only

@@ -186,8 +186,8 @@ def _extreme(
     if all(isinstance(value, Literal) for value in values):
         numbers = [value.value for value in values if isinstance(value, Literal)]
         return Literal(min(numbers) if name == "minimum" else max(numbers))
-    result, *rest = common(cx, values, node)
-    for value in rest:
+    result, *others = common(cx, values, node)
+    for value in others:
         result = _intrinsic(name[:3], [result, value], result.type, cx, node)
     return result
 

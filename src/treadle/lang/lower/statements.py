@@ -103,10 +103,10 @@ def _expression(cx: Context, node: ast.Expr) -> None:
 def _assert(cx: Context, node: ast.Assert) -> None:
     message = ""
     if node.msg is not None:
-        said = lower_expression(cx, node.msg) if not isinstance(node.msg, ast.JoinedStr) else None
-        if not isinstance(said, PythonObject) or not isinstance(said.value, str):
+        found = lower_expression(cx, node.msg) if not isinstance(node.msg, ast.JoinedStr) else None
+        if not isinstance(found, PythonObject) or not isinstance(found.value, str):
             raise cx.error("the message of assert is literal text", node.msg)
-        message = text(cx, said.value, node.msg)
+        message = text(cx, found.value, node.msg)
     test = lower_condition(cx, node.test)
     if not message:
         message = ast.unparse(node.test)

@@ -58,12 +58,12 @@ def flip_sign_by(x: Float, sign: Float) -> Float:
 
 
 @generic
-def quotient_of_parts(a: Float, b_head: Float, b_rest: Float) -> Float:
-    """a / (b_head + b_rest) to 0.6 ULP, where `b_head` is a head; see `exact_quotient`."""
-    inverse = 1.0 / (b_head + b_rest)
+def quotient_of_parts(a: Float, b_head: Float, b_tail: Float) -> Float:
+    """a / (b_head + b_tail) to 0.6 ULP, where `b_head` is a head; see `exact_quotient`."""
+    inverse = 1.0 / (b_head + b_tail)
     q = head(a * inverse)
-    rest = (a - q * b_head) - q * b_rest
-    return q + rest * inverse
+    tail = (a - q * b_head) - q * b_tail
+    return q + tail * inverse
 
 
 @generic
@@ -92,8 +92,8 @@ def exact_root(x: Float) -> Float:
     """
     root = td.sqrt(x)
     s = head(root)
-    rest = x - s * s
-    return td.where(x > 0.0, s + rest / (root + s), root)
+    tail = x - s * s
+    return td.where(x > 0.0, s + tail / (root + s), root)
 
 
 def picked_byte(x: td.u32, y: td.u32, selector: td.u32) -> td.u32:

@@ -39,22 +39,22 @@ def exp(z: Any) -> Any:
     """The exponential function."""
     far = z.x > FAR
     half = td.exp(td.where(far, 0.5 * z.x, z.x))
-    return turned(z, half, td.where(far, half, 1.0))
+    return rotated(z, half, td.where(far, half, 1.0))
 
 
 def exp2(z: Any) -> Any:
     """2 to the power z."""
     far = z.x > FAR
     half = td.exp2(td.where(far, 0.5 * z.x, z.x))
-    return turned(pair(z, z.x, z.y * LN2), half, td.where(far, half, 1.0))
+    return rotated(pair(z, z.x, z.y * LN2), half, td.where(far, half, 1.0))
 
 
-def turned(z: Any, half: Any, rest: Any) -> Any:
-    """half * rest, a real power, rotated by the angle z.y."""
-    x = half * td.cos(z.y) * rest
-    y = half * td.sin(z.y) * rest
+def rotated(z: Any, half: Any, other: Any) -> Any:
+    """half * other, a real power, rotated by the angle z.y."""
+    x = half * td.cos(z.y) * other
+    y = half * td.sin(z.y) * other
     if z.y == 0.0:
-        x = half * rest
+        x = half * other
         y = z.y
     if td.isinf(z.x) and not td.isfinite(z.y):
         right = z.x > 0.0
@@ -104,8 +104,8 @@ def norm_less_one(t: Float, y: Float) -> Float:
     """(1 + t)^2 + y^2 - 1 = 2t + y^2 + t^2. The squares of heads are exact, and come first."""
     t_head = head(t)
     y_head = head(y)
-    rest = (t - t_head) * (t + t_head) + (y - y_head) * (y + y_head)
-    return ((2.0 * t + y_head * y_head) + t_head * t_head) + rest
+    tail = (t - t_head) * (t + t_head) + (y - y_head) * (y + y_head)
+    return ((2.0 * t + y_head * y_head) + t_head * t_head) + tail
 
 
 def log_given(z: Any, norm: Any) -> Any:

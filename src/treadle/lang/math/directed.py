@@ -137,21 +137,21 @@ def mul_directed(x: Float, y: Float, mode: td.i32) -> Float:
 def div_directed(x: Float, y: Float, mode: td.i32) -> Float:
     """x / y, digit by digit."""
     ordinary = is_ordinary(x) and is_ordinary(y)
-    rest = significand(x) >> EXPONENT_WIDTH
+    remainder = significand(x) >> EXPONENT_WIDTH
     b = td.where(ordinary, significand(y) >> EXPONENT_WIDTH, 1)
-    short = rest < b
-    rest = td.where(short, rest << 1, rest)
+    short = remainder < b
+    remainder = td.where(short, remainder << 1, remainder)
     quotient = Bits(0)
     fits = ordinary
     k = td.i32(0)
     last = td.where(ordinary, DIGITS, 0)
     while k < last:
-        fits = rest >= b
+        fits = remainder >= b
         quotient = (quotient << 1) | td.where(fits, Bits(1), 0)
-        rest = td.where(fits, rest - b, rest) << 1
+        remainder = td.where(fits, remainder - b, remainder) << 1
         k = k + 1
     m = quotient << (WIDTH - DIGITS)
-    m = td.where(rest != 0, m | 1, m)
+    m = td.where(remainder != 0, m | 1, m)
     e = exponent(x) - exponent(y) - td.where(short, 1, 0)
     result = packed(is_negative(x) != is_negative(y), e, m, mode)
     return td.where(ordinary, result, x / y)
@@ -164,19 +164,19 @@ def sqrt_directed(x: Float, mode: td.i32) -> Float:
     e = exponent(x)
     digits = td.where((e & 1) == 0, significand(x) >> 1, significand(x))
     root = Bits(0)
-    rest = Bits(0)
+    remainder = Bits(0)
     fits = ordinary
     k = td.i32(0)
     last = td.where(ordinary, DIGITS, 0)
     while k < last:
-        rest = (rest << 2) | (digits >> TOP_PAIR)
+        remainder = (remainder << 2) | (digits >> TOP_PAIR)
         digits = digits << 2
-        fits = rest >= ((root << 2) | 1)
-        rest = td.where(fits, rest - ((root << 2) | 1), rest)
+        fits = remainder >= ((root << 2) | 1)
+        remainder = td.where(fits, remainder - ((root << 2) | 1), remainder)
         root = (root << 1) | td.where(fits, Bits(1), 0)
         k = k + 1
     m = root << (WIDTH - DIGITS)
-    m = td.where(rest != 0, m | 1, m)
+    m = td.where(remainder != 0, m | 1, m)
     return td.where(ordinary, packed(False, e >> 1, m, mode), td.sqrt(x))
 
 

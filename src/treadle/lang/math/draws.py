@@ -209,7 +209,7 @@ def random_normal_64(
 def cosine_of_turn_f64(turn: td.u64) -> td.f64:
     """cos(2 pi turn / 2^64)."""
     quarter = td.i32((turn + 0x2000000000000000) >> 62)
-    rest = td.bitcast(turn + 0x2000000000000000 - (td.u64(quarter) << 62), td.i64)
-    r = td.f64(rest - 0x2000000000000000) * TWO_PI_OVER_2_64
+    remainder = td.bitcast(turn + 0x2000000000000000 - (td.u64(quarter) << 62), td.i64)
+    r = td.f64(remainder - 0x2000000000000000) * TWO_PI_OVER_2_64
     cosine = td.where((quarter & 1) != 0, sin_near.f64(r), cos_near.f64(r))
     return td.where(((quarter + 1) & 2) != 0, -cosine, cosine)

@@ -42,15 +42,15 @@ def erfcx_positive(a: Float) -> Float:
     near = erfcx_near(td.where(a < 1.0, a, 1.0) - 0.5)
     b = td.where(a < 1.0, 1.0, td.where(a < ERFCX_FAR, a, ERFCX_FAR))
     divisor = head(b + 2.0)
-    divisor_rest = b - (divisor - 2.0)
-    u = quotient_of_parts(b - 2.0, divisor, divisor_rest)
-    middle = quotient_of_parts(erfc_scaled(u), divisor, divisor_rest)
+    divisor_tail = b - (divisor - 2.0)
+    u = quotient_of_parts(b - 2.0, divisor, divisor_tail)
+    middle = quotient_of_parts(erfc_scaled(u), divisor, divisor_tail)
     inverse = 1.0 / td.where(a < ERFCX_FAR, ERFCX_FAR, a)
     z = 0.5 * inverse * inverse
-    rest = 1.0 - ERFCX_LAST * z
+    tail = 1.0 - ERFCX_LAST * z
     for factor in ERFCX_FACTORS:
-        rest = 1.0 - factor * z * rest
-    far = inverse * ONE_OVER_ROOT_PI * (1.0 - z * rest)
+        tail = 1.0 - factor * z * tail
+    far = inverse * ONE_OVER_ROOT_PI * (1.0 - z * tail)
     return td.where(a < 1.0, near, td.where(a < ERFCX_FAR, middle, far))
 
 

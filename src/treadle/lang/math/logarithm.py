@@ -127,9 +127,9 @@ def logaddexp(a: Float, b: Float) -> Float:
     distance = head(td.where(near, high - low, -EXP_VANISHES))
     from_high = (high - distance) - low
     from_low = high - (low + distance)
-    rest = td.where(td.abs(high) > td.abs(low), from_high, from_low)
-    rest = td.where(near, rest, 0.0)
-    y = high + log1p_plus(exp_sum(-distance, -rest, 0), 0)
+    tail = td.where(td.abs(high) > td.abs(low), from_high, from_low)
+    tail = td.where(near, tail, 0.0)
+    y = high + log1p_plus(exp_sum(-distance, -tail, 0), 0)
     y = td.where(td.isinf(high), high, y)
     return td.where(td.isnan(a), a, td.where(td.isnan(b), b, y))
 

@@ -153,6 +153,6 @@ def far_remainder(a: Float) -> Float:
     high = td.where(negative, ~high, high)  # negated, except for one unit in the last place
     low = td.where(negative, ~low, low)
     turn = Float(high & UPPER) * UNIT  # exact
-    rest = Float(high & LOWER) * UNIT + Float(low) * LOW_UNIT
-    r = turn * HALF_PI + (turn * HALF_PI_LOW + rest * HALF_PI)
+    remainder = Float(high & LOWER) * UNIT + Float(low) * LOW_UNIT
+    r = turn * HALF_PI + (turn * HALF_PI_LOW + remainder * HALF_PI)
     return td.where(negative, -r, r)

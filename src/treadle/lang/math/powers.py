@@ -66,27 +66,27 @@ def log2_parts(a: Float, lower: td.bool) -> Float:
     f = fraction_of(normal)
     divisor = 2.0 + f
     divisor_head = head(divisor)
-    divisor_rest = f - (divisor_head - 2.0)
+    divisor_tail = f - (divisor_head - 2.0)
     inverse = 1.0 / divisor
     s_head = head(f * inverse)
-    s_rest = ((f - s_head * divisor_head) - s_head * divisor_rest) * inverse
-    s = s_head + s_rest
+    s_tail = ((f - s_head * divisor_head) - s_head * divisor_tail) * inverse
+    s = s_head + s_tail
     # z = s^2, u = (2/(3 ln 2)) z and s u, each as a head and a remainder
     square = s_head * s_head  # exact
     z_head = head(square)
-    z_rest = (square - z_head) + s_rest * (s_head + s)
+    z_tail = (square - z_head) + s_tail * (s_head + s)
     u_product = z_head * TWO_THIRDS_OVER_LN2_HIGH  # exact
-    u_tail = z_head * TWO_THIRDS_OVER_LN2_LOW + z_rest * TWO_THIRDS_OVER_LN2
-    u_head = head(u_product + u_tail)
-    u_rest = (u_product - u_head) + u_tail
+    u_small = z_head * TWO_THIRDS_OVER_LN2_LOW + z_tail * TWO_THIRDS_OVER_LN2
+    u_head = head(u_product + u_small)
+    u_tail = (u_product - u_head) + u_small
     cube = s_head * u_head  # exact
-    z = z_head + z_rest
-    rest = s_head * TWO_OVER_LN2_LOW + s * z * z * log2_quotient_tail(z)
-    rest = s_rest * TWO_OVER_LN2 + rest
-    rest = rest + (s_head * u_rest + s_rest * (u_head + u_rest))
+    z = z_head + z_tail
+    tail = s_head * TWO_OVER_LN2_LOW + s * z * z * log2_quotient_tail(z)
+    tail = s_tail * TWO_OVER_LN2 + tail
+    tail = tail + (s_head * u_tail + s_tail * (u_head + u_tail))
     product = s_head * TWO_OVER_LN2_HIGH  # exact
-    high = head(e + (product + (cube + rest)))
-    return td.where(lower, (((e - high) + product) + cube) + rest, high)
+    high = head(e + (product + (cube + tail)))
+    return td.where(lower, (((e - high) + product) + cube) + tail, high)
 
 
 @generic
@@ -94,10 +94,10 @@ def exp2_of_product(y: Float, high: Float, low: Float) -> Float:
     """2^(y (high + low)), where `high` is a head; 0 or infinity far outside the range."""
     y_head = head(y)
     product = y_head * high  # exact
-    rest = (y - y_head) * high + y * low
-    p = product + rest
+    tail = (y - y_head) * high + y * low
+    p = product + tail
     n = nearest_integer(limited(p, Float(POWER_VANISHES), Float(EXP2_OVERFLOWS)))
-    r = limited((product - Float(n)) + rest, Float(-1.0), Float(1.0))
+    r = limited((product - Float(n)) + tail, Float(-1.0), Float(1.0))
     result = scaled(1.0 + r * exp2_tail(r), n)
     return td.where(p >= EXP2_OVERFLOWS, INFINITY, td.where(p < POWER_VANISHES, 0.0, result))
 
@@ -107,10 +107,10 @@ def exp2_of_product(y: Float, high: Float, low: Float) -> Float:
     """2^(y (high + low)), where `high` is a head; 0 or infinity far outside the range."""
     y_head = head(y)
     product = y_head * high  # exact
-    rest = (y - y_head) * high + y * low
-    p = product + rest
+    tail = (y - y_head) * high + y * low
+    p = product + tail
     n = td.round(limited(p, Float(POWER_VANISHES), Float(EXP2_OVERFLOWS)))
-    r = limited((product - n) + rest, Float(-1.0), Float(1.0))
+    r = limited((product - n) + tail, Float(-1.0), Float(1.0))
     result = scaled(1.0 + r * exp2_tail(r), td.i32(n))
     return td.where(p >= EXP2_OVERFLOWS, INFINITY, td.where(p < POWER_VANISHES, 0.0, result))
 

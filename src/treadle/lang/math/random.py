@@ -68,7 +68,7 @@ def cosine_of_turn(turn: td.u32) -> td.f32:
     """cos(2 pi turn / 2^32)."""
     # The nearest quarter turn, and the signed remainder: exact, since they are integers.
     quarter = td.i32((turn + 0x20000000) >> 30)
-    rest = td.f32(td.bitcast(turn + 0x20000000 - (td.u32(quarter) << 30), td.i32) - 0x20000000)
-    r = rest * (TWO_PI / 4294967296.0)
+    remainder = td.f32(td.bitcast(turn + 0x20000000 - (td.u32(quarter) << 30), td.i32) - 0x20000000)
+    r = remainder * (TWO_PI / 4294967296.0)
     cosine = td.where((quarter & 1) != 0, sin_near.f32(r), cos_near.f32(r))
     return td.where(((quarter + 1) & 2) != 0, -cosine, cosine)

@@ -92,9 +92,9 @@ def erfc(x: Float) -> Float:
     b_head = head(b)
     power = exp_sum(-(b_head * b_head), (b_head - b) * (b_head + b), 64)
     divisor = head(b + 2.0)
-    divisor_rest = b - (divisor - 2.0)
-    u = quotient_of_parts(b - 2.0, divisor, divisor_rest)
-    far = quotient_of_parts(power * erfc_scaled(u), divisor, divisor_rest)
+    divisor_tail = b - (divisor - 2.0)
+    u = quotient_of_parts(b - 2.0, divisor, divisor_tail)
+    far = quotient_of_parts(power * erfc_scaled(u), divisor, divisor_tail)
     far = far * TWO_TO_MINUS_64
     y = td.where(x < 0.0, 2.0 - far, far)
     return td.where(td.isnan(x), x, td.where(near, close, y))
@@ -126,14 +126,14 @@ def gamma_one_plus(a: Float, k: td.i32) -> Float:
     inverse = 1.0 / b
     power = b + 0.5
     power_head = head(power)
-    power_rest = b - (power_head - 0.5)  # exact, where the sum may not be
+    power_tail = b - (power_head - 0.5)  # exact, where the sum may not be
     product = power_head * log_high  # exact
     b_head = head(b)
     minus = b_head * LOG2_E_HIGH  # exact
-    rest = (power_rest * log_high + power * log_low) - ((b - b_head) * LOG2_E_HIGH + b * LOG2_E_LOW)
-    rest = rest + (LOG2_ROOT_TWO_PI + stirling_tail(inverse * inverse) * inverse * LOG2_E)
-    n = td.round((product - minus) + rest)
-    r = ((product - n) - minus) + rest
+    tail = (power_tail * log_high + power * log_low) - ((b - b_head) * LOG2_E_HIGH + b * LOG2_E_LOW)
+    tail = tail + (LOG2_ROOT_TWO_PI + stirling_tail(inverse * inverse) * inverse * LOG2_E)
+    n = td.round((product - minus) + tail)
+    r = ((product - n) - minus) + tail
     far = scaled(1.0 + r * exp2_tail(r), td.i32(n) + k)
     return td.where(a < STIRLING, scaled(near, k), far)
 

@@ -103,8 +103,8 @@ def amount_of(launched: LaunchRecord) -> Amount:
     """The bytes and operations of a launch, from its definition. If the definition does not give
     the bytes, they are estimated by the sizes of the arrays."""
     definition, built, values = launched
-    tell = getattr(definition, "work", None)
-    known: Work = Work() if tell is None else tell(values)
+    work_of = getattr(definition, "work", None)
+    known: Work = Work() if work_of is None else work_of(values)
     if known.bytes is not None:
         return Amount(known.bytes, known.operations)
     estimate = _bytes_touched(values, built.read, built.written)

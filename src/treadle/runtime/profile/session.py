@@ -226,7 +226,7 @@ class Profile(ProfileData):
         self.memory[device] = max(self.memory.get(device, 0), used)
         self.memory_used.append((clock(), device, used))
 
-    # ------------------------------------------------------------------ what it tells
+    # ------------------------------------------------------------------ results
 
     def table(self) -> ProfileTable:
         """The sums: each kernel and kind of copy with its count, times, bytes and operations.

@@ -176,12 +176,12 @@ def _notes(notes: ProfileData, rows: list[Row]) -> Iterable[str]:
     lost = sum(row.count - row.timed for row in rows)
     if lost:
         yield f"{lost} without a time: {notes.untimed}"
-    for kind, said in (("compile", "compiled or loaded"), ("wait", "waited for devices")):
+    for kind, label in (("compile", "compiled or loaded"), ("wait", "waited for devices")):
         found = [entry for entry in notes.entries if entry.kind == kind]
         if found:
             total = _readable(sum(entry.ended - entry.began for entry in found), _TIMES)
             times = f"{len(found)} time{'s' * (len(found) > 1)}"
-            yield f"{said}: {times}, {total} of the host's"
+            yield f"{label}: {times}, {total} of the host's"
     for device, peak in notes.memory.items():
         yield f"memory of arrays on {device}: {_readable(peak, _SIZES)} at most"
 
