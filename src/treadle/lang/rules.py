@@ -162,7 +162,7 @@ def shift_type(op: str, left: Operand, right: Operand) -> Scalar:
     return I32 if left == BOOL else left
 
 
-_BEYOND_FLOATS = (1 << 1024) - (1 << 970)  # what rounds to infinity in f64 is from half a step on
+_BEYOND_FLOATS = (1 << 1024) - (1 << 970)  # the least integer that rounds to infinity in f64
 
 
 def round_to(value: Number, type: Scalar) -> Number:
