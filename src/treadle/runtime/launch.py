@@ -365,8 +365,8 @@ def _refuse_grid(name: str, grid: Dim3, values: list[Any]) -> None:
     if min(grid) == 0 and any(isinstance(v, DeviceArray) and v.size == 0 for v in values):
         return
     raise LaunchError(
-        f"kernel {name}: the grid {tuple(grid)} is not positive; along each axis it must be at "
-        "least 1 (0 is allowed where an argument is an empty array)"
+        f"kernel {name}: the grid {tuple(grid)} has a negative or zero extent; each extent must be "
+        "at least 1 (0 is allowed where an argument is an empty array)"
     )
 
 
