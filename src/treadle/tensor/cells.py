@@ -15,7 +15,7 @@ from weakref import WeakSet, WeakValueDictionary, ref
 from treadle.core.errors import DeviceLost, TreadleError
 from treadle.graph.node import FAILED, Node
 from treadle.graph.realize import finish_readers, realize
-from treadle.runtime.lazy import Awaited
+from treadle.runtime.lazy import TrackedMemory
 
 _MOST_VERSIONS = 128  # that a cell can return to
 _DROPPED = (
@@ -188,7 +188,7 @@ def cells_of(device: object) -> list[Cell]:
 class LazyTensors:
     """Lazy tensors for the runtime: the protocol `runtime.lazy.LazyArrays`."""
 
-    def finish_readers(self, memory: Awaited) -> None:
+    def finish_readers(self, memory: TrackedMemory) -> None:
         """Compute the pending values that still have to read memory."""
         finish_readers(memory)
 
