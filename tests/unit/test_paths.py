@@ -61,7 +61,7 @@ def test_folders_that_are_missing(name, tmp_path, monkeypatch):
         act("~/x")
         assert (tmp_path / "~" / "x").is_file()
     else:
-        with pytest.raises(FileNotFoundError, match="there is no file ~/x: "):
+        with pytest.raises(FileNotFoundError, match=r"there is no such file: '~/x'$"):
             act("~/x")
 
 

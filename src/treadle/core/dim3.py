@@ -33,10 +33,25 @@ class Dim3(NamedTuple):
         """
         if isinstance(extent, Dim3):
             return extent
-        parts = tuple(extent) if isinstance(extent, Sequence) else (extent,)
-        if not 1 <= len(parts) <= 3:
-            raise ValueError(f"an extent has one to three parts, not {len(parts)}: {extent!r}")
-        return cls(*(_index(part) for part in parts))
+        return cls(*_parts(extent))
+
+    @classmethod
+    def of_shape(cls, shape: int | Sequence[int]) -> Dim3:
+        """A Dim3 from an int or up to three ints in the order of an array's axes, x last.
+
+        >>> Dim3.of_shape((8, 4))
+        Dim3(x=4, y=8, z=1)
+
+        Raises as `of` does.
+        """
+        return cls(*reversed(_parts(shape)))
+
+
+def _parts(extent: int | Sequence[int]) -> tuple[int, ...]:
+    parts = tuple(extent) if isinstance(extent, Sequence) else (extent,)
+    if not 1 <= len(parts) <= 3:
+        raise ValueError(f"an extent has one to three parts, not {len(parts)}: {extent!r}")
+    return tuple(_index(part) for part in parts)
 
 
 def _index(part: object) -> int:

@@ -56,7 +56,9 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        what = no_file(path) if path.parent.is_dir() else no_folder(path.parent)
+        # An OSError's text ends in its file name.
+        missing = f"there is no such file{_about_home(path)}"
+        what = missing if path.parent.is_dir() else no_folder(path.parent)
         raise FileNotFoundError(errno.ENOENT, what, str(path)) from None
     except OSError as error:
         if error.errno is None:

@@ -161,6 +161,11 @@ REFUSALS: dict[str, Refusal] = {
         "a kernel can't launch or call the kernel {name}",
         "make the common part a @td.func",
     ),
+    "hidden_function": Refusal(
+        "call of a function of Python, as abs, in a kernel or @td.func of the same name",
+        "{name} names the {kind} here, which hides Python's own function",
+        "give the {kind} another name",
+    ),
     "foreign_call": Refusal(
         "call of an ordinary Python function",
         "{name} is an ordinary Python function, which devices can't run",

@@ -108,6 +108,20 @@ def _start(
         active.launch(to.handle, prepared.compiled, grid, buffers, parameters, launched)
 
 
+def threads_of(name: str, extent: int | Sequence[int]) -> Dim3:
+    """The threads that `kernel.launch(extent, …)` asks for. LaunchError for what is not a number
+    of threads; `name` is the kernel's."""
+    try:
+        threads = Dim3.of_shape(extent)
+    except (TypeError, ValueError) as error:
+        raise LaunchError(
+            f"{name}.launch takes a number of threads, or a tuple (…, i, j), first: {error}"
+        ) from None
+    if min(threads) < 0:
+        raise LaunchError(f"{name}.launch: negative number of threads {extent}")
+    return threads
+
+
 class Launcher:
     """The launches of one kernel: its definition, and its prepared launches."""
 
@@ -124,14 +138,7 @@ class Launcher:
         The block is the kernel's own if it has one, else one that suits the device.
         """
         name = self.definition.name
-        try:
-            threads = Dim3.of(tuple(reversed(extent)) if isinstance(extent, Sequence) else extent)
-        except (TypeError, ValueError) as error:
-            raise LaunchError(
-                f"{name}.launch takes a number of threads, or a tuple (…, i, j), first: {error}"
-            ) from None
-        if min(threads) < 0:
-            raise LaunchError(f"{name}.launch: negative number of threads {extent}")
+        threads = threads_of(name, extent)
         if threads.count == 0:
             return
         axes = len(extent) if isinstance(extent, Sequence) else 1

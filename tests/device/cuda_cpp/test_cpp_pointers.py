@@ -104,6 +104,34 @@ __global__ void moving(const int *in, int *out)
 """
 
 
+PARENTHESIZED = """
+struct Range {
+    int from;
+    __device__ Range(int from) : from(from) {}
+    __device__ int next() { Range (r)(from + 1); return r.from; }
+};
+__device__ int twice(int (x)) { return 2 * x; }
+__constant__ int (table)[2] = {3, 4};
+__global__ void parenthesized(const int *in, int (*out))
+{
+    int (*q) = &out[1];                                        // in: 5 3 9
+    *q = 7;
+    int (a) = in[0], (b[2]) = {1, in[1]}, *(c)(&out[2]), (&d) = out[3];
+    *c = a + b[1];
+    d = twice(4) + table[1];
+    for (const int (*p) = in; p < in + 3; ++p) out[0] += *p;
+    const int (*const e){in + 2};
+    if (int (*f) = out) f[4] = *e;
+    out[5] = Range(6).next();
+}
+"""
+
+
+def test_parenthesized_declarators(device):
+    expected = [17, 7, 8, 12, 9, 7]
+    check(device, PARENTHESIZED, "parenthesized", expected, inputs=(5, 3, 9))
+
+
 def test_moving(device):
     expected = [
         27, 13, 0, 503, 9, 15, 2, 4, 22, 6, 5050, 2, 4501, 74, 6, 2, -1, 154, 7, 14, 19, 14, 3521,

@@ -167,9 +167,9 @@ REFUSED = {
         "launch takes",
     ),
     "four axes": (
-        lambda x: saxpy.launch((1, 1, 1, 1), 1.0, x, x),
+        lambda x: saxpy.launch((1, 2, 3, 4), 1.0, x, x),
         td.errors.LaunchError,
-        "three parts",
+        "three parts, not 4: (1, 2, 3, 4)",
     ),
     "count": (lambda x: saxpy[1, 1](1.0, x), td.errors.LaunchError, "takes 3 arguments"),
     "dtype": (

@@ -242,6 +242,8 @@ def test_grids_and_blocks_are_checked_as_on_a_device() -> None:
             saxpy[1, 2048](1.0, one, one)
         with pytest.raises(LaunchError, match="negative number"):
             saxpy.launch(-1, 1.0, one, one)
+        with pytest.raises(LaunchError, match=r"saxpy.launch .*: \(1, 2, 3, 4\)$"):
+            saxpy.launch((1, 2, 3, 4), 1.0, one, one)
         saxpy.launch(0, 1.0, one, one)
         saxpy[0, 1](1.0, one, f32())
     assert one.tolist() == [1]

@@ -52,6 +52,16 @@ def other(x: td.Array[td.f32]):
     x[0] = 1.0
 
 
+@td.kernel
+def bool(x: td.Array[td.f32]):  # hides Python's own
+    x[0] = 1.0
+
+
+@td.func
+def max(x, y):
+    return max(x, y)
+
+
 @td.struct
 class Pair:
     a: td.f32
@@ -102,6 +112,8 @@ BODIES: list[tuple[str, str, str]] = [
     ("missing_return", "y[0] = sometimes(x[0])", ""),
     ("recursion", "y[0] = endless(x[0])", ""),
     ("kernel_call", "other(x)", "other"),
+    ("hidden_function", "y[0] = bool(x[0])", "bool("),
+    ("hidden_function", "y[0] = max(x[0], x[1])", ""),
     ("foreign_call", "y[0] = ordinary(x[0])", "ordinary"),
     ("not_callable", "y[0] = i(3)", "i(3"),
     ("unknown_name", "y[0] = undefined", "undefined"),

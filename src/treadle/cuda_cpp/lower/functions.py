@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import folded, zero_of
 from treadle.cuda_cpp.lower.context import (
     MOST_CONSTANT_CALLS,
@@ -122,7 +123,13 @@ def refuse_recursion(
 def _refuse_kernels(cx: Context, declaration: tree.FunctionDeclaration, span: Span) -> None:
     specifiers = declaration.specifiers
     if "global" in specifiers:
-        raise cx.error(refusal_message("dynamic_parallelism"), span)
+        message = refusal_message("dynamic_parallelism")
+        name = declaration.name.text
+        if builtin_names.is_function(name):
+            line = declaration.span.line
+            message += f" ({name} is the kernel of line {line} here: "
+            message += f"rename it to call CUDA's {name})"
+        raise cx.error(message, span)
     if "virtual" in specifiers:
         raise cx.error(refusal_message("virtual"), span)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import IDENTIFIER
 from treadle.cuda_cpp.syntax import attributes, expressions, initializers, names, tree
-from treadle.cuda_cpp.syntax.cursor import VALUE, Cursor
+from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, VALUE, Cursor
 from treadle.cuda_cpp.syntax.lookahead import parameters_follow
 from treadle.cuda_cpp.syntax.parts import Declarator, Function
 from treadle.cuda_cpp.syntax.words import CV_WORDS, DEVICE_WORDS, RESTRICT_WORDS, SPECIFIER_WORDS
@@ -32,7 +32,7 @@ def declarator(
     attributes.attributes(c)
     span = c.span
     if c.texts[c.index] == "(" and _inner_follows(c, abstract):
-        return _around_inner(c, base, abstract=abstract, pack=pack)
+        return _around_inner(c, base, abstract=abstract, in_block=in_block, pack=pack)
     name = _declared_name(c, abstract=abstract)
     attributes.attributes(c)
     function = None
@@ -95,19 +95,23 @@ def _inner_follows(c: Cursor, abstract: bool) -> bool:
         return True
     if text in ("__cdecl", "__stdcall", "("):
         return not abstract
-    if abstract:
+    if c.kinds[c.index + 1] != IDENTIFIER:
         return False
-    close = c.partners[c.index]
-    return c.kinds[c.index + 1] == IDENTIFIER and close == c.index + 2
+    if abstract:  # `int (x)` is a parameter x, `int (T)` one without a name: a function of T
+        is_type = c.names.get(text) in (TYPE, CLASS_TEMPLATE)
+        return c.partners[c.index] == c.index + 2 and not is_type
+    return c.texts[c.index + 2] in (")", "[", "(")
 
 
-def _around_inner(c: Cursor, base: tree.TypeTree, *, abstract: bool, pack: bool) -> Declarator:
+def _around_inner(
+    c: Cursor, base: tree.TypeTree, *, abstract: bool, in_block: bool, pack: bool
+) -> Declarator:
     """`(*name[3])(int)`: what stands behind the parentheses belongs to the base type."""
     opener = c.index
     close = c.closing(opener, "the declarator")
     c.deeper()
     c.index = close + 1
-    if c.texts[c.index] == "(":
+    if c.texts[c.index] == "(" and (abstract or parameters_follow(c, c.index, in_block=in_block)):
         span = c.span
         function, base = _function(c, base)
         base = tree.FunctionType(base, function.parameters, span)

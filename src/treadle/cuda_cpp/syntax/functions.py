@@ -44,7 +44,7 @@ def function(
         members = _member_initializers(c)
     text = c.texts[c.index]
     if text == "{" or members:
-        body = statements.block(c, "the function's body")
+        body = _body(c)
     elif text == "try":
         body = tree.Compound((statements.statement(c),), c.span)
     elif text == "=":
@@ -70,6 +70,15 @@ def function(
         declared.span,
     )
     return declaration, body is not None or bool(note)
+
+
+def _body(c: Cursor) -> tree.Compound:
+    """The body. No constructor is declared in one, so `A (x);` in a method of A is a variable."""
+    classes, c.class_names = c.class_names, []
+    try:
+        return statements.block(c, "the function's body")
+    finally:
+        c.class_names = classes
 
 
 def _result(before: Specifiers, declared: Declarator) -> tree.TypeTree | None:

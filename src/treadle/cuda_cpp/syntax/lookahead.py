@@ -29,7 +29,8 @@ from treadle.cuda_cpp.syntax.words import (
 
 _FARTHEST = 256  # tokens that a look behind a `<` may take
 _POINTERS = frozenset(("*", "&", "&&"))
-_BEHIND_DECLARATOR = frozenset(("=", ";", ",", "[", "{", "(", ":"))
+_AFTER_DECLARATOR = frozenset(("=", ";", ",", "[", "{", "(", ":"))
+_BEFORE_DECLARED_NAME = _POINTERS | CV_WORDS | RESTRICT_WORDS
 _BETWEEN_TYPE_AND_NAME = CV_WORDS | RESTRICT_WORDS | ATTRIBUTE_WORDS | frozenset(SPECIFIER_WORDS)
 _TYPE_KINDS = frozenset((TYPE, CLASS_TEMPLATE))
 _NEVER_IN_ANGLES = frozenset(
@@ -267,7 +268,7 @@ def _declares(c: Cursor, index: int) -> bool:
         return True
     text = texts[at]
     if text == "(":
-        return sure and pointer_declarator_follows(c, at)
+        return sure and parenthesized_declarator_follows(c, at)
     if text in _BETWEEN_TYPE_AND_NAME:
         return True
     if not by_name:
@@ -284,7 +285,7 @@ def _pointer_to_unknown(c: Cursor, at: int) -> bool:
             return True
     if texts[at - 1] == "&&" and texts[at + 1] == "(":  # `ready && run();`
         return False
-    return c.kinds[at] == IDENTIFIER and texts[at + 1] in _BEHIND_DECLARATOR
+    return c.kinds[at] == IDENTIFIER and texts[at + 1] in _AFTER_DECLARATOR
 
 
 def _specifiers_end(c: Cursor, index: int) -> tuple[int, bool]:
@@ -303,12 +304,41 @@ def _specifiers_end(c: Cursor, index: int) -> tuple[int, bool]:
     return (-1, False)
 
 
-def pointer_declarator_follows(c: Cursor, index: int) -> bool:
-    """Whether the `(` at `index` begins a declarator such as `(*p)[4]` or `(&r)[4]`."""
-    if c.texts[index + 1] not in _POINTERS or c.partners[index] < 0:
-        return False
+def parenthesized_declarator_follows(c: Cursor, index: int) -> bool:
+    """Whether the `(` at `index`, after a type, begins a declarator: `(*p)`, `(&r)[4]`, `(x)`.
+
+    `T (x) = 1;` reads like a cast of x as well. C++ takes a statement that can be a declaration
+    for one ([stmt.ambig]).
+    """
     close = c.partners[index]
-    return c.texts[close + 1] in ("[", "(")
+    if close < 0 or c.texts[close + 1] not in _AFTER_DECLARATOR:
+        return False
+    return _is_declarator(c, index + 1, close)
+
+
+def _is_declarator(c: Cursor, at: int, close: int) -> bool:
+    """Whether the tokens from `at` up to the parenthesis at `close` declare a name."""
+    texts, partners = c.texts, c.partners
+    closing = [close]  # the parentheses around the name, the innermost last
+    while True:
+        while texts[at] in _BEFORE_DECLARED_NAME:
+            at += 1
+        if texts[at] != "(" or partners[at] < 0:
+            break
+        closing.append(partners[at])
+        at += 1
+    if c.kinds[at] != IDENTIFIER:
+        return False
+    at += 1
+    while closing:
+        while texts[at] == "[" or (texts[at] == "(" and parameters_follow(c, at, in_block=True)):
+            if partners[at] < 0:
+                return False
+            at = partners[at] + 1
+        if at != closing.pop():
+            return False
+        at += 1
+    return True
 
 
 def parameters_follow(c: Cursor, index: int, *, in_block: bool) -> bool:
@@ -330,4 +360,5 @@ def parameters_follow(c: Cursor, index: int, *, in_block: bool) -> bool:
         return sure or not in_block or texts[end - 1] not in _POINTERS
     if text in (",", ")", "=", "...", "[") or (text == "(" and texts[end + 1] == "*"):
         return sure or not in_block
-    return False
+    # `int f(int (x))` declares a function, as C++ has it; in a block, who writes it means a cast.
+    return text == "(" and not in_block and _is_declarator(c, end + 1, c.partners[end])

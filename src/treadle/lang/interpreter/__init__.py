@@ -50,7 +50,7 @@ from treadle.lang.types import (
     make_value,
 )
 from treadle.runtime import settings
-from treadle.runtime.launch import check_block
+from treadle.runtime.launch import check_block, threads_of
 
 
 class Interpreted(KernelDefinition, Protocol):
@@ -86,9 +86,7 @@ def run_threads(
 ) -> None:
     """Interpret `kernel.launch(threads, …)`."""
     taken = take_arguments(kernel, arguments)
-    extent = Dim3.of(tuple(reversed(threads)) if isinstance(threads, Sequence) else threads)
-    if min(extent) < 0:
-        raise LaunchError(f"{kernel.name}.launch: negative number of threads {threads}")
+    extent = threads_of(kernel.name, threads)
     if extent.count == 0:
         return
     block = kernel.options.block or Dim3(min(extent.x, 64))

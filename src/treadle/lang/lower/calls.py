@@ -37,7 +37,13 @@ from treadle.lang.lower.expressions import (
     lower_expression,
 )
 from treadle.lang.lower.functions import call_function
-from treadle.lang.lower.names import PYTHON_CASTS, PYTHON_FUNCTIONS, is_of_arrays, twin_of
+from treadle.lang.lower.names import (
+    PYTHON_CASTS,
+    PYTHON_FUNCTIONS,
+    hides_function,
+    is_of_arrays,
+    twin_of,
+)
 from treadle.lang.lower.operators import join
 from treadle.lang.lower.values import (
     ArrayView,
@@ -92,6 +98,8 @@ def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool
     if target is len:
         return _length(cx, node)
     if isinstance(target, KernelFunction):
+        if isinstance(node.func, ast.Name) and hides_function(node.func.id):
+            raise cx.refusal("hidden_function", node.func, name=node.func.id, kind="kernel")
         raise cx.refusal("kernel_call", node.func, name=callee.name)
     if isinstance(target, DeviceFunction):
         return call_function(cx, target.definition, target.source_code, node, unused)

@@ -23,7 +23,7 @@ from treadle.lang.lower.arrays import copied, load, memory_variable
 from treadle.lang.lower.context import Binding, Context, Specialization
 from treadle.lang.lower.conversions import convert, typed
 from treadle.lang.lower.expressions import in_order
-from treadle.lang.lower.names import from_python
+from treadle.lang.lower.names import from_python, hides_function
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
@@ -155,6 +155,9 @@ def call_with(
     values = annotated(cx, function, source, values, node)
     key = (function, tuple(_key(value) for value in values))
     if key in cx.lowering.active:
+        name = function.__name__
+        if hides_function(name):
+            raise cx.refusal("hidden_function", node, name=name, kind="function")
         raise cx.refusal("recursion", node, name=function.__name__)
     specialization = cx.lowering.specializations.get(key)
     if specialization is None:

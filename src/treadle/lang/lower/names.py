@@ -37,6 +37,11 @@ def outside_value(cx: Context, node: ast.Name) -> Value:
     return from_python(cx, value, node.id, node)
 
 
+def hides_function(name: str) -> bool:
+    """Whether something of this name hides a function of Python's own that a kernel can call."""
+    return any(name == each.__name__ for each in _PYTHONS_OWN)
+
+
 def from_python(cx: Context, value: Any, name: str, node: ast.AST) -> Value:
     """A Python object as a value of the kernel language."""
     if isinstance(value, enum.Enum) and not isinstance(value, int):
@@ -138,6 +143,7 @@ _FROM_ELSEWHERE = {
     "mad": "td.fma", "float2": "td.vec2[td.f32]", "float3": "td.vec3[td.f32]",
     "float4": "td.vec4[td.f32]", "int2": "td.vec2[td.i32]", "cuda": "td, as in td.grid(1)",
 }  # fmt: skip
+# Python's own functions that a kernel can call.
 _PYTHONS_OWN = (range, print, len, int, float, bool, abs, min, max, pow)
 
 
