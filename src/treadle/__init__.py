@@ -31,7 +31,7 @@ from treadle.autograd.vmap import vmap
 from treadle.core import errors
 from treadle.core.dtypes import DType
 from treadle.core.version import __version__
-from treadle.cuda_cpp.opening import cuda_module
+from treadle.cuda_cpp.load import cuda_module
 from treadle.data import load, save
 from treadle.lang import *  # noqa: F403  a name of both is one function: of numbers and of tensors
 from treadle.optim.scaling import GradScaler

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treadle.cuda_cpp.source.preprocessor import preprocess
 from treadle.cuda_cpp.syntax import tree
-from treadle.cuda_cpp.syntax.units import Parsed, parse
+from treadle.cuda_cpp.syntax.translation_unit import Parsed, parse
 
 FILE = "test.cu"
 

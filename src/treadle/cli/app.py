@@ -169,7 +169,7 @@ def transpile(
     out.
     """
     from treadle.cli.transpile import TARGETS, check_output, parse_block, transpile_file
-    from treadle.cuda_cpp.opening import SUFFIXES
+    from treadle.cuda_cpp.load import SUFFIXES
 
     if to not in (None, *TARGETS):
         raise typer.BadParameter(f"{to!r} is not one of {', '.join(TARGETS)}", param_hint="--to")

@@ -16,8 +16,8 @@ from treadle.cli.transpile import Printed
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, TreadleError
 from treadle.cuda_cpp.kernel import Kernel
+from treadle.cuda_cpp.load import cuda_module
 from treadle.cuda_cpp.module import CudaModule
-from treadle.cuda_cpp.opening import cuda_module
 from treadle.cuda_cpp.report import Report
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from treadle.core.errors import DtypeError, LaunchError
 from treadle.cuda_cpp.program import KernelInstance
-from treadle.cuda_cpp.values import OutOfRange, Unfit, described, number_of, record_of
+from treadle.cuda_cpp.python_values import Mismatch, OutOfRange, described, number_of, record_of
 from treadle.cuda_cpp.variables import storage_of
 from treadle.ir.definition import label_of
 from treadle.ir.signature import DeclaredPointer
@@ -31,7 +31,7 @@ Conversion = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Marshaller:
     """What becomes of arguments of certain Python types: conversions by position, and which
     parameters are null pointers."""
 
@@ -48,10 +48,10 @@ class Plan:
         return tuple(made)
 
 
-def plan_for(instance: KernelInstance, arguments: tuple[Any, ...]) -> Plan:
+def marshaller_for(instance: KernelInstance, arguments: tuple[Any, ...]) -> Marshaller:
     """The plan for arguments of these Python types, one for each of the instance's parameters.
     DtypeError for one that no value of its type can be."""
-    if not instance.shapes:
+    if not instance.layouts:
         check_count(instance, len(arguments))
     conversions: list[tuple[int, Conversion]] = []
     nulls: list[int] = []
@@ -72,7 +72,7 @@ def plan_for(instance: KernelInstance, arguments: tuple[Any, ...]) -> Plan:
             convert = partial(_packed, instance, position, declared)
         if convert is not None:
             conversions.append((position, convert))
-    return Plan(tuple(conversions), tuple(nulls))
+    return Marshaller(tuple(conversions), tuple(nulls))
 
 
 def check_count(instance: KernelInstance, count: int) -> None:
@@ -153,7 +153,7 @@ def _number(instance: KernelInstance, position: int, declared: Scalar, value: An
         return number_of(declared, value)
     except OutOfRange as error:
         raise LaunchError(f"{_where(instance, position)}, but {error}") from None
-    except Unfit as error:
+    except Mismatch as error:
         raise DtypeError(f"{_where(instance, position)}, but {error}") from None
 
 
@@ -169,5 +169,5 @@ def _record(
     """A vector, struct or array by value as it lies in memory."""
     try:
         return record_of(declared, value)
-    except Unfit as error:
+    except Mismatch as error:
         raise DtypeError(f"{_where(instance, position)}, but {error}") from None

@@ -12,9 +12,9 @@ import numpy as np
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, WarpSynchronousWarning, shortened
 from treadle.core.nesting import deep_nesting
-from treadle.cuda_cpp.apart import taken_apart
-from treadle.cuda_cpp.arguments import Plan, check_ranges, memory_for, plan_for
+from treadle.cuda_cpp.arguments import Marshaller, check_ranges, marshaller_for, memory_for
 from treadle.cuda_cpp.program import KernelInstance, Note, Program
+from treadle.cuda_cpp.struct_arguments import split_arguments
 from treadle.cuda_cpp.variables import Variable
 from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.signature import DeclaredParameter, DeclaredPointer, Signature
@@ -43,7 +43,7 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         self.instance = instance
         self._program = program
         self._variables = [variables[name] for name in instance.symbols]
-        self._plans: dict[tuple[type, ...], Plan] = {}
+        self._marshallers: dict[tuple[type, ...], Marshaller] = {}
         self._lowered: dict[Signature, tuple[LoweredKernel, tuple[Note, ...]]] = {}
         self._said: set[Note] = set()
         self._nulls: dict[tuple[Device, int], DeviceArray] = {}
@@ -171,13 +171,13 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
 
     # --- for its launches ---
 
-    def plan(self, arguments: tuple[Any, ...]) -> Plan:
+    def marshaller(self, arguments: tuple[Any, ...]) -> Marshaller:
         """What is to be done with arguments of these Python types."""
         kinds = tuple(map(type, arguments))
-        plan = self._plans.get(kinds)
-        if plan is None:
-            plan = self._plans[kinds] = plan_for(self.instance, arguments)
-        return plan
+        marshaller = self._marshallers.get(kinds)
+        if marshaller is None:
+            marshaller = self._marshallers[kinds] = marshaller_for(self.instance, arguments)
+        return marshaller
 
     @cached_property
     def has_hidden(self) -> bool:
@@ -240,12 +240,12 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
                 "Python: launch it outside, and print from it with printf"
             )
         kernel = self.kernel
-        if kernel.instance.shapes:
-            arguments = taken_apart(kernel.instance, arguments)
-        plan = kernel.plan(arguments)
-        made = plan.apply(arguments)
-        if plan.nulls or kernel.has_hidden:
-            made = kernel.with_hidden(made, plan.nulls, self.stream)
+        if kernel.instance.layouts:
+            arguments = split_arguments(kernel.instance, arguments)
+        marshaller = kernel.marshaller(arguments)
+        made = marshaller.apply(arguments)
+        if marshaller.nulls or kernel.has_hidden:
+            made = kernel.with_hidden(made, marshaller.nulls, self.stream)
         try:
             self._launch(made)
         except CompileError as error:

@@ -100,22 +100,22 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Direct:
     """An argument, or a part of one, that is one parameter of the launch: its position."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class Split:
     """A struct with pointers in it, or an array of pointers, each field or item of which is a
     parameter of the launch, or is taken apart again. `type` is its C++ type, as text."""
 
     type: str
-    parts: tuple[tuple[str | int, Shape], ...]  # fields by name, items by number
+    parts: tuple[tuple[str | int, ArgumentLayout], ...]  # fields by name, items by number
 
 
-Shape: TypeAlias = Whole | Apart
+ArgumentLayout: TypeAlias = Direct | Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class KernelInstance:
     Its `parameters` are those of a launch. A pointer is a `DeclaredPointer` to its element (Void
     for `void*`), the others are scalars, vectors and structs by value; an enum is its integer.
     `types` are their C++ types, as text. Where parameters in the file are structs with pointers in
-    them, `written` are the file's, and `shapes` says which of the `parameters` each is. `uploaded`
+    them, `written` are the file's, and `layouts` says which of the `parameters` each is. `uploaded`
     are large structs and arrays by value, by position with their types: a launch puts them into
     memory, and the kernel gets a pointer.
 
@@ -142,14 +142,14 @@ class KernelInstance:
     options: KernelOptions = field(default_factory=KernelOptions)
     span: Span = NOWHERE
     written: tuple[WrittenParameter, ...] = ()
-    shapes: tuple[Shape, ...] = ()
+    layouts: tuple[ArgumentLayout, ...] = ()
     uploaded: Mapping[int, Type] = field(default_factory=dict)
     warp_synchronous: bool = False  # its code counts on warps being in step
 
     @property
     def arguments(self) -> tuple[WrittenParameter, ...]:
         """Its parameters as a launch gives them."""
-        if self.shapes:
+        if self.layouts:
             return self.written
         pairs = zip(self.parameters, self.types, strict=True)
         return tuple(WrittenParameter(parameter.name, type) for parameter, type in pairs)

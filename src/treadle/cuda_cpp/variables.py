@@ -15,7 +15,7 @@ from treadle.core import forks
 from treadle.core.dtypes import BY_SHORT_NAME, DType
 from treadle.core.errors import CompileError, DtypeError, LaunchError, ShapeError, TreadleError
 from treadle.cuda_cpp.program import Program, Symbol
-from treadle.cuda_cpp.values import Unfit, described, is_gap, number_of, record_of
+from treadle.cuda_cpp.python_values import Mismatch, described, is_gap, number_of, record_of
 from treadle.ir.types import Array, Scalar, Struct, Type, Vector
 from treadle.lang.types import numpy_dtype
 from treadle.runtime.arrays import DeviceArray, bytes_of, remember_struct
@@ -138,9 +138,9 @@ class Variable:
                 host[...] = value
             else:
                 _fill_records(host, symbol, value)
-        except _Misshapen as error:
+        except _ShapeMismatch as error:
             raise ShapeError(f"{self._written()} {error}") from None
-        except Unfit as error:
+        except Mismatch as error:
             raise DtypeError(f"{self._written()}, but {error}") from None
         return host
 
@@ -154,28 +154,28 @@ class Variable:
         return self._written().replace(" is ", ": ")
 
 
-class _Misshapen(Exception):
+class _ShapeMismatch(Exception):
     """A value whose extents are not the variable's."""
 
 
 def _check_shape(came: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     if came != wanted:
-        raise _Misshapen(f"of shape {wanted}, but an array of shape {came} came")
+        raise _ShapeMismatch(f"of shape {wanted}, but an array of shape {came} came")
 
 
 def _fill_numbers(host: np.ndarray[Any, Any], element: Scalar, value: Any) -> None:
     try:
         numbers = np.asarray(value)
     except ValueError as error:  # rows of different lengths
-        raise Unfit(f"this came: {error}") from None
+        raise Mismatch(f"this came: {error}") from None
     if numbers.dtype.kind not in "biuf" and numbers.dtype.name != "bfloat16":
-        raise Unfit(f"{described(value)} came")
+        raise Mismatch(f"{described(value)} came")
     _check_shape(numbers.shape, host.shape)
     if element.is_integer and (numbers.dtype != host.dtype) and numbers.size:
         for extreme in (numbers.min(), numbers.max()):
             number_of(element, extreme)
         if numbers.dtype.kind == "f" and not np.array_equal(numbers, np.trunc(numbers)):
-            raise Unfit("fractions came, which are no whole numbers: round them")
+            raise Mismatch("fractions came, which are no whole numbers: round them")
     with np.errstate(over="ignore"):
         host[...] = numbers
 
@@ -188,9 +188,9 @@ def _fill_records(host: np.ndarray[Any, Any], symbol: Symbol, value: Any) -> Non
             try:
                 count = len(item)
             except TypeError:
-                raise Unfit(f"{described(item)} came") from None
+                raise Mismatch(f"{described(item)} came") from None
             if count != symbol.shape[axis]:
-                raise _Misshapen(f"of shape {symbol.shape}, but {count} came along axis {axis}")
+                raise _ShapeMismatch(f"of shape {symbol.shape}, but {count} came along axis {axis}")
             item = item[at]
         host[index] = record_of(symbol.element, item)
 

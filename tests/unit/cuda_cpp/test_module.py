@@ -18,10 +18,10 @@ import treadle as td
 from tests.support.cuda_program import SYMBOLS, Fake
 from treadle.core.errors import CompileError, CompileErrors, DtypeError, LaunchError, ShapeError
 from treadle.core.source import Span
+from treadle.cuda_cpp.load import cuda_module
 from treadle.cuda_cpp.module import CudaModule
-from treadle.cuda_cpp.opening import cuda_module
+from treadle.cuda_cpp.python_values import Mismatch, record_of
 from treadle.cuda_cpp.template_arguments import as_written
-from treadle.cuda_cpp.values import Unfit, record_of
 from treadle.ir import types as t
 
 
@@ -208,7 +208,7 @@ def test_what_c_leaves_free_is_nobodys_to_give():
     made = record_of(whole, {"a": {"n": 8}, "u": b"\x01\x02\x00\x00", "nothing": {}})
     assert made["u"]["union.words"].tolist() == [0x201]
     for bad in (1.5, b"\x01", np.float64(1)):
-        with pytest.raises(Unfit, match=r"for u .* union of 4 bytes"):
+        with pytest.raises(Mismatch, match=r"for u .* union of 4 bytes"):
             record_of(whole, ((7,), bad, ()))
 
 

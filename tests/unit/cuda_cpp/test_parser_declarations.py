@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cuda_syntax import declarations, function, shown, statements
-from treadle.cuda_cpp.syntax import tree, units
+from treadle.cuda_cpp.syntax import translation_unit, tree
 from treadle.cuda_cpp.syntax.refusals import REFUSALS
 
 STATIC = {"static", "device", "forceinline"}
@@ -361,7 +361,7 @@ def test_specifiers_behind_a_star() -> None:
 
 
 def test_each_refused_construct_has_its_sentence() -> None:
-    folder = Path(units.__file__).parent
+    folder = Path(translation_unit.__file__).parent
     sources = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
     keys = set(re.findall(r'Refused(?:Statement)?\("(\w+)"', sources))
     assert len(keys) > 15

@@ -11,7 +11,7 @@ from tests.support.cuda_syntax import FILE, error_lines, parsed
 from treadle.cuda_cpp.source.preprocessor import preprocess
 from treadle.cuda_cpp.source.tokens import Token
 from treadle.cuda_cpp.syntax import tree
-from treadle.cuda_cpp.syntax.units import parse
+from treadle.cuda_cpp.syntax.translation_unit import parse
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from treadle.cuda_cpp.builtins.overload import Maker
 from treadle.cuda_cpp.builtins.recipes import (
-    APART,
+    UNFUSED,
     UNSIGNED,
     Recipe,
     Table,
-    apart_binary,
     binary,
     bits_as,
     intrinsic,
@@ -20,6 +19,7 @@ from treadle.cuda_cpp.builtins.recipes import (
     overloads,
     saturated,
     sign_mask,
+    unfused_binary,
 )
 from treadle.ir import nodes as n
 from treadle.ir import types as t
@@ -69,9 +69,9 @@ _FLOAT_AND_DOUBLE = (("f", t.F32), ("d", t.F64))
 def _rounded_to_nearest() -> Table:
     table: Table = {}
     recipes: tuple[tuple[str, int, Recipe, str], ...] = (
-        ("add", 2, apart_binary("add"), APART),
-        ("sub", 2, apart_binary("sub"), APART),
-        ("mul", 2, apart_binary("mul"), APART),
+        ("add", 2, unfused_binary("add"), UNFUSED),
+        ("sub", 2, unfused_binary("sub"), UNFUSED),
+        ("mul", 2, unfused_binary("mul"), UNFUSED),
         ("div", 2, of_binary("div"), ""),
         ("rcp", 1, _reciprocal, ""),
         ("sqrt", 1, of_intrinsic("sqrt"), ""),

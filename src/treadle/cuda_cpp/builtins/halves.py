@@ -9,12 +9,11 @@ from __future__ import annotations
 from treadle.cuda_cpp.builtins.conversions import MODES, in_mode
 from treadle.cuda_cpp.builtins.overload import Maker, Overload
 from treadle.cuda_cpp.builtins.recipes import (
-    APART,
     INTEGERS,
     LIBRARY,
+    UNFUSED,
     Recipe,
     Table,
-    apart_binary,
     binary,
     both,
     cast,
@@ -36,6 +35,7 @@ from treadle.cuda_cpp.builtins.recipes import (
     part,
     saturated,
     test,
+    unfused_binary,
 )
 from treadle.cuda_cpp.builtins.rounding import integer_to_half, narrowed, rounded_to_integer
 from treadle.ir import nodes as n
@@ -68,7 +68,7 @@ def _reciprocal(maker: Maker, x: n.Expression) -> n.Expression:
     return binary("div", number(1, x.type), x)
 
 
-def _held_product_sum(
+def _clamped_product_sum(
     maker: Maker, a: n.Expression, b: n.Expression, c: n.Expression
 ) -> n.Expression:
     return saturated(maker, intrinsic("fma", a, b, c))
@@ -128,14 +128,14 @@ _ONE: dict[str, tuple[int, Recipe, str]] = {  # of a number: arity, recipe, note
     "sub": (2, of_binary("sub"), ""),
     "mul": (2, of_binary("mul"), ""),
     "div": (2, of_binary("div"), ""),
-    "add_rn": (2, apart_binary("add"), APART),
-    "sub_rn": (2, apart_binary("sub"), APART),
-    "mul_rn": (2, apart_binary("mul"), APART),
+    "add_rn": (2, unfused_binary("add"), UNFUSED),
+    "sub_rn": (2, unfused_binary("sub"), UNFUSED),
+    "mul_rn": (2, unfused_binary("mul"), UNFUSED),
     "add_sat": (2, _saturated("add"), ""),
     "sub_sat": (2, _saturated("sub"), ""),
     "mul_sat": (2, _saturated("mul"), ""),
     "fma": (3, of_intrinsic("fma"), ""),
-    "fma_sat": (3, _held_product_sum, ""),
+    "fma_sat": (3, _clamped_product_sum, ""),
     "fma_relu": (3, _positive_product_sum, ""),
     "min": (2, least, ""),
     "max": (2, greatest, ""),
@@ -221,7 +221,7 @@ def _complex_product_sum(
     return pair(real, imaginary)
 
 
-def _picked(first: tuple[int, str], second: tuple[int, str]) -> Recipe:
+def _swizzled(first: tuple[int, str], second: tuple[int, str]) -> Recipe:
     """A pair of parts of the operands, each an operand's number and the part's name."""
 
     def build(maker: Maker, *operands: n.Expression) -> n.Expression:
@@ -290,11 +290,11 @@ def _pairs(one: t.Scalar, name: str, name2: str) -> Table:
     return {
         lows[0]: (Overload((two,), one, _taken("x")),),
         highs[0]: (Overload((two,), one, _taken("y")),),
-        lows[1]: (Overload((two,), two, _picked((0, "x"), (0, "x"))),),
-        highs[1]: (Overload((two,), two, _picked((0, "y"), (0, "y"))),),
-        lows[2]: (Overload((two, two), two, _picked((0, "x"), (1, "x"))),),
-        highs[2]: (Overload((two, two), two, _picked((0, "y"), (1, "y"))),),
-        "__lowhigh2highlow": (Overload((two,), two, _picked((0, "y"), (0, "x"))),),
+        lows[1]: (Overload((two,), two, _swizzled((0, "x"), (0, "x"))),),
+        highs[1]: (Overload((two,), two, _swizzled((0, "y"), (0, "y"))),),
+        lows[2]: (Overload((two, two), two, _swizzled((0, "x"), (1, "x"))),),
+        highs[2]: (Overload((two, two), two, _swizzled((0, "y"), (1, "y"))),),
+        "__lowhigh2highlow": (Overload((two,), two, _swizzled((0, "y"), (0, "x"))),),
         "__low2float": (Overload((two,), t.F32, _taken("x", t.F32)),),
         "__high2float": (Overload((two,), t.F32, _taken("y", t.F32)),),
         f"__{name}{short}": (Overload((one,), two, _repeated),),

@@ -85,7 +85,7 @@ def _summed_lanes(bits: int, signed: bool, do: Lane) -> Recipe:
 # --- what lanes do -------------------------------------------------------------------------------
 
 
-def _held(low: int, high: int, do: Lane) -> Lane:
+def _clamped(low: int, high: int, do: Lane) -> Lane:
     """The result held between two bounds."""
 
     def build(*operands: n.Expression) -> n.Expression:
@@ -152,15 +152,15 @@ def _arithmetic(lanes: int) -> Table:
     # name: operands, whether lanes are signed, what is done
     ways: dict[str, tuple[int, bool, Lane]] = {
         "vadd": (2, False, _sum),
-        "vaddss": (2, True, _held(low, high, _sum)),
-        "vaddus": (2, False, _held(0, most, _sum)),
+        "vaddss": (2, True, _clamped(low, high, _sum)),
+        "vaddus": (2, False, _clamped(0, most, _sum)),
         "vsub": (2, False, _difference),
-        "vsubss": (2, True, _held(low, high, _difference)),
-        "vsubus": (2, False, _held(0, most, _difference)),
+        "vsubss": (2, True, _clamped(low, high, _difference)),
+        "vsubus": (2, False, _clamped(0, most, _difference)),
         "vneg": (1, True, _negative),
-        "vnegss": (1, True, _held(low, high, _negative)),
+        "vnegss": (1, True, _clamped(low, high, _negative)),
         "vabs": (1, True, _size),
-        "vabsss": (1, True, _held(low, high, _size)),
+        "vabsss": (1, True, _clamped(low, high, _size)),
         "vabsdiffs": (2, True, _distance),
         "vabsdiffu": (2, False, _distance),
         "vavgs": (2, True, _mean_outwards),
@@ -202,9 +202,9 @@ def _extremes_of_halves() -> Table:
                 recipe = each_lane(16, signed, do)
                 table[f"{name}_{ending}"] = overloads((t.U32,), arity, recipe, INTEGERS)
                 if signed:
-                    recipe = each_lane(16, True, _held(0, 0x7FFF, do))
+                    recipe = each_lane(16, True, _clamped(0, 0x7FFF, do))
                     table[f"{name}_{ending}_relu"] = overloads((t.U32,), arity, recipe, INTEGERS)
-        relu = each_lane(16, True, _held(0, 0x7FFF, _lesser if op == "min" else _greater))
+        relu = each_lane(16, True, _clamped(0, 0x7FFF, _lesser if op == "min" else _greater))
         table[f"__vi{op}_s16x2_relu"] = overloads((t.U32,), 2, relu, INTEGERS)
     return table
 

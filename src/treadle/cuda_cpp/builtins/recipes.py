@@ -18,7 +18,7 @@ Table = dict[str, tuple[Overload, ...]]
 
 LIBRARY = "treadle's own mathematics"
 INTEGERS = "a few integer operations"
-APART = "a test that keeps it from being fused"
+UNFUSED = "a test that keeps it from being fused"
 
 # --- expressions ---------------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ def of_bits(type: t.Type) -> Recipe:
     return lambda maker, value: bits_as(value, type)
 
 
-def apart(maker: Maker, value: n.Expression) -> n.Expression:
+def unfused(maker: Maker, value: n.Expression) -> n.Expression:
     """A value that is rounded where it stands, as the `_rn` functions promise: neither fused with
     an operation around it, nor simplified together with one. (IR lets targets fuse, and drivers
     take a + b - a for b; none of them works through a choice.)"""
@@ -140,17 +140,17 @@ def apart(maker: Maker, value: n.Expression) -> n.Expression:
     return choose(test("isnan", value), number(math.nan, value.type), value)
 
 
-def apart_binary(op: str) -> Recipe:
+def unfused_binary(op: str) -> Recipe:
     """A sum, difference or product that stays apart from what is before and behind it."""
 
     def build(maker: Maker, left: n.Expression, right: n.Expression) -> n.Expression:
         operands = (
-            apart(maker, operand)
+            unfused(maker, operand)
             if isinstance(operand, n.Binary) and operand.op == "mul" and op != "mul"
             else operand
             for operand in (left, right)
         )
-        return apart(maker, binary(op, *operands))
+        return unfused(maker, binary(op, *operands))
 
     return build
 

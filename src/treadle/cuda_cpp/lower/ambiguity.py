@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.cuda_cpp.lower.conversions import derives
-from treadle.cuda_cpp.lower.values import Braced, Chosen, FunctionSet, Value
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.lower.values import Braced, Candidate, FunctionSet, Value
+from treadle.cuda_cpp.semantics.types import (
     BFLOAT16,
     BOOL,
     HALF,
@@ -30,15 +30,17 @@ _NOT_OF_C = (HALF, BFLOAT16)  # in CUDA they are classes with many conversions
 _JUDGED = (Arithmetic, EnumType, Pointer, ClassType)
 
 
-def rival(best: Chosen, found: Sequence[Chosen], values: Sequence[Value]) -> Chosen | None:
+def equally_good(
+    best: Candidate, found: Sequence[Candidate], values: Sequence[Value]
+) -> Candidate | None:
     """A candidate that is certainly no worse than the best one; None if there is none."""
     for other in found:
-        if other is not best and _is_rival(best, other, values):
+        if other is not best and _is_equally_good(best, other, values):
             return other
     return None
 
 
-def _is_rival(best: Chosen, other: Chosen, values: Sequence[Value]) -> bool:
+def _is_equally_good(best: Candidate, other: Candidate, values: Sequence[Value]) -> bool:
     mine, theirs = best.declaration, other.declaration
     if best.types == other.types or mine.const != theirs.const:
         return False  # one function declared twice; a method for const objects

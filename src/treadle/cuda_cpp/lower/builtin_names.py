@@ -8,20 +8,24 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.builtins.tables import FUNCTIONS, OUTPUTS, REFUSED
-from treadle.cuda_cpp.lower import memory, reports, threads
+from treadle.cuda_cpp.lower import debugging, memory, synchronization
 from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.builtin_calls import Handler, call_function, call_with_outputs, vector
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.mathematics import Handler, call_function, call_with_outputs, vector
-from treadle.cuda_cpp.lower.order import operands_of
+from treadle.cuda_cpp.lower.evaluation_order import operands_of
 from treadle.cuda_cpp.lower.recovery import UNDECLARED
 from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue, Value
-from treadle.cuda_cpp.meaning.types import DIM3, INT, UINT3, UNSIGNED, VECTORS, ir_type
+from treadle.cuda_cpp.semantics.types import DIM3, INT, UINT3, UNSIGNED, VECTORS, ir_type
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import REFUSALS, refusal_message
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
-_HANDLERS: dict[str, Handler] = {**memory.HANDLERS, **reports.HANDLERS, **threads.HANDLERS}
+_HANDLERS: dict[str, Handler] = {
+    **memory.HANDLERS,
+    **debugging.HANDLERS,
+    **synchronization.HANDLERS,
+}
 
 VARIABLES = {
     "threadIdx": "thread_idx",

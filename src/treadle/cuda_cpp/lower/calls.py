@@ -9,6 +9,7 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant, zero_of
+from treadle.cuda_cpp.lower.builtin_calls import extents, vector
 from treadle.cuda_cpp.lower.classes import (
     constructors_of,
     has_constructors,
@@ -18,6 +19,14 @@ from treadle.cuda_cpp.lower.classes import (
 from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import as_base, convert, explicit_cast, underlying
 from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.evaluation_order import (
+    OBJECT,
+    Operands,
+    arguments,
+    operands_of,
+    snapshot,
+    with_fixed_place,
+)
 from treadle.cuda_cpp.lower.functions import (
     call_function,
     refuse_recursion,
@@ -25,18 +34,16 @@ from treadle.cuda_cpp.lower.functions import (
 )
 from treadle.cuda_cpp.lower.initializers import fill, from_list, initialize_by_default
 from treadle.cuda_cpp.lower.inlining import bind_argument, inline, run_body
-from treadle.cuda_cpp.lower.mathematics import extents, vector
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.operators import initialize
-from treadle.cuda_cpp.lower.order import OBJECT, Operands, arguments, frozen, kept, operands_of
 from treadle.cuda_cpp.lower.overloads import choose, viable
 from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.storage import construct_items, uninitialized
-from treadle.cuda_cpp.lower.usage import assigned_names, refuse_redeclaration
+from treadle.cuda_cpp.lower.tree_analysis import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Braced,
-    Chosen,
+    Candidate,
     FunctionSet,
     Lvalue,
     Rvalue,
@@ -44,8 +51,8 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     describe,
 )
-from treadle.cuda_cpp.meaning.scopes import Functions, Overload, Scope
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.scopes import Functions, Overload, Scope
+from treadle.cuda_cpp.semantics.types import (
     DIM3,
     VOID,
     Arithmetic,
@@ -104,11 +111,11 @@ def _receiver(cx: Context, function: FunctionSet, operands: Operands) -> Value |
     """What a method is called on, which is known before its arguments are evaluated."""
     if function.receiver is None:
         return None
-    receiver: Value = kept(cx, function.receiver, OBJECT, operands.effects, cx.span)
+    receiver: Value = snapshot(cx, function.receiver, OBJECT, operands.effects, cx.span)
     return receiver
 
 
-def _unbraced(cx: Context, values: Sequence[Value], chosen: Chosen) -> list[Value]:
+def _unbraced(cx: Context, values: Sequence[Value], chosen: Candidate) -> list[Value]:
     """The arguments, those in braces made what the parameters are."""
     found = list(values)
     for at, value in enumerate(found):
@@ -120,7 +127,7 @@ def _unbraced(cx: Context, values: Sequence[Value], chosen: Chosen) -> list[Valu
 
 
 def _call_chosen(
-    cx: Context, chosen: Chosen, values: Sequence[Value], receiver: Value | None, span: Span
+    cx: Context, chosen: Candidate, values: Sequence[Value], receiver: Value | None, span: Span
 ) -> Value:
     if chosen.overload.owner is None or "static" in chosen.declaration.specifiers:
         receiver = None
@@ -137,7 +144,7 @@ def _as_object(cx: Context, receiver: Value, span: Span) -> Value:
     """What a method is called on: a value gets a place, a place is computed once."""
     if isinstance(receiver, Rvalue):
         return Lvalue(cx.let_as("object", receiver.expression, span), receiver.type)
-    return frozen(cx, receiver, span)
+    return with_fixed_place(cx, receiver, span)
 
 
 def constructed_from(
@@ -359,7 +366,7 @@ def operator_call(cx: Context, op: str, operands: Operands, span: Span) -> Value
 class Operator:
     """A function of the file that an operator calls: a method of its first operand, or another."""
 
-    chosen: Chosen
+    chosen: Candidate
     is_method: bool
 
     @property
@@ -379,7 +386,7 @@ def chosen_operator(
 ) -> Operator | None:
     """The operator of the file that is meant; None if there is none that fits."""
     name = f"operator{op}"
-    found: list[Chosen] = []
+    found: list[Candidate] = []
     owner: CppType = getattr(values[0], "type", VOID)
     if isinstance(owner, ClassType) and owner.scope is not None:
         entity = owner.scope.own(name)
@@ -457,7 +464,7 @@ def call_conversion(cx: Context, value: Value, type: CppType | None, span: Span)
         return None
     with cx.in_scope(overload.scope):
         made = resolve(cx, _conversion_type(overload.declaration))
-    chosen = Chosen(overload, overload.scope, ())
+    chosen = Candidate(overload, overload.scope, ())
     instance = (id(overload.declaration), ())
     refuse_recursion(cx, overload.declaration, instance, (value,), span)
     result = inline(cx, chosen, [], _as_object(cx, value, span), made, instance, span)

@@ -9,16 +9,16 @@ from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, static_assert
 from treadle.cuda_cpp.lower.names import class_or_enum, constant_integer, resolve
-from treadle.cuda_cpp.meaning.scopes import (
+from treadle.cuda_cpp.semantics.scopes import (
     Enumerator,
     Functions,
     Overload,
     Scope,
     TypeEntity,
     declare,
-    outside_methods,
+    out_of_line_methods,
 )
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     DIM3,
     ClassType,
     CppType,
@@ -94,7 +94,7 @@ def _make(
             if not isinstance(base, ClassType):
                 raise cx.error(f"{base} is no class to inherit from", written.span)
             bases.append(base)
-            home.used.append(base.scope)
+            home.using_directives.append(base.scope)
         home.names["<bases>"] = tuple(bases)
         # Names first, so that fields may have types of the class's own.
         for member in declaration.members:
@@ -258,7 +258,7 @@ def _own_methods(
     file = scope
     while file.kind == "template" and file.parent is not None:
         file = file.parent
-    for method in outside_methods(template or declaration, file):
+    for method in out_of_line_methods(template or declaration, file):
         name = method.declaration.name.text
         if name == declaration.name:
             name = CONSTRUCTORS

@@ -32,7 +32,7 @@ from treadle.cuda_cpp.lower.values import (
     Text,
     Value,
 )
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     BOOL,
     VOID,
     ClassType,
@@ -52,7 +52,7 @@ def lower_logical(cx: Context, node: tree.Binary) -> Value:
     left = condition(cx, left_value, node.left.span)
     if isinstance(left, n.Constant) and left.value == (node.op == "||"):
         return Rvalue(left, BOOL)
-    with cx.aside() as inside:
+    with cx.separate_block() as inside:
         right = lower_condition(cx, node.right)
     op = "logical_and" if node.op == "&&" else "logical_or"
     if not inside:
@@ -78,9 +78,9 @@ def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = Fal
         if as_object:
             return lower_place(cx, node.if_true if test.value else node.if_false)
         return _chosen_already(cx, bool(test.value), node)
-    with cx.aside() as first:
+    with cx.separate_block() as first:
         one = lower(cx, node.if_true)
-    with cx.aside() as second:
+    with cx.separate_block() as second:
         other = lower(cx, node.if_false)
     if isinstance(one, (Text, ChosenText)) and isinstance(other, (Text, ChosenText)):
         cx.emit(*first, *second)  # variables of tests inside, if anything
@@ -128,7 +128,7 @@ def _conditional_value(
         return Rvalue(constant(0, ir.I32), VOID)
     values: list[n.Expression] = []
     for block, value in (first, second):
-        with cx.aside() as inside:
+        with cx.separate_block() as inside:
             inside.extend(block)
             values.append(rvalue(cx, convert(cx, value, type, node.span), node.span).expression)
         block[:] = inside
@@ -174,7 +174,7 @@ def _conditional_pointer(
 ) -> Value:
     variable = declare_pointer(cx, "chosen", Pointer(to), (cx.path, id(node)), node.span)
     for block, value in (first, second):
-        with cx.aside() as inside:
+        with cx.separate_block() as inside:
             inside.extend(block)
             initialize(cx, variable, value, node.span)
         block[:] = inside

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
 from treadle.cuda_cpp.lower.values import MemoryTarget, PointerValue, Target, Value
-from treadle.cuda_cpp.meaning.scopes import DeclaredType, Enumerator, Scope
-from treadle.cuda_cpp.meaning.types import VOID, ClassType, CppType
+from treadle.cuda_cpp.semantics.scopes import DeclaredType, Enumerator, Scope
+from treadle.cuda_cpp.semantics.types import VOID, ClassType, CppType
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -35,7 +35,7 @@ class Note:
     span: Span
 
 
-class Again(Exception):
+class LowerAgain(Exception):
     """Something was learned that changes what was lowered already: lower the kernel again."""
 
 
@@ -254,7 +254,7 @@ class Context:
         self.blocks[-1].extend(statements)
 
     @contextmanager
-    def aside(self) -> Iterator[list[n.Statement]]:
+    def separate_block(self) -> Iterator[list[n.Statement]]:
         """Statements that go nowhere yet: they are given."""
         block: list[n.Statement] = []
         self.blocks.append(block)
@@ -267,8 +267,10 @@ class Context:
     def inner_scope(self) -> Iterator[Scope]:
         """A block's own names."""
         outer = parent = self.scope
-        # Blocks without names of their own, as each `else` of a chain has, need not be looked into.
-        while parent.kind == "block" and not parent.names and not parent.used and parent.parent:
+        # A chain of `else` opens many blocks that declare nothing: a lookup skips them.
+        while parent.kind == "block" and parent.parent:
+            if parent.names or parent.using_directives:
+                break
             parent = parent.parent
         self.scope = Scope(parent)
         try:

@@ -28,9 +28,7 @@ from treadle.cuda_cpp.lower.values import (
     BitsLvalue,
     ChoiceLvalue,
     ChosenPointer,
-    Exploded,
     FunctionSet,
-    Items,
     Lvalue,
     MemoryTarget,
     Null,
@@ -42,12 +40,14 @@ from treadle.cuda_cpp.lower.values import (
     PointerVariable,
     Rvalue,
     ScatteredLvalue,
+    SplitArray,
+    SplitStruct,
     Text,
     Value,
     as_const,
     describe,
 )
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     ARITHMETIC,
     BFLOAT16,
     BOOL,
@@ -79,7 +79,13 @@ from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
 OBJECTS = (Lvalue, BitsLvalue, ChoiceLvalue, ScatteredLvalue)
-_WITHOUT_PLACE = (PointerVariable, ParameterPointer, ChosenPointer, Exploded, Items)  # objects, too
+_WITHOUT_PLACE = (
+    PointerVariable,
+    ParameterPointer,
+    ChosenPointer,
+    SplitStruct,
+    SplitArray,
+)  # objects, too
 
 # --- numbers -------------------------------------------------------------------------------------
 
@@ -163,7 +169,7 @@ def condition(cx: Context, value: Value, span: Span) -> n.Expression:
     pointer = pointer_of(cx, value)
     if pointer is not None or isinstance(value, Null):
         return is_not_null(cx, pointer, span)
-    if isinstance(value, (Text, Items, ObjectAddress)):  # assert(holds && "what that means")
+    if isinstance(value, (Text, SplitArray, ObjectAddress)):  # assert(holds && "what that means")
         return n.TRUE
     expression, _ = number(cx, value, span)
     return as_bool(expression, span)
@@ -269,7 +275,7 @@ def binds_directly(value: Value, type: Reference) -> bool:
     if isinstance(value, Rvalue):
         return False
     given = getattr(value, "type", None)
-    in_parts = isinstance(value, (ArrayValue, Exploded, Items))
+    in_parts = isinstance(value, (ArrayValue, SplitStruct, SplitArray))
     return given == type.to or in_parts or (given is not None and derives(given, type.to))
 
 
@@ -304,7 +310,7 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
             made = cx.rules.call_conversion(cx, value, type, span)
             if made is not None:
                 return made
-    if isinstance(value, (Exploded, Items)) and given == type:
+    if isinstance(value, (SplitStruct, SplitArray)) and given == type:
         return value
     if isinstance(type, ClassType) and (
         type == DIM3 or cx.rules.has_converting_constructor(cx, value, type)
@@ -328,7 +334,7 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
         return PointerValue((NullTarget(),), ZERO, unit_of(type.to), type.to)
     if isinstance(value, Text):
         return value
-    if isinstance(value, (Items, ObjectAddress)) and decay(value.type) == type:
+    if isinstance(value, (SplitArray, ObjectAddress)) and decay(value.type) == type:
         return value
     if isinstance(getattr(value, "type", None), ClassType):
         value = cx.rules.call_conversion(cx, value, type, span) or value
@@ -362,8 +368,8 @@ def as_base(cx: Context, value: Value, base: CppType, span: Span) -> Value:
         case ChoiceLvalue(tag, choices):
             parts = tuple(c if c is None else as_base(cx, c, base, span) for c in choices)
             return ChoiceLvalue(tag, parts, base)
-        case Exploded(fields=fields):
-            return Exploded(base, {one.name: fields[one.name] for one in all_fields(base)})
+        case SplitStruct(fields=fields):
+            return SplitStruct(base, {one.name: fields[one.name] for one in all_fields(base)})
     return follow(cx, _base_pointer(cx, address(cx, value, span), base), span)
 
 

@@ -20,7 +20,7 @@ from treadle.cuda_cpp.lower.values import (
     Rvalue,
     Value,
 )
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     VOID,
     CppType,
 )
@@ -47,7 +47,7 @@ def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:
     """A constant expression."""
     outer, cx.lowering.unevaluated = cx.lowering.unevaluated, 0
     try:
-        with cx.aside() as emitted:
+        with cx.separate_block() as emitted:
             value = rvalue(cx, lower(cx, expression), expression.span)
     finally:
         cx.lowering.unevaluated = outer
@@ -68,7 +68,7 @@ def type_of(cx: Context, expression: Any) -> CppType:
     """The type of an expression that is not evaluated (decltype, sizeof, auto)."""
     cx.lowering.unevaluated += 1
     try:
-        with cx.aside():
+        with cx.separate_block():
             value = lower(cx, expression)
     finally:
         cx.lowering.unevaluated -= 1
@@ -106,7 +106,7 @@ def evaluate(
     functions: Mapping[str, n.Function],
 ) -> n.Constant | None:
     """The number that an expression is after the statements; None if it is not known yet."""
-    run = _Run(functions)
+    run = _Evaluator(functions)
     numbers: _Numbers = {}
     try:
         run.block(statements, numbers)
@@ -118,7 +118,7 @@ def evaluate(
 _Numbers = dict[str, n.Constant]  # of variables
 
 
-class _Run:
+class _Evaluator:
     def __init__(self, functions: Mapping[str, n.Function]) -> None:
         self.functions = functions
         self.steps = 0

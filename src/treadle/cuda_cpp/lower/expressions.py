@@ -19,6 +19,7 @@ from treadle.cuda_cpp.lower.dispatch import (
     lower,
     type_of,
 )
+from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments, lower_to_block, snapshot
 from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.members import (
     address_of,
@@ -43,8 +44,7 @@ from treadle.cuda_cpp.lower.operators import (
     stepped,
     unary,
 )
-from treadle.cuda_cpp.lower.order import Operands, arguments, kept, lowered_apart
-from treadle.cuda_cpp.lower.usage import note_volatile
+from treadle.cuda_cpp.lower.tree_analysis import note_volatile
 from treadle.cuda_cpp.lower.values import (
     FunctionSet,
     Null,
@@ -54,7 +54,7 @@ from treadle.cuda_cpp.lower.values import (
     Value,
 )
 from treadle.cuda_cpp.lower.variables import global_variable
-from treadle.cuda_cpp.meaning.scopes import (
+from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
     Functions,
     GlobalVariable,
@@ -62,7 +62,7 @@ from treadle.cuda_cpp.meaning.scopes import (
     Scope,
     TypeEntity,
 )
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     ARITHMETIC,
     BOOL,
     CHAR,
@@ -236,7 +236,7 @@ def _binary(cx: Context, node: tree.Binary) -> Value:
     value = lower(cx, chain[-1].left)
     for one in reversed(chain):
         operands = Operands([value], [[]])
-        operands.add(*lowered_apart(cx, one.right))
+        operands.add(*lower_to_block(cx, one.right))
         value = _combined(cx, one.op, operands, one.span)
     return value
 
@@ -265,11 +265,11 @@ def _assign(cx: Context, node: tree.Assign) -> Value:
         value = from_list(cx, getattr(target, "type", VOID), node.value, node.span)
         return assign(cx, node.op, target, value, node.span)
     value = lower(cx, node.value)  # the right operand comes first
-    with cx.aside() as inside:
+    with cx.separate_block() as inside:
         target = lower_place(cx, node.target)
     if inside:
         type = _right_type(cx, node.op, target, value, node.span)
-        value = kept(cx, value, type, inside, node.span)
+        value = snapshot(cx, value, type, inside, node.span)
         cx.emit(*inside)
     return assign(cx, node.op, target, value, node.span)
 

@@ -29,16 +29,16 @@ from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.templates import argument_key, spelled
-from treadle.cuda_cpp.lower.usage import assigned_names, refuse_redeclaration
+from treadle.cuda_cpp.lower.tree_analysis import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.lower.values import (
-    Chosen,
+    Candidate,
     Lvalue,
     Rvalue,
     Value,
     as_const,
 )
-from treadle.cuda_cpp.meaning.scopes import Scope
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.scopes import Scope
+from treadle.cuda_cpp.semantics.types import (
     VOID,
     Arithmetic,
     ClassType,
@@ -63,7 +63,7 @@ _IMPURE = (
 
 
 def call_function(
-    cx: Context, chosen: Chosen, values: Sequence[Value], receiver: Value | None, span: Span
+    cx: Context, chosen: Candidate, values: Sequence[Value], receiver: Value | None, span: Span
 ) -> Value:
     """The value of a call."""
     declaration = chosen.declaration
@@ -144,7 +144,7 @@ def _no_body(declaration: tree.FunctionDeclaration) -> str:
     )
 
 
-def with_defaults(cx: Context, chosen: Chosen, values: Sequence[Value]) -> list[Value]:
+def with_defaults(cx: Context, chosen: Candidate, values: Sequence[Value]) -> list[Value]:
     found = list(values)
     parameters = chosen.declaration.parameters
     with cx.in_scope(chosen.scope):
@@ -158,7 +158,7 @@ def with_defaults(cx: Context, chosen: Chosen, values: Sequence[Value]) -> list[
     return found
 
 
-def result_type(cx: Context, chosen: Chosen) -> CppType | None:
+def result_type(cx: Context, chosen: Candidate) -> CppType | None:
     """What a function returns; None where `auto` leaves it to its body."""
     written = chosen.declaration.result
     if written is None:
@@ -172,7 +172,7 @@ def result_type(cx: Context, chosen: Chosen) -> CppType | None:
 # --- functions of the IR -------------------------------------------------------------------------
 
 
-def _may_be_pure(cx: Context, chosen: Chosen, result: CppType, instance: Any) -> bool:
+def _may_be_pure(cx: Context, chosen: Candidate, result: CppType, instance: Any) -> bool:
     if instance in cx.lowering.facts.inlined or isinstance(result, Void):
         return False
     declaration = chosen.declaration
@@ -196,7 +196,7 @@ def _is_plain(type: CppType) -> bool:
 
 def _call_pure(
     cx: Context,
-    chosen: Chosen,
+    chosen: Candidate,
     values: Sequence[Value],
     result: CppType,
     instance: Any,
@@ -212,7 +212,7 @@ def _call_pure(
     return Rvalue(n.Call(name, arguments, ir_type(result), span), result)
 
 
-def _lower_function(cx: Context, chosen: Chosen, result: CppType, instance: Any) -> str:
+def _lower_function(cx: Context, chosen: Candidate, result: CppType, instance: Any) -> str:
     lowering = cx.lowering
     declaration = chosen.declaration
     assert declaration.body is not None
@@ -253,7 +253,7 @@ def _lower_function(cx: Context, chosen: Chosen, result: CppType, instance: Any)
     return name
 
 
-def _function_name(chosen: Chosen) -> str:
+def _function_name(chosen: Candidate) -> str:
     name = chosen.declaration.name.text
     if name.startswith("operator"):
         name = _OPERATOR_NAMES.get(name.removeprefix("operator"), "operator")

@@ -12,13 +12,13 @@ from treadle.cuda_cpp.lower.classes import has_constructors, member_defaults
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
+from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments
 from treadle.cuda_cpp.lower.objects import store, subscript
 from treadle.cuda_cpp.lower.operators import initialize
-from treadle.cuda_cpp.lower.order import Operands, arguments
 from treadle.cuda_cpp.lower.pointers import follow, moved, pointer_of, seen_as
 from treadle.cuda_cpp.lower.storage import uninitialized
-from treadle.cuda_cpp.lower.values import Exploded, Items, Rvalue, Value
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.lower.values import Rvalue, SplitArray, SplitStruct, Value
+from treadle.cuda_cpp.semantics.types import (
     BOOL,
     INT,
     Arithmetic,
@@ -110,7 +110,7 @@ def _items_in_order(
     that a class gives to its fields itself, which stand in no list."""
     operands = Operands()
     for type, node in zip(types, nodes, strict=True):
-        with cx.aside() as block:
+        with cx.separate_block() as block:
             if id(node) in own and not isinstance(node, tree.InitializerList):
                 value = convert(cx, lower(cx, node), type, node.span)
             else:
@@ -284,7 +284,9 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
         _fill_array(cx, place, type, node, span)
         return
     in_parts = isinstance(type, ClassType) and (
-        holds_array(type) or isinstance(place, Exploded) or not _is_literal(member_defaults(type))
+        holds_array(type)
+        or isinstance(place, SplitStruct)
+        or not _is_literal(member_defaults(type))
     )
     if isinstance(type, ClassType) and in_parts and not has_constructors(type):
         given = _named(cx, all_fields(type), braced(cx, type, node), type)
@@ -321,13 +323,13 @@ def _fill_array(
             fill(cx, part, type.element, item, item.span)
         else:
             initialize(cx, part, _item(cx, type.element, item), span)
-    _zero_rest(cx, place, type, len(items), span)
+    _zero_remaining(cx, place, type, len(items), span)
 
 
-def _zero_rest(cx: Context, place: Value, type: ArrayOf, start: int, span: Span) -> None:
+def _zero_remaining(cx: Context, place: Value, type: ArrayOf, start: int, span: Span) -> None:
     """Zeros for the items that a list leaves out."""
     assert type.length is not None
-    if isinstance(place, Items):
+    if isinstance(place, SplitArray):
         empty = tree.InitializerList((), (), span)
         for part in place.items[start:]:
             fill(cx, part, type.element, empty, span)
@@ -352,7 +354,7 @@ def _zero_rest(cx: Context, place: Value, type: ArrayOf, start: int, span: Span)
             clear(constant(at, ir.I32))
         return
     variable = n.Variable(cx.lowering.unique("item"), ir.I32, span)
-    with cx.aside() as body:
+    with cx.separate_block() as body:
         clear(variable)
     bounds = (constant(first, ir.I32), constant(last, ir.I32))
     cx.emit(n.For(variable, *bounds, 1, tuple(body), span=span))

@@ -22,23 +22,23 @@ from treadle.cuda_cpp.lower.conversions import (
     rvalue,
 )
 from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.evaluation_order import with_fixed_place
 from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.operators import initialize
-from treadle.cuda_cpp.lower.order import frozen
 from treadle.cuda_cpp.lower.storage import declare_object
-from treadle.cuda_cpp.lower.usage import assigned_names, note_volatile, refuse_redeclaration
+from treadle.cuda_cpp.lower.tree_analysis import assigned_names, note_volatile, refuse_redeclaration
 from treadle.cuda_cpp.lower.values import (
-    Chosen,
-    Exploded,
+    Candidate,
     Lvalue,
-    Nothing,
     Rvalue,
+    SplitStruct,
     Value,
+    VoidValue,
     as_const,
 )
-from treadle.cuda_cpp.meaning.scopes import Known, Scope
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.scopes import KnownValue, Scope
+from treadle.cuda_cpp.semantics.types import (
     VOID,
     ClassType,
     CppType,
@@ -56,7 +56,7 @@ from treadle.ir.passes.returns import without_returns
 
 def inline(
     cx: Context,
-    chosen: Chosen,
+    chosen: Candidate,
     values: Sequence[Value],
     receiver: Value | None,
     result: CppType | None,
@@ -103,7 +103,7 @@ def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) 
         for statement in declaration.body.body[:-1]:
             inner.rules.statement(inner, statement)
         if single.value is None:
-            return Nothing(VOID)
+            return VoidValue(VOID)
         if isinstance(single.value, tree.InitializerList):
             assert inner.returns.type is not None
             return from_list(inner, inner.returns.type, single.value, single.span)
@@ -113,7 +113,7 @@ def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) 
     outer = inner.blocks[-1]
     if _returns(declaration.body):
         prepare_result(inner, span)
-        with inner.aside() as body:
+        with inner.separate_block() as body:
             inner.rules.statement(inner, declaration.body)
         flag = n.Variable(inner.lowering.unique(f"{inner.name}.returned"), ir.BOOL, span)
         outer.extend(without_returns(tuple(body), None, flag))
@@ -128,7 +128,7 @@ def _given(cx: Context, value: Value, span: Span) -> Value:
     if type is None or isinstance(type, Reference):
         return value
     if isinstance(type, Void):
-        return Nothing(VOID)
+        return VoidValue(VOID)
     converted = convert(cx, value, type, span)
     if isinstance(converted, Lvalue) and not holds_array(type):
         return rvalue(cx, converted, span)
@@ -163,7 +163,7 @@ def _result(cx: Context) -> Value:
         found: Value = cx.returns.reference
         return found
     if place is None:
-        return Nothing(VOID)
+        return VoidValue(VOID)
     if isinstance(place, Lvalue) and isinstance(place.place, n.Variable):
         return Rvalue(place.place, place.type)
     made: Value = place
@@ -191,7 +191,7 @@ def lower_return(cx: Context, node: tree.Return) -> None:
                 f"{cx.name} returns references from several places: return the value, or an index",
                 node.span,
             )
-        cx.returns.reference = frozen(cx, value, node.span)
+        cx.returns.reference = with_fixed_place(cx, value, node.span)
         cx.emit(n.Return(None, node.span))
     elif cx.returns.place is None:  # a function of the IR
         assert type is not None
@@ -221,15 +221,15 @@ def bind_argument(
         key = (cx.path, id(parameter))
         written = parameter.name in assigned or key in cx.lowering.facts.in_memory
         if isinstance(type, Pointer) and not written:
-            bound = frozen(cx, converted, span)
-        elif isinstance(converted, Exploded) and not written:
+            bound = with_fixed_place(cx, converted, span)
+        elif isinstance(converted, SplitStruct) and not written:
             bound = converted
         elif (
             isinstance(converted, Rvalue)
             and isinstance(converted.expression, n.Constant)
             and not written
         ):
-            bound = Known(converted)
+            bound = KnownValue(converted)
         else:
             bound = declare_object(cx, parameter.name or "unused", type, key, converted, span)
     if parameter.name:
@@ -242,13 +242,13 @@ def _bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> A
     if binds_directly(value, type):
         if isinstance(type.to, ClassType):
             value = as_base(cx, value, type.to, span)
-        return frozen(cx, value, span)
+        return with_fixed_place(cx, value, span)
     converted = convert(cx, value, type.to, span)
     if isinstance(converted, Rvalue):
         if isinstance(converted.expression, n.Constant):
-            return Known(converted)
+            return KnownValue(converted)
         return Lvalue(cx.let_as("value", converted.expression, span), converted.type)
-    return frozen(cx, converted, span)
+    return with_fixed_place(cx, converted, span)
 
 
 def single_return(declaration: tree.FunctionDeclaration) -> tree.Return | None:

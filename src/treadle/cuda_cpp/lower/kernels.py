@@ -21,19 +21,19 @@ from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
 from treadle.cuda_cpp.lower.recovery import Errors
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.storage import array_memory, declare_object, declare_pointer, new_memory
-from treadle.cuda_cpp.lower.usage import assigned_names, refuse_redeclaration
+from treadle.cuda_cpp.lower.tree_analysis import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
-    Exploded,
-    Items,
     Lvalue,
     MemoryTarget,
     ParameterPointer,
     PointerValue,
+    SplitArray,
+    SplitStruct,
     as_const,
 )
-from treadle.cuda_cpp.meaning.scopes import Overload, Scope
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.scopes import Overload, Scope
+from treadle.cuda_cpp.semantics.types import (
     PADDING,
     VOID,
     ArrayOf,
@@ -76,8 +76,8 @@ def lower_once(
     assigned = assigned_names(cx, declaration)
     names = [one.name for one in instance.parameters]
     launch = list(zip(names, arguments, strict=False))
-    shapes = instance.shapes or tuple(map(records.Whole, range(len(names))))
-    for parameter, shape in zip(declaration.parameters, shapes, strict=True):
+    layouts = instance.layouts or tuple(map(records.Direct, range(len(names))))
+    for parameter, shape in zip(declaration.parameters, layouts, strict=True):
         _bind(cx, parameter, shape, launch, assigned)
     for symbol, argument in zip(
         instance.symbols, arguments[len(instance.parameters) :], strict=True
@@ -162,21 +162,21 @@ class _Part:
 def _bind(
     cx: Context,
     parameter: tree.Parameter,
-    shape: records.Shape,
+    shape: records.ArgumentLayout,
     launch: Sequence[tuple[str, Argument]],
     assigned: frozenset[str],
 ) -> None:
     """Make one argument what its parameter's name means."""
     type = parameter_type(cx, parameter)
     key = (cx.path, id(parameter))
-    if isinstance(shape, records.Apart):
+    if isinstance(shape, records.Split):
         cx.note(
             "emulated",
             f"{shape.type} {parameter.name}".rstrip(),
             "each pointer in it is a buffer of its own",
             parameter.span,
         )
-        bound = _apart(cx, shape, type, launch, key, parameter.span)
+        bound = _split(cx, shape, type, launch, key, parameter.span)
     else:
         name, argument = launch[shape.position]
         part = _Part(name, argument, type, key, parameter.span)
@@ -194,16 +194,16 @@ def _bind(
         cx.scope.names[parameter.name] = as_const(bound) if is_const(parameter.type) else bound
 
 
-def _apart(
+def _split(
     cx: Context,
-    shape: records.Shape,
+    shape: records.ArgumentLayout,
     type: CppType,
     launch: Sequence[tuple[str, Argument]],
     key: Any,
     span: Span,
 ) -> Any:
     """A struct with pointers in it, or an array of pointers, from the parameters that it is."""
-    if isinstance(shape, records.Whole):
+    if isinstance(shape, records.Direct):
         part = _Part(*launch[shape.position], type, key, span)
         if not isinstance(type, Pointer):
             return _value(cx, part)
@@ -216,18 +216,18 @@ def _apart(
             pointer.targets, pointer.offset, pointer.unit, pointer.to, None, type.const, key
         )
     if isinstance(type, ArrayOf):
-        return Items(
+        return SplitArray(
             type,
             tuple(
-                _apart(cx, one, type.element, launch, (key, at), span) for at, one in shape.parts
+                _split(cx, one, type.element, launch, (key, at), span) for at, one in shape.parts
             ),
         )
     assert isinstance(type, ClassType)
     types = {field.name: field.type for field in all_fields(type)}
-    return Exploded(
+    return SplitStruct(
         type,
         {
-            str(name): _apart(cx, one, types[str(name)], launch, (key, name), span)
+            str(name): _split(cx, one, types[str(name)], launch, (key, name), span)
             for name, one in shape.parts
         },
     )
@@ -296,7 +296,7 @@ def _object(cx: Context, part: _Part) -> Any:
     type, path = part.type, (part.name,)
     if isinstance(type, ArrayOf):
         array = array_memory(cx, part.name, type, "local", part.span)
-        with cx.aside() as filling:
+        with cx.separate_block() as filling:
             _fill_items(cx, array, path)
         cx.emit(*filling)
         target = array.first.targets[0]
@@ -309,7 +309,7 @@ def _object(cx: Context, part: _Part) -> Any:
         target = new_memory(cx, part.name, "local", made, 1, part.span)
         place = follow(cx, PointerValue((target,), ZERO, unit_of(type), type), part.span)
         assert isinstance(place, Lvalue)
-        with cx.aside() as filling:
+        with cx.separate_block() as filling:
             _fill(cx, place.place, path)
         cx.emit(*filling)
         remember(cx, target.memory, part.key, filling)

@@ -9,17 +9,17 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, plus, times
-from treadle.cuda_cpp.lower.context import Again, Context
+from treadle.cuda_cpp.lower.context import Context, LowerAgain
 from treadle.cuda_cpp.lower.conversions import common_type, convert, number, number_as, rvalue
 from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower, lower_condition
 from treadle.cuda_cpp.lower.names import is_auto, resolve
 from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.storage import declare_object
-from treadle.cuda_cpp.lower.usage import changed_names
+from treadle.cuda_cpp.lower.tree_analysis import changed_names
 from treadle.cuda_cpp.lower.values import ArrayValue, Lvalue, Rvalue
 from treadle.cuda_cpp.lower.variables import declare
 from treadle.cuda_cpp.lower.variables import declare as declare_variable
-from treadle.cuda_cpp.meaning.types import CppType, is_integer
+from treadle.cuda_cpp.semantics.types import CppType, is_integer
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
@@ -39,7 +39,7 @@ def loop_body(cx: Context) -> Iterator[None]:
 
 def lower_body(cx: Context, node: tree.Statement) -> list[n.Statement]:
     """The body of a loop."""
-    with cx.aside() as body, cx.inner_scope(), loop_body(cx):
+    with cx.separate_block() as body, cx.inner_scope(), loop_body(cx):
         cx.rules.statement(cx, node)
     return body
 
@@ -57,7 +57,7 @@ def lower_for(cx: Context, node: tree.For) -> None:
         if node.initializer is not None:
             cx.rules.statement(cx, node.initializer)
         body = lower_body(cx, node.body)
-        with cx.aside() as update:
+        with cx.separate_block() as update:
             if node.update is not None:
                 cx.unused = node.update
                 lower(cx, node.update)
@@ -67,7 +67,7 @@ def lower_for(cx: Context, node: tree.For) -> None:
 def _emit_while(
     cx: Context, written: Any, body: list[n.Statement], update: n.Block, node: Any
 ) -> None:
-    with cx.aside() as before:
+    with cx.separate_block() as before:
         condition = n.TRUE if written is None else folded(lower_condition(cx, written))
     if before:
         leave = n.If(_not(condition), (n.Break(node.span),), (), node.span)
@@ -153,7 +153,7 @@ def _step(cx: Context, update: Any, name: str) -> int | None:
             if isinstance(value, tree.InitializerList):
                 return None
             try:
-                with cx.aside():
+                with cx.separate_block():
                     found = constant_rvalue(cx, value, "a step").expression
             except CompileError:
                 return None
@@ -200,7 +200,7 @@ _TYPES_AND_NAMES = (tree.Name, tree.BuiltinType, tree.NamedType, tree.ConstType)
 
 def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
     start, type = _as_type(cx, counted.start, counted.type)
-    with cx.aside() as emitted:
+    with cx.separate_block() as emitted:
         stop_value = rvalue(cx, lower(cx, counted.stop), node.span)
         expression = stop_value.expression
         bound, bound_type = number(cx, stop_value, node.span)
@@ -227,7 +227,7 @@ def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
     body = lower_body(cx, node.body)
     if _read(stop) & _written(body):  # through a reference, or by a method
         facts.assigned.add(key)
-        raise Again
+        raise LowerAgain
     loop = n.For(variable, start, stop, counted.step, tuple(body), span=node.span)
     cx.emit(_unrolled(cx, loop, _unroll_factor(cx, node)))
 
@@ -313,7 +313,7 @@ def _emit_plain(
         cx, counted.name, counted.type, key, Rvalue(start, counted.type), node.span
     )
     body = lower_body(cx, node.body)
-    with cx.aside() as update:
+    with cx.separate_block() as update:
         if node.update is not None:
             cx.unused = node.update
             lower(cx, node.update)
@@ -349,7 +349,7 @@ def lower_while(cx: Context, node: tree.While) -> None:
         body = lower_body(cx, node.body)
         _emit_while(cx, node.condition, body, (), node)
         return
-    with cx.aside() as inside, cx.inner_scope(), loop_body(cx):
+    with cx.separate_block() as inside, cx.inner_scope(), loop_body(cx):
         condition = condition_of(cx, node.condition)
         cx.emit(n.If(_not(condition), (n.Break(node.span),), (), node.span))
         cx.rules.statement(cx, node.body)
@@ -360,7 +360,7 @@ def lower_do(cx: Context, node: tree.DoWhile) -> None:
     """`do … while (…);`: the condition is asked after the body, and after `continue`."""
     body = lower_body(cx, node.body)
     if not _continues(body):
-        with cx.aside() as tail:
+        with cx.separate_block() as tail:
             condition = folded(lower_condition(cx, node.condition))
             never = isinstance(condition, n.Constant) and not condition.value
             if never and not _breaks(body):
@@ -370,7 +370,7 @@ def lower_do(cx: Context, node: tree.DoWhile) -> None:
         cx.emit(n.While(n.TRUE, (*body, *tail), (), node.span))
         return
     again = cx.let_as("again", n.TRUE, node.span)
-    with cx.aside() as update:
+    with cx.separate_block() as update:
         cx.emit(n.Assign(again, lower_condition(cx, node.condition), node.span))
     cx.emit(n.While(again, tuple(body), tuple(update), node.span))
 
@@ -397,7 +397,7 @@ def lower_range_for(cx: Context, node: tree.RangeFor) -> None:
     if not isinstance(value, ArrayValue) or value.type.length is None:
         raise cx.error("a range-based for goes over arrays of known length here", node.span)
     variable = n.Variable(cx.lowering.unique("item"), ir.I32, node.span)
-    with cx.aside() as body, cx.inner_scope(), loop_body(cx):
+    with cx.separate_block() as body, cx.inner_scope(), loop_body(cx):
         cx.scope.names["<item>"] = subscript(cx, value, variable, node.span)
         bound = tree.VariableDeclaration(
             node.variable.name,

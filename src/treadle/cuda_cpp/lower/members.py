@@ -12,27 +12,27 @@ from treadle.cuda_cpp.lower.classes import find_field, is_mutable
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import as_base, derives, number, without_const
 from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.evaluation_order import Operands, lower_to_block, second_operand
 from treadle.cuda_cpp.lower.names import known_entity, scope_of
 from treadle.cuda_cpp.lower.objects import component_type, member, subscript
-from treadle.cuda_cpp.lower.order import Operands, lowered_apart, second_operand
 from treadle.cuda_cpp.lower.pointers import address, as_index, follow, pointer_of
 from treadle.cuda_cpp.lower.values import (
     ChosenPointer,
-    Exploded,
     FunctionSet,
-    Items,
     ObjectAddress,
     PointerValue,
     PointerVariable,
+    SplitArray,
+    SplitStruct,
     Value,
     describe,
 )
 from treadle.cuda_cpp.lower.variables import global_variable
-from treadle.cuda_cpp.meaning.scopes import (
+from treadle.cuda_cpp.semantics.scopes import (
     Functions,
     GlobalVariable,
 )
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     VOID,
     ClassType,
     CppType,
@@ -51,7 +51,7 @@ def dereference(cx: Context, operand: Value, span: Span) -> Value:
         return operand
     if isinstance(operand, ObjectAddress):
         return operand.object
-    if isinstance(operand, Items):
+    if isinstance(operand, SplitArray):
         return subscript(cx, operand, constant(0, ir.I32), span)
     made = call_operator(cx, "*", [operand], span)
     if made is None:
@@ -63,14 +63,14 @@ def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
     base = lower(cx, node.base)
     if isinstance(getattr(base, "type", None), ClassType):
         operands = Operands([base], [[]])
-        operands.add(*lowered_apart(cx, node.index))
+        operands.add(*lower_to_block(cx, node.index))
         made = operator_call(cx, "[]", operands, node.span)
         if made is not None:
             return made
         base, index = operands.emit(cx)
     else:
         base, index = second_operand(cx, base, node.index)
-    in_parts = isinstance(base, (Items, ObjectAddress))
+    in_parts = isinstance(base, (SplitArray, ObjectAddress))
     if not in_parts and pointer_of(cx, base) is None and pointer_of(cx, index) is not None:
         base, index = index, base  # 3[a] is a[3]
     place, _ = number(cx, index, node.span)
@@ -124,7 +124,7 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
     found = find_field(type, name.text)
     if found is not None:
         for field in (*found[0], found[1]):
-            if isinstance(base, Exploded):
+            if isinstance(base, SplitStruct):
                 base = base.fields[field.name]
             else:
                 base = member(cx, base, field.name, field.type, span)
@@ -148,9 +148,9 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
 def address_of(cx: Context, value: Value, span: Span) -> Value:
     if isinstance(value, FunctionSet):
         raise cx.error(refusal_message("function_pointer"), span)
-    if isinstance(value, Exploded):
+    if isinstance(value, SplitStruct):
         return ObjectAddress(value)
-    if isinstance(value, (PointerValue, PointerVariable, ChosenPointer, Items)):
+    if isinstance(value, (PointerValue, PointerVariable, ChosenPointer, SplitArray)):
         raise cx.error(
             "a pointer to a pointer: memory on most devices holds no addresses. Return the new "
             "pointer, or pass it by reference",

@@ -7,22 +7,22 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
+from treadle.cuda_cpp.lower.builtin_calls import Handler, expect, number_argument
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import number
-from treadle.cuda_cpp.lower.mathematics import Handler, expect, number_argument
 from treadle.cuda_cpp.lower.objects import for_each_choice, load, refuse_const, refuse_constant
 from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import ZERO, as_index, follow, moved, pointer_of, seen_as
 from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
     Lvalue,
-    Nothing,
     PointerValue,
     Rvalue,
     Value,
+    VoidValue,
     describe,
 )
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     ARITHMETIC,
     UNSIGNED,
     VOID,
@@ -72,7 +72,7 @@ def _atomic(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     result = cx.variable("old", type.scalar) if used else None
     _update(cx, op, place, operands, result)
     cx.note("used", name, "", cx.span)
-    return Rvalue(result, type) if result is not None else Nothing(VOID)
+    return Rvalue(result, type) if result is not None else VoidValue(VOID)
 
 
 def _update(
@@ -162,7 +162,7 @@ def _hinted_load(cx: Context, values: Sequence[Value], node: tree.Call) -> Value
 def _hinted_store(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, "__stwb", values, 2)
     assign(cx, "=", follow(cx, _pointer(cx, "__stwb", values[0]), cx.span), values[1], cx.span)
-    return Nothing(VOID)
+    return VoidValue(VOID)
 
 
 def _expect(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
@@ -170,7 +170,7 @@ def _expect(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
 
 
 def _assume(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
-    return values[0] if values and pointer_of(cx, values[0]) is not None else Nothing(VOID)
+    return values[0] if values and pointer_of(cx, values[0]) is not None else VoidValue(VOID)
 
 
 def _swap(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
@@ -183,12 +183,12 @@ def _swap(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
         )
         assign(cx, "=", first, second, cx.span)
         assign(cx, "=", second, kept, cx.span)
-        return Nothing(VOID)
+        return VoidValue(VOID)
     read = load(cx, first, cx.span)
     kept_value = Rvalue(cx.copied(read.expression), read.type)
     assign(cx, "=", first, load(cx, second, cx.span), cx.span)
     assign(cx, "=", second, kept_value, cx.span)
-    return Nothing(VOID)
+    return VoidValue(VOID)
 
 
 def _memcpy(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
@@ -241,7 +241,7 @@ def _repeat(cx: Context, size: n.Expression, unit: CppType, do: Any) -> None:
     step = constant(size_of(unit), ir.I32)
     count = folded(n.Binary("div", size, step, ir.I32))
     variable = n.Variable(cx.lowering.unique("item"), ir.I32, cx.span)
-    with cx.aside() as body:
+    with cx.separate_block() as body:
         do(as_index(cx, variable))
     cx.emit(n.For(variable, ZERO, count, 1, tuple(body), span=cx.span))
 

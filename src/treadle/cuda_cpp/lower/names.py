@@ -8,17 +8,17 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, type_of
 from treadle.cuda_cpp.lower.values import Rvalue
-from treadle.cuda_cpp.meaning.scopes import (
+from treadle.cuda_cpp.semantics.scopes import (
     DeclaredType,
     Enumerator,
     HostEntity,
-    Known,
+    KnownValue,
     Namespace,
     Scope,
     TypeEntity,
     declare,
 )
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     ARITHMETIC,
     VOID,
     ArrayOf,
@@ -246,7 +246,7 @@ def constant_integer(cx: Context, expression: tree.Expression, what: str) -> int
 def known_entity(cx: Context, entity: Any, span: Span) -> Any:
     """The value of a template argument or an enumerator; None for other entities."""
     match entity:
-        case Known(value):
+        case KnownValue(value):
             return value
         case Enumerator():
             type, number = cx.rules.enumerator(cx, entity)

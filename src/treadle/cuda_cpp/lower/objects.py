@@ -7,7 +7,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, is_constant, plus, zero_of
-from treadle.cuda_cpp.lower.context import Again, Context
+from treadle.cuda_cpp.lower.context import Context, LowerAgain
 from treadle.cuda_cpp.lower.parameter_values import read_parameter
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
@@ -28,7 +28,6 @@ from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitsLvalue,
     ChoiceLvalue,
-    Items,
     ItemTarget,
     Lvalue,
     ObjectAddress,
@@ -36,10 +35,11 @@ from treadle.cuda_cpp.lower.values import (
     PointerValue,
     Rvalue,
     ScatteredLvalue,
+    SplitArray,
     Value,
     describe,
 )
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     UNION_WORDS,
     ArrayOf,
     ClassType,
@@ -157,7 +157,7 @@ def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
         key = cx.lowering.parameter_keys.get(root.memory)
         if key is not None:
             cx.lowering.facts.assigned.add(key)
-            raise Again
+            raise LowerAgain
         target = cx.lowering.memory_targets.get(root.memory)
         if target is not None and target.space == "constant":
             raise cx.error(
@@ -170,7 +170,7 @@ def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
     key = cx.lowering.parameter_keys.get(root.name)
     if key is not None:
         cx.lowering.facts.assigned.add(key)
-        raise Again
+        raise LowerAgain
 
 
 def for_each_choice(
@@ -189,9 +189,9 @@ def choose(
     if len(present) == 1:
         do(one)
         return
-    with cx.aside() as then:
+    with cx.separate_block() as then:
         do(one)
-    with cx.aside() as otherwise:
+    with cx.separate_block() as otherwise:
         choose(cx, tag, present[1:], do, span)
     test = n.Binary("eq", tag, constant(number, ir.I32), ir.BOOL, span)
     cx.emit(n.If(test, tuple(then), tuple(otherwise), span))
@@ -332,7 +332,7 @@ def _copy_items(cx: Context, target: Value, source: Value, type: ArrayOf, span: 
             copy(constant(at, ir.I32))
         return
     variable = n.Variable(cx.lowering.unique("item"), ir.I32, span)
-    with cx.aside() as body:
+    with cx.separate_block() as body:
         copy(variable)
     stop = constant(type.length, ir.I32)
     cx.emit(n.For(variable, ZERO, stop, 1, tuple(body), span=span))
@@ -381,7 +381,7 @@ def _offset_of(owner: CppType, name: str) -> int:
 
 def subscript(cx: Context, value: Value, index: n.Expression, span: Span) -> Value:
     """`value[index]` of an array or pointer."""
-    if isinstance(value, (Items, ObjectAddress)):
+    if isinstance(value, (SplitArray, ObjectAddress)):
         return part_at(cx, value, index, span)
     if (
         isinstance(value, ArrayValue)

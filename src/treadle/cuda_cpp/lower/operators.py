@@ -6,7 +6,7 @@ import math
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
-from treadle.cuda_cpp.lower.context import Again, ChosenOperator, Context
+from treadle.cuda_cpp.lower.context import ChosenOperator, Context, LowerAgain
 from treadle.cuda_cpp.lower.conversions import (
     OBJECTS,
     common_type,
@@ -28,19 +28,19 @@ from treadle.cuda_cpp.lower.pointers import as_index, in_steps_of, moved, pointe
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     ChosenPointer,
-    Exploded,
-    Items,
     Null,
     ObjectAddress,
     ParameterPointer,
     PointerValue,
     PointerVariable,
     Rvalue,
+    SplitArray,
+    SplitStruct,
     Target,
     Value,
     describe,
 )
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     BFLOAT16,
     BOOL,
     HALF,
@@ -252,7 +252,7 @@ def assign_pointer(
     aligned = in_steps_of(cx, pointer, variable.unit)
     if aligned is None:  # it may point between two: the next run counts in smaller steps
         facts.units[variable.key] = math.gcd(pointer.unit, variable.unit)
-        raise Again
+        raise LowerAgain
     offset = aligned.offset
     if offset.type == ir.I64 and variable.offset.type == ir.I32:
         facts.wide.add(variable.key)
@@ -384,7 +384,7 @@ def initialize(cx: Context, target: Value, value: Value, span: Span) -> Value:
             raise cx.error(f"{describe(value)} is no pointer to {target.to}", span)
         _point(cx, target, pointer, span)
         return target
-    if isinstance(target, Exploded):
+    if isinstance(target, SplitStruct):
         return _assign_fields(cx, target, value, span)
     if not isinstance(target, OBJECTS):
         raise cx.error(f"{describe(target)} cannot be assigned to", span)
@@ -418,13 +418,13 @@ def _point(
         return
     if isinstance(target, ParameterPointer):
         cx.lowering.facts.assigned.add(target.key)
-        raise Again
+        raise LowerAgain
     choices = list(enumerate(target.items))
     choose(cx, target.place, choices, lambda one: assign(cx, "=", one, pointer, span), span)
 
 
-def _assign_fields(cx: Context, target: Exploded, value: Value, span: Span) -> Value:
-    if not isinstance(value, Exploded) or value.type != target.type:
+def _assign_fields(cx: Context, target: SplitStruct, value: Value, span: Span) -> Value:
+    if not isinstance(value, SplitStruct) or value.type != target.type:
         raise cx.error(f"{describe(value)} does not become {target.type}", span)
     for name, part in target.fields.items():
         _assign_part(cx, part, value.fields[name], span)
@@ -433,7 +433,7 @@ def _assign_fields(cx: Context, target: Exploded, value: Value, span: Span) -> V
 
 def _assign_part(cx: Context, target: Value, value: Value, span: Span) -> None:
     """What a struct has, arrays among it, from another one."""
-    if isinstance(target, Items) and isinstance(value, Items):
+    if isinstance(target, SplitArray) and isinstance(value, SplitArray):
         for one, other in zip(target.items, value.items, strict=True):
             _assign_part(cx, one, other, span)
     elif isinstance(target, ArrayValue):

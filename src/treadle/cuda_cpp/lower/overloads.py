@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.ambiguity import nearer, rival
+from treadle.cuda_cpp.lower.ambiguity import equally_good, nearer
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import CONVERSION, IMPOSSIBLE, USER, loses_const, rank_of
 from treadle.cuda_cpp.lower.names import resolve
@@ -19,9 +19,9 @@ from treadle.cuda_cpp.lower.templates import (
     deduce,
     evaluate_argument,
 )
-from treadle.cuda_cpp.lower.values import Braced, Chosen, FunctionSet, Value, describe
-from treadle.cuda_cpp.meaning.scopes import Overload, Scope
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.lower.values import Braced, Candidate, FunctionSet, Value, describe
+from treadle.cuda_cpp.semantics.scopes import Overload, Scope
+from treadle.cuda_cpp.semantics.types import (
     VOID,
     ArrayOf,
     ClassType,
@@ -42,13 +42,13 @@ def choose(
     values: Sequence[Value],
     explicit: Sequence[Any] | None,
     span: Span,
-) -> Chosen:
+) -> Candidate:
     """The function that a call means. CompileError lists the candidates if none fits."""
     found, reasons = viable(cx, overloads, values, explicit, span)
     if not found:
         raise cx.error(_none_fits(name, overloads, values, reasons), span)
     best = _best(found, values)
-    if (other := rival(best, found, values)) is not None:
+    if (other := equally_good(best, found, values)) is not None:
         listed = sorted((best, other), key=lambda each: each.declaration.span.line)
         raise cx.error(
             f"the call {name}({', '.join(map(_spelled, values))}) is ambiguous: "
@@ -72,9 +72,9 @@ def viable(
     values: Sequence[Value],
     explicit: Sequence[Any] | None,
     span: Span,
-) -> tuple[list[Chosen], list[str]]:
+) -> tuple[list[Candidate], list[str]]:
     """The functions that can be called with these arguments, and why others cannot."""
-    found: list[Chosen] = []
+    found: list[Candidate] = []
     reasons: list[str] = []
     for overload in overloads:
         if overload.declaration.specialization and len(overloads) > 1:
@@ -89,7 +89,7 @@ def viable(
     return found, reasons
 
 
-def _loses_const(chosen: Chosen, values: Sequence[Value]) -> bool:
+def _loses_const(chosen: Candidate, values: Sequence[Value]) -> bool:
     """Whether a pointer to const would have to become another one. Of a function that stands alone
     the call itself says so."""
     pairs = zip(chosen.declaration.parameters, values, strict=False)
@@ -102,7 +102,7 @@ def _candidate(
     values: Sequence[Value],
     explicit: Sequence[Any] | None,
     span: Span,
-) -> Chosen | None:
+) -> Candidate | None:
     declaration = overload.declaration
     parameters = declaration.parameters
     if len(values) > len(parameters) and not declaration.variadic:
@@ -117,7 +117,7 @@ def _candidate(
     ranks = tuple(_rank(cx, value, type) for value, type in zip(values, types, strict=False))
     if IMPOSSIBLE in ranks:
         return None
-    return Chosen(overload, scope, types, ranks)
+    return Candidate(overload, scope, types, ranks)
 
 
 def _rank(cx: Context, value: Value, type: CppType) -> int:
@@ -171,15 +171,15 @@ def _is_reference(written: tree.TypeTree) -> bool:
     return isinstance(written, tree.ReferenceType)
 
 
-def _signature(chosen: Chosen) -> str:
+def _signature(chosen: Candidate) -> str:
     return f"{chosen.declaration.name.text}({', '.join(map(str, chosen.types))})"
 
 
-def _line(chosen: Chosen) -> int:
+def _line(chosen: Candidate) -> int:
     return chosen.declaration.span.line
 
 
-def _best(found: list[Chosen], values: Sequence[Value]) -> Chosen:
+def _best(found: list[Candidate], values: Sequence[Value]) -> Candidate:
     """The one that is nowhere worse than another and somewhere better; else the first of the
     best by C++'s further rules."""
     best = found[0]
@@ -189,7 +189,7 @@ def _best(found: list[Chosen], values: Sequence[Value]) -> Chosen:
     return best
 
 
-def _better(one: Chosen, other: Chosen, values: Sequence[Value]) -> bool:
+def _better(one: Candidate, other: Candidate, values: Sequence[Value]) -> bool:
     pairs = list(zip(one.ranks, other.ranks, strict=False))
     if any(a > b for a, b in pairs):
         return any(a < b for a, b in pairs) and sum(one.ranks) < sum(other.ranks)
@@ -203,7 +203,7 @@ def _better(one: Chosen, other: Chosen, values: Sequence[Value]) -> bool:
     return _order(one) > _order(other)
 
 
-def _differs_by_const(one: Chosen, other: Chosen) -> bool:
+def _differs_by_const(one: Candidate, other: Candidate) -> bool:
     """Whether const alone tells two functions apart that do not do the same."""
     mine, theirs = one.declaration, other.declaration
     if mine.body is None or theirs.body is None:
@@ -240,7 +240,7 @@ def _is_const(type: CppType) -> bool:
     return isinstance(type, (Reference, Pointer)) and type.const
 
 
-def _order(chosen: Chosen) -> tuple[bool, int, bool, bool, bool]:
+def _order(chosen: Candidate) -> tuple[bool, int, bool, bool, bool]:
     """Plain functions before templates, more special templates first, definitions first; last the
     ones that are not for const: they give references that can be written through."""
     declaration = chosen.declaration
@@ -265,7 +265,7 @@ def _specificity(written: tree.TypeTree) -> int:
     return 0
 
 
-def _specialized(cx: Context, chosen: Chosen, overloads: Sequence[Overload]) -> Chosen:
+def _specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) -> Candidate:
     """`template <> …` for these very types, if there is one."""
     if not chosen.declaration.template:
         return chosen
@@ -277,11 +277,13 @@ def _specialized(cx: Context, chosen: Chosen, overloads: Sequence[Overload]) -> 
             types = tuple(_parameter_type(resolve(cx, one.type)) for one in declaration.parameters)
             given = _written_arguments(cx, declaration, chosen)
         if types == chosen.types and given:
-            return Chosen(overload, overload.scope, types)
+            return Candidate(overload, overload.scope, types)
     return chosen
 
 
-def _written_arguments(cx: Context, declaration: tree.FunctionDeclaration, chosen: Chosen) -> bool:
+def _written_arguments(
+    cx: Context, declaration: tree.FunctionDeclaration, chosen: Candidate
+) -> bool:
     """Whether `f<float, 4>` in a specialization's name are the chosen template arguments."""
     written = declaration.name.arguments
     template = chosen.declaration.template

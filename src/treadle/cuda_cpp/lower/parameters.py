@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.names import resolve
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.program import ArgumentLayout, Direct, Split, WrittenParameter
+from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
@@ -26,14 +27,13 @@ from treadle.cuda_cpp.meaning.types import (
     innermost,
     ir_type,
 )
-from treadle.cuda_cpp.program import Apart, Shape, Whole, WrittenParameter
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.spelling import spell_type
 from treadle.ir import types as ir
 from treadle.ir.signature import Declared, DeclaredParameter, DeclaredPointer
 
 _MOST_BY_VALUE = 256  # bytes of a parameter; what is larger goes through memory,
-_MOST_TOGETHER = 2048  # and so does what comes when there are so many already
+_MOST_BY_VALUE_IN_TOTAL = 2048  # and so does what comes when there are so many already
 _MOST_BYTES = 32_764
 _MOST_PARTS = 256  # pointers and values that structs with pointers are taken apart into
 _NO_ADDRESSES = "memory on most devices holds no addresses"
@@ -46,14 +46,14 @@ class Parameters:
     parameters: list[DeclaredParameter] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
     written: list[WrittenParameter] = field(default_factory=list)
-    shapes: list[Shape] = field(default_factory=list)
+    layouts: list[ArgumentLayout] = field(default_factory=list)
     uploaded: dict[int, ir.Type] = field(default_factory=dict)
     by_value: int = 0  # bytes so far
 
     @property
-    def taken_apart(self) -> bool:
+    def is_split(self) -> bool:
         """Whether a launch has other parameters than the file."""
-        return any(isinstance(one, Apart) for one in self.shapes)
+        return any(isinstance(one, Split) for one in self.layouts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +116,11 @@ def parameters_of(cx: Context, declaration: tree.FunctionDeclaration) -> Paramet
         name, spelling = parameter_name(one, number), spell_type(one.type)
         found.written.append(WrittenParameter(name, spelling))
         part = _Part(number, name, "", parameter_type(cx, one), spelling, one.span)
-        found.shapes.append(_shape(cx, found, part))
+        found.layouts.append(_shape(cx, found, part))
     return found
 
 
-def _shape(cx: Context, found: Parameters, part: _Part) -> Shape:
+def _shape(cx: Context, found: Parameters, part: _Part) -> ArgumentLayout:
     type = part.type
     if not isinstance(type, (ClassType, ArrayOf)) or not holds_pointer(type):
         return _whole(cx, found, part)
@@ -144,15 +144,15 @@ def _shape(cx: Context, found: Parameters, part: _Part) -> Shape:
         parts = [(one.name, part.field(one.name, one.type)) for one in all_fields(type)]
     else:
         parts = [(at, part.item(at)) for at in range(count)]
-    return Apart(str(type), tuple((name, _shape(cx, found, one)) for name, one in parts))
+    return Split(str(type), tuple((name, _shape(cx, found, one)) for name, one in parts))
 
 
-def _whole(cx: Context, found: Parameters, part: _Part) -> Whole:
+def _whole(cx: Context, found: Parameters, part: _Part) -> Direct:
     position = len(found.parameters)
     declared = _declared(cx, part)
     if isinstance(declared, (ir.Struct, ir.Array)):
         size = ir.size_of(declared)
-        if size > _MOST_BY_VALUE or found.by_value + size > _MOST_TOGETHER:
+        if size > _MOST_BY_VALUE or found.by_value + size > _MOST_BY_VALUE_IN_TOTAL:
             found.uploaded[position] = declared
             declared = DeclaredPointer(ir_type(innermost(part.type)), part.spelling)
         else:
@@ -160,7 +160,7 @@ def _whole(cx: Context, found: Parameters, part: _Part) -> Whole:
     label = part.label if part.path else ""
     found.parameters.append(DeclaredParameter(part.name, declared, label))
     found.types.append(part.spelling)
-    return Whole(position)
+    return Direct(position)
 
 
 def _declared(cx: Context, part: _Part) -> Declared:

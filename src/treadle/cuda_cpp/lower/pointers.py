@@ -9,14 +9,12 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, over, plus, times
-from treadle.cuda_cpp.lower.context import Again, Context
+from treadle.cuda_cpp.lower.context import Context, LowerAgain
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitsLvalue,
     ChoiceLvalue,
     ChosenPointer,
-    Exploded,
-    Items,
     ItemTarget,
     Lvalue,
     MemoryTarget,
@@ -26,10 +24,12 @@ from treadle.cuda_cpp.lower.values import (
     PointerValue,
     PointerVariable,
     ScatteredLvalue,
+    SplitArray,
+    SplitStruct,
     Target,
     Value,
 )
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
@@ -41,7 +41,7 @@ from treadle.cuda_cpp.meaning.types import (
     innermost,
     ir_type,
 )
-from treadle.cuda_cpp.meaning.types import size_of as cpp_size
+from treadle.cuda_cpp.semantics.types import size_of as cpp_size
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.ir.traverse import root_of
@@ -310,7 +310,7 @@ def demand_memory(cx: Context, place: n.Place) -> None:
             facts.in_memory.add(key)
             for targets in facts.targets.values():  # it is that variable no more
                 targets[:] = [one for one in targets if not _is_in(one, root)]
-            raise Again
+            raise LowerAgain
 
 
 def _is_in(target: Target, variable: n.Variable) -> bool:
@@ -414,7 +414,9 @@ def _further(
 MOST_ITEMS = 64  # of an array of pointers
 
 
-def part_at(cx: Context, array: Items | ObjectAddress, index: n.Expression, span: Span) -> Value:
+def part_at(
+    cx: Context, array: SplitArray | ObjectAddress, index: n.Expression, span: Span
+) -> Value:
     """`array[index]`"""
     if isinstance(array, ObjectAddress):
         return _pointed_to(cx, array, index, span)
@@ -428,7 +430,9 @@ def part_at(cx: Context, array: Items | ObjectAddress, index: n.Expression, span
     return _one_of(cx, cx.copied(cast(index, ir.I32)), array.items, span)
 
 
-def _pointed_to(cx: Context, pointer: ObjectAddress, index: n.Expression, span: Span) -> Exploded:
+def _pointed_to(
+    cx: Context, pointer: ObjectAddress, index: n.Expression, span: Span
+) -> SplitStruct:
     if not isinstance(index, n.Constant) or int(index.value):
         raise cx.error(
             f"a {pointer.type} that points to one struct is indexed: only 0 is in it", span
@@ -440,15 +444,15 @@ def _one_of(cx: Context, place: n.Expression, values: Sequence[Any], span: Span)
     """The value with this number."""
     first = values[0]
     match first:
-        case Exploded():
+        case SplitStruct():
             fields = {
                 name: _one_of(cx, place, [value.fields[name] for value in values], span)
                 for name in first.fields
             }
-            return Exploded(first.type, fields)
-        case Items():
+            return SplitStruct(first.type, fields)
+        case SplitArray():
             columns = zip(*(value.items for value in values), strict=True)
-            return Items(first.type, tuple(_one_of(cx, place, one, span) for one in columns))
+            return SplitArray(first.type, tuple(_one_of(cx, place, one, span) for one in columns))
         case ArrayValue(type=type):
             return ArrayValue(_one_pointer(cx, place, [value.first for value in values]), type)
     pointer = pointer_of(cx, first)

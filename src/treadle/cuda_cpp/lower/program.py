@@ -9,19 +9,19 @@ from typing import Any
 
 from treadle.core.errors import CompileError, CompileErrors
 from treadle.cuda_cpp import program as records
-from treadle.cuda_cpp.lower.context import Again, Context, Facts, Lowering
+from treadle.cuda_cpp.lower.constant_initializers import first_bytes
+from treadle.cuda_cpp.lower.context import Context, Facts, LowerAgain, Lowering
 from treadle.cuda_cpp.lower.dispatch import static_assert
-from treadle.cuda_cpp.lower.first_values import first_bytes
 from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import constant_integer, resolve
 from treadle.cuda_cpp.lower.parameters import parameters_of
 from treadle.cuda_cpp.lower.rules import RULES
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
-from treadle.cuda_cpp.lower.usage import Reachable
+from treadle.cuda_cpp.lower.tree_analysis import Reachable
 from treadle.cuda_cpp.lower.variables import length_of
-from treadle.cuda_cpp.meaning.redefinitions import redefinitions
-from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.redefinitions import redefinitions
+from treadle.cuda_cpp.semantics.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
+from treadle.cuda_cpp.semantics.types import (
     VOID,
     ArrayOf,
     CppType,
@@ -35,7 +35,7 @@ from treadle.cuda_cpp.source.headers import why_missing
 from treadle.cuda_cpp.source.preprocessor import Preprocessed, preprocess
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.spelling import spell_argument, spell_type
-from treadle.cuda_cpp.syntax.units import parse, parse_template_argument
+from treadle.cuda_cpp.syntax.translation_unit import parse, parse_template_argument
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.ir.definition import KernelOptions
@@ -197,7 +197,7 @@ class Program:
             KernelOptions(),
             declaration.span,
             tuple(found.written),
-            tuple(found.shapes) if found.taken_apart else (),
+            tuple(found.layouts) if found.is_split else (),
             found.uploaded,
         )
 
@@ -225,7 +225,7 @@ class Program:
                 kernel = lower_once(
                     lowering, overload, scope, instance, signature, self._types, self.symbols
                 )
-            except Again:
+            except LowerAgain:
                 continue
             except NoLayout as reason:
                 raise lowering.error(

@@ -18,7 +18,7 @@ from treadle.cuda_cpp.lower.loops import (
 )
 from treadle.cuda_cpp.lower.switches import lower_switch
 from treadle.cuda_cpp.lower.variables import declare as declare_variable
-from treadle.cuda_cpp.meaning.scopes import declare
+from treadle.cuda_cpp.semantics.scopes import declare
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
@@ -33,9 +33,9 @@ def lower_statement(cx: Context, node: tree.Statement) -> None:
     cx.span = outer
 
 
-def lower_aside(cx: Context, node: tree.Statement) -> n.Block:
+def lower_as_block(cx: Context, node: tree.Statement) -> n.Block:
     """A statement as a block of its own, with names of its own."""
-    with cx.aside() as block, cx.inner_scope():
+    with cx.separate_block() as block, cx.inner_scope():
         _attempt(cx, node)
     return tuple(block)
 
@@ -93,19 +93,19 @@ def _if(cx: Context, node: tree.If) -> None:
                 with cx.inner_scope():
                     lower_statement(cx, chosen)
             return
-        condition = _told(cx, folded(condition_of(cx, node.condition)))
+        condition = _uniform_condition(cx, folded(condition_of(cx, node.condition)))
         if isinstance(condition, n.Constant):  # a branch that no instance takes is not looked at
             chosen = node.then if condition.value else node.otherwise
             if chosen is not None:
                 with cx.inner_scope():
                     lower_statement(cx, chosen)
             return
-        then = lower_aside(cx, node.then)
-        otherwise = () if node.otherwise is None else lower_aside(cx, node.otherwise)
+        then = lower_as_block(cx, node.then)
+        otherwise = () if node.otherwise is None else lower_as_block(cx, node.otherwise)
         cx.emit(n.If(condition, then, otherwise, node.span))
 
 
-def _told(cx: Context, condition: n.Expression) -> n.Expression:
+def _uniform_condition(cx: Context, condition: n.Expression) -> n.Expression:
     """A condition that reads a shared variable right behind a barrier: it is read first, so that
     all threads are known to have been told the same."""
     block = cx.blocks[-1]

@@ -15,16 +15,16 @@ from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.pointers import MOST_ITEMS, ZERO, follow, pointer_of, unit_of
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
-    Exploded,
-    Items,
     Lvalue,
     MemoryTarget,
     ObjectAddress,
     PointerValue,
     PointerVariable,
+    SplitArray,
+    SplitStruct,
     Value,
 )
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
@@ -43,8 +43,8 @@ from treadle.ir import types as ir
 
 
 def pointer_items(
-    cx: Context, name: str, type: ArrayOf, key: Any, values: Items | None, span: Span
-) -> Items:
+    cx: Context, name: str, type: ArrayOf, key: Any, values: SplitArray | None, span: Span
+) -> SplitArray:
     """An array of pointers or of structs with pointers in them: as many variables, with the values
     of another one if there is one."""
     if not 0 < count_of(type) <= MOST_ITEMS:
@@ -53,7 +53,7 @@ def pointer_items(
             f"addresses: up to {MOST_ITEMS} are kept as variables. Keep indices in it",
             span,
         )
-    return Items(
+    return SplitArray(
         type,
         tuple(
             declare_object(
@@ -129,7 +129,7 @@ def declare_object(
         return _declare_pointer_with(cx, name, type, key, value, span)
     if isinstance(type, ArrayOf) and holds_pointer(type):
         values = None if value is None else convert(cx, value, type, span)
-        assert values is None or isinstance(values, Items)
+        assert values is None or isinstance(values, SplitArray)
         return pointer_items(cx, name, type, key, values, span)
     if isinstance(type, ArrayOf):
         made = array_memory(cx, name, type, "local", span)
@@ -144,7 +144,7 @@ def declare_object(
             cx.rules.run_constructor(cx, place, type, [], span)
         return place
     converted = convert(cx, value, type, span)
-    if isinstance(converted, Exploded):
+    if isinstance(converted, SplitStruct):
         return _copied_fields(cx, name, converted, key, span)
     in_memory = holds_array(type) or key in cx.lowering.facts.in_memory
     if in_memory:
@@ -158,7 +158,7 @@ def declare_object(
 
 def uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:
     if isinstance(type, ClassType) and holds_pointer(type):
-        return Exploded(
+        return SplitStruct(
             type,
             {
                 field.name: declare_object(
@@ -175,23 +175,23 @@ def uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -
     return Lvalue(variable, type)
 
 
-def _copied_fields(cx: Context, name: str, value: Exploded, key: Any, span: Span) -> Exploded:
+def _copied_fields(cx: Context, name: str, value: SplitStruct, key: Any, span: Span) -> SplitStruct:
     fields = {}
     for field in all_fields(value.type):
         part = value.fields[field.name]
         fields[field.name] = declare_object(
             cx, f"{name}.{field.name}", field.type, (key, field.name), part, span
         )
-    return Exploded(value.type, fields)
+    return SplitStruct(value.type, fields)
 
 
 def _declare_pointer_with(
     cx: Context, name: str, type: Pointer, key: Any, value: Value | None, span: Span
-) -> PointerVariable | Items | ObjectAddress:
+) -> PointerVariable | SplitArray | ObjectAddress:
     pointer = None
     if value is not None:
         converted = convert(cx, value, type, span)
-        if isinstance(converted, (Items, ObjectAddress)):
+        if isinstance(converted, (SplitArray, ObjectAddress)):
             return converted
         pointer = pointer_of(cx, converted)
         if pointer is None:

@@ -11,7 +11,7 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import explicit_cast, number, number_as, promoted
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.names import constant_integer
-from treadle.cuda_cpp.meaning.types import EnumType
+from treadle.cuda_cpp.semantics.types import EnumType
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
@@ -41,7 +41,7 @@ def lower_switch(cx: Context, node: tree.Switch) -> None:
         sections = _sections(cx, node)
         _declare_for_all(cx, sections)
         subject = value if isinstance(value, n.Constant) else cx.let_as("subject", value, node.span)
-        if all(_stands_alone(section.body) for section in sections[:-1]) and not any(
+        if all(_never_falls_through(section.body) for section in sections[:-1]) and not any(
             _breaks_inside(section.body) for section in sections
         ):
             _chain(cx, subject, sections, node)
@@ -104,13 +104,13 @@ def _mentions(body: list[tree.Statement], names: set[str]) -> bool:
 _ENDS = (tree.Break, tree.Return, tree.Continue)
 
 
-def _stands_alone(body: list[tree.Statement]) -> bool:
+def _never_falls_through(body: list[tree.Statement]) -> bool:
     """Whether control never falls out of a section into the next."""
     if not body:
         return False
     last = body[-1]
     if isinstance(last, tree.Compound):
-        return _stands_alone(list(last.body))
+        return _never_falls_through(list(last.body))
     return isinstance(last, _ENDS)
 
 
@@ -174,7 +174,7 @@ def _chain(cx: Context, subject: n.Expression, sections: list[_Section], node: t
 
 
 def _block(cx: Context, body: list[tree.Statement]) -> n.Block:
-    with cx.aside() as block, cx.inner_scope():
+    with cx.separate_block() as block, cx.inner_scope():
         _lower_all(cx, body)
     return tuple(block)
 
@@ -191,7 +191,7 @@ def _once(cx: Context, subject: n.Expression, sections: list[_Section], node: tr
     continues = _mentions_continue(node)
     flag = cx.let_as("continued", n.FALSE, node.span) if continues else None
     cx.continue_flags.append(flag)
-    with cx.aside() as body:
+    with cx.separate_block() as body:
         for number_, section in enumerate(sections):
             reached = n.Binary("le", entered, constant(number_, ir.I32), ir.BOOL, node.span)
             inside = [] if not section.body else list(_sequence(cx, section.body))
@@ -212,7 +212,7 @@ def _once(cx: Context, subject: n.Expression, sections: list[_Section], node: tr
 
 def _sequence(cx: Context, body: list[tree.Statement]) -> n.Block:
     """A section's statements; names that it declares are known to the sections below too."""
-    with cx.aside() as block:
+    with cx.separate_block() as block:
         _lower_all(cx, body)
     return tuple(block)
 

@@ -13,8 +13,8 @@ from treadle.cuda_cpp.lower.conversions import convert
 from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower
 from treadle.cuda_cpp.lower.names import is_const, resolve
 from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue
-from treadle.cuda_cpp.meaning.scopes import DeclaredType, Known, Scope, TypeEntity
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.scopes import DeclaredType, KnownValue, Scope, TypeEntity
+from treadle.cuda_cpp.semantics.types import (
     SIZE,
     ArrayOf,
     ClassType,
@@ -109,7 +109,7 @@ def bind_arguments(
         known.append(value)
         if parameter.name:
             inner.names[parameter.name] = (
-                Known(value) if isinstance(value, (Rvalue, FunctionSet)) else TypeEntity(value)
+                KnownValue(value) if isinstance(value, (Rvalue, FunctionSet)) else TypeEntity(value)
             )
     if given:
         raise cx.error(
@@ -156,12 +156,12 @@ def class_instance(
     found = [(one, _matches(cx, one, bound, entity.scope)) for one in entity.specializations]
     matching = [(one, match) for one, match in found if match is not None]
     if matching:
-        special, inner = max(matching, key=lambda pair: _specialty(pair[0]))
+        special, inner = max(matching, key=lambda pair: _specificity(pair[0]))
         return class_type(cx, special, inner, name=name, arguments=keys, template=declaration)
     return class_type(cx, declaration, scope, name=name, arguments=keys, template=declaration)
 
 
-def _specialty(special: tree.StructDeclaration) -> int:
+def _specificity(special: tree.StructDeclaration) -> int:
     """How special a specialization is: what it fixes counts most, then what it says of types."""
     names = {parameter.name for parameter in special.template or ()}
     mentioned = 0

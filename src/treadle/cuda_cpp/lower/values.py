@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from treadle.cuda_cpp.meaning.scopes import Overload, Scope
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.scopes import Overload, Scope
+from treadle.cuda_cpp.semantics.types import (
     NULL_POINTER,
     STRING,
     VOID,
@@ -192,7 +192,7 @@ class ChosenPointer:
 
 
 @dataclass(slots=True)
-class Exploded:
+class SplitStruct:
     """A struct with pointers in it: each field is a value of its own."""
 
     type: ClassType
@@ -200,7 +200,7 @@ class Exploded:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class SplitArray:
     """An array of pointers, or of structs with pointers in them: each item is a value of its
     own."""
 
@@ -212,7 +212,7 @@ class Items:
 class ObjectAddress:
     """`&x` of a struct with pointers in it, which has no place in memory."""
 
-    object: Exploded
+    object: SplitStruct
 
     @property
     def type(self) -> CppType:
@@ -275,7 +275,7 @@ class TypeValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class VoidValue:
     """The result of a function that returns nothing."""
 
     type: CppType
@@ -283,8 +283,8 @@ class Nothing:
 
 Value: TypeAlias = (
     Rvalue | Lvalue | PointerValue | ArrayValue | ChoiceLvalue | ScatteredLvalue | BitsLvalue
-    | PointerVariable | ChosenPointer | Exploded | Items | ObjectAddress | Null | Text
-    | ChosenText | Braced | FunctionSet | TypeValue | Nothing
+    | PointerVariable | ChosenPointer | SplitStruct | SplitArray | ObjectAddress | Null | Text
+    | ChosenText | Braced | FunctionSet | TypeValue | VoidValue
 )  # fmt: skip
 
 
@@ -319,7 +319,7 @@ def describe(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Candidate:
     """A function to call: the scope that its names are looked up in (template arguments bound),
     and the types of its parameters."""
 

@@ -18,10 +18,10 @@ from treadle.cuda_cpp.lower.conversions import (
     rvalue,
 )
 from treadle.cuda_cpp.lower.dispatch import evaluate, lower, type_of
+from treadle.cuda_cpp.lower.evaluation_order import arguments as constructor_arguments
+from treadle.cuda_cpp.lower.evaluation_order import with_fixed_place
 from treadle.cuda_cpp.lower.initializers import fill, from_list, text_items
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, with_auto
-from treadle.cuda_cpp.lower.order import arguments as constructor_arguments
-from treadle.cuda_cpp.lower.order import frozen
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
 from treadle.cuda_cpp.lower.storage import (
     array_memory,
@@ -33,19 +33,19 @@ from treadle.cuda_cpp.lower.storage import (
     uninitialized,
 )
 from treadle.cuda_cpp.lower.templates import bind_arguments
-from treadle.cuda_cpp.lower.usage import note_volatile
+from treadle.cuda_cpp.lower.tree_analysis import note_volatile
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
-    Items,
     MemoryTarget,
     PointerValue,
     Rvalue,
+    SplitArray,
     Value,
     as_const,
     describe,
 )
-from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Known
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.scopes import GlobalVariable, KnownValue
+from treadle.cuda_cpp.semantics.types import (
     Arithmetic,
     ArrayOf,
     ClassType,
@@ -88,7 +88,7 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
         return
     known = _known_constant(cx, node, type)
     if known is not None:
-        cx.scope.names[node.name] = Known(known)
+        cx.scope.names[node.name] = KnownValue(known)
         return
     made = _local(cx, node, type)
     note_volatile(cx, node.type, made)
@@ -127,7 +127,7 @@ def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> 
         raise cx.error(f"{type} {node.name} cannot refer to {describe(value)}", node.span)
     if isinstance(type.to, ClassType):
         value = as_base(cx, value, type.to, node.span)
-    return frozen(cx, value, node.span)
+    return with_fixed_place(cx, value, node.span)
 
 
 def _only(cx: Context, node: tree.VariableDeclaration) -> Any:
@@ -152,7 +152,7 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
         return None
     if not isinstance(type, (Arithmetic, EnumType)):
         return None
-    with cx.aside() as emitted:
+    with cx.separate_block() as emitted:
         value = convert(cx, lower(cx, _only(cx, node)), type, node.span)
         result = folded(rvalue(cx, value, node.span).expression)
     if isinstance(result, n.Constant) and not emitted:
@@ -193,11 +193,11 @@ def _constructed(
     return place
 
 
-def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayValue | Items:
+def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayValue | SplitArray:
     initializer = node.initializer
     if type.length is None:
         type = ArrayOf(type.element, length_of(cx, node, type.element))
-    value: ArrayValue | Items
+    value: ArrayValue | SplitArray
     if holds_pointer(type):
         value = pointer_items(cx, node.name, type, key_of(cx, node), None, node.span)
         if initializer is None:

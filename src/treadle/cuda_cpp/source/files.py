@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import os
 from collections.abc import Sequence
@@ -10,7 +11,6 @@ from pathlib import Path
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.diagnostics import MOST_STEPS, Diagnostics
-from treadle.cuda_cpp.source.encodings import Undecodable, decoded
 from treadle.cuda_cpp.source.headers import header_name, header_text
 from treadle.cuda_cpp.source.lexer import Lexed, lex, normalized, printable
 from treadle.cuda_cpp.source.tokens import Token
@@ -20,7 +20,7 @@ _LARGEST_FILE = 4 << 20  # characters, or bytes
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """A file as tokens. `folder` is where it lies, if it lies anywhere; `ours`: one of our own.
+    """A file as tokens. `folder` is where it lies, if it lies anywhere; `built_in`: one of our own.
 
     `name` is what the tokens carry, `identity` the same for one file by whatever path it is found.
     """
@@ -29,7 +29,7 @@ class LoadedFile:
     identity: str
     lexed: Lexed
     folder: Path | None = None
-    ours: bool = False
+    built_in: bool = False
 
 
 class Files:
@@ -50,15 +50,15 @@ class Files:
         path = Path(name)
         return self._file(name, text, path.parent if _is_file(path) else None)
 
-    def ours(self, name: str, text: str) -> LoadedFile:
+    def built_in(self, name: str, text: str) -> LoadedFile:
         """A file that we bring."""
         self.diagnostics.texts[name] = text
-        return LoadedFile(name, name, _our_tokens(name, text), ours=True)
+        return LoadedFile(name, name, _built_in_tokens(name, text), built_in=True)
 
     def header(self, name: str) -> LoadedFile | None:
         """One of our own headers."""
-        ours = header_name(name)
-        return None if ours is None else self.ours(f"<{ours}>", header_text(ours))
+        built_in = header_name(name)
+        return None if built_in is None else self.built_in(f"<{built_in}>", header_text(built_in))
 
     def line(self, file: str, number: int) -> str:
         """A line of a file that was read."""
@@ -76,9 +76,9 @@ class Files:
             beside = self._load(asking.folder / name, place)
             if beside is not None:
                 return beside
-        ours = self.header(name)
-        if ours is not None:
-            return ours
+        built_in = self.header(name)
+        if built_in is not None:
+            return built_in
         for folder in self.search:
             found = self._load(folder / name, place)
             if found is not None:
@@ -122,5 +122,42 @@ def _is_file(path: Path) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def _our_tokens(name: str, text: str) -> Lexed:
+def _built_in_tokens(name: str, text: str) -> Lexed:
     return lex(text, name)
+
+
+# --- encodings -----------------------------------------------------------------------------------
+
+# The marks at the start of a file. That of UTF-32 begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+class Undecodable(Exception):
+    """Why a file cannot be read as text: a sentence to follow its name."""
+
+
+def decoded(content: bytes) -> str:
+    """A file's text. Bytes that are not valid UTF-8, as comments may have, become surrogates."""
+    found = (one for one in _MARKS if content.startswith(one[0]))
+    mark, encoding = next(found, (b"", "utf-8"))
+    content = content.removeprefix(mark)
+    if encoding == "utf-8":
+        if b"\0" in content:
+            raise Undecodable(
+                "has null bytes, so it is not text in UTF-8: save it as UTF-8, or, if it is "
+                "UTF-16, with the mark that says so (a byte order mark)"
+            )
+        return content.decode("utf-8", "surrogateescape")
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise Undecodable(
+            f"says that it is {encoding.upper()}, and is none ({error.reason} at byte "
+            f"{error.start + len(mark)}): save it as UTF-8"
+        ) from None

@@ -115,12 +115,12 @@ class _Reader:
 
     def read_defines(self, defines: Mapping[str, object], place: Span) -> None:
         """Read what is there before the file begins: our macros, the user's, CUDA's own header."""
-        self.read(self.files.ours("<predefined>", PREDEFINED))
+        self.read(self.files.built_in("<predefined>", PREDEFINED))
         text = definitions(defines, place, self.diagnostics)
         if text:
             self.read(self.files.main(text, "<defines>"))
         for name in ALWAYS_INCLUDED:
-            self.read(self.files.ours(f"<{name}>", header_text(name)))
+            self.read(self.files.built_in(f"<{name}>", header_text(name)))
 
     def read(self, file: LoadedFile) -> None:
         """Read a file to its end."""
@@ -304,7 +304,7 @@ class _Reader:
         if file is None:
             self.unknown.setdefault(name, tokens[0].span)
             return []
-        if file.ours and not self.open[-1].file.ours:
+        if file.built_in and not self.open[-1].file.built_in:
             self.headers[name] = None
         if file.identity not in self.once:
             self._enter(file)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from treadle.cuda_cpp.syntax import expressions, tree
 from treadle.cuda_cpp.syntax.cursor import Cursor
+from treadle.cuda_cpp.syntax.declspec import Specifiers
+from treadle.cuda_cpp.syntax.keywords import ATTRIBUTE_WORDS
 from treadle.cuda_cpp.syntax.lookahead import type_end
-from treadle.cuda_cpp.syntax.parts import Specifiers
-from treadle.cuda_cpp.syntax.words import ATTRIBUTE_WORDS
 
 _ALIGNMENT_WORDS = frozenset(("alignas", "_Alignas", "__align__", "__builtin_align__"))
 _ATTRIBUTES = frozenset(("__attribute__", "__attribute", "__declspec"))

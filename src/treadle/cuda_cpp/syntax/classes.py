@@ -12,8 +12,8 @@ from treadle.cuda_cpp.syntax import (
     tree,
 )
 from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, VALUE, Cursor, SyntaxProblem
-from treadle.cuda_cpp.syntax.parts import Specifiers
-from treadle.cuda_cpp.syntax.words import ATTRIBUTE_WORDS, CLASS_WORDS
+from treadle.cuda_cpp.syntax.declspec import Specifiers
+from treadle.cuda_cpp.syntax.keywords import ATTRIBUTE_WORDS, CLASS_WORDS
 
 _ACCESS_WORDS = frozenset(("public", "private", "protected"))
 

@@ -13,8 +13,8 @@ from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import END, IDENTIFIER, OTHER, PRAGMA, Token
 from treadle.cuda_cpp.syntax import tree
-from treadle.cuda_cpp.syntax.parts import Declarator, Specifiers
-from treadle.cuda_cpp.syntax.words import (
+from treadle.cuda_cpp.syntax.declspec import Declarator, Specifiers
+from treadle.cuda_cpp.syntax.keywords import (
     ALTERNATIVE_SPELLINGS,
     BUILT_IN_TYPE_NAMES,
     DEVICE_WORDS,

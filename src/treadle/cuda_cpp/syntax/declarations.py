@@ -22,8 +22,8 @@ from treadle.cuda_cpp.syntax.cursor import (
     VALUE,
     Cursor,
 )
+from treadle.cuda_cpp.syntax.declspec import Declarator, Specifiers
 from treadle.cuda_cpp.syntax.lookahead import known_as
-from treadle.cuda_cpp.syntax.parts import Declarator, Specifiers
 
 # Where a declaration stands: "namespace", "block", "member", or "range" (in the head of a for).
 

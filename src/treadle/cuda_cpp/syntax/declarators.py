@@ -8,12 +8,12 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import IDENTIFIER
 from treadle.cuda_cpp.syntax import attributes, expressions, initializers, names, tree
 from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, VALUE, Cursor
+from treadle.cuda_cpp.syntax.declspec import Declarator, Function
+from treadle.cuda_cpp.syntax.keywords import CV_WORDS, DEVICE_WORDS, RESTRICT_WORDS, SPECIFIER_WORDS
 from treadle.cuda_cpp.syntax.lookahead import parameters_follow
-from treadle.cuda_cpp.syntax.parts import Declarator, Function
-from treadle.cuda_cpp.syntax.words import CV_WORDS, DEVICE_WORDS, RESTRICT_WORDS, SPECIFIER_WORDS
 
 _LATE_WORDS = frozenset(("__host__", "__forceinline__", "__noinline__"))
-_BEHIND_FUNCTION = frozenset(
+_AFTER_PARAMETERS = frozenset(
     ("const", "volatile", "noexcept", "override", "final", "&", "&&", "->")
 )
 
@@ -171,7 +171,7 @@ def _function(c: Cursor, result: tree.TypeTree) -> tuple[Function, tree.TypeTree
         if text == "->":
             c.index += 1
             result = c.grammar.type_name(c)
-        elif text in _BEHIND_FUNCTION:
+        elif text in _AFTER_PARAMETERS:
             const = const or text == "const"
             c.index += 1
             if text == "noexcept" and c.texts[c.index] == "(":

@@ -11,7 +11,7 @@ from treadle.cuda_cpp.syntax import (
     tree,
 )
 from treadle.cuda_cpp.syntax.cursor import FUNCTION_TEMPLATE, VALUE, Cursor
-from treadle.cuda_cpp.syntax.parts import Declarator, Specifiers
+from treadle.cuda_cpp.syntax.declspec import Declarator, Specifiers
 
 _NOTES = {"default": "defaulted", "delete": "deleted", "0": "pure"}
 

@@ -22,7 +22,7 @@ from treadle.cuda_cpp.syntax.cursor import (
     Cursor,
     SyntaxProblem,
 )
-from treadle.cuda_cpp.syntax.words import ATTRIBUTE_WORDS, CLASS_WORDS, DECLARATION_WORDS
+from treadle.cuda_cpp.syntax.keywords import ATTRIBUTE_WORDS, CLASS_WORDS, DECLARATION_WORDS
 
 _NEVER_SKIPPED = frozenset(("constexpr", "consteval"))
 # `name(…)` behind one of these words is no function.
@@ -73,12 +73,12 @@ def extent(c: Cursor, start: int) -> Extent:
             if is_body and initializing and _is_initializer(c, at, close):
                 is_body = False
             if is_body:
-                return Extent(_behind_catches(c, close + 1), at, what, name, template)
+                return Extent(_after_catches(c, close + 1), at, what, name, template)
             at = close + 1
             continue
         if text == "template" and texts[at + 1] == "<":
             template = True
-            at = _behind_angles(c, at + 1)
+            at = _after_angles(c, at + 1)
             continue
         if text == "=" and texts[at - 1] != "operator":
             assigned = True
@@ -138,7 +138,7 @@ def _is_initializer(c: Cursor, opener: int, close: int) -> bool:
     return c.texts[close + 1] in (",", "{", "...")
 
 
-def _behind_catches(c: Cursor, at: int) -> int:
+def _after_catches(c: Cursor, at: int) -> int:
     while c.texts[at] == "catch" and c.partners[at + 1] > 0:
         at = c.partners[at + 1] + 1
         if c.texts[at] == "{" and c.partners[at] > 0:
@@ -146,7 +146,7 @@ def _behind_catches(c: Cursor, at: int) -> int:
     return at
 
 
-def _behind_angles(c: Cursor, at: int) -> int:
+def _after_angles(c: Cursor, at: int) -> int:
     """Behind a list of template parameters; where it must have ended if it has no end."""
     depth = 0
     while c.texts[at] not in (";", "{", "}", ""):
@@ -177,7 +177,7 @@ def _next_beginning(c: Cursor, at: int) -> int:
 # --- whose it is ---------------------------------------------------------------------------------
 
 
-def says_device(c: Cursor, start: int, end: int) -> bool:
+def has_device_specifier(c: Cursor, start: int, end: int) -> bool:
     """Whether one of CUDA's specifiers for device code stands there."""
     at = bisect_left(c.device_words, start)
     return at < len(c.device_words) and c.device_words[at] < end
@@ -188,7 +188,7 @@ def is_host_function(c: Cursor, start: int, found: Extent) -> bool:
     if found.what != "function" or found.body < 0:
         return False
     head = found.head_end()
-    if says_device(c, start, head):
+    if has_device_specifier(c, start, head):
         return False
     return not any(text in _NEVER_SKIPPED for text in c.texts[start:head])
 
@@ -236,7 +236,7 @@ def host_member(c: Cursor) -> tuple[tree.Declaration, ...] | None:
         return None
     if is_host_function(c, start, found):
         return (skip(c, found),)
-    if says_device(c, start, found.head_end()):
+    if has_device_specifier(c, start, found.head_end()):
         return None
     return attempt(c, found, lambda: declarations.declaration(c, "member"))
 

@@ -122,10 +122,10 @@ def string(texts: list[str], span: Span) -> tree.Expression | str:
 
 def _bytes(text: str) -> bytes:
     """What a file has there: bytes that are no UTF-8 are kept as they came."""
-    return text.encode("utf-8", "surrogateescape" if not _LONE.search(text) else "replace")
+    return text.encode("utf-8", "surrogateescape" if not _NOT_A_BYTE.search(text) else "replace")
 
 
-_LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte
+_NOT_A_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte
 
 
 def unescaped(body: str) -> bytes | None:

@@ -17,7 +17,7 @@ from treadle.cuda_cpp.syntax.cursor import (
     VALUE,
     Cursor,
 )
-from treadle.cuda_cpp.syntax.words import (
+from treadle.cuda_cpp.syntax.keywords import (
     ATTRIBUTE_WORDS,
     CLASS_WORDS,
     CV_WORDS,

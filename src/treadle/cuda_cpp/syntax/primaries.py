@@ -8,8 +8,8 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import NUMBER, STRING
 from treadle.cuda_cpp.syntax import initializers, literals, names, tree
 from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, Cursor
+from treadle.cuda_cpp.syntax.keywords import FUNDAMENTAL_WORDS
 from treadle.cuda_cpp.syntax.lookahead import known_as, type_end
-from treadle.cuda_cpp.syntax.words import FUNDAMENTAL_WORDS
 
 _CASTS = ("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast")
 _TYPE_WORDS = FUNDAMENTAL_WORDS | frozenset(

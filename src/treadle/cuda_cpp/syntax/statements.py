@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.source.tokens import IDENTIFIER
+from treadle.cuda_cpp.source.lexer import lex
+from treadle.cuda_cpp.source.tokens import IDENTIFIER, Token
 from treadle.cuda_cpp.syntax import (
     attributes,
     declarations,
     expressions,
     initializers,
-    pragmas,
     tree,
     types,
 )
 from treadle.cuda_cpp.syntax.cursor import Cursor, SyntaxProblem
 from treadle.cuda_cpp.syntax.lookahead import declaration_follows
+
+_UNROLL = re.compile(r"(unroll|nounroll)\b\s*(.*)", re.DOTALL)
 
 
 def block(c: Cursor, what: str) -> tree.Compound:
@@ -202,8 +205,36 @@ def _branch(c: Cursor) -> tree.Statement:
     return found
 
 
+def _unroll(c: Cursor, index: int) -> tree.Expression | int | None:
+    """What a `#pragma unroll` before the loop at `index` asks for."""
+    token = c.pragmas.get(index)
+    match = _UNROLL.match(token.text.strip()) if token is not None else None
+    if token is None or match is None:
+        return None
+    if match[1] == "nounroll":
+        return 1
+    if not match[2].strip():
+        return 0
+    value = _expression(c, match[2], token)
+    return value.value if isinstance(value, tree.IntegerLiteral) else value
+
+
+def _expression(c: Cursor, text: str, pragma: Token) -> tree.Expression:
+    """The expression behind a pragma's name; all of it stands where the pragma does."""
+    place = (pragma.file, pragma.line, pragma.column)
+    words = [word for stretch in lex(text, pragma.file).stretches for word in stretch.tokens]
+    inner = Cursor(
+        [Token(word.kind, word.text, *place, word.spaced) for word in words], {}, c.grammar
+    )
+    inner.names, inner.levels = c.names, c.levels
+    value = expressions.conditional(inner)
+    if inner.index < inner.end:
+        raise SyntaxProblem("expected one number of rounds to unroll", pragma.span)
+    return value
+
+
 def _for(c: Cursor) -> tree.Statement:
-    span, unroll = c.span, pragmas.unroll(c, c.index)
+    span, unroll = c.span, _unroll(c, c.index)
     c.index += 1
     c.expect("(", "after 'for'")
     mark = c.mark
@@ -259,7 +290,7 @@ def _colon_follows(c: Cursor) -> bool:
 
 
 def _while(c: Cursor) -> tree.Statement:
-    span, unroll = c.span, pragmas.unroll(c, c.index)
+    span, unroll = c.span, _unroll(c, c.index)
     c.index += 1
     c.expect("(", "after 'while'")
     mark = c.mark

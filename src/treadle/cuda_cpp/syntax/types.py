@@ -6,15 +6,15 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import IDENTIFIER
 from treadle.cuda_cpp.syntax import attributes, classes, declarators, expressions, names, tree
 from treadle.cuda_cpp.syntax.cursor import Cursor
-from treadle.cuda_cpp.syntax.lookahead import name_end
-from treadle.cuda_cpp.syntax.parts import Specifiers
-from treadle.cuda_cpp.syntax.words import (
+from treadle.cuda_cpp.syntax.declspec import Specifiers
+from treadle.cuda_cpp.syntax.keywords import (
     ATTRIBUTE_WORDS,
     CLASS_WORDS,
     CV_WORDS,
     FUNDAMENTAL_WORDS,
     SPECIFIER_WORDS,
 )
+from treadle.cuda_cpp.syntax.lookahead import name_end
 
 _BEGINNINGS = FUNDAMENTAL_WORDS | SPECIFIER_WORDS.keys() | CLASS_WORDS | {"template", "typedef"}
 _DECLARATOR_STARTS = frozenset(("*", "&", "&&", "(", "["))
@@ -148,7 +148,7 @@ def _fundamental(c: Cursor, words: list[str], span: Span) -> tree.TypeTree:
     return tree.BuiltinType(spelled, span)
 
 
-_ALONE = ("void", "bool", "char", "wchar_t", "char16_t", "char32_t", "float", "double")
+_SINGLE_WORDS = ("void", "bool", "char", "wchar_t", "char16_t", "char32_t", "float", "double")
 _SPELLINGS = {
     "": "int",
     "signed": "int",
@@ -171,7 +171,7 @@ _SPELLINGS = {
     "__int128 signed": "__int128",
     "__int128 unsigned": "unsigned __int128",
     "_Bool": "bool",
-} | dict(zip(_ALONE, _ALONE, strict=True))
+} | dict(zip(_SINGLE_WORDS, _SINGLE_WORDS, strict=True))
 _WITH_INT = frozenset(
     ("int", "unsigned int", "short", "unsigned short", "long", "unsigned long", "long long",
      "unsigned long long")

@@ -74,7 +74,7 @@ def _text_of(source: str | Path) -> tuple[str, str]:
     path = as_path("cuda_module", source)
     if not os.path.isfile(path):
         raise TreadleError(no_file(path))
-    from treadle.cuda_cpp.source.encodings import Undecodable, decoded
+    from treadle.cuda_cpp.source.files import Undecodable, decoded
 
     try:
         return decoded(path.read_bytes()), str(path)

@@ -15,8 +15,8 @@ from treadle.cuda_cpp.lower.conversions import common_type, convert, number, rva
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import follow, pointer_of
-from treadle.cuda_cpp.lower.values import Nothing, Rvalue, Value, describe
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.lower.values import Rvalue, Value, VoidValue, describe
+from treadle.cuda_cpp.semantics.types import (
     DIM3,
     OF_SCALAR,
     UINT3,
@@ -181,7 +181,7 @@ def call_with_outputs(cx: Context, name: str, values: Sequence[Value], span: Spa
         assign(cx, "=", place, Rvalue(output, OF_SCALAR[type]), span)
     cx.note("emulated" if overload.note else "used", name, overload.note, span)
     if kept is None or overload.result is None:
-        return Nothing(VOID)
+        return VoidValue(VOID)
     return Rvalue(kept, OF_SCALAR[overload.result])
 
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
+from treadle.cuda_cpp.lower.builtin_calls import Handler, expect, number_argument
 from treadle.cuda_cpp.lower.context import Context, NotPure
 from treadle.cuda_cpp.lower.conversions import condition, promoted, rvalue, underlying
-from treadle.cuda_cpp.lower.mathematics import Handler, expect, number_argument
 from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import follow, pointer_of
 from treadle.cuda_cpp.lower.storage import new_memory
-from treadle.cuda_cpp.lower.values import Nothing, Rvalue, Value, describe
-from treadle.cuda_cpp.meaning.types import INT, UNSIGNED, VOID, Arithmetic, VectorType, ir_type
+from treadle.cuda_cpp.lower.values import Rvalue, Value, VoidValue, describe
+from treadle.cuda_cpp.semantics.types import INT, UNSIGNED, VOID, Arithmetic, VectorType, ir_type
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -22,29 +22,29 @@ from treadle.ir.rules import subgroup_type
 
 def _syncthreads(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     cx.emit(n.Barrier("block", span=cx.span))
-    return Nothing(VOID)
+    return VoidValue(VOID)
 
 
 def _syncwarp(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, "__syncwarp", values, 0, 1)
     mask = named_threads(cx, values[0] if values else None)
     cx.emit(n.Barrier("subgroup", mask, cx.span))
-    return Nothing(VOID)
+    return VoidValue(VOID)
 
 
 def _fence_block(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     cx.emit(n.Fence("block", cx.span))
-    return Nothing(VOID)
+    return VoidValue(VOID)
 
 
 def _fence(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     cx.emit(n.Fence("device", cx.span))
-    return Nothing(VOID)
+    return VoidValue(VOID)
 
 
 def _nanosleep(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     cx.note("emulated", "__nanosleep", "threads go on at once", cx.span)
-    return Nothing(VOID)
+    return VoidValue(VOID)
 
 
 def _counting_barrier(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:

@@ -13,17 +13,17 @@ import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME, integer_range
 from treadle.core.errors import DtypeError
-from treadle.cuda_cpp.meaning.types import PADDING, UNION_WORDS
+from treadle.cuda_cpp.semantics.types import PADDING, UNION_WORDS
 from treadle.ir.types import COMPONENTS, Array, Field, Scalar, Struct, Type, Vector, leaves, size_of
 from treadle.lang.types import numpy_dtype
 from treadle.runtime.arrays import element_type
 
 
-class Unfit(Exception):
+class Mismatch(Exception):
     """A value that a type does not take; the text says why, behind "but …"."""
 
 
-class OutOfRange(Unfit):
+class OutOfRange(Mismatch):
     """A number that a type has no room for."""
 
 
@@ -32,7 +32,7 @@ def number_of(type: Scalar, value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if not _is_number(value):
-        raise Unfit(f"{described(value)} came")
+        raise Mismatch(f"{described(value)} came")
     if type.kind == "bool":
         return bool(value != 0)
     if type.is_float:
@@ -58,7 +58,7 @@ def _whole(value: Any) -> int:
     except (AttributeError, TypeError):
         number = float(value)
     if not number.is_integer():  # NaN and infinities are none
-        raise Unfit(f"{value} came, which is no whole number: round it")
+        raise Mismatch(f"{value} came, which is no whole number: round it")
     return int(number)
 
 
@@ -88,12 +88,12 @@ def _fill(target: np.ndarray[Any, Any], index: Any, type: Type, value: Any, wher
                 target[index] = numbers
                 return
         if isinstance(type, Struct) and _is_union(type):
-            raise Unfit(
+            raise Mismatch(
                 f"{described(value)} came for a union of {size_of(type)} bytes: give a number of "
                 "NumPy's that has so many (np.float32(…)), or bytes"
             )
         parts = _parts(type, value)
-    except Unfit as error:
+    except Mismatch as error:
         if not where:
             raise
         raise error.__class__(f"for {where.lstrip('.')} {error}") from None
@@ -132,7 +132,7 @@ def _parts(type: Type, value: Any) -> list[tuple[Any, Type, Any]]:
     named = _by_name(value)
     if named is not None:
         if set(named) != set(labels):
-            raise Unfit(
+            raise Mismatch(
                 f"the names {', '.join(map(str, named))} came, where there are "
                 f"{', '.join(map(str, labels))}"
             )
@@ -140,9 +140,9 @@ def _parts(type: Type, value: Any) -> list[tuple[Any, Type, Any]]:
     elif _is_sequence(value):
         values = list(value)
         if len(values) != len(names):
-            raise Unfit(f"{len(values)} parts came, where there are {len(names)}")
+            raise Mismatch(f"{len(values)} parts came, where there are {len(names)}")
     else:
-        raise Unfit(f"{described(value)} came")
+        raise Mismatch(f"{described(value)} came")
     return list(zip(names, types, values, strict=True))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from treadle.cuda_cpp.meaning.types import ALIASES, ARITHMETIC, CppType
+from treadle.cuda_cpp.semantics.types import ALIASES, ARITHMETIC, CppType
 from treadle.cuda_cpp.syntax import tree
 
 
@@ -75,7 +75,7 @@ class HostEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownValue:
     """A name that stands for a value already: a template argument, a parameter's constant."""
 
     value: Any  # of lower.values
@@ -84,22 +84,22 @@ class Known:
 class Scope:
     """Names in one namespace, class, template instance or block, and the scope around it."""
 
-    __slots__ = ("kind", "name", "names", "parent", "used")
+    __slots__ = ("kind", "name", "names", "parent", "using_directives")
 
     def __init__(self, parent: Scope | None, name: str = "", kind: str = "block") -> None:
         self.parent = parent
         self.name = name
         self.kind = kind  # "global", "namespace", "class", "template", "function", "block"
         self.names: dict[str, Any] = {}
-        self.used: list[Scope] = []  # by `using namespace`
+        self.using_directives: list[Scope] = []  # by `using namespace`
 
     def own(self, name: str) -> Any:
         """What the scope itself, or a namespace that it uses, has under a name; None if nothing."""
         found = self.names.get(name)
-        if found is not None or not self.used:
+        if found is not None or not self.using_directives:
             return found
         seen = {id(self)}  # namespaces may use each other
-        open_scopes = list(reversed(self.used))
+        open_scopes = list(reversed(self.using_directives))
         while open_scopes:
             scope = open_scopes.pop()
             if id(scope) in seen:
@@ -108,7 +108,7 @@ class Scope:
             found = scope.names.get(name)
             if found is not None:
                 return found
-            open_scopes.extend(reversed(scope.used))
+            open_scopes.extend(reversed(scope.using_directives))
         return None
 
     def find(self, name: str) -> Any:
@@ -250,27 +250,27 @@ def _scope_of(path: tuple[tree.Name, ...], scope: Scope) -> Scope | None:
         elif isinstance(entity, DeclaredType) and isinstance(
             entity.declaration, tree.StructDeclaration
         ):
-            found = _outside_methods(entity)
+            found = _out_of_line_scope(entity)
         else:
             return None
     return found if isinstance(found, Scope) else None
 
 
-_OUTSIDE = "<outside>"
+_OUT_OF_LINE = "<outside>"
 
 
-def _outside_methods(entity: DeclaredType) -> Scope:
+def _out_of_line_scope(entity: DeclaredType) -> Scope:
     """Where the methods of a class that are defined outside of it are kept, until it is made."""
-    key = f"{_OUTSIDE}{entity.declaration.name}"
+    key = f"{_OUT_OF_LINE}{entity.declaration.name}"
     home = entity.scope.names.get(key)
     if not isinstance(home, Namespace):
         home = entity.scope.names[key] = Namespace(Scope(entity.scope, kind="namespace"))
     return home.scope
 
 
-def outside_methods(declaration: tree.StructDeclaration, scope: Scope) -> list[Overload]:
+def out_of_line_methods(declaration: tree.StructDeclaration, scope: Scope) -> list[Overload]:
     """The methods of a class that are defined outside of it."""
-    home = scope.names.get(f"{_OUTSIDE}{declaration.name}")
+    home = scope.names.get(f"{_OUT_OF_LINE}{declaration.name}")
     if not isinstance(home, Namespace):
         return []
     sets = home.scope.names.values()
@@ -331,7 +331,7 @@ def _use(declaration: tree.UsingDeclaration, scope: Scope) -> None:
     if declaration.namespace:
         found = _scope_of((*name.scope, name), scope)
         if found is not None and found is not scope:
-            scope.used.append(found)
+            scope.using_directives.append(found)
         return
     home = _scope_of(name.scope, scope)
     entity = home.own(name.text) if home is not None else None

@@ -27,7 +27,7 @@ from treadle.cuda_cpp.lower.initializers import (
     without_base_braces,
 )
 from treadle.cuda_cpp.lower.values import Rvalue
-from treadle.cuda_cpp.meaning.types import (
+from treadle.cuda_cpp.semantics.types import (
     BOOL,
     Arithmetic,
     ArrayOf,
@@ -53,13 +53,13 @@ def first_bytes(cx: Context, declaration: tree.VariableDeclaration, type: CppTyp
         if not isinstance(inner, ClassType) or not member_defaults(inner):
             return None
         initializer = tree.InitializerList((), (), declaration.span)
-    memory = _Memory(cx, bytearray(ir.size_of(ir_type(inner)) * count_of(type)))
+    memory = _Image(cx, bytearray(ir.size_of(ir_type(inner)) * count_of(type)))
     memory.initialize(type, 0, initializer)
     return bytes(memory.made)
 
 
 @dataclass(slots=True)
-class _Rest:
+class _RemainingItems:
     """The items of a list that no part took yet: parts without braces of their own share one."""
 
     items: Sequence[Any]
@@ -79,7 +79,7 @@ class _Rest:
 
 
 @dataclass(slots=True)
-class _Memory:
+class _Image:
     """A variable's memory while it is filled."""
 
     cx: Context
@@ -103,7 +103,7 @@ class _Memory:
         elif not isinstance(initializer, tree.InitializerList):
             self._expression(type, offset, initializer, listed)
         elif isinstance(type, ClassType) and has_constructors(type):
-            with self.cx.aside() as emitted:
+            with self.cx.separate_block() as emitted:
                 value = rvalue(
                     self.cx,
                     from_list(self.cx, type, initializer, initializer.span),
@@ -126,14 +126,14 @@ class _Memory:
         if any(node.names):
             self._by_name(type, offset, node)
             return
-        rest = _Rest(node.items)
+        rest = _RemainingItems(node.items)
         self._parts(type, offset, rest)
         if not rest.empty:
             raise self.cx.error(
                 f"{len(node.items)} values for {type}, which has room for {rest.taken}", node.span
             )
 
-    def _parts(self, type: CppType, offset: int, rest: _Rest) -> None:
+    def _parts(self, type: CppType, offset: int, rest: _RemainingItems) -> None:
         """Fill the parts of a type, as far as there are items, then by their defaults."""
         defaulted = _has_defaults(type)
         for part, place, default in self._places(type, offset):
@@ -198,7 +198,7 @@ class _Memory:
                 written = _written(constant(number, type.scalar).value, type.scalar)
                 self.made[offset : offset + len(written)] = written
                 return
-        with self.cx.aside() as emitted:
+        with self.cx.separate_block() as emitted:
             read = lower(self.cx, node)
             if listed:
                 refuse_narrowing(self.cx, read, type, node.span)

@@ -23,9 +23,7 @@ from treadle.cuda_cpp.lower.values import (
     Braced,
     ChoiceLvalue,
     ChosenPointer,
-    Exploded,
     FunctionSet,
-    Items,
     ItemTarget,
     Lvalue,
     ObjectAddress,
@@ -35,9 +33,11 @@ from treadle.cuda_cpp.lower.values import (
     PointerVariable,
     Rvalue,
     ScatteredLvalue,
+    SplitArray,
+    SplitStruct,
     Value,
 )
-from treadle.cuda_cpp.meaning.types import VOID, CppType, Reference, holds_array
+from treadle.cuda_cpp.semantics.types import VOID, CppType, Reference, holds_array
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of, statements_in, walk
@@ -78,14 +78,14 @@ class Operands:
                 if wanted is None and is_changed(cx, value, behind):
                     wanted = types() if types is not None else ()
                 type = wanted[at] if wanted is not None and at < len(wanted) else None
-                value = kept(cx, value, type, behind, cx.span)
+                value = snapshot(cx, value, type, behind, cx.span)
             found.append(value)
         return found
 
 
-def lowered_apart(cx: Context, expression: Any) -> tuple[Value, list[n.Statement]]:
+def lower_to_block(cx: Context, expression: Any) -> tuple[Value, list[n.Statement]]:
     """An expression's value, and what it does, which is not emitted yet."""
-    with cx.aside() as block:
+    with cx.separate_block() as block:
         value = lower(cx, expression)
     return value, block
 
@@ -97,14 +97,14 @@ def operands_of(cx: Context, nodes: Sequence[Any]) -> Operands:
         if isinstance(node, tree.InitializerList):
             found.add(Braced(node), [])
         else:
-            found.add(*lowered_apart(cx, node))
+            found.add(*lower_to_block(cx, node))
     return found
 
 
 def second_operand(cx: Context, first: Value, expression: Any) -> tuple[Value, Value]:
     """The operands of a built-in operator: the first one is read before the second one runs."""
     both = Operands([first], [[]])
-    both.add(*lowered_apart(cx, expression))
+    both.add(*lower_to_block(cx, expression))
     first, second = both.emit(cx)
     return first, second
 
@@ -112,16 +112,16 @@ def second_operand(cx: Context, first: Value, expression: Any) -> tuple[Value, V
 # --- what is kept --------------------------------------------------------------------------------
 
 
-def kept(cx: Context, value: Value, type: CppType | None, behind: Block, span: Span) -> Value:
+def snapshot(cx: Context, value: Value, type: CppType | None, behind: Block, span: Span) -> Value:
     """An operand as it is now, if statements behind it change what it is read from. `type` is that
     of the parameter that it becomes; None reads it, as the built-in operators do."""
     if not is_changed(cx, value, behind):
         return value
     if isinstance(type, Reference):
         if type is OBJECT and not isinstance(value, Rvalue):
-            return frozen(cx, value, span)
+            return with_fixed_place(cx, value, span)
         if type is not OBJECT and binds_directly(value, type):
-            return frozen(cx, value, span)
+            return with_fixed_place(cx, value, span)
         type = None if type is OBJECT else type.to
     if type is not None:
         value = convert(cx, value, type, span)
@@ -130,33 +130,33 @@ def kept(cx: Context, value: Value, type: CppType | None, behind: Block, span: S
         return Rvalue(cx.copied(read.expression), read.type, literal_zero=read.literal_zero)
     if isinstance(value, (PointerVariable, ChosenPointer)):
         value = pointer_of(cx, value) or value
-    return frozen(cx, value, span)
+    return with_fixed_place(cx, value, span)
 
 
-def frozen(cx: Context, value: Value, span: Span) -> Value:
+def with_fixed_place(cx: Context, value: Value, span: Span) -> Value:
     """An object or pointer whose place is computed now, whatever happens to the variables in it."""
     match value:
         case ParameterPointer():
             return value
         case PointerValue():
             tag = value.tag if value.tag is None else cx.copied(value.tag)
-            offset = _kept(cx, value.offset)
+            offset = _snapshot_offset(cx, value.offset)
             return PointerValue(value.targets, offset, value.unit, value.to, tag, value.const)
         case Lvalue(place=place) | BitsLvalue(place=place):
-            return replace(value, place=_frozen_place(cx, place))
+            return replace(value, place=_fixed_place(cx, place))
         case ArrayValue(first, type):
-            begin = frozen(cx, first, span)
+            begin = with_fixed_place(cx, first, span)
             assert isinstance(begin, PointerValue)
             return ArrayValue(begin, type)
         case ScatteredLvalue():
-            return replace(value, offset=_kept(cx, value.offset))
+            return replace(value, offset=_snapshot_offset(cx, value.offset))
         case ChoiceLvalue(tag, choices, type):
-            parts = tuple(c if c is None else frozen(cx, c, span) for c in choices)
+            parts = tuple(c if c is None else with_fixed_place(cx, c, span) for c in choices)
             return ChoiceLvalue(cx.copied(tag), parts, type)
     return value
 
 
-def _kept(cx: Context, offset: n.Expression) -> n.Expression:
+def _snapshot_offset(cx: Context, offset: n.Expression) -> n.Expression:
     if isinstance(offset, n.Constant):
         return offset
     if isinstance(offset, n.Variable) and offset.name in cx.lowering.parameter_keys:
@@ -164,18 +164,18 @@ def _kept(cx: Context, offset: n.Expression) -> n.Expression:
     return cx.let_as("offset", offset)
 
 
-def _frozen_place(cx: Context, place: n.Place) -> n.Place:
+def _fixed_place(cx: Context, place: n.Place) -> n.Place:
     match place:
         case n.Variable():
             return place
         case n.Member(base=base):
-            return replace(place, base=_frozen_place(cx, base))
+            return replace(place, base=_fixed_place(cx, base))
         case n.Item(base=base):
-            index = _kept(cx, place.index)
+            index = _snapshot_offset(cx, place.index)
             checks = tuple(n.Check(index, c.bound, c.axis) for c in place.checks)
-            return replace(place, base=_frozen_place(cx, base), index=index, checks=checks)
+            return replace(place, base=_fixed_place(cx, base), index=index, checks=checks)
         case n.Element():
-            index = _kept(cx, place.index)
+            index = _snapshot_offset(cx, place.index)
             checks = tuple(n.Check(index, c.bound, c.axis) for c in place.checks)
             return replace(place, index=index, checks=checks)
 
@@ -258,10 +258,10 @@ def _parts(value: Any) -> Iterator[Any]:
             yield place
             for one in items:
                 yield from _parts(one)
-        case Exploded(fields=fields):
+        case SplitStruct(fields=fields):
             for one in fields.values():
                 yield from _parts(one)
-        case Items(items=items):
+        case SplitArray(items=items):
             for one in items:
                 yield from _parts(one)
         case ObjectAddress(object=exploded):

@@ -9,12 +9,12 @@ import numpy as np
 
 from treadle.core.errors import DtypeError
 from treadle.cuda_cpp.arguments import check_count
-from treadle.cuda_cpp.program import KernelInstance, Shape, Whole
-from treadle.cuda_cpp.values import Unfit, described
+from treadle.cuda_cpp.program import ArgumentLayout, Direct, KernelInstance
+from treadle.cuda_cpp.python_values import Mismatch, described
 from treadle.runtime.arrays import is_array_type
 
 
-def taken_apart(instance: KernelInstance, arguments: Sequence[Any]) -> tuple[Any, ...]:
+def split_arguments(instance: KernelInstance, arguments: Sequence[Any]) -> tuple[Any, ...]:
     """The arguments of a launch, with those for structs replaced by their fields, in the order of
     the instance's parameters. DtypeError for a value that has not the fields or items, LaunchError
     for another number of arguments.
@@ -24,18 +24,18 @@ def taken_apart(instance: KernelInstance, arguments: Sequence[Any]) -> tuple[Any
     """
     check_count(instance, len(arguments))
     made: list[Any] = [None] * len(instance.parameters)
-    for number, (shape, value) in enumerate(zip(instance.shapes, arguments, strict=True)):
+    for number, (shape, value) in enumerate(zip(instance.layouts, arguments, strict=True)):
         written = instance.arguments[number]
         what = f"argument {number + 1} ({written.name})"
         try:
             _put(made, shape, value, "")
-        except _Misfit as error:
+        except _FieldMismatch as error:
             field = f", field {error.path}" if error.path else ""
             raise DtypeError(f"{what}{field} of kernel {instance.name} {error}") from None
     return tuple(made)
 
 
-class _Misfit(Unfit):
+class _FieldMismatch(Mismatch):
     """A value that has not the fields or items; `path` leads to it from the argument."""
 
     def __init__(self, path: str, message: str) -> None:
@@ -43,15 +43,15 @@ class _Misfit(Unfit):
         self.path = path
 
 
-def _put(made: list[Any], shape: Shape, value: Any, path: str) -> None:
-    if isinstance(shape, Whole):
+def _put(made: list[Any], shape: ArgumentLayout, value: Any, path: str) -> None:
+    if isinstance(shape, Direct):
         made[shape.position] = value
         return
     names = [name for name, _ in shape.parts]
     try:
         values = _items(value, len(names)) if names[0] == 0 else _fields(value, names)
-    except Unfit as error:
-        raise _Misfit(path, f"is {shape.type}, but {error}") from None
+    except Mismatch as error:
+        raise _FieldMismatch(path, f"is {shape.type}, but {error}") from None
     for (name, part), one in zip(shape.parts, values, strict=True):
         inner = f"{path}[{name}]" if isinstance(name, int) else f"{path}.{name}".lstrip(".")
         _put(made, part, one, inner)
@@ -61,11 +61,11 @@ def _items(value: Any, count: int) -> list[Any]:
     """The items of an array of pointers or structs."""
     is_array = isinstance(value, np.ndarray) or is_array_type(type(value))
     if not is_array and not isinstance(value, (list, tuple)):
-        raise Unfit(f"{described(value)} came: pass a list or tuple of {count}")
+        raise Mismatch(f"{described(value)} came: pass a list or tuple of {count}")
     shape = getattr(value, "shape", None)
     length = (shape[0] if shape else 0) if is_array else len(value)
     if length != count:
-        raise Unfit(f"{length} items came")
+        raise Mismatch(f"{length} items came")
     return [value[at] for at in range(count)]
 
 
@@ -77,18 +77,18 @@ def _fields(value: Any, names: list[Any]) -> list[Any]:
     if isinstance(value, Mapping):
         if set(value) != set(names):
             came = ", ".join(map(str, value)) or "no names"
-            raise Unfit(f"the names {came} came, where there are {listed}")
+            raise Mismatch(f"the names {came} came, where there are {listed}")
         return [value[name] for name in names]
     if isinstance(value, (list, tuple)):
         if len(value) != len(names):
-            raise Unfit(f"{len(value)} parts came, where there are {len(names)}: {listed}")
+            raise Mismatch(f"{len(value)} parts came, where there are {len(names)}: {listed}")
         return list(value)
     missing = [name for name in names if not hasattr(value, name)]
     if len(missing) == len(names) or isinstance(value, np.ndarray):
-        raise Unfit(
+        raise Mismatch(
             f"{described(value)} came: pass a dictionary of its fields, a tuple of them, or an "
             f"object that has {listed}"
         )
     if missing:
-        raise Unfit(f"a {type(value).__name__} came, which has no {', '.join(missing)}")
+        raise Mismatch(f"a {type(value).__name__} came, which has no {', '.join(missing)}")
     return [getattr(value, name) for name in names]

@@ -134,7 +134,7 @@ class _Reader:
         found = host_code.extent(c, start)
         if found.what == "block":
             return (host_code.skip(c, found),)
-        self.after_device = host_code.says_device(c, start, found.head_end())
+        self.after_device = host_code.has_device_specifier(c, start, found.head_end())
         if self.after_device:
             return self._device_code(found)
         if host_code.is_host_function(c, start, found):

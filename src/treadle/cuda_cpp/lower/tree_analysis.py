@@ -17,8 +17,8 @@ from treadle.cuda_cpp.lower.values import (
     ScatteredLvalue,
     Target,
 )
-from treadle.cuda_cpp.meaning.redefinitions import redeclaration
-from treadle.cuda_cpp.meaning.scopes import Functions
+from treadle.cuda_cpp.semantics.redefinitions import redeclaration
+from treadle.cuda_cpp.semantics.scopes import Functions
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n

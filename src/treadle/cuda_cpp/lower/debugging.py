@@ -14,12 +14,12 @@ from treadle.core.printf import (
     parse,
 )
 from treadle.cuda_cpp.lower.arithmetic import cast, folded
+from treadle.cuda_cpp.lower.builtin_calls import Handler, expect
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import condition, number, promoted
-from treadle.cuda_cpp.lower.mathematics import Handler, expect
 from treadle.cuda_cpp.lower.pointers import in_steps_of, pointer_of
-from treadle.cuda_cpp.lower.values import ChosenText, Nothing, Null, Rvalue, Text, Value, describe
-from treadle.cuda_cpp.meaning.types import INT, LONG, LONG_LONG, VOID
+from treadle.cuda_cpp.lower.values import ChosenText, Null, Rvalue, Text, Value, VoidValue, describe
+from treadle.cuda_cpp.semantics.types import INT, LONG, LONG_LONG, VOID
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -49,9 +49,9 @@ def _print(
         if not choices:
             raise cx.error("printf: too many texts to choose among: split this up")
         before, after = values[:at], values[at + 1 :]
-        with cx.aside() as then:
+        with cx.separate_block() as then:
             _print(cx, read, (*before, value.one, *after), choices - 1)
-        with cx.aside() as otherwise:
+        with cx.separate_block() as otherwise:
             _print(cx, read, (*before, value.other, *after), choices - 1)
         cx.emit(n.If(value.test, tuple(then), tuple(otherwise), cx.span))
         return
@@ -123,12 +123,12 @@ def _assert(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     text = values[1].text if len(values) == 2 and isinstance(values[1], Text) else "condition"
     holds = condition(cx, values[0], cx.span)
     cx.emit(n.Assert(holds, text, True, cx.name, cx.span))
-    return Nothing(VOID)
+    return VoidValue(VOID)
 
 
 def _trap(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     cx.emit(n.Assert(n.FALSE, "__trap()", True, cx.name, cx.span))
-    return Nothing(VOID)
+    return VoidValue(VOID)
 
 
 def _clock(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
