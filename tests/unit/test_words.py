@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "treadle"
 
 CLEAN = (
-    "autograd", "cli", "codegen", "core", "data", "drivers", "formats", "graph", "ir", "kernels",
-    "lang", "nn", "optim", "runtime", "tensor",
+    "autograd", "cli", "codegen", "core", "cuda_cpp", "data", "drivers", "formats", "graph", "ir",
+    "kernels", "lang", "nn", "optim", "runtime", "tensor",
 )  # fmt: skip
 
 # What is wrong in a comment or docstring, wherever it stands, and what to write.

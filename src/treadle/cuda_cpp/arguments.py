@@ -1,8 +1,8 @@
-"""The arguments of a launch: what came, as what the launch path takes for C++'s parameters.
+"""The arguments of a launch, converted to what the launch path takes for C++'s parameters.
 
-Structs with pointers in them were taken apart before (`apart`). What has to be done depends on the
-Python types of the arguments, so it is found out once for each combination of them: for tensors and
-numbers of the right kind, nothing.
+Structs with pointers in them are split before (`struct_arguments`). Which conversions are needed
+depends on the Python types of the arguments, so it is decided once for each combination of types:
+tensors, and numbers of the right kind, need none.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Conversion = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Marshaller:
-    """What becomes of arguments of certain Python types: conversions by position, and which
-    parameters are null pointers."""
+    """How arguments of certain Python types are converted: conversions by position, and the
+    positions of null pointers."""
 
     conversions: tuple[tuple[int, Conversion], ...]
     nulls: tuple[int, ...]
@@ -49,8 +49,8 @@ class Marshaller:
 
 
 def marshaller_for(instance: KernelInstance, arguments: tuple[Any, ...]) -> Marshaller:
-    """The plan for arguments of these Python types, one for each of the instance's parameters.
-    DtypeError for one that no value of its type can be."""
+    """The marshaller for arguments of these Python types, one for each of the instance's
+    parameters. DtypeError for a type that a parameter never takes."""
     if not instance.layouts:
         check_count(instance, len(arguments))
     conversions: list[tuple[int, Conversion]] = []
@@ -87,8 +87,8 @@ def check_count(instance: KernelInstance, count: int) -> None:
 
 
 def check_ranges(instance: KernelInstance, arguments: tuple[Any, ...]) -> None:
-    """LaunchError for the first number that does not fit its parameter: says more than the packer
-    of the launch path, and is asked when that one refused."""
+    """LaunchError for the first number that is out of its parameter's range. Its message says more
+    than that of the launch path's packer, after whose error it is called."""
     for position, value in enumerate(arguments):
         declared = instance.parameters[position].declared
         if isinstance(declared, Scalar):
@@ -96,7 +96,7 @@ def check_ranges(instance: KernelInstance, arguments: tuple[Any, ...]) -> None:
 
 
 def memory_for(element: Type, size: int, device: Device) -> DeviceArray:
-    """Memory of so many bytes, which are elements of a type. A null pointer has none."""
+    """An array of `size` bytes of elements of a type; 0 for a null pointer."""
     element = U8 if isinstance(element, Void) else element
     dtype, inner = storage_of(element)
     return DeviceArray.allocate(device, dtype, (size // size_of(element), *inner))
@@ -114,18 +114,18 @@ def _for_pointer(instance: KernelInstance, position: int, value: Any) -> Convers
         return None
     raise DtypeError(
         f"{_where(instance, position)}, but {described(value)} came: pass an array (a tensor, "
-        "NumPy's, or one that speaks DLPack), or None for a null pointer"
+        "a NumPy array, or one that speaks DLPack), or None for a null pointer"
     )
 
 
 def _contiguous(
     instance: KernelInstance, position: int, value: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """NumPy's array, if a pointer can walk through it."""
+    """A NumPy array, if its elements are contiguous, as a pointer needs them."""
     if not value.flags.c_contiguous:
         raise LaunchError(
             f"{_where(instance, position)}, and an array of shape {value.shape} came whose "
-            "elements do not lie row by row without gaps: pass numpy.ascontiguousarray(x), and "
+            "elements are not contiguous in row-major order: pass numpy.ascontiguousarray(x), and "
             "assign x[...] from it if the kernel writes it"
         )
     return value
@@ -140,8 +140,7 @@ def _for_number(
     return partial(_number, instance, position, declared)
 
 
-# By the kind of a parameter: the kinds of numbers that the launch path packs by itself, refusing
-# what does not fit.
+# By the kind of a parameter: the kinds of numbers that the launch path packs and checks itself.
 _TAKEN_AS_THEY_ARE = {
     "bool": ("bool",), "int": ("bool", "int", "uint"), "uint": ("bool", "int", "uint"),
     "float": ("bool", "int", "uint", "float"),
@@ -166,7 +165,7 @@ def _packed(
 def _record(
     instance: KernelInstance, position: int, declared: Type, value: Any
 ) -> np.ndarray[Any, Any]:
-    """A vector, struct or array by value as it lies in memory."""
+    """A vector, struct or array by value in its memory layout."""
     try:
         return record_of(declared, value)
     except Mismatch as error:

@@ -1,4 +1,4 @@
-"""A kernel of a CUDA C++ file: indexed with grid and block, then called, as one in Python."""
+"""A kernel of a CUDA C++ file: indexed with grid and block, then called, like a Python kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _USUAL_BLOCK = 256
 
 
 class Kernel(ConfigurableKernel["BoundKernel"]):
-    """A `__global__` function (an instance, of a template) of a module.
+    """A `__global__` function of a module, or an instance of a kernel template.
 
     `kernel[grid, block](…)`, or `kernel[grid, block, shared_bytes, stream](…)`, runs it on the
     device of its arrays; tuples are CUDA's (x, y, z).
@@ -47,9 +47,9 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         self._lowered: dict[Signature, tuple[LoweredKernel, tuple[Note, ...]]] = {}
         self._said: set[Note] = set()
         self._nulls: dict[tuple[Device, int], DeviceArray] = {}
-        self._values: dict[tuple[Device, int], tuple[bytes, DeviceArray]] = {}  # put there last
-        # Variables of the file are arguments like others to the launch path. A parameter may have
-        # the name of one.
+        self._values: dict[tuple[Device, int], tuple[bytes, DeviceArray]] = {}  # uploaded last
+        # To the launch path, variables of the file are arguments like others. One may have the
+        # name of a parameter.
         taken = {parameter.name for parameter in instance.parameters}
         names = [variable.symbol.name for variable in self._variables]
         self.parameters = instance.parameters + tuple(
@@ -69,11 +69,11 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
 
     @property
     def options(self) -> KernelOptions:
-        """How it is compiled."""
+        """The options it is compiled with."""
         return self.instance.options
 
     def captured(self) -> None:
-        """Nothing from outside the file is a part of the kernel."""
+        """No values from outside: a file is complete by itself."""
 
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR for arguments of these types."""
@@ -82,7 +82,7 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         return lowered
 
     def _warn(self, notes: tuple[Note, ...]) -> None:
-        """Say once what may compute something else than its author meant."""
+        """Warn once of each construct that may not compute what its author meant."""
         for note in notes:
             if note.kind == "warned" and note not in self._said:
                 self._said.add(note)
@@ -101,10 +101,10 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
             found = self._lowered[signature] = LoweredKernel(kernel, None), notes
         return found
 
-    # --- for people ---
+    # --- for users ---
 
     def bind(self, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any) -> BoundKernel:
-        """The kernel with what stood in its brackets."""
+        """The kernel with the grid, block, memory and stream of its brackets."""
         self._check_bounds(block)
         return BoundKernel(self, grid, block, shared_bytes, stream)
 
@@ -130,20 +130,20 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
             raise self.with_source(error) from None
 
     def notes(self) -> tuple[Note, ...]:
-        """What it uses, what of it is emulated, what refused, with lines. CompileError for a kernel
-        that is none for that."""
+        """What it uses, what of it is emulated and what is refused, with lines. CompileError if it
+        does not compile."""
         try:
             met = self._lower(self.signature)[1]
         except CompileError as error:
             raise self.with_source(error) from None
-        how = "a buffer behind the arguments, one a device"
+        how = "a buffer after the arguments, one for each device"
         symbols = [variable.symbol for variable in self._variables]
         hidden = (Note("emulated", f"__{one.space}__ {one.name}", how, one.span) for one in symbols)
         return (*met, *hidden)
 
     @property
     def has_dynamic_memory(self) -> bool:
-        """Whether it has `extern __shared__` memory, whose bytes a launch gives."""
+        """Whether it has `extern __shared__` memory, whose size a launch gives."""
         try:
             lowered, _ = self._lower(self.signature)
         except CompileError as error:
@@ -152,15 +152,15 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
 
     @cached_property
     def signature(self) -> Signature:
-        """That of a call with tensors that begin where their memory does."""
+        """The signature of a launch with tensors that have no offset into their memory."""
         return Signature(declared_arguments(self))
 
     def with_source(self, error: CompileError) -> CompileError:
-        """A CompileError that shows the line that it is about, of whichever file."""
+        """A CompileError that quotes its source line, from whichever file it is in."""
         return shortened(error.with_source(self._program.sources.get(error.file)))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """A kernel is launched with a grid and a block: this says how."""
+        """LaunchError that says how a grid and a block are given."""
         raise LaunchError(
             f"a kernel needs a grid and a block: {self.name}[grid, block](…), where C++ has "
             f"{self.name}<<<grid, block>>>(…)"
@@ -172,7 +172,7 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
     # --- for its launches ---
 
     def marshaller(self, arguments: tuple[Any, ...]) -> Marshaller:
-        """What is to be done with arguments of these Python types."""
+        """The marshaller for arguments of these Python types."""
         kinds = tuple(map(type, arguments))
         marshaller = self._marshallers.get(kinds)
         if marshaller is None:
@@ -181,14 +181,14 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
 
     @cached_property
     def has_hidden(self) -> bool:
-        """Whether launches give it memory of ours: variables of the file, large values."""
+        """Whether launches pass it memory that the caller does not: variables, large values."""
         return bool(self._variables or self.instance.uploaded)
 
     def with_hidden(
         self, arguments: tuple[Any, ...], nulls: tuple[int, ...], stream: Stream | None
     ) -> tuple[Any, ...]:
-        """The arguments with null pointers and large values in their places, and the file's
-        variables behind."""
+        """The arguments with memory for null pointers and large values, followed by the file's
+        variables."""
         if stream is not None:
             where = stream.device
         else:
@@ -212,8 +212,8 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         return found
 
     def _uploaded(self, to: Stream, position: int, value: np.ndarray[Any, Any]) -> DeviceArray:
-        """Memory with a large value in it. Nobody writes to it, so that launches with the same
-        value share it. A recording has the value and puts it there at each replay."""
+        """Memory with a large value in it. No kernel writes to it, so launches with the same value
+        share it. A recording keeps the value and writes it at each replay."""
         where, raw = to.device, value.tobytes()
         known = self._values.get((where, position))
         if known is not None and known[0] == raw and known[1].storage.pool is where.pool:

@@ -1,6 +1,6 @@
 """`td.cuda_module`: from text or a file to a module of kernels.
 
-The front end is imported when there is something to read: `import treadle` stays quick.
+The front end is imported by the first call, so that `import treadle` stays quick.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from treadle.core.paths import as_path, no_file, no_folder
 if TYPE_CHECKING:
     from treadle.cuda_cpp.module import CudaModule
 
-_NO_FILE = "<cuda source>"  # the name of a source that came as text
+_NO_FILE = "<cuda source>"  # the file name of a source that is given as text
 SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp")
 
 
@@ -31,12 +31,12 @@ def cuda_module(
 ) -> CudaModule:
     """The kernels of CUDA C++ source: a `str` is the text itself, a `pathlib.Path` a file.
 
-    `defines` are macros, as with `nvcc -D` (True and None are 1); `include` are the folders in
-    which `#include` looks, behind that of the file; `fastmath` takes the hardware's own mathematics
-    (`nvcc --use_fast_math`). `warp_synchronous` keeps the threads of each warp in step where they
-    touch shared memory, as code from before `__syncwarp` counts on; without it, such code is a
-    WarpSynchronousWarning when it is compiled. Code for the host alone is skipped. CompileErrors
-    lists everything that is wrong with the syntax.
+    `defines` are macros, as with `nvcc -D` (True and None are 1); `include` are the folders that
+    `#include` searches after that of the file; `fastmath` uses the hardware's own mathematics
+    (`nvcc --use_fast_math`). `warp_synchronous` synchronizes the threads of each warp where they
+    access shared memory, as code written before `__syncwarp` expects; without it, compiling such
+    code gives a WarpSynchronousWarning. Host code is skipped. CompileErrors lists all syntax
+    errors.
 
     >>> module = cuda_module('''
     ... __global__ void scale(float *x, float factor, int n) {
@@ -61,7 +61,7 @@ def cuda_module(
 
 
 def _text_of(source: str | Path) -> tuple[str, str]:
-    """The text, and the name that messages have for its file."""
+    """The text, and the name of its file in messages."""
     if isinstance(source, str):
         if _looks_like_a_file(source):
             raise CompileError(
@@ -94,13 +94,13 @@ def _looks_like_a_file(source: str) -> bool:
 
 
 def _defines(defines: Mapping[str, Any]) -> dict[str, str]:
-    """Macros and their texts."""
+    """The text of each macro."""
     return {name: _macro_text(name, value) for name, value in defines.items()}
 
 
 def _macro_text(name: str, value: Any) -> str:
     if not name.partition("(")[0].isidentifier():
-        raise CompileError(f"defines: {name!r} is no name of a macro")
+        raise CompileError(f"defines: {name!r} is not a name for a macro")
     if value is None or value is True:
         return "1"
     if value is False:

@@ -1,4 +1,4 @@
-"""A CUDA C++ file as people hold it: its kernels, its variables, and what became of them."""
+"""A CUDA C++ file as users see it: its kernels, its variables, and the report on them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from treadle.cuda_cpp.variables import Constants, variables_of
 class CudaModule:
     """A file's kernels as attributes, and its variables as `constants`.
 
-    `module.saxpy[grid, block](…)` launches; a template is instantiated first, by
-    `module.kernel("reduce", td.f32, 256)`, which also gets kernels whose names are attributes here
-    already, or that are in namespaces.
+    `module.saxpy[grid, block](…)` launches. A template is instantiated first, by
+    `module.kernel("reduce", td.f32, 256)`. That also returns kernels in namespaces, and those whose
+    names are attributes of the module already.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class CudaModule:
 
     @property
     def templates(self) -> tuple[str, ...]:
-        """Those of the kernels that are templates."""
+        """The names of the kernels that are templates."""
         return tuple(name for name, one in self._program.kernels.items() if one.template)
 
     @property
@@ -60,10 +60,10 @@ class CudaModule:
         return Constants(self._variables, self._program.refused_symbols)
 
     def kernel(self, name: str, *template_arguments: Any) -> Kernel:
-        """A kernel by its name; of a template, the instance for these arguments.
+        """A kernel by its name; for a template, the instance with these arguments.
 
         They are dtypes (`td.f32`), vector types, `@td.struct` classes, ints, bools, or C++ as
-        strings ("unsigned char"). AttributeError lists the kernels where the name is none.
+        strings ("unsigned char"). AttributeError for an unknown name lists the kernels.
         """
         template = self.template(name)
         written = tuple(as_written(argument) for argument in template_arguments)
@@ -75,7 +75,7 @@ class CudaModule:
         return made
 
     def template(self, name: str) -> KernelTemplate:
-        """What the file says of a kernel. AttributeError lists the kernels where there is none."""
+        """A kernel's declaration. AttributeError for an unknown name lists the kernels."""
         known = self._program.kernels
         found = known.get(name)
         if found is not None:
@@ -98,8 +98,8 @@ class CudaModule:
     def _check_arguments(self, template: KernelTemplate, written: tuple[str, ...]) -> None:
         if not template.template and written:
             raise LaunchError(
-                f"kernel {template.name} is no template, so it takes no arguments: "
-                f"{', '.join(written)} came"
+                f"kernel {template.name} is not a template, so it takes no template arguments: "
+                f"{', '.join(written)} given"
             )
         if not written and template.needs_arguments:
             raise LaunchError(_instantiate_first(template))
@@ -115,17 +115,17 @@ class CudaModule:
             raise shortened(error) from None
 
     def report(self, target: str | None = None) -> Report:
-        """What of CUDA each kernel uses, what is emulated, and what is refused, with lines.
+        """What each kernel uses of CUDA, what is emulated and what is refused, with lines.
 
-        With a target ("wgsl", "ptx", …) also what that one refuses. Of templates the report has the
-        instances that were made with `kernel`.
+        With a target ("wgsl", "ptx", …) also what that target refuses. Of a template the report
+        has the instances that `kernel` made.
         """
         found: list[KernelReport] = []
         for template in self._program.kernels.values():
             try:
                 if not template.needs_arguments:
                     self.kernel(template.name)
-            except CompileError as error:  # of its parameters, say
+            except CompileError as error:  # in its parameters, for example
                 found.append(KernelReport(template.name, template.span.line, _refusals(error)))
                 continue
             made = [kernel for (name, _), kernel in self._made.items() if name == template.name]
@@ -135,7 +135,7 @@ class CudaModule:
         return Report(self._file, tuple(found), self._program.notes, self._program.sources)
 
     def __getattr__(self, name: str) -> Kernel | Unlaunchable:
-        if name.startswith("__") or "_program" not in self.__dict__:  # copiers look for those
+        if name.startswith("__") or "_program" not in self.__dict__:  # copy asks for those
             raise AttributeError(name)
         template = self.template(name)
         found: Kernel | Unlaunchable
@@ -143,7 +143,7 @@ class CudaModule:
             found = self.kernel(template.name)
         except (CompileError, LaunchError) as error:
             found = Unlaunchable(template, error)
-        self.__dict__[name] = found  # an attribute like others from here on
+        self.__dict__[name] = found  # the next access does not come here
         return found
 
     def __dir__(self) -> Iterable[str]:
@@ -155,8 +155,8 @@ class CudaModule:
 
 
 class Unlaunchable:
-    """An attribute of a module that is no kernel yet, or cannot be one: a template without its
-    arguments, or a kernel whose parameters are refused. Who uses it is told why."""
+    """An attribute of a module that cannot be launched: a template without its arguments, or a
+    kernel whose parameters are refused. Every use raises the error that says why."""
 
     def __init__(self, template: KernelTemplate, error: TreadleError) -> None:
         self._template = template
@@ -166,11 +166,11 @@ class Unlaunchable:
         raise self._error
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Refused."""
+        """Raise the error."""
         raise self._error
 
     def source(self, *arguments: Any, **keywords: Any) -> str:
-        """Refused."""
+        """Raise the error."""
         raise self._error
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""What the front end hands to those who launch kernels and print them: a file of CUDA C++, read.
+"""The records through which the front end and the launching of kernels know each other.
 
-`load` makes a `Program` of text. It lowers a kernel when somebody asks, for a template once an
-instance; the records here are all that people's side (`module.py`) knows of C++.
+`load` makes a `Program` of a text. It lowers a kernel on demand, a template once for each instance.
+`module.py` and its neighbours know nothing else of C++.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from treadle.ir.types import Type
 
 @dataclass(frozen=True, slots=True)
 class WrittenParameter:
-    """A kernel's parameter as the file has it: `type` is text, such as "const T *"."""
+    """A kernel's parameter as the file declares it: `type` is text, such as "const T *"."""
 
     name: str
     type: str
@@ -30,7 +30,7 @@ class WrittenParameter:
 
 
 def declaration(type: str, name: str) -> str:
-    """A declaration in C++.
+    """A declaration as C++ text.
 
     >>> declaration("const float*", "x"), declaration("int", "n"), declaration("int", "")
     ('const float *x', 'int n', 'int')
@@ -41,7 +41,7 @@ def declaration(type: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TemplateParameter:
-    """A template's parameter. `type` is that of a value, as text; `default`, too."""
+    """A template parameter. `type` is the type of a value, as text, like `default`."""
 
     name: str
     kind: Literal["type", "value"]
@@ -67,18 +67,18 @@ class KernelTemplate:
 
     @property
     def needs_arguments(self) -> bool:
-        """Whether there is no instance without template arguments."""
+        """Whether an instance needs template arguments."""
         return any(parameter.default is None for parameter in self.template)
 
     def example(self, type: str, value: str) -> str:
-        """Template arguments that it might get, as few as it takes."""
+        """Template arguments for an example: those without a default."""
         return ", ".join(
             type if one.kind == "type" else value for one in self.template if one.default is None
         )
 
     @property
     def head(self) -> str:
-        """What C++ has before a template: "template <typename T, int N = 3>"; "" if it is none."""
+        """The head of a template: "template <typename T, int N = 3>"; "" for other functions."""
         return f"template <{', '.join(map(str, self.template))}>" if self.template else ""
 
     def __str__(self) -> str:
@@ -88,8 +88,8 @@ class KernelTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A `__constant__` or `__device__` variable of the file: `shape` () is no array. `initial` are
-    its first bytes, None for zeros."""
+    """A `__constant__` or `__device__` variable of the file. `shape` is () if it is not an array.
+    `initial` are its initial bytes, None for zeros."""
 
     name: str
     space: Literal["constant", "device"]
@@ -108,8 +108,8 @@ class Direct:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A struct with pointers in it, or an array of pointers, each field or item of which is a
-    parameter of the launch, or is taken apart again. `type` is its C++ type, as text."""
+    """A struct with pointers in it, or an array of pointers, which is passed in parts: each field
+    or item is a parameter of the launch, or is split again. `type` is its C++ type, as text."""
 
     type: str
     parts: tuple[tuple[str | int, ArgumentLayout], ...]  # fields by name, items by number
@@ -123,18 +123,18 @@ class KernelInstance:
     """A kernel whose types are known.
 
     Its `parameters` are those of a launch. A pointer is a `DeclaredPointer` to its element (Void
-    for `void*`), the others are scalars, vectors and structs by value; an enum is its integer.
-    `types` are their C++ types, as text. Where parameters in the file are structs with pointers in
-    them, `written` are the file's, and `layouts` says which of the `parameters` each is. `uploaded`
-    are large structs and arrays by value, by position with their types: a launch puts them into
+    for `void*`); the others are scalars, vectors and structs by value, and an enum is its integer.
+    `types` are their C++ types, as text. If parameters in the file are structs with pointers in
+    them, `written` are the file's parameters, and `layouts` maps each to `parameters`. `uploaded`
+    are large structs and arrays by value, by position with their types: a launch writes them to
     memory, and the kernel gets a pointer.
 
-    `symbols` names the variables of the file that it uses: each is one more buffer behind the
-    arguments, of that name and with one argument in the signature. `most_threads` is the block that
+    `symbols` names the variables of the file that it uses: each is a buffer after the arguments,
+    of that name and with one argument in the signature. `most_threads` is the largest block that
     `__launch_bounds__` allows.
     """
 
-    name: str  # as a launch would name it: "reduce<float, 256>"
+    name: str  # with template arguments: "reduce<float, 256>"
     parameters: tuple[DeclaredParameter, ...]
     types: tuple[str, ...]
     symbols: tuple[str, ...] = ()
@@ -144,11 +144,11 @@ class KernelInstance:
     written: tuple[WrittenParameter, ...] = ()
     layouts: tuple[ArgumentLayout, ...] = ()
     uploaded: Mapping[int, Type] = field(default_factory=dict)
-    warp_synchronous: bool = False  # its code counts on warps being in step
+    warp_synchronous: bool = False  # its code expects the threads of a warp in step
 
     @property
     def arguments(self) -> tuple[WrittenParameter, ...]:
-        """Its parameters as a launch gives them."""
+        """The parameters that the caller of a launch passes."""
         if self.layouts:
             return self.written
         pairs = zip(self.parameters, self.types, strict=True)
@@ -156,15 +156,15 @@ class KernelInstance:
 
     @property
     def declarations(self) -> str:
-        """Its parameters in C++."""
+        """Its parameters as C++ text."""
         return ", ".join(map(str, self.arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A construct that a kernel has, and what became of it. `reason` says for "emulated" what by,
-    for "warned" and "refused" why and what to do instead; "noted" is what may matter (an unknown
-    header)."""
+    """A construct in a kernel, and how it was compiled. `reason` says what "emulated" ones are
+    emulated by, and why one is "warned" of or "refused", with what to do instead. "noted" is what
+    may matter, such as an unknown header."""
 
     kind: Literal["used", "emulated", "warned", "refused", "noted"]
     construct: str
@@ -185,15 +185,15 @@ class Program(Protocol):
 
     @property
     def refused_symbols(self) -> Mapping[str, CompileError]:
-        """Variables that there cannot be, and why: kernels that use one are refused."""
+        """Variables that are not supported, and why: kernels that use one are refused."""
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """The texts of the user's files that were read, by the names that spans have."""
+        """The texts of the user's files that were read, by the file names in spans."""
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What is to be said of the file as a whole."""
+        """Notes on the file as a whole."""
 
     def instance(self, name: str, arguments: tuple[str, ...]) -> KernelInstance:
         """A kernel with its template arguments, each as C++ writes it ("float", "256").
@@ -204,5 +204,5 @@ class Program(Protocol):
     def lower(
         self, instance: KernelInstance, signature: Signature
     ) -> tuple[Kernel, tuple[Note, ...]]:
-        """A kernel in IR, and what was met on the way. The signature has an argument for each
-        parameter, then one for each symbol. CompileError for what cannot be done."""
+        """A kernel in IR, and the notes on it. The signature has an argument for each parameter,
+        then one for each symbol. CompileError for what is not supported."""

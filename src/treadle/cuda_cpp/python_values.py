@@ -1,7 +1,8 @@
-"""Values of Python as values of C++: numbers, vectors and structs, checked and never guessed.
+"""Python values as C++ values: numbers, vectors and structs, each checked.
 
-C++ converts between all kinds of numbers, and silently loses what does not fit. Here a number
-arrives as it is, rounded at most: a fraction for an integer, or one out of its range, is refused.
+C++ converts between all kinds of numbers, and silently truncates what does not fit. Here a number
+keeps its value but for the rounding of floats: a fraction for an integer, or an integer out of
+range, is refused.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from treadle.runtime.arrays import element_type
 
 
 class Mismatch(Exception):
-    """A value that a type does not take; the text says why, behind "but …"."""
+    """A value that a type does not take; the text says why, to follow "but …"."""
 
 
 class OutOfRange(Mismatch):
-    """A number that a type has no room for."""
+    """A number out of the range of a type."""
 
 
 def number_of(type: Scalar, value: Any) -> Any:
-    """A number as a Python number that the type holds; Unfit if it is none, or does not fit."""
+    """A number as a Python number of the type; Mismatch for other values, and out of range."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if not _is_number(value):
@@ -49,7 +50,7 @@ def _is_number(value: Any) -> bool:
         return False
     if isinstance(value, (int, float, np.generic)):
         return True
-    return hasattr(value, "__index__") and not hasattr(value, "shape")  # arrays have one, too
+    return hasattr(value, "__index__") and not hasattr(value, "shape")  # arrays have __index__, too
 
 
 def _whole(value: Any) -> int:
@@ -57,16 +58,16 @@ def _whole(value: Any) -> int:
         return int(value.__index__())
     except (AttributeError, TypeError):
         number = float(value)
-    if not number.is_integer():  # NaN and infinities are none
-        raise Mismatch(f"{value} came, which is no whole number: round it")
+    if not number.is_integer():  # nor are NaN and infinities
+        raise Mismatch(f"{value} came, which is not a whole number: round it")
     return int(number)
 
 
 def record_of(type: Type, value: Any) -> np.ndarray[Any, Any]:
-    """A vector or struct as an array of no dimensions that lies as C++ has it (a vector: of one).
+    """A vector or struct in C++'s memory layout: an array of no dimensions (of one for a vector).
 
-    It may come as a tuple, list or array of its parts, a dictionary of them by name, a `@td.struct`
-    or `td.vec3` value, or a record of NumPy's. Unfit says what is wrong.
+    The value may be a tuple, list or array of its parts, a dictionary of them by name, a
+    `@td.struct` or `td.vec3` value, or a NumPy record. Mismatch says what is wrong.
     """
     made = np.zeros((), numpy_dtype(type))
     _fill(made, (), type, value, "")
@@ -74,7 +75,7 @@ def record_of(type: Type, value: Any) -> np.ndarray[Any, Any]:
 
 
 def _fill(target: np.ndarray[Any, Any], index: Any, type: Type, value: Any, where: str) -> None:
-    """Put a value at `target[index]`; `where` is the path to it, for messages."""
+    """Write a value to `target[index]`; `where` is the path to it, for messages."""
     try:
         if isinstance(type, Scalar):
             target[index] = number_of(type, value)
@@ -89,8 +90,8 @@ def _fill(target: np.ndarray[Any, Any], index: Any, type: Type, value: Any, wher
                 return
         if isinstance(type, Struct) and _is_union(type):
             raise Mismatch(
-                f"{described(value)} came for a union of {size_of(type)} bytes: give a number of "
-                "NumPy's that has so many (np.float32(…)), or bytes"
+                f"{described(value)} came for a union of {size_of(type)} bytes: pass a NumPy "
+                "number of that size (np.float32(…)), or bytes"
             )
         parts = _parts(type, value)
     except Mismatch as error:
@@ -106,8 +107,8 @@ def _fill(target: np.ndarray[Any, Any], index: Any, type: Type, value: Any, wher
 
 
 def _numbers(type: Array, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """An array of numbers that a type of this shape takes as it is, for which they need not be
-    looked at one by one. None for others."""
+    """An array of numbers that has the type's shape and dtype already, so that its elements need
+    not be converted one by one. None for other arrays."""
     shape: list[int] = []
     inner: Type = type
     while isinstance(inner, Array):
@@ -118,7 +119,7 @@ def _numbers(type: Array, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] |
 
 
 def _parts(type: Type, value: Any) -> list[tuple[Any, Type, Any]]:
-    """The parts of a vector, array or struct type (name or number, type) with their values."""
+    """The name or index, the type and the value of each part of a vector, array or struct."""
     if isinstance(type, Struct):
         fields = [field for field in type.fields if not is_gap(field)]
         names: list[Any] = [field.name for field in fields]
@@ -147,12 +148,12 @@ def _parts(type: Type, value: Any) -> list[tuple[Any, Type, Any]]:
 
 
 def is_gap(field: Field) -> bool:
-    """Whether a field is none of the file's: what an alignment leaves free, or an empty struct."""
+    """Whether the file does not declare a field: padding, or the byte of an empty struct."""
     return field.name.startswith(PADDING)
 
 
 def _is_union(type: Struct) -> bool:
-    """Whether a struct stands for a union, of which only the bytes are known."""
+    """Whether a struct is the bytes of a union."""
     return [field.name for field in type.fields] == [UNION_WORDS]
 
 
@@ -163,7 +164,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _by_name(value: Any) -> Mapping[Any, Any] | None:
-    """The parts of a value whose parts have names; None for other values."""
+    """The parts of a value by name; None for a value whose parts have no names."""
     if isinstance(value, Mapping):
         return value
     if (fields := getattr(value, "__treadle_fields__", None)) is not None:
@@ -174,7 +175,7 @@ def _by_name(value: Any) -> Mapping[Any, Any] | None:
 
 
 def _same_record(type: Struct, value: Any) -> Any:
-    """A struct value that lies as the type does, as a record of it; None for other values."""
+    """A struct value that has the type's layout, as a record of it; None for other values."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if _is_union(type) and isinstance(value, (bytes, np.generic)):
@@ -184,7 +185,7 @@ def _same_record(type: Struct, value: Any) -> Any:
     if isinstance(value, np.void) and value.dtype.names is not None:
         try:
             known = element_type(value.dtype)
-        except DtypeError:  # not C's layout, but it may have the names
+        except DtypeError:  # its layout is not C's, but it may have the names
             return None
     if known is None or leaves(known) != leaves(type) or size_of(known) != size_of(type):
         return None
@@ -192,7 +193,7 @@ def _same_record(type: Struct, value: Any) -> Any:
 
 
 def described(value: Any) -> str:
-    """What somebody gave, in words."""
+    """A value that the caller passed, in words for a message."""
     dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
     if isinstance(value, (int, float, complex, np.number, np.bool_)):
         return f"the number {value}"

@@ -1,4 +1,4 @@
-"""What becomes of a file's kernels: per kernel what is used, emulated and refused, with lines."""
+"""What each kernel of a file uses, what of it is emulated and what is refused, with lines."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ KINDS = ("used", "emulated", "warned", "refused")
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
-    """One kernel: `notes` in order of lines. `needs_arguments` is a template without an instance,
-    of which nothing is known yet."""
+    """One kernel: its `notes` in the order of lines. With `needs_arguments` it is a template that
+    has no instance yet, so there are no notes."""
 
     name: str
     line: int
@@ -23,22 +23,22 @@ class KernelReport:
 
     @property
     def used(self) -> tuple[Note, ...]:
-        """What it uses, as it is."""
+        """What the target has itself."""
         return self._of("used")
 
     @property
     def emulated(self) -> tuple[Note, ...]:
-        """What is done in another way, and in which."""
+        """What is emulated, and by what."""
         return self._of("emulated")
 
     @property
     def warned(self) -> tuple[Note, ...]:
-        """What may compute something else than its author meant, and what to do."""
+        """What may not compute what its author meant, and what to do about it."""
         return self._of("warned")
 
     @property
     def refused(self) -> tuple[Note, ...]:
-        """What it cannot be compiled for, and why."""
+        """What keeps it from being compiled, and why."""
         return self._of("refused")
 
     def _of(self, kind: str) -> tuple[Note, ...]:
@@ -47,8 +47,8 @@ class KernelReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All kernels of a file, and what is to be said of the file itself. Printed, it is a table, in
-    which what is refused has its line of the source, from `sources` by files."""
+    """The reports of a file's kernels, and notes on the file itself. Printed, it is a table that
+    quotes the source line of each refusal from `sources`, the texts by file."""
 
     file: str
     kernels: tuple[KernelReport, ...]
@@ -76,9 +76,9 @@ class Report:
         return "\n".join(lines)
 
     def rows(self, kernel: KernelReport) -> list[tuple[str, str]]:
-        """The rows of a kernel in a table: a kind, and what is of it."""
+        """The rows of a kernel in the table: a kind and its notes."""
         if kernel.needs_arguments:
-            return [("template", "give it arguments, and it will be here")]
+            return [("template", "no instance yet: make one with module.kernel(name, …)")]
         found = []
         if kernel.used:
             found.append(("used", ", ".join(_short(kernel.used))))
@@ -90,7 +90,7 @@ class Report:
         return found or [("used", "nothing beyond C")]
 
     def text_of(self, note: Note) -> str:
-        """A note in a line: where, what and why."""
+        """A note in one line: where, what and why."""
         where, what = note.span, note.construct
         place = "" if where.file == self.file else f" of {where.file}"
         line = f"line {where.line}{place}: " if where.line else ""
@@ -98,7 +98,7 @@ class Report:
 
 
 def _short(notes: tuple[Note, ...]) -> list[str]:
-    """Constructs with their lines, each construct once."""
+    """The constructs, each once with its lines."""
     lines: dict[str, list[int]] = {}
     for note in notes:
         known = lines.setdefault(note.construct, [])

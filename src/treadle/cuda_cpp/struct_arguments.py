@@ -1,4 +1,4 @@
-"""Arguments for structs with pointers in them: each field becomes an argument of its own."""
+"""Arguments for structs with pointers in them, which a launch passes field by field."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from treadle.runtime.arrays import is_array_type
 
 
 def split_arguments(instance: KernelInstance, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments of a launch, with those for structs replaced by their fields, in the order of
-    the instance's parameters. DtypeError for a value that has not the fields or items, LaunchError
-    for another number of arguments.
+    """The arguments of a launch in the order of the instance's parameters, each struct with
+    pointers replaced by its fields. DtypeError for a value without these fields or items,
+    LaunchError for another number of arguments.
 
-    A struct comes as a dictionary or an object with the names of its fields, or as a tuple or list
-    of them; an array of pointers as a sequence.
+    A struct may be a dictionary or an object with the names of its fields, or a tuple or list of
+    them; an array of pointers is a sequence.
     """
     check_count(instance, len(arguments))
     made: list[Any] = [None] * len(instance.parameters)
@@ -36,7 +36,7 @@ def split_arguments(instance: KernelInstance, arguments: Sequence[Any]) -> tuple
 
 
 class _FieldMismatch(Mismatch):
-    """A value that has not the fields or items; `path` leads to it from the argument."""
+    """A value without the fields or items of its type; `path` leads to it from the argument."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Template arguments as people give them from Python, as C++ writes them."""
+"""Template arguments that are given from Python, as C++ text."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def as_written(argument: Any) -> str:
         dtype = None
     if dtype is None or dtype.short not in _SCALARS:
         raise DtypeError(
-            f"{argument!r} is no template argument: a dtype (td.f32), a vector type, a @td.struct "
-            'class, an int, a bool, or C++ as a string ("unsigned char", "Particle")'
+            f"{argument!r} is not a template argument: pass a dtype (td.f32), a vector type, a "
+            '@td.struct class, an int, a bool, or C++ as a string ("unsigned char", "Particle")'
         )
     return _SCALARS[dtype.short]
 

@@ -1,7 +1,8 @@
 """The `__constant__` and `__device__` variables of a file: one memory for each on every device.
 
-A device gets a variable when a kernel that uses it is first launched there, with the value that the
-file or the host gave it. All kernels of a module share it; it lives as long as the module does.
+A variable is allocated on a device when a kernel that uses it is first launched there, with the
+value that the file or the host gave it. All kernels of a module share it; it lives as long as the
+module does.
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ from treadle.runtime.devices import Device, device
 
 
 def storage_of(element: Type) -> tuple[DType | np.dtype[Any], tuple[int, ...]]:
-    """How elements of a type lie in an array: its dtype, and the axes that an element has itself
-    (of a vector, one)."""
+    """The dtype of an array of such elements, and the axes that an element adds (a vector: one)."""
     match element:
         case Scalar():
             return BY_SHORT_NAME[element.name], ()
@@ -42,19 +42,19 @@ def storage_of(element: Type) -> tuple[DType | np.dtype[Any], tuple[int, ...]]:
 
 
 class Variable:
-    """One variable: what the host knows of it, and its memory on the devices that have it."""
+    """One variable: its value on the host, and its memory on each device that has it."""
 
     def __init__(self, symbol: Symbol) -> None:
         self.symbol = symbol
         self.dtype, self._inner = storage_of(symbol.element)
         self.shape = (*symbol.shape, *self._inner)
-        self._host: np.ndarray[Any, Any] | None = None  # made of the symbol when it is asked for
+        self._host: np.ndarray[Any, Any] | None = None  # made of the symbol when it is first read
         self._copies: dict[Device, DeviceArray] = {}
-        self._host_knows = symbol.space == "constant"  # the value of every copy
+        self._host_knows = symbol.space == "constant"  # whether `_host` is the value of every copy
         self._lock = forks.lock()
 
     def _known(self) -> np.ndarray[Any, Any]:
-        """The value that the host knows."""
+        """The value on the host."""
         if self._host is None:
             dtype, first = numpy_of(self.dtype), self.symbol.initial
             if first is None:
@@ -64,7 +64,7 @@ class Variable:
         return self._host
 
     def on(self, where: Device) -> DeviceArray:
-        """Its memory on a device; anew if the device was closed since."""
+        """Its memory on a device; allocated again if the device was closed since."""
         array = self._copies.get(where)
         if array is None or array.storage.pool is not where.pool:
             with self._lock:
@@ -76,16 +76,16 @@ class Variable:
         return array
 
     def _first_value(self, array: DeviceArray) -> None:
-        """Put the value there that the host knows."""
+        """Write the host's value to new memory."""
         if array.device.default_stream.capturing is None:
             array.upload(self._known())
-        else:  # a recording would put it there anew at each replay
-            aside = array.device.stream()
-            aside.handle.write(array.buffer, 0, bytes_of(self._known()))
-            aside.synchronize()
+        else:  # a recording would write it again at each replay
+            unrecorded = array.device.stream()
+            unrecorded.handle.write(array.buffer, 0, bytes_of(self._known()))
+            unrecorded.synchronize()
 
     def set(self, value: Any, where: Device | None = None) -> None:
-        """Give it a value, on one device or on all, those to come among them."""
+        """Set its value on one device, or on all, including those that are used later."""
         host = self._checked(value)
         if where is not None:
             self.on(where).upload(host)
@@ -98,9 +98,9 @@ class Variable:
                 array.upload(host)
 
     def get(self, where: Device | None = None) -> np.ndarray[Any, Any]:
-        """Its value as an array, which is a copy and can't be written.
+        """Its value as an array: a copy, which is read-only.
 
-        LaunchError where several devices have one that kernels write, and none is named.
+        LaunchError if kernels write the variable on several devices and `where` is not given.
         """
         copies = self._living()
         if where is not None and where in copies:
@@ -122,12 +122,12 @@ class Variable:
         return found
 
     def _living(self) -> dict[Device, DeviceArray]:
-        """Its memory on devices that were not closed since."""
+        """Its memory on devices that are still open."""
         copies = dict(self._copies)
         return {one: array for one, array in copies.items() if array.storage.pool is one.pool}
 
     def _checked(self, value: Any) -> np.ndarray[Any, Any]:
-        """A value as an array that lies as the variable does."""
+        """A value as an array of the variable's shape and dtype."""
         symbol = self.symbol
         host = np.zeros(self.shape, numpy_of(self.dtype))
         try:
@@ -145,7 +145,7 @@ class Variable:
         return host
 
     def _written(self) -> str:
-        """The variable as people know it: "__constant__ coeff of f32[4][2]"."""
+        """The variable in messages: "__constant__ coeff is f32[4][2]"."""
         symbol = self.symbol
         extents = "".join(f"[{extent}]" for extent in symbol.shape)
         return f"__{symbol.space}__ {symbol.name} is {symbol.element}{extents}"
@@ -155,7 +155,7 @@ class Variable:
 
 
 class _ShapeMismatch(Exception):
-    """A value whose extents are not the variable's."""
+    """A value of another shape than the variable."""
 
 
 def _check_shape(came: tuple[int, ...], wanted: tuple[int, ...]) -> None:
@@ -175,13 +175,13 @@ def _fill_numbers(host: np.ndarray[Any, Any], element: Scalar, value: Any) -> No
         for extreme in (numbers.min(), numbers.max()):
             number_of(element, extreme)
         if numbers.dtype.kind == "f" and not np.array_equal(numbers, np.trunc(numbers)):
-            raise Mismatch("fractions came, which are no whole numbers: round them")
+            raise Mismatch("fractions came, which are not whole numbers: round them")
     with np.errstate(over="ignore"):
         host[...] = numbers
 
 
 def _fill_records(host: np.ndarray[Any, Any], symbol: Symbol, value: Any) -> None:
-    """Structs and vectors, one by one."""
+    """Write structs or vectors one by one."""
     for index in np.ndindex(symbol.shape):
         item = value
         for axis, at in enumerate(index):
@@ -196,17 +196,17 @@ def _fill_records(host: np.ndarray[Any, Any], symbol: Symbol, value: Any) -> Non
 
 
 class NoVariable(TreadleError, KeyError):
-    """No such variable in the file; the message lists those that there are."""
+    """The file has no such variable; the message lists those that it has."""
 
     __str__ = Exception.__str__  # a KeyError would show its repr
 
 
 class Constants(MutableMapping[str, Any]):
-    """The variables of a module by name: assigned, a value is on every device before the next
+    """The variables of a module by name. An assigned value is on every device before the next
     launch there; reading gives an array.
 
-    `constants.on(device)` has those of one device, which `__device__` variables that kernels write
-    need where several devices are used.
+    `constants.on(device)` has the values of one device: `__device__` variables that kernels write
+    differ between devices.
     """
 
     def __init__(
@@ -259,5 +259,5 @@ class Constants(MutableMapping[str, Any]):
 
 
 def variables_of(program: Program) -> dict[str, Variable]:
-    """The variables of a file, nowhere yet."""
+    """The variables of a file, without memory on any device."""
     return {name: Variable(symbol) for name, symbol in program.symbols.items()}

@@ -403,8 +403,8 @@ def test_doubles(device):
     [
         ("atomicAdd(out);", "atomicAdd takes 2 arguments, not 1"),
         ("atomicAdd(*out, 1);", "atomicAdd takes a pointer first"),
-        ("int own = 0; atomicAdd(&own, 1);", "this object belongs to one thread"),
-        ("int own[4]; atomicAdd(&own[1], 1);", "this object belongs to one thread"),
+        ("int own = 0; atomicAdd(&own, 1);", "this object is local to one thread"),
+        ("int own[4]; atomicAdd(&own[1], 1);", "this object is local to one thread"),
         ("float *f = (float *)out; atomicOr(f, 1);", "atomicOr works on integers, not on float"),
         ("float *f = (float *)out; atomicMax(f, 1);", "atomicMax works on integers, not on float"),
         ("float4 *f = (float4 *)out; atomicAdd(f, *f);", "atomicAdd works on numbers"),

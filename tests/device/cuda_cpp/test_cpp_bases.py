@@ -77,7 +77,7 @@ def test_bases(device, kernel, expected):
 
 
 def test_fields_of_one_name():
-    with pytest.raises(td.errors.CompileError, match="D has two fields x, one of a base's"):
+    with pytest.raises(td.errors.CompileError, match="D has two fields x, one in a base"):
         td.cuda_module(
             "struct B { int x; }; struct D : B { int x; };"
             "__global__ void k(int *o) { D d; o[0] = d.x; }"

@@ -443,10 +443,10 @@ def test_fences_of_the_device(device):
     ("body", "message"),
     [
         ("coefficient = 2.0f;", "coefficient is __constant__"),
-        ("host_side += 1;", "host_side is a variable of the host"),
+        ("host_side += 1;", "host_side is a host variable"),
         ("__shared__ float *held[4];", "array of pointers"),
         ("float x[]; x[0] = 1;", "needs a length"),
-        ("__shared__ int line[2] = {1};", "line is __shared__, which starts with no value"),
+        ("__shared__ int line[2] = {1};", "line is __shared__, so it cannot have an initializer"),
         ("threadIdx.w;", "w"),
         ("threadIdx.x = 3;", "threadIdx"),
         ("dim3 block(1, 2, 3, 4);", "up to 3 extents"),

@@ -501,7 +501,7 @@ def test_loops_and_switches(device):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ("__shfl_down(1, 2)", "__shfl_down is gone from CUDA since Volta: __shfl_down_sync"),
+        ("__shfl_down(1, 2)", "__shfl_down was removed from CUDA with Volta: __shfl_down_sync"),
         ("__shfl_sync(~0u, 1)", "__shfl_sync takes 3 or 4 arguments, not 2"),
         ("__shfl_sync(~0u, out, 1)", "a number is needed here, not a value of type int*"),
         ("__reduce_add_sync(~0u, 1.5f)", "__reduce_add_sync takes an int or an unsigned"),

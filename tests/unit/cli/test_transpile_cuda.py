@@ -55,7 +55,7 @@ def test_an_instance_of_a_template(run):
         assert done.exit_code == 0
         assert "kernel filled {" in done.stdout
         assert "scale" not in done.stdout
-    with pytest.raises(TreadleError, match=r"scale is no template[^$]*no kernel of .* printed"):
+    with pytest.raises(TreadleError, match=r"scale is not a template[^$]*no kernel of .* printed"):
         run("--kernel", "scale", "--template", "float")
 
 

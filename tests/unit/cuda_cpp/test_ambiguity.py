@@ -1,4 +1,4 @@
-"""Calls for which two functions fit equally well: refused as g++ refuses them, others made as g++
+"""Calls for which two functions are equally good: refused as g++ refuses them, others made as g++
 makes them."""
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ __global__ void method(S *s) { s->v = s->f(1); }
 __global__ void made(int *o) { S s(1); o[0] = s.v; }
 """)
     for kernel, text in (
-        (module.call, r"f\(int\) is ambiguous: f\(long\) of line 2 and f\(float\) of line 3 fit"),
-        (module.method, r"f\(int\) is ambiguous: f\(long\) of line 8 and f\(float\) of line 9 fit"),
-        (module.made, r"S\(int\) is ambiguous: S\(long\) of line 6 and S\(float\) of line 7 fit"),
+        (module.call, r"f\(int\) is ambiguous: f\(long\) of line 2 and f\(float\) of line 3 are"),
+        (module.method, r"f\(int\) is ambiguous: f\(long\) of line 8 and f\(float\) of line 9 are"),
+        (module.made, r"S\(int\) is ambiguous: S\(long\) of line 6 and S\(float\) of line 7 are"),
     ):
-        with pytest.raises(CompileError, match=f"the call {text} equally well: cast an argument"):
+        with pytest.raises(CompileError, match=f"the call {text} equally good: cast an argument"):
             kernel.source("ir")

@@ -208,11 +208,11 @@ def test_unknown_headers_are_noted(program):
 @pytest.mark.parametrize(
     ("line", "column", "body", "words"),
     [
-        (8, 14, "    out[i] = on_the_host(i);", "on_the_host is a function of the host: put"),
-        (8, 14, "    out[i] = total;", "total is a variable of the host: declare it __device__"),
-        (8, 5, "    Table table;\n    out[i] = 1;", "std::map is of the host's C++ library"),
-        (8, 14, "    out[i] = printed(i);", "printed is a function of the host"),
-        (9, 18, "    int a = 1;\n    out[i] = a + missing(a);", "missing is declared nowhere"),
+        (8, 14, "    out[i] = on_the_host(i);", "on_the_host is a host function: declare it"),
+        (8, 14, "    out[i] = total;", "total is a host variable: declare it __device__"),
+        (8, 5, "    Table table;\n    out[i] = 1;", "std::map is from the C++ standard library"),
+        (8, 14, "    out[i] = printed(i);", "printed is a host function"),
+        (9, 18, "    int a = 1;\n    out[i] = a + missing(a);", "missing is not declared"),
     ],
 )
 def test_the_host_in_a_kernel(tmp_path, line, column, body, words):
@@ -384,9 +384,9 @@ def test_bytes_of_another_encoding(tmp_path):
     [
         (CODED.encode("utf-16-le"), "has null bytes, so it is not text in UTF-8: save it as UTF-8"),
         (b"\x7fELF\x02\0\0", "has null bytes"),
-        (b"\xff\xfea", "says that it is UTF-16-LE, and is none"),
-        (b"\xfe\xff\xd8\x00\x00a", "says that it is UTF-16-BE, and is none"),
-        (b"\xff\xfe\0\0\0\0\xff\xff", "says that it is UTF-32-LE, and is none"),
+        (b"\xff\xfea", "begins with the mark of UTF-16-LE, but is not valid"),
+        (b"\xfe\xff\xd8\x00\x00a", "begins with the mark of UTF-16-BE, but is not valid"),
+        (b"\xff\xfe\0\0\0\0\xff\xff", "begins with the mark of UTF-32-LE, but is not valid"),
     ],
 )
 @pytest.mark.parametrize("included", [False, True])

@@ -198,7 +198,7 @@ def test_each_header_can_be_read_alone_and_twice(name: str) -> None:
         ("cooperative_groups/memcpy_async.h", "__syncthreads"),
         ("thrust/device_vector.h", "parallel algorithms"),
         ("cub/cub.cuh", "parallel algorithms"),
-        ("vector", "C++'s library"),
+        ("vector", "the C++ standard library"),
         ("iostream", "for the host"),
         ("cublas_v2.h", "host calls"),
         ("cuda/barrier", "libcu++"),

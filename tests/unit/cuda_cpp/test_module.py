@@ -79,7 +79,7 @@ def test_templates_are_instantiated(module):
     assert x.tolist() == [2, 4, 6]
     with pytest.raises(CompileError, match=r"(?s)no type Unknown.*goto away"):
         module.kernel("filled", "Unknown")
-    with pytest.raises(LaunchError, match="scale is no template"):
+    with pytest.raises(LaunchError, match="scale is not a template"):
         module.kernel("scale", td.f32)
 
 
@@ -177,7 +177,7 @@ def test_structs_in_arrays_and_by_value(module):
             assert host["tag"].tolist() == [4, 4]
     for bad, words in {
         (1, 2, 3): "3 parts came, where there are 2",
-        (1, 2.5): r"for tag 2.5 came, which is no whole number",
+        (1, 2.5): r"for tag 2.5 came, which is not a whole number",
         (1, 1 << 40): r"for tag 1099511627776 does not fit",
         3: "the number 3 came",
         "text": "a str came",
@@ -457,7 +457,7 @@ def test_text_that_names_a_file_gets_a_hint(tmp_path):
         cuda_module(b"x")
     with pytest.raises(td.errors.TreadleError, match="include: there is no folder"):
         cuda_module("", include=["absent"])
-    with pytest.raises(CompileError, match="'2X' is no name of a macro"):
+    with pytest.raises(CompileError, match="'2X' is not a name for a macro"):
         cuda_module("", defines={"2X": 1})
     with pytest.raises(TypeError, match="X is a list"):
         cuda_module("", defines={"X": []})

@@ -33,13 +33,13 @@ template <typename T> __global__ void made(T *o) { o[0] = zork; o[1] = o.x; }
 """
 # The lines and what is said. What only follows from the declaration of `bogus` is not.
 FOUND = [
-    (1, "nothere is declared nowhere"),
-    (4, "undefined_function is declared nowhere"),
+    (1, "nothere is not declared"),
+    (4, "undefined_function is not declared"),
     (9, "no member q"),
-    (11, "missing is declared nowhere"),
+    (11, "missing is not declared"),
     (12, "type int has no member x"),
     (14, "no member r"),
-    (18, "break stands in no loop"),
+    (18, "break is not in a loop"),
 ]
 
 

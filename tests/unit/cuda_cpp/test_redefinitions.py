@@ -13,24 +13,24 @@ KERNEL = "__global__ void k(int *x) { x[0] = 1; }\n"
 @pytest.mark.parametrize(
     ("source", "line", "message"),
     [
-        (KERNEL + KERNEL, 2, "k is defined a second time: the first one is in line 1"),
+        (KERNEL + KERNEL, 2, "k is defined twice: the first definition is in line 1"),
         (KERNEL + "__global__ void k(float *x) {}", 2, "two kernels are called k"),
         (
             "__device__ int f(int a) { return 1; }\n__device__ int f(int b) { return 2; }\n",
             2,
-            "f is defined a second time",
+            "f is defined twice",
         ),
-        ("struct A { int a; };\nstruct A { int b; };\n", 2, "A is defined a second time"),
+        ("struct A { int a; };\nstruct A { int b; };\n", 2, "A is defined twice"),
         (
             "namespace m {\nstruct A { int a; };\nstruct A { int b; };\n}\n",
             3,
-            "A is defined a second time",
+            "A is defined twice",
         ),
         (
             "namespace m { __device__ int f() { return 1; } }\n"
             "namespace m { __device__ int f() { return 2; } }\n",
             2,
-            "f is defined a second time: the first one is in line 1",
+            "f is defined twice: the first definition is in line 1",
         ),
     ],
 )

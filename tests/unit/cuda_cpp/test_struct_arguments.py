@@ -41,7 +41,7 @@ class Half:
         (given(n=2.5), r"argument 1 \(p\), field n of kernel apart is int, but 2.5 came"),
         (given(x=3), r"argument 1 \(p\), field x of kernel apart is const float\*, but the number"),
         (given(x=np.zeros(2, np.int32)), r"argument 1 \(p\), field x of kernel apart is const flo"),
-        (given(x=np.zeros((4, 4), np.float32)[:, 0]), r"field x of kernel apart .* without gaps"),
+        (given(x=np.zeros((4, 4), np.float32)[:, 0]), r"field x of kernel apart .* not contiguous"),
         (given(inner=(None,)), r"field inner of kernel apart is Inner, but 1 parts came, .* k"),
         (given(inner={"out": None, "j": 3}), r"field inner .* the names out, j came, .* out, k"),
         (given(inner=4), r"field inner of kernel apart is Inner, but the number 4 came: pass a"),
@@ -69,7 +69,7 @@ def test_counts_are_those_of_the_file(module):
     ("value", "message"),
     [
         (([1] * 99,), r"argument 1 \(p\) of kernel large is Large, but for a 99 parts came"),
-        (([2.5] * 100,), r"for a\[0\] 2.5 came, which is no whole number"),
+        (([2.5] * 100,), r"for a\[0\] 2.5 came, which is not a whole number"),
         ((np.zeros(100, np.float64) + 0.5,), r"for a\[0\] 0.5 came"),
     ],
 )
@@ -103,7 +103,7 @@ def test_what_people_see(module):
         ("struct A { A *next; int n; };", "A p", "p, field next, is a pointer to structs"),
         ("struct A { int n; int &r; };", "A p", "p, field r, is a reference"),
         ("union A { int *x; int n; };", "A p", "p is a union with pointers in it"),
-        ("struct A { int *rows[300]; };", "A p", "field rows, makes more than 256 parameters"),
+        ("struct A { int *rows[300]; };", "A p", "rows, is split into more than 256 parameters"),
         ("struct A { int x[9000]; };", "A p", "p has 36,000 bytes, and a kernel's parameters have"),
         ("struct A { int x[9000]; int *y; };", "A p", "field x, has 36,000 bytes"),
     ],
@@ -128,11 +128,11 @@ __global__ void k(Rows p, int *out, int i) {{ {body} }}
     [
         ("int **q = &p.rows[0]; **q = 1;", "a pointer to a pointer"),
         ("p.rows[2][0] = 1;", "item 2 of an array of 2"),
-        ("Rows *q = &p; q[1].n = 2;", "points to one struct is indexed: only 0 is in it"),
+        ("Rows *q = &p; q[1].n = 2;", "points to one struct has only the index 0"),
         ("int *many[100]; many[i] = out;", "many is an array of 100 pointers"),
-        ("__shared__ Rows s; s.n = 1;", "a pointer in memory|holds no addresses"),
+        ("__shared__ Rows s; s.n = 1;", "a pointer in memory|cannot hold addresses"),
         ("Rows q = i ? p : p; out[0] = q.n;", "Rows"),
-        ("p.rows[i] = p.n;", "is no pointer to int"),
+        ("p.rows[i] = p.n;", "is not a pointer to int"),
         ("Rows list[2]; Rows *q = list; q++;", "list|Rows"),
     ],
 )
@@ -151,7 +151,7 @@ def test_functions_as_template_arguments():
     assert module.kernel("each", "negate").name == "each<negate>"
     with pytest.raises(CompileError, match="no function add takes"):
         module.kernel("each", "add").source("wgsl")
-    with pytest.raises(CompileError, match="missing is declared nowhere"):
+    with pytest.raises(CompileError, match="missing is not declared"):
         module.kernel("each", "missing")
 
 

@@ -1,1 +1,1 @@
-"""What CUDA declares for kernels."""
+"""The functions that CUDA declares for kernels."""

@@ -1,4 +1,4 @@
-"""Bit casts, and conversions between numbers with the rounding in their names."""
+"""Bit casts, and conversions between numbers with a rounding mode in their names."""
 
 from __future__ import annotations
 

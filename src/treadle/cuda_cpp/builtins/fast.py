@@ -1,5 +1,5 @@
-"""CUDA's intrinsics of mathematics: __sinf and its like, which trade accuracy for speed, and the
-operations with a rounding in their name (__fadd_rn, __drcp_rz)."""
+"""CUDA's mathematical intrinsics: __sinf and others that trade accuracy for speed, and operations
+with a rounding mode in their name (__fadd_rn, __drcp_rz)."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.lang.math.directed import DOWN, UP, ZERO
 
-HARDWARE = "the target's own, of whatever accuracy it has"
+HARDWARE = "the target's own, with its accuracy"
 _ON_INTEGERS = "treadle's own arithmetic on the digits"
 
 
 def fast_exp10(maker: Maker, x: n.Expression) -> n.Expression:
-    """Ten to the power x, by way of 2^(x log2 10)."""
+    """Ten to the power x, as 2^(x log2 10)."""
     return intrinsic("fast_exp2", binary("mul", x, 3.321928094887362))
 
 
 def fast_log10(maker: Maker, x: n.Expression) -> n.Expression:
-    """The logarithm to base 10, from that to base 2."""
+    """The logarithm to base 10, from the one to base 2."""
     return binary("mul", intrinsic("fast_log2", x), 0.3010299956639812)
 
 
@@ -86,7 +86,7 @@ def _rounded_to_nearest() -> Table:
     return table
 
 
-# The directions as the library numbers them.
+# The library's numbers for the directions.
 _DIRECTIONS = {"rz": ZERO, "ru": UP, "rd": DOWN}
 
 

@@ -1,7 +1,7 @@
 """cuda_fp16.h and cuda_bf16.h: __half, __nv_bfloat16 and pairs of them.
 
-A pair (`__half2`) is a vector of two. Mathematics is done in float and rounded once; on CUDA too,
-`hexp` and its like are precise to little more than that.
+A pair (`__half2`) is a vec2. Mathematics is computed in float and rounded once, which is about the
+accuracy of CUDA's `hexp` and similar functions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as t
 
 _FLOAT2 = t.Vector(t.F32, 2)
-# What the headers call a type in names: "half" in __float2half, "half2" in __half22float2.
+# The names of types in those of functions: "half" in __float2half, "half2" in __half22float2.
 _NAMES = ((t.F16, "half", "half2"), (t.BF16, "bfloat16", "bfloat162"))
 _INTEGERS = {
     "short": t.I16, "ushort": t.U16, "int": t.I32, "uint": t.U32, "ll": t.I64, "ull": t.U64,
@@ -52,7 +52,7 @@ _INTEGERS = {
 
 
 def _in_float(recipe: Recipe) -> Recipe:
-    """Computed in float and rounded back."""
+    """A recipe that is computed in float and rounded."""
     return lambda maker, x: cast(recipe(maker, cast(x, t.F32)), x.type)
 
 
@@ -77,7 +77,7 @@ def _clamped_product_sum(
 def _positive_product_sum(
     maker: Maker, a: n.Expression, b: n.Expression, c: n.Expression
 ) -> n.Expression:
-    """Nothing below 0; NaN stays."""
+    """A fused product sum that is at least 0; NaN stays."""
     result = maker.let(intrinsic("fma", a, b, c))
     return choose(compare("lt", result, 0.0), number(0, result.type), result)
 
@@ -94,7 +94,7 @@ def _sign_of_infinity(maker: Maker, x: n.Expression) -> n.Expression:
 
 
 def _ordered(op: str) -> Recipe:
-    """A comparison, false with NaN. (Only `ne` holds for NaN in C: not here.)"""
+    """A comparison that is false with NaN, `ne` as well, which is true in C."""
 
     def build(maker: Maker, a: n.Expression, b: n.Expression) -> n.Expression:
         if op != "ne":
@@ -106,7 +106,7 @@ def _ordered(op: str) -> Recipe:
 
 
 def _unordered(op: str) -> Recipe:
-    """A comparison, true with NaN."""
+    """A comparison that is true with NaN."""
 
     def build(maker: Maker, a: n.Expression, b: n.Expression) -> n.Expression:
         if op == "ne":
@@ -162,7 +162,7 @@ _FUNCTIONS: dict[str, tuple[Recipe, str]] = {  # hexp, h2exp …
 
 
 def _in_each(recipe: Recipe) -> Recipe:
-    """A recipe for numbers, for both numbers of pairs."""
+    """A recipe for numbers, applied to both elements of pairs."""
 
     def build(maker: Maker, *operands: n.Expression) -> n.Expression:
         kept = [maker.let(operand) for operand in operands]
@@ -173,7 +173,7 @@ def _in_each(recipe: Recipe) -> Recipe:
 
 
 def _whole(op: str) -> Recipe:
-    """An arithmetic operation of vectors."""
+    """An arithmetic operation on vectors."""
     return lambda maker, a, b: binary(op, a, b)
 
 
@@ -201,7 +201,7 @@ def _masks(recipe: Recipe) -> Recipe:
 
 
 def _in_both(recipe: Recipe) -> Recipe:
-    """Whether a comparison holds for both numbers of a pair."""
+    """Whether a comparison is true for both elements of a pair."""
 
     def build(maker: Maker, a: n.Expression, b: n.Expression) -> n.Expression:
         a, b = maker.let(a), maker.let(b)
@@ -213,7 +213,7 @@ def _in_both(recipe: Recipe) -> Recipe:
 def _complex_product_sum(
     maker: Maker, a: n.Expression, b: n.Expression, c: n.Expression
 ) -> n.Expression:
-    """The sum a b + c of complex numbers."""
+    """The complex sum a b + c."""
     a, b, c = maker.let(a), maker.let(b), maker.let(c)
     ax, ay, bx, by = part(a, "x"), part(a, "y"), part(b, "x"), part(b, "y")
     real = intrinsic("fma", negative(ay), by, intrinsic("fma", ax, bx, part(c, "x")))
@@ -222,7 +222,7 @@ def _complex_product_sum(
 
 
 def _swizzled(first: tuple[int, str], second: tuple[int, str]) -> Recipe:
-    """A pair of parts of the operands, each an operand's number and the part's name."""
+    """A pair of components, each by the index of an operand and the component's name."""
 
     def build(maker: Maker, *operands: n.Expression) -> n.Expression:
         kept = [maker.let(operand) for operand in operands]
@@ -254,7 +254,7 @@ def _arithmetic(one: t.Scalar) -> Table:
         table[f"__h{base}2" + (f"_{ending}" if ending else "")] = (
             Overload((two,) * arity, two, for_pairs or _in_each(recipe), note),
         )
-    table["__h2div"] = table.pop("__hdiv2")  # as the headers have it
+    table["__h2div"] = table.pop("__hdiv2")  # its name in the headers
     for name, (recipe, note) in _FUNCTIONS.items():
         table[f"h{name}"] = (Overload((one,), one, recipe, note),)
         table[f"h2{name}"] = (Overload((two,), two, _in_each(recipe), note),)

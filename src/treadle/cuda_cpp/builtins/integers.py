@@ -1,4 +1,4 @@
-"""Integers: counting and moving bits, products' upper halves, means, extremes."""
+"""Integers: bit counts and shifts, high halves of products, averages, minima and maxima."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _counted(op: str) -> Recipe:
 
 
 def _first_set(maker: Maker, x: n.Expression) -> n.Expression:
-    """The place of the lowest set bit, counted from 1; 0 for 0."""
+    """The position of the lowest set bit, counted from 1; 0 for 0."""
     x = maker.let(x)
     return choose(compare("eq", x, 0), number(0, t.I32), binary("add", count("ctz", x), 1))
 
@@ -55,7 +55,7 @@ def _distance_plus(maker: Maker, x: n.Expression, y: n.Expression, z: n.Expressi
 
 
 def _mean(maker: Maker, x: n.Expression, y: n.Expression) -> n.Expression:
-    """(x + y) / 2 rounded down: what both have, and half of what one has."""
+    """(x + y) / 2 rounded down, without overflow: the common bits, and half of the others."""
     x, y = maker.let(x), maker.let(y)
     return binary("add", binary("and", x, y), binary("shr", binary("xor", x, y), 1))
 
@@ -83,7 +83,7 @@ def _funnel(left: bool, clamped: bool) -> Recipe:
 
 
 def _extreme_of(op: str, type: t.Scalar) -> Recipe:
-    """The lesser or greater of two integers that meet in `type`."""
+    """The minimum or maximum of two integers of a common type."""
     return lambda maker, x, y: intrinsic(op, cast(x, type), cast(y, type))
 
 
@@ -96,7 +96,7 @@ def _sum_and(op: str) -> Recipe:
 
 
 def _not_below_zero(recipe: Recipe) -> Recipe:
-    """The `_relu` forms: nothing below 0."""
+    """The `_relu` forms: at least 0."""
     return lambda maker, *operands: intrinsic(
         "max", recipe(maker, *operands), number(0, operands[0].type)
     )

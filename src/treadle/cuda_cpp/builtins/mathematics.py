@@ -1,8 +1,8 @@
 """CUDA's mathematics in single and double precision: sinf, sin, fmaxf, isnan, norm3d …
 
-C names a function of float by an `f` at the end; C++ gives the plain name a version for each type,
-and `double` to integers (see FLOATING). What has no operation of its own on every target is
-`treadle.lang.math`'s.
+In C a function of float ends in `f`; C++ overloads the plain name for each type, and converts
+integers to `double` (see FLOATING). Functions without an operation on every target are those of
+`treadle.lang.math`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _copysign(maker: Maker, x: n.Expression, y: n.Expression) -> n.Expression:
 
 
 def _round(maker: Maker, x: n.Expression) -> n.Expression:
-    """To the nearest whole number, halves away from zero (`rint` takes them to the even one)."""
+    """To the nearest whole number, halves away from zero (`rint` rounds them to even)."""
     x = maker.let(x)
     whole = maker.let(intrinsic("trunc", x))
     rest = intrinsic("abs", binary("sub", x, whole))
@@ -68,7 +68,7 @@ def _to_integer(rounding: Recipe) -> Recipe:
 
 
 def _reciprocal_root(maker: Maker, x: n.Expression) -> n.Expression:
-    """In float32 every device's own is within the 2 ULP that CUDA promises."""
+    """The device's own: in float32 it is within the 2 ULP that CUDA guarantees."""
     if x.type == t.F32:
         return intrinsic("fast_rsqrt", x)
     return maker.library("rsqrt", x)
@@ -107,7 +107,7 @@ def _log10(maker: Maker, x: n.Expression) -> n.Expression:
 
 
 def _scale_by_long(maker: Maker, x: n.Expression, exponent: n.Expression) -> n.Expression:
-    """Scaling by more than 2^16384 either way is 0 or infinity like scaling by that."""
+    """Scaling by a long, which is clamped: scaling by 2^16384 gives 0 or infinity already."""
     low = intrinsic("max", exponent, number(-16384, t.I64))
     held = intrinsic("min", low, number(16384, t.I64))
     return maker.library("ldexp", x, cast(held, t.I32))
@@ -118,13 +118,13 @@ def _comparison(op: str) -> Recipe:
 
 
 def _order_first(name: str) -> Recipe:
-    """jn(n, x): in the library the number comes first."""
+    """The function jn(n, x), whose operands the library has in the other order."""
     return lambda maker, order, x: maker.library(name, x, order)
 
 
 # --- tables --------------------------------------------------------------------------------------
 
-# name of a function of one number: its recipe and what it is emulated by
+# name of a unary function: its recipe, and what it is emulated by
 _UNARY: dict[str, tuple[Recipe, str]] = {
     "fabs": (of_intrinsic("abs"), ""),
     "sqrt": (of_intrinsic("sqrt"), ""),
@@ -222,7 +222,7 @@ _TESTS: Table = {
     "isnormal": tuple(Overload((type,), t.BOOL, _is_normal) for type in _BOTH),
     "isunordered": tuple(Overload((type, type), t.BOOL, _unordered) for type in _BOTH),
     "islessgreater": tuple(Overload((type, type), t.BOOL, _less_or_greater) for type in _BOTH),
-    # What the headers call underneath: these give int.
+    # Functions that the headers' macros call: these return int.
     "__isnanf": _one(t.F32, t.I32, _test("isnan", t.I32)),
     "__isnan": _one(t.F64, t.I32, _test("isnan", t.I32)),
     "__isinff": _one(t.F32, t.I32, _test("isinf", t.I32)),
@@ -243,7 +243,7 @@ _ORDERED: Table = {
 
 
 def _in_double(recipe: Recipe) -> tuple[Overload, ...]:
-    """Of a float and a double: double."""
+    """Overloads for a float and a double, which return double."""
 
     def build(maker: Maker, x: n.Expression, y: n.Expression) -> n.Expression:
         return recipe(maker, cast(x, t.F64), cast(y, t.F64))

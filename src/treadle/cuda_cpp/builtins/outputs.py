@@ -1,4 +1,4 @@
-"""Functions that CUDA declares with results through pointers: sincosf(x, &sine, &cosine)."""
+"""Built-in functions with output parameters: sincosf(x, &sine, &cosine)."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from treadle.ir import types as t
 
 @dataclass(frozen=True, slots=True)
 class OutputOverload:
-    """One signature: values first, then pointers that results are stored through.
+    """One signature: values first, then pointers to which results are stored.
 
-    `build` gets operands of exactly the types of `parameters` and gives the function's result (None
-    where it returns nothing: `result` is None then) and after it one value for each of `outputs`.
+    `build` gets operands of exactly the types of `parameters`. It returns the function's result
+    (None if `result` is None), followed by one value for each of `outputs`.
     """
 
     parameters: tuple[t.Scalar, ...]
@@ -57,7 +57,7 @@ def _fast_sine_and_cosine(maker: Maker, x: n.Expression) -> tuple[n.Expression |
 
 
 def _whole_and_fraction(maker: Maker, x: n.Expression) -> tuple[n.Expression | None, ...]:
-    """The fraction, with the sign of x (of infinity: 0), and the whole part."""
+    """The fractional part, with the sign of x (0 for infinity), and the integral part."""
     x = maker.let(x)
     whole = maker.let(intrinsic("trunc", x))
     fraction = choose(test("isinf", x), number(0, x.type), binary("sub", x, whole))
@@ -77,7 +77,7 @@ def _remainder_and_quotient(
 
 
 def _chosen(op: str) -> _Build:
-    """The lesser or greater number, and whether it is the first."""
+    """The minimum or maximum, and whether it is the first operand."""
 
     def build(maker: Maker, a: n.Expression, b: n.Expression) -> tuple[n.Expression | None, ...]:
         a, b = maker.let(a), maker.let(b)
@@ -87,7 +87,7 @@ def _chosen(op: str) -> _Build:
 
 
 def _chosen_lanes(op: str, signed: bool) -> _Build:
-    """The lesser or greater numbers of two lanes, and whether each is the first: high, low."""
+    """The minima or maxima of two lanes, and whether each is the first operand's: high, low."""
 
     def build(maker: Maker, a: n.Expression, b: n.Expression) -> tuple[n.Expression | None, ...]:
         a, b = maker.let(a), maker.let(b)
@@ -118,7 +118,7 @@ def _extremes() -> dict[str, tuple[OutputOverload, ...]]:
 
 
 def _table() -> dict[str, tuple[OutputOverload, ...]]:
-    """Each function by its plain name for float and double, and with an `f` for float."""
+    """Each function by its plain name for float and double, and with the suffix `f` for float."""
     table: dict[str, tuple[OutputOverload, ...]] = {}
     rows: tuple[tuple[str, int, tuple[t.Scalar | None, ...], bool, _Build, str], ...] = (
         ("sincos", 1, (None, None), False, _sine_and_cosine("sin", "cos"), LIBRARY),

@@ -1,4 +1,4 @@
-"""How a function that CUDA declares becomes IR: overloads in a table, each with its recipe."""
+"""Overloads of built-in functions, each with a recipe for its IR."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from treadle.ir.types import Scalar, Vector
 
 
 class Maker(Protocol):
-    """What a recipe may ask of the function that is being lowered."""
+    """What a recipe may use of the context in which a call is lowered."""
 
     def library(self, name: str, *operands: n.Expression) -> n.Expression:
-        """A call of a function of `treadle.lang.math` ("exp"), in its version for the operands."""
+        """A call of a function of `treadle.lang.math` ("exp"), for the operands' type."""
 
     def let(self, value: n.Expression) -> n.Expression:
-        """The value, computed once: a variable, where it is used more than once."""
+        """The value, computed once, for several uses."""
 
     def refuse(self, reason: str) -> Exception:
-        """The error to raise where the call cannot be expressed."""
+        """The error to raise if the call is not supported."""
 
     @property
     def fastmath(self) -> bool:
-        """Whether the kernel takes the hardware's own mathematics."""
+        """Whether the kernel uses the hardware's own mathematics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overload:
     """One signature: the types of its parameters and of its result, and how to build it.
 
-    `build` gets operands of exactly the parameters' types. `note` is for reports: "" where the
-    target's own operation is used, else what it is emulated by.
+    `build` gets operands of exactly the parameters' types. `note` is for reports: "" for an
+    operation of the target, else what it is emulated by.
     """
 
     parameters: tuple[Scalar | Vector, ...]

@@ -1,7 +1,7 @@
 """Several small integers in a 32-bit word: dot products of bytes and halves, and the arithmetic of
 two 16-bit or four 8-bit numbers at once (__vadd4, __vmaxs2 …).
 
-A lane is taken out as an i32, worked on, and put back: any target can do that.
+Each lane is extracted as an i32, computed, and inserted, which every target supports.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from treadle.cuda_cpp.builtins.recipes import (
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 
-# What is done in one lane: operands and result are i32.
+# The operation on one lane: operands and result are i32.
 Lane = Callable[..., n.Expression]
 
 
@@ -44,7 +44,7 @@ def lane(word: n.Expression, at: int, bits: int, signed: bool) -> n.Expression:
 
 
 def joined(lanes: Sequence[n.Expression], bits: int) -> n.Expression:
-    """A word of lanes, each an i32 of which the low bits count."""
+    """A word of lanes, from the low bits of each i32."""
     parts: list[n.Expression] = []
     for at, value in enumerate(lanes):
         found = bits_as(value, t.U32)
@@ -55,7 +55,7 @@ def joined(lanes: Sequence[n.Expression], bits: int) -> n.Expression:
 
 
 def each_lane(bits: int, signed: bool, do: Lane) -> Recipe:
-    """Something done in every lane of a word."""
+    """A recipe that applies an operation to every lane of words."""
 
     def build(maker: Maker, *words: n.Expression) -> n.Expression:
         kept = [maker.let(word) for word in words]
@@ -69,7 +69,7 @@ def each_lane(bits: int, signed: bool, do: Lane) -> Recipe:
 
 
 def _summed_lanes(bits: int, signed: bool, do: Lane) -> Recipe:
-    """The sum over the lanes of what is done in each, as an unsigned number."""
+    """A recipe for the sum of an operation over the lanes, as an unsigned number."""
 
     def build(maker: Maker, *words: n.Expression) -> n.Expression:
         kept = [maker.let(word) for word in words]
@@ -82,11 +82,11 @@ def _summed_lanes(bits: int, signed: bool, do: Lane) -> Recipe:
     return build
 
 
-# --- what lanes do -------------------------------------------------------------------------------
+# --- operations on lanes -------------------------------------------------------------------------
 
 
 def _clamped(low: int, high: int, do: Lane) -> Lane:
-    """The result held between two bounds."""
+    """An operation with its result clamped between two bounds."""
 
     def build(*operands: n.Expression) -> n.Expression:
         above = intrinsic("max", do(*operands), number(low, t.I32))
@@ -124,7 +124,7 @@ def _mean_up(a: n.Expression, b: n.Expression) -> n.Expression:
 
 
 def _mean_outwards(a: n.Expression, b: n.Expression) -> n.Expression:
-    """A signed mean; halves go away from zero."""
+    """A signed mean; halves are rounded away from zero."""
     total = binary("add", a, b)
     return binary(
         "shr", binary("add", total, choose(compare("lt", total, 0), number(0, t.I32), 1)), 1
@@ -149,7 +149,7 @@ def _comparison(op: str, if_true: int) -> Lane:
 def _arithmetic(lanes: int) -> Table:
     bits = 32 // lanes
     low, high, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1, (1 << bits) - 1
-    # name: operands, whether lanes are signed, what is done
+    # name: number of operands, whether lanes are signed, operation
     ways: dict[str, tuple[int, bool, Lane]] = {
         "vadd": (2, False, _sum),
         "vaddss": (2, True, _clamped(low, high, _sum)),
@@ -214,7 +214,7 @@ def _of_three(op: str) -> Lane:
 
 
 def _sum_and(op: str, signed: bool) -> Lane:
-    """The extreme of a wrapped sum and a third number."""
+    """The minimum or maximum of a wrapped sum and a third number."""
     return lambda a, b, c: intrinsic(
         op, lane(bits_as(binary("add", a, b), t.U32), 0, 16, signed), c
     )
@@ -236,8 +236,8 @@ def _lanes_of(maker: Maker, value: n.Expression, bits: int, signed: bool) -> _La
 
 
 def _dot(signed: bool, left_bits: int, start: int) -> Recipe:
-    """The sum of products of lanes, and a third number. Of the right operand's bytes those from
-    `start` on are taken."""
+    """The sum of the products of lanes and a third number. Of the right operand's bytes, those from
+    `start` on are used."""
 
     def build(maker: Maker, a: n.Expression, b: n.Expression, total: n.Expression) -> n.Expression:
         left = _lanes_of(maker, a, left_bits, signed)

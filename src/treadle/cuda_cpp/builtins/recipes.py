@@ -1,6 +1,6 @@
-"""Short spellings of IR expressions, and the recipes that many functions of CUDA share.
+"""Shorthands for IR expressions, and recipes that many functions of CUDA share.
 
-An operand that a recipe uses more than once is computed once, by `maker.let`.
+A recipe uses `maker.let` for an operand that it uses more than once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Table = dict[str, tuple[Overload, ...]]
 
 LIBRARY = "treadle's own mathematics"
 INTEGERS = "a few integer operations"
-UNFUSED = "a test that keeps it from being fused"
+UNFUSED = "a select that keeps it from being fused"
 
 # --- expressions ---------------------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ def _operand(value: n.Expression | float, like: n.Expression) -> n.Expression:
 
 
 def binary(op: str, left: n.Expression, right: n.Expression | float) -> n.Expression:
-    """An arithmetic or bitwise operation; a number is taken in the left operand's type."""
+    """An arithmetic or bitwise operation; a number has the left operand's type."""
     return n.Binary(op, left, _operand(right, left), left.type)
 
 
@@ -75,7 +75,7 @@ def bits_as(value: n.Expression, type: t.Type) -> n.Expression:
 
 
 def intrinsic(op: str, *operands: n.Expression) -> n.Expression:
-    """An intrinsic that gives what it takes."""
+    """An intrinsic whose result has the type of its operand."""
     return n.Intrinsic(op, operands, operands[0].type)
 
 
@@ -106,7 +106,7 @@ def of_library(name: str) -> Recipe:
 
 
 def of_library_or_fast(name: str, fast: str) -> Recipe:
-    """A function of the library; in a fastmath kernel the hardware's own, for float."""
+    """A function of the library; for float in a fastmath kernel the hardware's own."""
 
     def build(maker: Maker, *operands: n.Expression) -> n.Expression:
         if maker.fastmath and operands[0].type == t.F32:
@@ -133,15 +133,15 @@ def of_bits(type: t.Type) -> Recipe:
 
 
 def unfused(maker: Maker, value: n.Expression) -> n.Expression:
-    """A value that is rounded where it stands, as the `_rn` functions promise: neither fused with
-    an operation around it, nor simplified together with one. (IR lets targets fuse, and drivers
-    take a + b - a for b; none of them works through a choice.)"""
+    """A value that is rounded by itself, as the `_rn` functions guarantee: it is neither fused with
+    another operation nor simplified together with one. (The IR lets targets contract, and drivers
+    simplify a + b - a to b, but not through a select.)"""
     value = maker.let(value)
     return choose(test("isnan", value), number(math.nan, value.type), value)
 
 
 def unfused_binary(op: str) -> Recipe:
-    """A sum, difference or product that stays apart from what is before and behind it."""
+    """A sum, difference or product that is not fused with other operations."""
 
     def build(maker: Maker, left: n.Expression, right: n.Expression) -> n.Expression:
         operands = (
@@ -156,23 +156,23 @@ def unfused_binary(op: str) -> Recipe:
 
 
 def least(maker: Maker, a: n.Expression, b: n.Expression) -> n.Expression:
-    """C's fmin: the number, if one operand is none. (The IR's `min` would give NaN.)"""
+    """C's fmin: if one operand is NaN, the other one. (The IR's `min` would give NaN.)"""
     return _extreme(maker, "min", a, b)
 
 
 def greatest(maker: Maker, a: n.Expression, b: n.Expression) -> n.Expression:
-    """C's fmax: the number, if one operand is none."""
+    """C's fmax: if one operand is NaN, the other one."""
     return _extreme(maker, "max", a, b)
 
 
 def _extreme(maker: Maker, op: str, a: n.Expression, b: n.Expression) -> n.Expression:
-    if maker.fastmath:  # which promises nothing of NaN
+    if maker.fastmath:  # which guarantees nothing for NaN
         return intrinsic(op, a, b)
     if isinstance(a, n.Constant):
         a, b = b, a
     a = maker.let(a)
     if isinstance(b, n.Constant) and _decides(op, float(b.value)):
-        # A comparison with NaN fails, and equal numbers are the same.
+        # A comparison with NaN is false, and of equal numbers either is right.
         return choose(compare("gt" if op == "max" else "lt", a, b), a, b)
     b = maker.let(b)
     ordinary = intrinsic(op, a, b)
@@ -199,15 +199,15 @@ def with_sign(magnitude: n.Expression, sign: n.Expression) -> n.Expression:
 
 
 def _decides(op: str, constant: float) -> bool:
-    """Whether a constant may be the result wherever the other operand is not beyond it: not where
-    that may be the zero of the other sign."""
+    """Whether a constant can be the result if the other operand is equal to it: not if that may be
+    the zero of the other sign."""
     if constant == 0:
         return math.copysign(1, constant) == (1 if op == "max" else -1)
     return not math.isnan(constant)
 
 
 def saturated(maker: Maker, value: n.Expression) -> n.Expression:
-    """A number held between 0 and 1; NaN becomes 0."""
+    """A number clamped between 0 and 1; NaN becomes 0."""
     value = maker.let(value)
     zero, one = number(0, value.type), number(1, value.type)
     above = compare("gt", value, 0.0)  # false for NaN

@@ -1,8 +1,8 @@
-"""Conversions between numbers, rounded as CUDA's names say: _rn _rz _ru _rd.
+"""Conversions between numbers in the rounding modes of CUDA's names: _rn _rz _ru _rd.
 
-`n.Cast` rounds to the nearest (from floats to integers: towards zero). The other directions start
-from that and step to the neighbour where it lies on the wrong side; floats of one sign are ordered
-like their bits. Nothing here depends on how a target computes with floats.
+`n.Cast` rounds to nearest (from floats to integers: towards zero). The other modes correct its
+result to the neighbour if it is on the wrong side: floats of one sign are ordered like their bits.
+Nothing here depends on how a target computes with floats.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from treadle.cuda_cpp.builtins.recipes import (
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 
-# How a float becomes a whole number. ("rna" of C's round is in `mathematics`.)
+# The rounding to a whole number of each mode. ("rna", that of C's round, is in `mathematics`.)
 WHOLE = {"rn": "rint", "rz": "trunc", "ru": "ceil", "rd": "floor"}
 _PRECISION = {t.F16: 11, t.BF16: 8, t.F32: 24, t.F64: 53}  # bits of a significand
 
 
 def whole_number(maker: Maker, value: n.Expression, type: t.Scalar) -> n.Expression:
-    """A float as an integer, cut off and held within the type's range, as C casts do on CUDA.
+    """A float as an integer, truncated and clamped to the type's range, as by a cast on CUDA.
 
-    NaN becomes 0, but from or to 64 bits the integer whose highest bit alone is set.
+    NaN becomes 0, but from or to 64 bits the integer with only the highest bit set.
     """
     if type.bits != 64 and value.type != t.F64:
         return cast(value, type)
@@ -99,8 +99,8 @@ def widened_integer(maker: Maker, value: n.Expression, type: t.Scalar, mode: str
 
 
 def integer_to_half(maker: Maker, value: n.Expression, type: t.Scalar, mode: str) -> n.Expression:
-    """An integer as a half or bfloat16, rounded once in a direction: through a float that is cut
-    off and has its last bit set where something was lost, so that it lies on the right side."""
+    """An integer as a half or bfloat16, rounded once in a direction: through a float that is
+    rounded to odd (truncated, with a sticky last bit), so that it is on the right side."""
     source = value.type
     assert isinstance(source, t.Scalar)
     if source.bits <= _PRECISION[t.F32]:
@@ -113,7 +113,7 @@ def integer_to_half(maker: Maker, value: n.Expression, type: t.Scalar, mode: str
 
 
 def _cut(maker: Maker, value: n.Expression, type: t.Scalar) -> tuple[n.Expression, n.Expression]:
-    """An integer's magnitude without the bits that a float type can't hold; whether there were."""
+    """An integer's magnitude truncated to the precision of a float type; whether it is inexact."""
     source = value.type
     assert isinstance(source, t.Scalar)
     unsigned = t.U64 if source.bits == 64 else t.U32

@@ -1,4 +1,4 @@
-"""All functions that CUDA declares and that have no effects, by name."""
+"""All built-in functions of CUDA without side effects, by name."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ FLOATING: frozenset[str] = mathematics.FLOATING
 _ARRAY = "reads an array through a pointer: use norm3d or norm4d, or sqrt of a sum in a loop"
 _TEXT = "takes its digits as text: write NAN, or __int_as_float(0x7fffffff)"
 
-_SYNC = "is gone from CUDA since Volta: {} takes a mask of the threads that take part"
+_SYNC = "was removed from CUDA with Volta: {} takes a mask of the participating threads"
 _WITHOUT_MASKS = ("__shfl", "__shfl_up", "__shfl_down", "__shfl_xor", "__any", "__all", "__ballot")
 
 REFUSED: dict[str, str] = {

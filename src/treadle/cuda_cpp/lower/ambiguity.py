@@ -1,8 +1,8 @@
-"""Calls that C++ refuses because two functions fit equally well.
+"""Ambiguous calls: overload resolution finds two equally good candidates.
 
-Only what is certain is refused: where types or values are compared by rules that the lowering does
-not follow to the letter (templates with each other, references that can be written through, half
-precision, braces), the better guess is taken.
+A call is refused only if it is certainly ambiguous in C++. The lowering does not implement all
+rules of ranking (partial ordering of templates, references to non-const, half precision, braces);
+where these decide, it takes the candidate that is probably the better one.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from treadle.cuda_cpp.semantics.types import (
     Void,
 )
 
-_NOT_OF_C = (HALF, BFLOAT16)  # in CUDA they are classes with many conversions
+_NOT_OF_C = (HALF, BFLOAT16)  # classes with many conversions in CUDA
 _JUDGED = (Arithmetic, EnumType, Pointer, ClassType)
 
 
 def equally_good(
     best: Candidate, found: Sequence[Candidate], values: Sequence[Value]
 ) -> Candidate | None:
-    """A candidate that is certainly no worse than the best one; None if there is none."""
+    """A candidate that is certainly not worse than the best one; None if there is none."""
     for other in found:
         if other is not best and _is_equally_good(best, other, values):
             return other
@@ -43,7 +43,7 @@ def equally_good(
 def _is_equally_good(best: Candidate, other: Candidate, values: Sequence[Value]) -> bool:
     mine, theirs = best.declaration, other.declaration
     if best.types == other.types or mine.const != theirs.const:
-        return False  # one function declared twice; a method for const objects
+        return False  # a function declared twice, or a const member function
     if "host" in (mine.specifiers ^ theirs.specifiers) or mine.variadic or theirs.variadic:
         return False
     signs = []
@@ -57,15 +57,15 @@ def _is_equally_good(best: Candidate, other: Candidate, values: Sequence[Value])
             return False
         signs.append(sign)
     if -1 in signs:
-        return 1 in signs  # each is better somewhere
+        return 1 in signs  # each is better for some argument
     if 1 in signs:
         return False
     return not mine.template and not theirs.template
 
 
 def nearer(value: Value, one: CppType, two: CppType) -> int | None:
-    """Which of two types of the same rank a value is nearer to: -1, 1, 0 for neither, None if that
-    is not known."""
+    """Which of two conversions of the same rank is better: -1 for the first, 1 for the second, 0
+    for neither, None if that is not known."""
     if one == two:
         return 0
     given: Any = getattr(value, "type", None)
@@ -89,7 +89,7 @@ def nearer(value: Value, one: CppType, two: CppType) -> int | None:
 
 def _nearer_pointer(given: Any, one: Pointer, two: Pointer) -> int | None:
     if one.to == two.to:
-        return None  # const alone
+        return None  # they differ in const only
     if isinstance(one.to, Void) or isinstance(two.to, Void):
         if not isinstance(given, Pointer):
             return 0

@@ -1,4 +1,4 @@
-"""Expressions of the IR put together, constants folded: so that printed kernels read well."""
+"""Constructors of IR expressions that fold constants, so that printed kernels read well."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _either(span: Span, value: n.Expression) -> Span:
 
 
 def constant(value: bool | int | float, type: ir.Scalar, span: Span = NOWHERE) -> n.Constant:
-    """A number, rounded or wrapped to its type."""
+    """A constant, rounded or wrapped to its type."""
     if type.is_float:
         return n.Constant(arithmetic.round_float(float(value), type), type, span)
     if type == ir.BOOL:
@@ -23,7 +23,7 @@ def constant(value: bool | int | float, type: ir.Scalar, span: Span = NOWHERE) -
 
 
 def zero_of(type: ir.Type, span: Span) -> n.Expression:
-    """The zero of a type."""
+    """The zero value of a type."""
     match type:
         case ir.Scalar():
             return constant(0, type, span)
@@ -35,10 +35,10 @@ def zero_of(type: ir.Type, span: Span) -> n.Expression:
 
 
 def cast(value: n.Expression, type: ir.Scalar, span: Span = NOWHERE) -> n.Expression:
-    """The value as another number.
+    """The value converted to another scalar type.
 
-    Arithmetic that wraps is done in the type it is wanted in: `int i = blockIdx.x * blockDim.x`
-    is unsigned in C++ and the same in i32, where indices are known to be small.
+    Arithmetic that wraps is done in the target type: `int i = blockIdx.x * blockDim.x` is unsigned
+    in C++ and has the same value in i32, in which indices are known to be small.
     """
     if value.type == type:
         return value
@@ -55,7 +55,7 @@ _WRAPPING = frozenset({"add", "sub", "mul", "and", "or", "xor"})
 
 
 def _retyped(value: n.Expression, type: ir.Scalar) -> n.Expression | None:
-    """32-bit arithmetic done in the other signedness, if its operands come from there."""
+    """32-bit arithmetic in the other signedness, if its operands are cast from that."""
     match value:
         case n.Cast(operand) if operand.type == type:
             return operand
@@ -69,7 +69,7 @@ def _retyped(value: n.Expression, type: ir.Scalar) -> n.Expression | None:
 
 
 def folded(expression: n.Expression) -> n.Expression:
-    """The expression with its constant parts computed."""
+    """The expression with constants folded."""
     result: n.Expression = ExpressionFolder().expression(expression)
     return result
 
@@ -80,7 +80,7 @@ def is_constant(expression: n.Expression, value: int) -> bool:
 
 
 def wider(left: n.Expression, right: n.Expression) -> tuple[n.Expression, n.Expression]:
-    """Two offsets in one type: i64 if one of them is."""
+    """Two offsets in a common type: i64 if one of them is."""
     if left.type == right.type:
         return left, right
     return cast(left, ir.I64), cast(right, ir.I64)
@@ -111,7 +111,7 @@ def minus(left: n.Expression, right: n.Expression) -> n.Expression:
 
 
 def times(offset: n.Expression, factor: int) -> n.Expression:
-    """An offset in smaller steps."""
+    """An offset in units that are smaller by a factor."""
     if factor == 1:
         return offset
     assert isinstance(offset.type, ir.Scalar)
@@ -122,7 +122,7 @@ def times(offset: n.Expression, factor: int) -> n.Expression:
 
 
 def over(offset: n.Expression, divisor: int) -> n.Expression:
-    """An offset in larger steps, which it is a multiple of."""
+    """An offset in units that are larger by a divisor, of which it is a multiple."""
     assert isinstance(offset.type, ir.Scalar)
     if divisor == 1:
         return offset

@@ -1,4 +1,4 @@
-"""Calls of functions without effects: the overload that suits the arguments, from the tables."""
+"""Calls of built-in functions without side effects: overload resolution in the tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OF_VECTOR: dict[ir.Vector, CppType] = {
 
 
 def cpp_type(type: ir.Type) -> CppType:
-    """The C++ type of what a table gives."""
+    """The C++ type of a parameter or result in a table."""
     if isinstance(type, ir.Vector):
         return _OF_VECTOR[type]
     assert isinstance(type, ir.Scalar)
@@ -78,7 +78,7 @@ def call_function(
 
 
 def _wanted_result(overload: Overload, read: Sequence[Rvalue]) -> CppType:
-    """The C++ type of a result: of several that are one in the IR, the arguments' own."""
+    """The C++ type of a result: if several have one IR type, that of the arguments."""
     for value in read:
         if isinstance(value.type, Arithmetic) and value.type.scalar == overload.result:
             return value.type
@@ -132,7 +132,7 @@ def _number_type(type: CppType) -> Arithmetic | None:
 
 
 def _by_meeting(overloads: Sequence[Overload], meeting: ir.Scalar) -> Overload | None:
-    """The overload for the type in which the arguments meet, or the nearest one that holds it."""
+    """The overload for the common type of the arguments, or the narrowest that holds it."""
     ranked = []
     for place, one in enumerate(overloads):
         first = one.parameters[0]
@@ -215,7 +215,7 @@ def extents(cx: Context, values: Sequence[Value], span: Span) -> Value:
 
 
 def _of_extents(cx: Context, value: Value, type: CppType, span: Span) -> Value:
-    """A dim3 or uint3 from the other."""
+    """A dim3 converted to a uint3, or the reverse."""
     whole = cx.let(rvalue(cx, value, span).expression)
     parts = tuple(n.Extract(whole, axis, ir.U32, span) for axis in "xyz")
     return Rvalue(n.Construct(parts, ir_type(type), span), type)
@@ -235,7 +235,7 @@ def vector(cx: Context, type: VectorType, values: Sequence[Value], span: Span) -
     return Rvalue(n.Construct(tuple(parts), ir_type(type), span), type)
 
 
-# A built-in function with effects, or one that no table can say: (context, arguments, call).
+# A built-in function with side effects, or one without a table: (context, arguments, call).
 Handler = Callable[[Context, Sequence[Value], tree.Call], Value]
 
 
@@ -246,7 +246,7 @@ def number_argument(cx: Context, value: Value, type: ir.Scalar, span: Span) -> n
 
 
 def expect(cx: Context, name: str, values: Sequence[Value], *counts: int) -> None:
-    """CompileError unless a call has as many arguments as it should."""
+    """CompileError unless a call has one of these numbers of arguments."""
     if len(values) not in counts:
         wanted = " or ".join(map(str, counts))
         raise cx.error(f"{name} takes {wanted} arguments, not {len(values)}")

@@ -1,4 +1,4 @@
-"""What CUDA and the language declare unasked: built-in variables and functions."""
+"""Names that CUDA and the language declare: built-in variables and functions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _REFUSED_FUNCTIONS = {
 
 
 def variable(cx: Context, node: tree.Name) -> Value:
-    """ThreadIdx and so on, as a whole."""
+    """A built-in variable such as threadIdx, as a vector."""
     if node.text == "warpSize":
         return Rvalue(constant(32, ir.I32, node.span), INT)
     parts = tuple(_part(node.text, axis, node.span) for axis in range(3))
@@ -60,7 +60,7 @@ def variable(cx: Context, node: tree.Name) -> Value:
 
 
 def component(cx: Context, base: tree.Name, name: str, span: Span) -> Value | None:
-    """`threadIdx.x`; None if the base is no built-in variable here."""
+    """`threadIdx.x`; None if the base is not a built-in variable here."""
     if base.text not in VARIABLES or name not in ("x", "y", "z") or base.scope:
         return None
     if cx.scope.find(base.text) is not None:
@@ -88,18 +88,18 @@ def is_function(name: str) -> bool:
 
 
 def unknown(name: str) -> str:
-    """The message for a name that nothing declares."""
+    """The message for an undeclared name."""
     known = [*FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES]
     close = difflib.get_close_matches(name, known, 1, 0.8)
     hint = f" (did you mean {close[0]}?)" if close else ""
     if name.startswith("std::"):
         return (
-            f"{name} is of the host's C++ library, of which kernels have <cmath> alone: "
+            f"{name} is from the C++ standard library, of which kernels have only <cmath>: "
             "write a __device__ function that does the same"
         )
     if name.startswith("cuda") and name[4:5].isupper():
         return (
-            f"{name} is of CUDA's library for the host, and a kernel can't call it: do it before "
+            f"{name} is from CUDA's host library, which a kernel can't call: call it before "
             "the launch"
         )
     return (
@@ -122,7 +122,7 @@ def call_with(
     node: tree.Call,
     explicit: Sequence[Any] | None = None,
 ) -> Value:
-    """A call of a built-in function whose arguments are there."""
+    """A call of a built-in function with lowered arguments."""
     span = node.function.span
     refused = _REFUSED_FUNCTIONS.get(name)
     if refused is not None and refused in REFUSALS:

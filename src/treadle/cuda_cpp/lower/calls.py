@@ -92,7 +92,7 @@ def call(cx: Context, node: tree.Call) -> Value:
     operands = operands_of(cx, node.arguments)
     values: Sequence[Value] = operands.values
     found, _ = viable(cx, function.overloads, values, function.arguments, span)
-    if not found and builtin_names.is_function(function.name):  # an overload of CUDA's own
+    if not found and builtin_names.is_function(function.name):  # another overload is built in
         return builtin_names.call_with(cx, function.name, operands.emit(cx), node)
     chosen = choose(cx, function.name, function.overloads, values, function.arguments, span)
     receiver = _receiver(cx, function, operands)
@@ -101,14 +101,14 @@ def call(cx: Context, node: tree.Call) -> Value:
 
 
 def _call_object(cx: Context, function: Value, node: tree.Call) -> Value | None:
-    """`object(arguments)`: the object comes before its arguments."""
+    """`object(arguments)`: the object is evaluated before the arguments."""
     given = operands_of(cx, node.arguments)
     operands = Operands([function, *given.values], [[], *given.blocks])
     return operator_call(cx, "()", operands, node.function.span)
 
 
 def _receiver(cx: Context, function: FunctionSet, operands: Operands) -> Value | None:
-    """What a method is called on, which is known before its arguments are evaluated."""
+    """The object that a method is called on, which is evaluated before the arguments."""
     if function.receiver is None:
         return None
     receiver: Value = snapshot(cx, function.receiver, OBJECT, operands.effects, cx.span)
@@ -116,7 +116,7 @@ def _receiver(cx: Context, function: FunctionSet, operands: Operands) -> Value |
 
 
 def _unbraced(cx: Context, values: Sequence[Value], chosen: Candidate) -> list[Value]:
-    """The arguments, those in braces made what the parameters are."""
+    """The arguments; a braced list initializes its parameter's type."""
     found = list(values)
     for at, value in enumerate(found):
         if isinstance(value, Braced):
@@ -141,7 +141,7 @@ def _call_chosen(
 
 
 def _as_object(cx: Context, receiver: Value, span: Span) -> Value:
-    """What a method is called on: a value gets a place, a place is computed once."""
+    """The object that a method is called on: a prvalue becomes a variable of its own."""
     if isinstance(receiver, Rvalue):
         return Lvalue(cx.let_as("object", receiver.expression, span), receiver.type)
     return with_fixed_place(cx, receiver, span)
@@ -150,7 +150,7 @@ def _as_object(cx: Context, receiver: Value, span: Span) -> Value:
 def constructed_from(
     cx: Context, type: CppType, values: Sequence[Value]
 ) -> Sequence[CppType | None]:
-    """The types of the parameters that these values become where they make a `type`."""
+    """The types of the constructor's parameters for a `type` that these values initialize."""
     if isinstance(type, VectorType):
         return [type.element] * len(values)
     if isinstance(type, ClassType) and has_constructors(type) and type != DIM3:
@@ -194,7 +194,7 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
         made: Value = place
         return made
     if isinstance(type, (ArrayOf, Void)) or len(values) > 1:
-        raise cx.error(f"{type} cannot be made from {len(values)} values", span)
+        raise cx.error(f"{type} cannot be constructed from {len(values)} values", span)
     if not values:
         if isinstance(type, Pointer):
             return convert(cx, Rvalue(constant(0, ir.I32), VOID, literal_zero=True), type, span)
@@ -203,7 +203,7 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
 
 
 def has_converting_constructor(cx: Context, value: Value, type: ClassType) -> bool:
-    """Whether `type` can be made of one such value unasked."""
+    """Whether `type` has a converting constructor for the value."""
     usable = [
         one
         for one in constructors_of(type)
@@ -218,7 +218,7 @@ def has_converting_constructor(cx: Context, value: Value, type: ClassType) -> bo
 
 
 def _is_own(written: tree.TypeTree, type: ClassType) -> bool:
-    """Whether a parameter is the class itself: a copy constructor converts nothing."""
+    """Whether a parameter has the type of the class, as that of a copy constructor."""
     while isinstance(written, (tree.ConstType, tree.ReferenceType)):
         written = written.of if isinstance(written, tree.ConstType) else written.to
     if not isinstance(written, tree.NamedType):
@@ -231,7 +231,7 @@ def _is_own(written: tree.TypeTree, type: ClassType) -> bool:
 def run_constructor(
     cx: Context, place: Value, type: ClassType, values: Sequence[Value], span: Span
 ) -> None:
-    """Initialize an object that has its place."""
+    """Initialize an object in its place by a constructor."""
     if len(values) == 1 and getattr(values[0], "type", None) == type:
         initialize(cx, place, values[0], span)
         return
@@ -287,8 +287,8 @@ def _with_body(declaration: tree.FunctionDeclaration) -> tree.FunctionDeclaratio
 def _default_parts(
     cx: Context, place: Value, type: ClassType, given: frozenset[str], span: Span
 ) -> None:
-    """Bases and fields that a constructor does not name: by their own constructors, or by what the
-    class gives to its fields itself."""
+    """Initialize the bases and fields without a mem-initializer, by their default constructors or
+    their default member initializers."""
     for base in type.bases:
         declaration = base.template
         named = isinstance(declaration, tree.StructDeclaration) and declaration.name in given
@@ -313,7 +313,7 @@ def _default_parts(
 def _run_initializers(
     cx: Context, declaration: tree.FunctionDeclaration, type: ClassType, place: Value
 ) -> None:
-    """`: x(a), y{b}` of a constructor."""
+    """Run the mem-initializers of a constructor: `: x(a), y{b}`."""
     names = {field.name: field for field in all_fields(type)}
     for name, written in declaration.initializers:
         field = names.get(name.text)
@@ -349,13 +349,13 @@ def _base_initializer(
 def call_operator(
     cx: Context, op: str, values: Sequence[Value], span: Span, members_only: bool = False
 ) -> Value | None:
-    """A call of an operator that the file declares; None if it declares none that fits."""
+    """A call of an operator function of the file; None if none is viable."""
     found = chosen_operator(cx, op, values, span, members_only)
     return None if found is None else found.call(cx, values, span)
 
 
 def operator_call(cx: Context, op: str, operands: Operands, span: Span) -> Value | None:
-    """The same, of operands that are still to be evaluated, in the order that they are in."""
+    """`call_operator` for operands that are not emitted yet, in their order of evaluation."""
     found = chosen_operator(cx, op, operands.values, span)
     if found is None:
         return None
@@ -364,18 +364,18 @@ def operator_call(cx: Context, op: str, operands: Operands, span: Span) -> Value
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A function of the file that an operator calls: a method of its first operand, or another."""
+    """The operator function of the file that an operator calls: a method or a free function."""
 
     chosen: Candidate
     is_method: bool
 
     @property
     def types(self) -> tuple[CppType, ...]:
-        """The types that the operands become."""
+        """The types of its parameters."""
         return (OBJECT, *self.chosen.types) if self.is_method else self.chosen.types
 
     def call(self, cx: Context, values: Sequence[Value], span: Span) -> Value:
-        """Its value."""
+        """The value of the call."""
         if not self.is_method:
             return call_function(cx, self.chosen, values, None, span)
         return _call_chosen(cx, self.chosen, values[1:], values[0], span)
@@ -384,7 +384,7 @@ class Operator:
 def chosen_operator(
     cx: Context, op: str, values: Sequence[Value], span: Span, members_only: bool = False
 ) -> Operator | None:
-    """The operator of the file that is meant; None if there is none that fits."""
+    """The operator function of the file that is selected; None if none is viable."""
     name = f"operator{op}"
     found: list[Candidate] = []
     owner: CppType = getattr(values[0], "type", VOID)
@@ -405,7 +405,7 @@ def chosen_operator(
 
 
 def _free_operators(cx: Context, name: str, values: Sequence[Value]) -> list[Overload]:
-    """Operator functions that can be seen here, or from where the operands' classes are."""
+    """Operator functions by unqualified lookup, and in the scopes of the operands' classes."""
     found: dict[int, Overload] = {}
     scopes: list[Any] = [cx.scope]
     for value in values:
@@ -421,7 +421,7 @@ def _free_operators(cx: Context, name: str, values: Sequence[Value]) -> list[Ove
 
 
 def conversion_to(cx: Context, given: CppType, type: CppType | None) -> Overload | None:
-    """The operator by which a class becomes `type` (any number, if None)."""
+    """The conversion function of a class to `type`, or to any arithmetic type if it is None."""
     if not isinstance(given, ClassType) or given.scope is None:
         return None
     entity = given.scope.own("operator ()")
@@ -443,7 +443,7 @@ def conversion_to(cx: Context, given: CppType, type: CppType | None) -> Overload
 
 
 def conversion_result(cx: Context, given: CppType, type: CppType) -> CppType | None:
-    """What the operator gives by which a class becomes `type`; None if there is none."""
+    """The result type of the conversion function to `type`; None if there is none."""
     overload = conversion_to(cx, given, type)
     if overload is None:
         return None
@@ -458,7 +458,7 @@ def _conversion_type(declaration: tree.FunctionDeclaration) -> Any:
 
 
 def call_conversion(cx: Context, value: Value, type: CppType | None, span: Span) -> Value | None:
-    """An object converted by its class's own operator; None if it has none that fits."""
+    """An object converted by a conversion function of its class; None if none is viable."""
     overload = conversion_to(cx, getattr(value, "type", VOID), type)
     if overload is None:
         return None

@@ -1,4 +1,4 @@
-"""Classes and enums of the file as types: their fields, methods, constants."""
+"""The types of the file's classes and enums: fields, methods, enumerators."""
 
 from __future__ import annotations
 
@@ -47,19 +47,17 @@ def class_type(
     arguments: tuple[Any, ...] = (),
     template: tree.StructDeclaration | None = None,
 ) -> ClassType:
-    """The type of a class, or of an instance of a class template (`scope` then has its arguments,
-    `template` is what its name means)."""
+    """The type of a class, or of an instance of a class template: then `scope` has the template
+    arguments, and `template` is the entity of its name."""
     key = (id(declaration), arguments, id(scope) if scope.kind in ("function", "block") else 0)
     known = cx.lowering.classes.get(key)
     if known is not None:
-        if known is _BEING_MADE:  # behind a pointer: what it holds does not matter there
+        if known is _BEING_MADE:  # a pointer to it does not need its members
             return ClassType(scope.qualified(name or declaration.name))
         made: ClassType = known
         return made
     if not declaration.complete:
-        raise cx.error(
-            f"{declaration.name} is declared here, but defined nowhere", declaration.span
-        )
+        raise cx.error(f"{declaration.name} is declared here, but not defined", declaration.span)
     cx.lowering.classes[key] = _BEING_MADE
     try:
         made = _make(cx, declaration, scope, name or declaration.name, arguments, template)
@@ -74,7 +72,7 @@ _BEING_MADE: Any = object()
 _MOST_FIELDS = 4096
 _MOST_NESTED = 64
 _MOST_ALIGNMENT = 4096
-CONSTRUCTORS = "<constructor>"  # the name that they have in their class's scope
+CONSTRUCTORS = "<constructor>"  # the name of constructors in the scope of their class
 
 
 def _make(
@@ -92,11 +90,11 @@ def _make(
         for written in declaration.bases:
             base = resolve(cx, written)
             if not isinstance(base, ClassType):
-                raise cx.error(f"{base} is no class to inherit from", written.span)
+                raise cx.error(f"{base} is not a class, so it cannot be a base", written.span)
             bases.append(base)
             home.using_directives.append(base.scope)
         home.names["<bases>"] = tuple(bases)
-        # Names first, so that fields may have types of the class's own.
+        # Member types are declared before fields, which may have them.
         for member in declaration.members:
             if not _is_field(member):
                 _declare_member(member, home)
@@ -124,8 +122,8 @@ def _make(
     )
     if _is_vast(type):
         raise cx.error(
-            f"{type} has more than {_MOST_FIELDS:,} fields, or {_MOST_NESTED} classes in one "
-            "another: use arrays",
+            f"{type} has more than {_MOST_FIELDS:,} fields, or {_MOST_NESTED} nested classes: "
+            "use arrays",
             declaration.span,
         )
     if declaration.packing is not None:
@@ -145,7 +143,7 @@ def _make(
 
 
 def _refuse_gaps(cx: Context, declaration: tree.StructDeclaration, type: ClassType) -> None:
-    """CompileError for a packed struct that would lie otherwise unpacked."""
+    """CompileError for a packed struct that would have padding unpacked."""
     end = 0
     for field in all_fields(type):
         wanted = align_of(field.type)
@@ -159,12 +157,12 @@ def _refuse_gaps(cx: Context, declaration: tree.StructDeclaration, type: ClassTy
 def _refuse_hidden_fields(
     cx: Context, declaration: tree.StructDeclaration, type: ClassType
 ) -> None:
-    """CompileError for a field with the name of another one, of a base's: fields go by names."""
+    """CompileError for a field that hides one of a base: fields are accessed by name."""
     names: set[str] = set()
     for field in all_fields(type) if type.bases else ():
         if field.name in names:
             raise cx.error(
-                f"{type} has two fields {field.name}, one of a base's: give them different names",
+                f"{type} has two fields {field.name}, one in a base: give them different names",
                 declaration.span,
             )
         names.add(field.name)
@@ -173,19 +171,19 @@ def _refuse_hidden_fields(
 def _refuse_shared_padding(
     cx: Context, declaration: tree.StructDeclaration, type: ClassType
 ) -> None:
-    """CompileError for a member that might lie in the padding of a base: whether it does hangs on
-    what else the base has."""
+    """CompileError for a member that might be in the tail padding of a base: compilers differ in
+    that."""
     struct = ir_type(type)
     assert isinstance(struct, ir.Struct)
-    # Bases without members take no room, but for one that the first member is an object of.
+    # An empty base takes no space, unless the first member has its type.
     bases = [base for base in type.bases if all_fields(base) or base == type.fields[0].type]
     if ir.field_offset(struct, type.fields[0].name) < sum(map(size_of, bases)):
         raise cx.error(refusal_message("base_padding"), declaration.span)
 
 
 def _is_vast(type: ClassType) -> bool:
-    """Whether a class has more in it, counted through all its fields, than any that people write:
-    types are compared as wholes."""
+    """Whether a class has too many fields, counted through all members: types are compared by their
+    fields."""
     waiting: list[tuple[CppType, int]] = [(type, 1)]
     count = 0
     while waiting:
@@ -201,7 +199,7 @@ def _is_vast(type: ClassType) -> bool:
 
 
 def _unnamed(declaration: tree.StructDeclaration) -> str:
-    """A name for a struct that has none, by its place."""
+    """A name for an unnamed struct, by its location."""
     return f"{declaration.kind}_of_line_{declaration.span.line}_{declaration.span.column}"
 
 
@@ -218,7 +216,7 @@ def _declare_member(member: tree.Declaration, home: Scope) -> None:
             return
         name = member.name.text
         if name.startswith("~"):
-            return  # nothing that kernels make outlives them
+            return  # objects of kernels are not freed
         if member.result is None and name == home.name:
             known = home.names.setdefault(CONSTRUCTORS, Functions(CONSTRUCTORS))
             known.overloads.append(Overload(member, home))
@@ -227,7 +225,7 @@ def _declare_member(member: tree.Declaration, home: Scope) -> None:
 
 
 def _add_field(cx: Context, member: tree.Declaration, fields: list[Field]) -> None:
-    if isinstance(member, tree.StructDeclaration):  # anonymous: its names are ours
+    if isinstance(member, tree.StructDeclaration):  # anonymous: its members are found in this class
         name = f"anonymous{len(fields)}"
         fields.append(Field(name, class_type(cx, member, cx.scope, name=name)))
         return
@@ -239,7 +237,7 @@ def _add_field(cx: Context, member: tree.Declaration, fields: list[Field]) -> No
     if isinstance(inner, Void):
         raise cx.error(f"{member.name} cannot be void", member.span)
     if isinstance(inner, ClassType) and inner.scope is None and inner != DIM3:
-        raise cx.error(f"{inner} contains itself: keep an index of the other one", member.span)
+        raise cx.error(f"{inner} contains itself: store an index of the other object", member.span)
     fields.append(Field(member.name, type))
 
 
@@ -251,7 +249,7 @@ def _own_methods(
     type: ClassType,
     template: tree.StructDeclaration | None,
 ) -> None:
-    """Tell methods whose they are, and add those defined outside of the class."""
+    """Set the owner of methods, and add those that are defined out of line."""
     for entity in home.names.values():
         if isinstance(entity, Functions):
             entity.overloads = [Overload(one.declaration, home, type) for one in entity.overloads]
@@ -275,7 +273,7 @@ def _own_methods(
 
 
 def find_field(type: ClassType, name: str) -> tuple[tuple[Field, ...], Field] | None:
-    """A member variable by name: the anonymous members that it is in, and the field itself."""
+    """A field by name, after the anonymous members that contain it; None if there is none."""
     for field in type.fields:
         if field.name == name:
             return (), field
@@ -292,7 +290,7 @@ def find_field(type: ClassType, name: str) -> tuple[tuple[Field, ...], Field] | 
 
 
 def is_mutable(type: ClassType, name: str) -> bool:
-    """Whether a field may be written to where its object is const."""
+    """Whether a field can be assigned to in a const object."""
     declaration = type.template
     members = declaration.members if isinstance(declaration, tree.StructDeclaration) else ()
     for member in members:
@@ -302,7 +300,7 @@ def is_mutable(type: ClassType, name: str) -> bool:
 
 
 def enumerator(cx: Context, entity: Enumerator) -> tuple[CppType, n.Constant]:
-    """The type and value of one name of an enum: its own expression, or one more than the last."""
+    """The type and value of an enumerator: its initializer, or one more than the one before."""
     type = class_or_enum(cx, entity.declaration, entity.scope)
     assert isinstance(type, EnumType)
     value = 0
@@ -321,7 +319,7 @@ def enumerator(cx: Context, entity: Enumerator) -> tuple[CppType, n.Constant]:
 
 
 def _inside_enum(entity: Enumerator) -> Scope:
-    """Where the values of an enum are written: there the names of a scoped one are numbers."""
+    """The scope of an enum's initializers, in which its enumerators are integers."""
     if not entity.declaration.scoped:
         return entity.scope
     plain = replace(entity.declaration, scoped=False)
@@ -332,7 +330,7 @@ def _inside_enum(entity: Enumerator) -> Scope:
 
 
 def member_defaults(type: ClassType) -> dict[str, Any]:
-    """The initializers that a class gives to its fields itself (`int n = 4;`)."""
+    """The default member initializers of a class (`int n = 4;`)."""
     declaration = type.template
     found: dict[str, Any] = {}
     if isinstance(declaration, tree.StructDeclaration):
@@ -342,7 +340,7 @@ def member_defaults(type: ClassType) -> dict[str, Any]:
     return found
 
 
-# --- how objects start ---------------------------------------------------------------------------
+# --- constructors --------------------------------------------------------------------------------
 
 
 def constructors_of(type: ClassType) -> tuple[Overload, ...]:
@@ -353,13 +351,13 @@ def constructors_of(type: ClassType) -> tuple[Overload, ...]:
 
 
 def has_constructors(type: ClassType) -> bool:
-    """Whether a class has constructors of its own that do anything."""
+    """Whether a class has user-provided constructors."""
     return type == DIM3 or any(not one.declaration.note for one in constructors_of(type))
 
 
 def has_default_constructor(type: ClassType) -> bool:
-    """Whether an object made without arguments runs code: a constructor, defaults of fields, or
-    those of its bases and parts."""
+    """Whether default-initialization runs code: a constructor, or default member initializers, of
+    the class or of its bases and members."""
     if type == DIM3 or member_defaults(type):
         return True
     for one in constructors_of(type):
@@ -370,14 +368,14 @@ def has_default_constructor(type: ClassType) -> bool:
     return any(isinstance(one, ClassType) and has_default_constructor(one) for one in parts)
 
 
-# --- how they are copied and end, where it is more than kernels here can do ----------------------
+# --- special member functions that are not supported ----------------------------------------------
 
 
 def refuse_special_functions(
     cx: Context, name: str, members: tuple[tree.Declaration, ...], home: Scope
 ) -> None:
-    """CompileError for a destructor or copy constructor of the device's that does something, and
-    for `using B::f` beside own functions of that name."""
+    """CompileError for a destructor or copy constructor in device code that is not trivial, and for
+    `using B::f` in a class with own functions f."""
     for member in members:
         if isinstance(member, tree.FunctionDeclaration) and "device" in member.specifiers:
             if member.name.text == f"~{name}" and not member.note and not _is_empty(member):
@@ -409,7 +407,7 @@ def _is_copy_constructor(function: tree.FunctionDeclaration, name: str) -> bool:
 
 
 def _merely_copies(function: tree.FunctionDeclaration) -> bool:
-    """Whether each field is given the other object's own, in the list or in the body."""
+    """Whether a copy constructor copies each field, in its mem-initializers or its body."""
     if function.note:  # defaulted or deleted
         return True
     if function.body is None:

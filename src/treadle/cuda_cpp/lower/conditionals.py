@@ -1,4 +1,4 @@
-"""`&&`, `||` and `?:`: what may not be evaluated."""
+"""`&&`, `||` and `?:`, whose operands are evaluated conditionally."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = Fal
     with cx.separate_block() as second:
         other = lower(cx, node.if_false)
     if isinstance(one, (Text, ChosenText)) and isinstance(other, (Text, ChosenText)):
-        cx.emit(*first, *second)  # variables of tests inside, if anything
+        cx.emit(*first, *second)  # variables of nested conditions
         return ChosenText(cx.copied(test), one, other)
     pointer = pointer_of(cx, one) or pointer_of(cx, other)
     if pointer is not None:
@@ -97,7 +97,7 @@ def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = Fal
 
 
 def _chosen_already(cx: Context, truth: bool, node: tree.Conditional) -> Value:
-    """The side that a constant chooses; the other one has its say in the type all the same."""
+    """The operand that a constant condition selects, in the common type of both."""
     chosen, left_out = (node.if_true, node.if_false) if truth else (node.if_false, node.if_true)
     value = lower(cx, chosen)
     own = underlying(decay(getattr(value, "type", VOID)))
@@ -110,7 +110,7 @@ def _chosen_already(cx: Context, truth: bool, node: tree.Conditional) -> Value:
 
 
 def _same_class(one: Value, other: Value) -> bool:
-    """Whether two objects are of one class; of numbers and vectors only the values matter."""
+    """Whether two objects have the same class."""
     type = getattr(one, "type", None)
     return isinstance(type, ClassType) and type == getattr(other, "type", None)
 
@@ -143,7 +143,7 @@ def _conditional_value(
 
 
 def _is_cheap(expression: n.Expression) -> bool:
-    """Whether a value may be computed where it is not needed: no memory, no function."""
+    """Whether a value may be speculated: it reads no memory and calls no function."""
     return not any(isinstance(node, (n.Load, n.Call)) for node in walk(expression))
 
 
@@ -160,7 +160,7 @@ def _common_of(cx: Context, one: Value, other: Value, node: tree.Conditional) ->
     if rank_of(cx, one, right) < IMPOSSIBLE:
         return right
     raise cx.error(
-        f"?: chooses between {left} and {right}, which have no type in common", node.span
+        f"the operands of ?: are {left} and {right}, which have no common type", node.span
     )
 
 
@@ -183,7 +183,7 @@ def _conditional_pointer(
 
 
 def lower_place(cx: Context, expression: Any) -> Value:
-    """An expression whose object is wanted, not its value: `(a > b ? a : b) = 0`."""
+    """An expression as an lvalue: `(a > b ? a : b) = 0`."""
     if isinstance(expression, tree.Conditional):
         return lower_conditional(cx, expression, as_object=True)
     return lower(cx, expression)

@@ -1,6 +1,6 @@
-"""The first values of a file's variables: their initializers as the bytes that memory begins with.
+"""Constant initialization of a file's variables: initializers as the initial bytes of memory.
 
-What an initializer leaves out is zero, so a long array costs what is written of it.
+Elements without an initializer are zero, so the cost of a long array is that of its initializers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from treadle.ir import types as ir
 
 def first_bytes(cx: Context, declaration: tree.VariableDeclaration, type: CppType) -> bytes | None:
     """The bytes of a variable of this type; None for zeros. CompileError for an initializer that is
-    no constant."""
+    not constant."""
     inner = innermost(type)
     initializer: Any = declaration.initializer
     if initializer is None:
@@ -60,7 +60,7 @@ def first_bytes(cx: Context, declaration: tree.VariableDeclaration, type: CppTyp
 
 @dataclass(slots=True)
 class _RemainingItems:
-    """The items of a list that no part took yet: parts without braces of their own share one."""
+    """The remaining items of a list, which subaggregates without braces share ([dcl.init.aggr])."""
 
     items: Sequence[Any]
     taken: int = 0
@@ -80,7 +80,7 @@ class _RemainingItems:
 
 @dataclass(slots=True)
 class _Image:
-    """A variable's memory while it is filled."""
+    """The bytes of a variable while they are initialized."""
 
     cx: Context
     made: bytearray = field(repr=False)
@@ -88,7 +88,7 @@ class _Image:
     def initialize(
         self, type: CppType, offset: int, initializer: Any, listed: bool = False
     ) -> None:
-        """Put an initializer's value at an offset. Numbers in lists may not become others."""
+        """Write the value of an initializer at an offset. Lists do not allow narrowing."""
         while (
             isinstance(initializer, tree.InitializerList)
             and len(initializer.items) == 1
@@ -134,7 +134,7 @@ class _Image:
             )
 
     def _parts(self, type: CppType, offset: int, rest: _RemainingItems) -> None:
-        """Fill the parts of a type, as far as there are items, then by their defaults."""
+        """Initialize the parts of a type from items, then by default member initializers."""
         defaulted = _has_defaults(type)
         for part, place, default in self._places(type, offset):
             if rest.empty:
@@ -154,7 +154,7 @@ class _Image:
             ):
                 self.initialize(part, place, rest.take(), True)
             else:
-                self._parts(part, place, rest)  # its braces are left out
+                self._parts(part, place, rest)  # brace elision
 
     def _by_name(self, type: CppType, offset: int, node: tree.InitializerList) -> None:
         fields = all_fields(type) if isinstance(type, ClassType) else ()
@@ -168,7 +168,7 @@ class _Image:
                 self.initialize(part, place, item, one.name in given)
 
     def _places(self, type: CppType, offset: int) -> Any:
-        """The parts of a type: their types, offsets, and what the class itself gives them."""
+        """The parts of a type: their types, offsets, and default member initializers."""
         if isinstance(type, ArrayOf):
             step = ir.size_of(ir_type(type.element))
             for at in range(type.length or 0):
@@ -185,7 +185,7 @@ class _Image:
                 yield one.type, offset + start, defaults.get(one.name)
 
     def _is_whole(self, type: CppType, item: Any) -> bool:
-        """Whether an expression is a whole class or vector, and not its first part."""
+        """Whether an expression initializes a whole class or vector, not its first part."""
         if not isinstance(type, (ClassType, VectorType)) or isinstance(item, tree.InitializerList):
             return False
         return type_of(self.cx, item) == type
@@ -208,7 +208,7 @@ class _Image:
     def _constant(
         self, expression: n.Expression, type: ir.Type, offset: int, emitted: Any, span: Span
     ) -> None:
-        """Put a constant there, which may have parts."""
+        """Write a constant, which may have parts, at an offset."""
         result = folded(expression)
         if any(not isinstance(statement, n.Declare) for statement in emitted):
             raise self._unknown(span)
@@ -223,8 +223,8 @@ class _Image:
 
     def _unknown(self, span: Span) -> Exception:
         return self.cx.error(
-            "the first value of a variable must be known when the file is read: set it from the "
-            "host, with module.constants[…] = …",
+            "the initializer of a variable must be a constant expression: set the variable "
+            "from the host, with module.constants[…] = …",
             span,
         )
 
@@ -234,8 +234,8 @@ class _Image:
 
 
 def _literal(cx: Context, node: Any) -> tuple[int | float, Arithmetic] | None:
-    """The number that a literal is, perhaps behind a minus; None for other expressions. Tables have
-    thousands of them."""
+    """The value of a literal, which may follow a minus; None for other expressions. A fast path for
+    tables of thousands of numbers."""
     negative = isinstance(node, tree.Unary) and node.op == "-"
     inner = node.operand if negative else node
     if isinstance(inner, tree.IntegerLiteral):
@@ -256,7 +256,7 @@ def _has_parts(type: CppType) -> bool:
 
 
 def _has_defaults(type: CppType) -> bool:
-    """Whether a class in a type gives values to its fields itself."""
+    """Whether a class in a type has default member initializers."""
     inner = innermost(type)
     if not isinstance(inner, ClassType):
         return False

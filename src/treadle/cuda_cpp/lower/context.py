@@ -1,4 +1,4 @@
-"""What the lowering of a kernel keeps: names, statements, what was learned in earlier runs."""
+"""The state of a kernel's lowering: scopes, statements, and facts from earlier runs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from treadle.ir import types as ir
 from treadle.lang.lower.standalone import library_functions
 
 _LIBRARY_ENDINGS = ("_f32", "_f64", "_f16", "_bf16", "_u32", "_i32", "_u64", "_i64")
-_MOST_COPIES = 2  # of a variable, before all are taken to be alike
-MOST_CONSTANT_CALLS = 10_000  # of constexpr functions by themselves
-MOST_INLINED = 64  # calls within calls: CUDA code has a handful
-MOST_CALLS = 8192  # that are inlined in a kernel, one after another
+_MOST_COPIES = 2  # of a variable, before a fact holds for all
+MOST_CONSTANT_CALLS = 10_000  # of constexpr functions by constexpr functions
+MOST_INLINED = 64  # levels of nested calls
+MOST_CALLS = 8192  # that are inlined in a kernel
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to report of a kernel: kind "used", "emulated" or "refused"."""
+    """A note for the report of a kernel; kind "used", "emulated" or "refused"."""
 
     kind: str
     construct: str
@@ -36,19 +36,19 @@ class Note:
 
 
 class LowerAgain(Exception):
-    """Something was learned that changes what was lowered already: lower the kernel again."""
+    """A new fact changes what was lowered already: the kernel is lowered again."""
 
 
 class Keys:
-    """Variables by their keys. Each is learnt by a run of its own, so where several copies of a
-    function were found to need the same for a declaration, all copies have it."""
+    """A set of variables' keys. Each new key costs a run of the lowering, so if several inlined
+    copies of a function add the same declaration, it holds for all copies."""
 
     def __init__(self) -> None:
         self._keys: set[Any] = set()
         self._copies: Counter[int] = Counter()
 
     def add(self, key: Any) -> None:
-        """Learn of one more."""
+        """Add a key."""
         self._keys.add(key)
         if isinstance(key[1], int):
             self._copies[key[1]] += 1
@@ -59,36 +59,36 @@ class Keys:
 
 @dataclass(slots=True)
 class Facts:
-    """What runs of the lowering learn for the next one.
+    """Facts that a run of the lowering finds for the next one.
 
-    Variables are known by keys: the calls that they are inlined through, and their declaration.
+    The key of a variable is the chain of calls that it is inlined through, and its declaration.
     """
 
-    in_memory: Keys = field(default_factory=Keys)  # objects whose bytes must have an address
-    assigned: Keys = field(default_factory=Keys)  # parameters that are written to
+    in_memory: Keys = field(default_factory=Keys)  # objects that need an address
+    assigned: Keys = field(default_factory=Keys)  # parameters that are assigned to
     targets: dict[Any, list[Target]] = field(default_factory=dict)  # of pointer variables
     wide: set[Any] = field(default_factory=set)  # pointer variables with 64-bit offsets
-    units: dict[Any, int] = field(default_factory=dict)  # smaller steps than what they point to
-    inlined: set[Any] = field(default_factory=set)  # functions that can be no functions of the IR
-    # The names that functions (by identity) may write to.
+    units: dict[Any, int] = field(default_factory=dict)  # bytes of a step, if less than the element
+    inlined: set[Any] = field(default_factory=set)  # functions that cannot be IR functions
+    # The names that each function may assign to, by its identity.
     assigned_names: dict[int, frozenset[str]] = field(default_factory=dict)
-    checked: set[int] = field(default_factory=set)  # functions found to declare nothing twice
-    changed: bool = False  # in a way that makes the current run useless at its end
+    checked: set[int] = field(default_factory=set)  # functions without redeclarations
+    changed: bool = False  # a fact was added, so that the kernel is lowered again
 
 
 class ChosenOperator(Protocol):
-    """A function of the file that an operator calls."""
+    """The operator function of the file that an operator calls."""
 
     @property
     def types(self) -> tuple[CppType, ...]:
-        """The types that the operands become."""
+        """The types of its parameters."""
 
     def call(self, cx: Context, values: Sequence[Value], span: Span) -> Value:
-        """Its value."""
+        """The value of the call."""
 
 
 class OperatorRule(Protocol):
-    """What finds the operator of the file that is meant; None if there is none that fits."""
+    """Overload resolution among operator functions of the file; None if none is viable."""
 
     def __call__(
         self,
@@ -101,22 +101,22 @@ class OperatorRule(Protocol):
 
 
 class Recovery(Protocol):
-    """What goes on after a statement that is wrong (`recovery.Errors`)."""
+    """Error recovery (`recovery.Errors`)."""
 
     def attempt(
         self, cx: Context, node: tree.Statement, lower: Callable[[Context, tree.Statement], None]
     ) -> None:
-        """Lower a statement. Its error is kept, unless there are many."""
+        """Lower a statement. Its error is recorded, up to a limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the lowering comes back to from within: an index holds an expression, a conversion may
-    be a call, a call lowers statements. Modules that are imported before the one that has a rule
-    call it through the context; `rules.RULES` has them all.
+    """Mutually recursive parts of the lowering: a subscript contains an expression, a conversion
+    may be a call, a call lowers statements. A module that is imported before that of a rule calls
+    it through the context; `rules.RULES` has them all.
     """
 
-    expressions: Mapping[type, Callable[[Context, Any], Value]]  # by the class of the tree
+    expressions: Mapping[type, Callable[[Context, Any], Value]]  # by the class of the node
     statement: Callable[[Context, tree.Statement], None]
     member_of: Callable[[Context, Value, tree.Name, Span], Value]
     # classes and templates
@@ -139,16 +139,16 @@ class Rules:
 
 @dataclass(slots=True)
 class Lowering:
-    """One kernel being lowered."""
+    """The state of a kernel's lowering that all its functions share."""
 
     rules: Rules
     texts: Mapping[str, str]
     facts: Facts
     index_type: ir.Scalar = ir.I32
     fastmath: bool = False
-    span: Span = NOWHERE  # of the statement at hand
+    span: Span = NOWHERE  # of the current statement
     constant_calls: int = 0
-    unevaluated: int = 0  # expressions around this one of which only the type matters
+    unevaluated: int = 0  # depth of unevaluated operands
     names: dict[str, int] = field(default_factory=dict)
     memories: list[n.Memory] = field(default_factory=list)
     functions: dict[str, n.Function] = field(default_factory=dict)  # callees first
@@ -161,15 +161,15 @@ class Lowering:
     classes: dict[Any, Any] = field(default_factory=dict)  # instances of classes
     memory_targets: dict[str, MemoryTarget] = field(default_factory=dict)  # by memory
     variable_keys: dict[str, Any] = field(default_factory=dict)  # of variables of the IR
-    parameter_keys: dict[str, Any] = field(default_factory=dict)  # of those nobody may assign to
-    # Of memories that objects by value are put into at the start: how, and what they then hold.
+    parameter_keys: dict[str, Any] = field(default_factory=dict)  # of those without assignments
+    # How memories are filled with objects by value at the start, and what they then contain.
     fillings: dict[str, list[n.Assign]] = field(default_factory=dict)
     parameter_objects: dict[str, dict[str | int, Any]] = field(default_factory=dict)
-    calls: int = 0  # that were inlined so far
-    volatile: set[str] = field(default_factory=set)  # shared memories that are looked at as such
+    calls: int = 0  # inlined so far
+    volatile: set[str] = field(default_factory=set)  # shared memories that are accessed as volatile
 
     def unique(self, name: str) -> str:
-        """A name that nothing in the kernel has yet."""
+        """A name that is unique in the kernel."""
         count = self.names.get(name, 0)
         self.names[name] = count + 1
         if not count:
@@ -177,7 +177,7 @@ class Lowering:
         return self.unique(f"{name}.{count + 1}")
 
     def unique_function(self, name: str) -> str:
-        """A name that no function of the kernel has yet, nor one of the math library's."""
+        """A name that is unique among the kernel's functions and those of the math library."""
         if name.endswith(_LIBRARY_ENDINGS):
             name += "_"
         unique, number = name, 2
@@ -187,21 +187,21 @@ class Lowering:
         return unique
 
     def error(self, message: str, span: Span) -> CompileError:
-        """An error at a place in the user's files."""
+        """An error at a location in the user's files."""
         return CompileError(message, span, self.texts.get(span.file))
 
 
 @dataclass(slots=True)
 class Returns:
-    """What `return` does in the function at hand: `place` receives the value."""
+    """What `return` does in the current function: `place` receives the value."""
 
-    type: CppType | None  # None: to be deduced (`auto`)
-    place: Any = None  # an Lvalue, a PointerVariable; None where nothing is returned
-    reference: Any = None  # what a function that returns a reference gave
+    type: CppType | None  # None: deduced (`auto`)
+    place: Any = None  # an Lvalue or PointerVariable; None without a value
+    reference: Any = None  # the object, if a reference is returned
 
 
 class Context:
-    """The function at hand: where statements go and what names mean."""
+    """The current function: its scope, and the block that statements are appended to."""
 
     def __init__(
         self,
@@ -223,39 +223,39 @@ class Context:
         self.this = this
         self.depth = depth
         self.name = name
-        self.isolated = isolated  # an IR function of its own: it sees nothing of the kernel's
+        self.isolated = isolated  # an IR function, which sees no variables of the kernel
         self.memories = lowering.memories
         self.blocks: list[list[n.Statement]] = [[]]
-        self.span = NOWHERE  # of the statement at hand
-        self.unused: Any = None  # the call whose value nobody wants
+        self.span = NOWHERE  # of the current statement
+        self.unused: Any = None  # the call whose value is discarded
         self.calls = 0  # that were inlined here so far
-        self.errors: Recovery | None = None  # None: the first error is the last
-        # For each loop around: None, or what tells a switch made a loop to go on with its own.
+        self.errors: Recovery | None = None  # None: no recovery
+        # For each enclosing loop None, or for a switch that became a loop the flag of `continue`.
         self.continue_flags: list[n.Variable | None] = []
 
     def scope_arguments(self) -> Any:
-        """Which instance of which function this is: its static variables are its own."""
+        """The instance of the function, which has its own static variables."""
         return self.path[-1][0] if self.path else None
 
     # --- messages ---
 
     def error(self, message: str, span: Span | None = None) -> CompileError:
-        """An error at a place in the user's files."""
+        """An error at a location in the user's files."""
         return self.lowering.error(message, span or self.span)
 
     def note(self, kind: str, construct: str, reason: str = "", span: Span | None = None) -> None:
-        """Remember something for the kernel's report."""
+        """Add a note to the kernel's report."""
         self.lowering.notes[Note(kind, construct, reason, span or self.span)] = None
 
     # --- statements ---
 
     def emit(self, *statements: n.Statement) -> None:
-        """Append statements to the block at hand."""
+        """Append statements to the current block."""
         self.blocks[-1].extend(statements)
 
     @contextmanager
     def separate_block(self) -> Iterator[list[n.Statement]]:
-        """Statements that go nowhere yet: they are given."""
+        """A new block, which is not part of the kernel yet: emitted statements go there."""
         block: list[n.Statement] = []
         self.blocks.append(block)
         try:
@@ -265,7 +265,7 @@ class Context:
 
     @contextmanager
     def inner_scope(self) -> Iterator[Scope]:
-        """A block's own names."""
+        """A block scope."""
         outer = parent = self.scope
         # A chain of `else` opens many blocks that declare nothing: a lookup skips them.
         while parent.kind == "block" and parent.parent:
@@ -280,7 +280,7 @@ class Context:
 
     @contextmanager
     def in_scope(self, scope: Scope) -> Iterator[None]:
-        """Names as they are elsewhere: where a class or template was written."""
+        """Another scope: that of the definition of a class or template."""
         outer = self.scope
         self.scope = scope
         try:
@@ -289,38 +289,38 @@ class Context:
             self.scope = outer
 
     def variable(self, name: str, type: ir.Type, span: Span | None = None) -> n.Variable:
-        """Declare a variable that starts as zero."""
+        """Declare a variable that is initialized with zero."""
         variable = n.Variable(self.lowering.unique(name), type, span or self.span)
         self.emit(n.Declare(variable, None, variable.span))
         return variable
 
     def let_as(self, name: str, value: n.Expression, span: Span | None = None) -> n.Variable:
-        """Declare a variable with a value."""
+        """Declare a variable that is initialized with a value."""
         variable = n.Variable(self.lowering.unique(name), value.type, span or self.span)
         self.emit(n.Declare(variable, value, variable.span))
         return variable
 
     def local_memory(self, name: str, element: ir.Type, length: int, span: Span) -> n.Memory:
-        """An array of this thread."""
+        """A local memory of the thread."""
         memory = n.Memory(self.lowering.unique(name), "local", element, length, span)
         self.memories.append(memory)
         return memory
 
-    # --- what recipes of builtins ask for (builtins.overload.Maker) ---
+    # --- for recipes of built-in functions (builtins.overload.Maker) ---
 
     @property
     def fastmath(self) -> bool:
-        """Whether the kernel takes the hardware's own mathematics."""
+        """Whether the kernel uses the hardware's own mathematics."""
         return self.lowering.fastmath
 
     def let(self, value: n.Expression) -> n.Expression:
-        """The value, computed once: a variable that it is already will do."""
+        """The value, computed once: a variable or constant as it is, else a new variable."""
         if isinstance(value, (n.Constant, n.Builtin, n.Variable)):
             return value
         return self.let_as("value", value)
 
     def copied(self, value: n.Expression) -> n.Expression:
-        """The value as it is now, whatever happens to the variables in it."""
+        """A copy of the value, which later assignments do not change."""
         if isinstance(value, (n.Constant, n.Builtin)):
             return value
         if isinstance(value, n.Variable) and value.name in self.lowering.parameter_keys:
@@ -338,14 +338,14 @@ class Context:
         return n.Call(called, operands, known[called].result, self.span)
 
     def refuse(self, reason: str) -> Exception:
-        """The error of a call that cannot be expressed."""
+        """The error of a call that is not supported."""
         return self.error(reason)
 
 
 def key_of(cx: Context, declaration: tree.VariableDeclaration | tree.Parameter) -> Any:
-    """What a variable is known by from one run of the lowering to the next."""
+    """The key of a variable, which is the same in each run of the lowering."""
     return (cx.path, id(declaration))
 
 
 class NotPure(Exception):
-    """A function that must be inlined: it uses what belongs to the kernel."""
+    """A function must be inlined: it uses memory or variables of the kernel."""

@@ -1,4 +1,4 @@
-"""Conversions: implicit ones with their rank, casts, and what numbers meet in.
+"""Conversions: implicit ones with their rank, casts, and the usual arithmetic conversions.
 
 The rules are those of C++17 [conv] and [expr.arith.conv], for the types that kernels have.
 """
@@ -85,25 +85,25 @@ _WITHOUT_PLACE = (
     ChosenPointer,
     SplitStruct,
     SplitArray,
-)  # objects, too
+)  # objects too
 
 # --- numbers -------------------------------------------------------------------------------------
 
 
 def promoted(type: Arithmetic) -> Arithmetic:
-    """Integers below int become int (all of them fit)."""
+    """Integral promotion: integers below int become int, which holds all their values."""
     return INT if type.rank < INT.rank and not type.scalar.is_float else type
 
 
 def underlying(type: CppType) -> Arithmetic | None:
-    """The number that a value of this type counts as in arithmetic; None for others."""
+    """The arithmetic type of a value in arithmetic; None for types that are not arithmetic."""
     if isinstance(type, EnumType) and not type.scoped:
         return type.underlying
     return type if isinstance(type, Arithmetic) else None
 
 
 def common_type(left: Arithmetic, right: Arithmetic) -> Arithmetic:
-    """The type in which two numbers meet (the usual arithmetic conversions)."""
+    """The common type of two numbers (the usual arithmetic conversions)."""
     if left.scalar.is_float or right.scalar.is_float:
         if not right.scalar.is_float:
             return left
@@ -131,7 +131,7 @@ _UNSIGNED_OF = {
 
 
 def number_as(value: n.Expression, type: Arithmetic, span: Span) -> n.Expression:
-    """A number converted to another one."""
+    """A number converted to another arithmetic type."""
     return cast(value, type.scalar, span)
 
 
@@ -139,21 +139,22 @@ def number_as(value: n.Expression, type: Arithmetic, span: Span) -> n.Expression
 
 
 def rvalue(cx: Context, value: Value, span: Span) -> Rvalue:
-    """A number, vector or struct as a value, read from its object if it is one."""
+    """The lvalue-to-rvalue conversion of a number, vector or struct."""
     match value:
         case Rvalue():
             return value
         case Lvalue() | BitsLvalue() | ChoiceLvalue() | ScatteredLvalue():
             if holds_array(value.type):
-                raise cx.error(f"a {value.type} with arrays in it is copied as a whole only", span)
+                message = f"a {value.type} contains arrays: it is only copied as a whole"
+                raise cx.error(message, span)
             return load(cx, value, span)
     if isinstance(value, FunctionSet):
-        raise cx.error(f"the function {value.name} is no value: call it with (…)", span)
+        raise cx.error(f"the function {value.name} is not a value: call it with (…)", span)
     raise cx.error(f"a number is needed here, not {describe(value)}", span)
 
 
 def number(cx: Context, value: Value, span: Span) -> tuple[n.Expression, Arithmetic]:
-    """A value that must be a number (or an unscoped enum), and its type."""
+    """The value of a number or unscoped enum, and its type."""
     if isinstance(value, (*OBJECTS, Rvalue)):
         if isinstance(value.type, ClassType):
             value = cx.rules.call_conversion(cx, value, None, span) or value
@@ -165,18 +166,18 @@ def number(cx: Context, value: Value, span: Span) -> tuple[n.Expression, Arithme
 
 
 def condition(cx: Context, value: Value, span: Span) -> n.Expression:
-    """A value as a condition: not 0, not null."""
+    """A value contextually converted to bool."""
     pointer = pointer_of(cx, value)
     if pointer is not None or isinstance(value, Null):
         return is_not_null(cx, pointer, span)
-    if isinstance(value, (Text, SplitArray, ObjectAddress)):  # assert(holds && "what that means")
+    if isinstance(value, (Text, SplitArray, ObjectAddress)):  # assert(holds && "a message")
         return n.TRUE
     expression, _ = number(cx, value, span)
     return as_bool(expression, span)
 
 
 def as_bool(expression: n.Expression, span: Span) -> n.Expression:
-    """A number as a bool; comparisons of bools made ints are the bools."""
+    """A number as a bool. A bool that was converted to int is itself."""
     if expression.type == ir.BOOL:
         return expression
     if isinstance(expression, n.Cast) and expression.operand.type == ir.BOOL:
@@ -185,7 +186,7 @@ def as_bool(expression: n.Expression, span: Span) -> n.Expression:
 
 
 def is_not_null(cx: Context, pointer: PointerValue | None, span: Span) -> n.Expression:
-    """Whether a pointer points anywhere. An empty array given to a kernel is a null pointer."""
+    """Whether a pointer is not null. An empty array passed to a kernel is a null pointer."""
     if pointer is None:
         return n.FALSE
     tests = [_target_exists(target) for target in pointer.targets]
@@ -210,14 +211,14 @@ def _target_exists(target: object) -> n.Expression:
 
 # --- implicit conversions ------------------------------------------------------------------------
 
-EXACT, QUALIFIED, PROMOTION, CONVERSION = range(4)  # QUALIFIED: a pointer to const of another one
+EXACT, QUALIFIED, PROMOTION, CONVERSION = range(4)  # QUALIFIED: a qualification conversion
 USER, USER_PROMOTION, USER_CONVERSION, IMPOSSIBLE = range(4, 8)
-# Behind one conversion function of a class, what becomes of its result decides.
+# If two candidates use the same conversion function, the conversion of its result decides.
 _BEHIND_USER = {EXACT: USER, PROMOTION: USER_PROMOTION, CONVERSION: USER_CONVERSION}
 
 
 def rank_of(cx: Context, value: Value, type: CppType) -> int:
-    """How far a value is from a parameter's type, as overloads are chosen by."""
+    """The rank of the implicit conversion of a value to a parameter's type."""
     given: CppType = getattr(value, "type", VOID)
     if isinstance(type, Reference):
         is_object = isinstance(value, (*OBJECTS, ArrayValue, *_WITHOUT_PLACE))
@@ -263,7 +264,7 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
 
 
 def _user_rank(cx: Context, given: CppType, type: CppType) -> int:
-    """How far a class is from a type that its own conversion function leads to."""
+    """The rank of a user-defined conversion of a class to a type."""
     made = cx.rules.conversion_result(cx, given, type)
     if made is None:
         return IMPOSSIBLE
@@ -271,7 +272,7 @@ def _user_rank(cx: Context, given: CppType, type: CppType) -> int:
 
 
 def binds_directly(value: Value, type: Reference) -> bool:
-    """Whether a reference is bound to the object itself, and not to a converted copy of it."""
+    """Whether a reference binds directly to the object, not to a converted temporary."""
     if isinstance(value, Rvalue):
         return False
     given = getattr(value, "type", None)
@@ -280,14 +281,14 @@ def binds_directly(value: Value, type: Reference) -> bool:
 
 
 def derives(given: CppType | None, base: CppType) -> bool:
-    """Whether a class has another one as a base, or as a base of its bases."""
+    """Whether a class is derived from another one."""
     if not isinstance(given, ClassType) or not isinstance(base, ClassType):
         return False
     return any(one == base or derives(one, base) for one in given.bases)
 
 
 def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
-    """An implicit conversion. CompileError says what does not become what."""
+    """An implicit conversion. CompileError if there is none."""
     if isinstance(type, Reference):
         type = type.to
     given: CppType = getattr(value, "type", VOID)
@@ -320,12 +321,12 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
         return cx.rules.construct(cx, type, [value], span)
     if given == type:
         return value
-    raise cx.error(f"{describe(value)} does not become {type}{_hint(given, type)}", span)
+    raise cx.error(f"{describe(value)} does not convert to {type}{_hint(given, type)}", span)
 
 
 def _hint(given: CppType, type: CppType) -> str:
     if isinstance(given, EnumType) and given.scoped:
-        return " unasked, as its enum is scoped: static_cast it"
+        return " implicitly, as its enum is scoped: use static_cast"
     return ""
 
 
@@ -340,14 +341,14 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
         value = cx.rules.call_conversion(cx, value, type, span) or value
     pointer = pointer_of(cx, value)
     if pointer is None:
-        raise cx.error(f"{describe(value)} is no pointer to {type.to}", span)
+        raise cx.error(f"{describe(value)} is not a pointer to {type.to}", span)
     same = pointer.to == type.to or isinstance(type.to, Void) or isinstance(pointer.to, Void)
     if not same and not derives(pointer.to, type.to):
         raise cx.error(
-            f"{describe(value)} is no pointer to {type.to}: cast it, if its bytes are meant", span
+            f"{describe(value)} is not a pointer to {type.to}: cast it to access its bytes", span
         )
     if isinstance(pointer.to, Void) and not isinstance(type.to, Void):
-        raise cx.error(f"a void pointer becomes {type} only by a cast", span)
+        raise cx.error(f"a void pointer converts to {type} only by a cast", span)
     if isinstance(type.to, ClassType) and derives(pointer.to, type.to):
         pointer = _base_pointer(cx, pointer, type.to)
     const = pointer.const or type.const
@@ -355,8 +356,8 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
 
 
 def as_base(cx: Context, value: Value, base: CppType, span: Span) -> Value:
-    """An object that a reference to its base is bound to, or that a method of its base is called
-    on: the same object, as one of the base's type. Others as they are."""
+    """The base subobject of an object, for a reference to its base or a method of it. Other values
+    as they are."""
     given = getattr(value, "type", None)
     if not isinstance(base, ClassType) or given is None or not derives(given, base):
         return value
@@ -364,7 +365,7 @@ def as_base(cx: Context, value: Value, base: CppType, span: Span) -> Value:
         case Rvalue():
             return _base_part(cx, value, base, span)
         case Lvalue():
-            return replace(value, type=base)  # its fields have the same names
+            return replace(value, type=base)  # the derived class has all its fields
         case ChoiceLvalue(tag, choices):
             parts = tuple(c if c is None else as_base(cx, c, base, span) for c in choices)
             return ChoiceLvalue(tag, parts, base)
@@ -374,13 +375,13 @@ def as_base(cx: Context, value: Value, base: CppType, span: Span) -> Value:
 
 
 def _base_part(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
-    """The base of an object, as a copy of the fields that it has."""
+    """The base subobject of an object, as a copy of its fields."""
     return load_by_fields(cx, value, base, span)
 
 
 def loses_const(written: object, value: Value) -> bool:
-    """Whether a pointer to const would become a plain `int *`. Types of templates and typedefs may
-    stand for const ones, so it is about those alone that are written out."""
+    """Whether a conversion drops the const of what a pointer points to. A template parameter or
+    typedef may be a const type, so only types that are spelled out are checked."""
     if not isinstance(written, tree.PointerType) or not isinstance(written.to, tree.BuiltinType):
         return False
     if isinstance(value, (PointerVariable, PointerValue)):
@@ -389,23 +390,23 @@ def loses_const(written: object, value: Value) -> bool:
 
 
 def refuse_lost_const(cx: Context, written: object, value: Value, span: Span) -> None:
-    """CompileError for a pointer to const that would become one to what may be written."""
+    """CompileError for a conversion that drops the const of what a pointer points to."""
     if loses_const(written, value):
         pointer = pointer_of(cx, value)
         assert pointer is not None
         raise cx.error(
-            f"a {pointer.type} becomes no {pointer.to}*: what it points to is const", span
+            f"a {pointer.type} does not convert to {pointer.to}*: what it points to is const", span
         )
 
 
 def _base_pointer(cx: Context, pointer: PointerValue, base: ClassType) -> PointerValue:
-    """A pointer to an object as one to its base, which may begin further inside."""
+    """A pointer to an object converted to one to its base, which may have an offset in it."""
     assert isinstance(pointer.to, ClassType)
     return moved_by_bytes(cx, pointer, base_offset(ir_type(pointer.to), base), base)
 
 
 def _derived_pointer(cx: Context, pointer: PointerValue, type: ClassType) -> PointerValue:
-    """A pointer to a base as one to the object that it is known to be a part of."""
+    """A pointer to a base cast to one to the derived object that contains it."""
     assert isinstance(pointer.to, ClassType)
     return moved_by_bytes(cx, pointer, -base_offset(ir_type(type), pointer.to), type)
 
@@ -437,15 +438,15 @@ def explicit_cast(cx: Context, value: Value, type: CppType, style: str, span: Sp
 
 
 def _cast_reference(cx: Context, value: Value, type: Reference, style: str, span: Span) -> Value:
-    """`reinterpret_cast<int&>(x)`: the same bytes as another type. Other casts know classes."""
+    """`reinterpret_cast<int&>(x)`: the same bytes as another type; or a cast to a derived class."""
     given: CppType = getattr(value, "type", VOID)
     if given != type.to and not isinstance(value, (*OBJECTS, ArrayValue)):
-        raise cx.error(f"{describe(value)} cannot be seen as {type}", span)
+        raise cx.error(f"{describe(value)} cannot be cast to {type}", span)
     if given != type.to and style != "reinterpret" and derives(given, type.to):
         value = as_base(cx, value, type.to, span)
     elif given != type.to:
         pointer = _whole_address(cx, value, type.to, style, span)
-        if pointer is None:  # a base in an object whose whole is asked for
+        if pointer is None:  # a base, cast to the object that contains it
             assert isinstance(value, Lvalue)
             value = replace(value, type=type.to)
         else:
@@ -456,8 +457,8 @@ def _cast_reference(cx: Context, value: Value, type: Reference, style: str, span
 def _whole_address(
     cx: Context, value: Value, to: CppType, style: str, span: Span
 ) -> PointerValue | None:
-    """Where an object of type `to` begins that a reference is cast to; None if it is the very
-    object that the reference was bound to as its base."""
+    """The address of the derived object of type `to` that a reference is cast to; None if that is
+    the object whose base the reference was bound to."""
     given: CppType = getattr(value, "type", VOID)
     if style == "reinterpret" or not isinstance(to, ClassType) or not derives(to, given):
         return seen_as(address(cx, value, span), to)
@@ -467,7 +468,7 @@ def _whole_address(
 
 
 def without_const(value: Value) -> Value:
-    """An object that a cast makes writable."""
+    """The object without const."""
     match value:
         case Lvalue() | BitsLvalue() | ScatteredLvalue():
             return replace(value, const=False)
@@ -482,7 +483,7 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span:
     pointer = pointer_of(cx, value)
     if pointer is None:
         raise cx.error(
-            f"{describe(value)} cannot become a pointer: addresses are no numbers on most devices",
+            f"{describe(value)} cannot become a pointer: most devices have no addresses as numbers",
             span,
         )
     if style != "reinterpret" and isinstance(type.to, ClassType):
@@ -494,11 +495,11 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span:
 
 
 def _address_as_number(cx: Context, pointer: PointerValue, type: Arithmetic, span: Span) -> Value:
-    """A pointer as an integer: its bytes from the start of its memory. Memories are aligned to 16
-    bytes and more, so tests of alignment come out as in CUDA."""
+    """A pointer as an integer: its offset in bytes in its memory. Memories are aligned to at least
+    16 bytes, so tests of alignment have CUDA's results."""
     if len(pointer.targets) > 1 or isinstance(pointer.targets[0], ObjectTarget):
         raise cx.error("the address of this object is not known as a number", span)
-    cx.note("emulated", "pointer as an integer", "bytes from the start of its memory", span)
+    cx.note("emulated", "pointer as an integer", "the offset in bytes in its memory", span)
     in_bytes = in_steps_of(cx, pointer, 1)
     assert in_bytes is not None
     return Rvalue(cast(in_bytes.offset, type.scalar, span), type)
@@ -518,11 +519,9 @@ def difference(cx: Context, left: PointerValue, right: PointerValue, span: Span)
 def same_steps(
     cx: Context, left: PointerValue, right: PointerValue, span: Span
 ) -> tuple[PointerValue, PointerValue]:
-    """Two pointers into one memory, with offsets in the same steps and type."""
+    """The offsets of two pointers into one memory in the same units and type."""
     if not _into_one_memory(left, right):
-        raise cx.error(
-            "these pointers may point into different arrays, whose order nobody knows", span
-        )
+        raise cx.error("these pointers may point into different arrays, which have no order", span)
     unit = math.gcd(left.unit, right.unit)
     one, other = in_steps_of(cx, left, unit), in_steps_of(cx, right, unit)
     assert one is not None
@@ -535,7 +534,7 @@ def same_steps(
 
 
 def _into_one_memory(left: PointerValue, right: PointerValue) -> bool:
-    """Whether two pointers surely point into the same array, where they are not null."""
+    """Whether two pointers certainly point into the same array, if they are not null."""
     if left.targets == right.targets and left.tag == right.tag:
         return True
     places = {one for one in (*left.targets, *right.targets) if not isinstance(one, NullTarget)}
@@ -543,7 +542,7 @@ def _into_one_memory(left: PointerValue, right: PointerValue) -> bool:
 
 
 def same_place(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
-    """Whether two pointers are equal: into one memory, at one offset; or both null."""
+    """Whether two pointers are equal: the same memory and offset, or both null."""
     result: n.Expression = n.FALSE
     for place, one in enumerate(left.targets):
         for other_place, other in enumerate(right.targets):

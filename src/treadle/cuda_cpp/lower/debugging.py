@@ -24,12 +24,14 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
-_MOST_CHOSEN = 6  # texts of `?:` in a printf: each doubles it
+_MOST_CHOSEN = 6  # string operands of `?:` in a printf: each doubles the code
 
 
 def _printf(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     if not values or not isinstance(values[0], Text):
-        raise cx.error("printf takes a literal format first: formats are read when compiling")
+        raise cx.error(
+            "the format of printf must be a string literal: it is parsed at compile time"
+        )
     try:
         read = parse(values[0].text)
     except FormatError as error:
@@ -42,12 +44,12 @@ def _printf(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
 def _print(
     cx: Context, read: Sequence[str | Conversion], values: Sequence[Value], choices: int
 ) -> None:
-    """Print the values; where one is one text or another, in either case with the text it is."""
+    """Print the values; if one is a `?:` of strings, with a branch for each string."""
     for at, value in enumerate(values):
         if not isinstance(value, ChosenText):
             continue
         if not choices:
-            raise cx.error("printf: too many texts to choose among: split this up")
+            raise cx.error("printf: too many ?: between strings: split this up")
         before, after = values[:at], values[at + 1 :]
         with cx.separate_block() as then:
             _print(cx, read, (*before, value.one, *after), choices - 1)
@@ -73,7 +75,7 @@ def _counted(rest: Sequence[Value]) -> str:
 
 
 def _part(cx: Context, one: Conversion, rest: list[Value]) -> str | n.Formatted:
-    """What a conversion prints: a number, or text that is known."""
+    """What a conversion specification prints: a number, or constant text."""
     given = [number(cx, _next(cx, rest), cx.span)[0] for _ in range(one.stars)]
     stars = tuple(cx.let(folded(cast(star, ir.I32))) for star in given)
     value = _next(cx, rest)
@@ -81,7 +83,7 @@ def _part(cx: Context, one: Conversion, rest: list[Value]) -> str | n.Formatted:
         if not isinstance(value, Text):
             raise cx.error(f"printf: %s takes a literal string on devices, not {describe(value)}")
         if not all(isinstance(star, n.Constant) for star in stars):
-            raise cx.error(f"printf: the * of {one} must be known when compiling")
+            raise cx.error(f"printf: the * of {one} must be a constant expression")
         known = tuple(int(star.value) for star in stars if isinstance(star, n.Constant))
         return format_text(one, value.text, known)
     printed = _number(cx, value)
@@ -101,12 +103,12 @@ def _next(cx: Context, rest: list[Value]) -> Value:
 
 
 def _number(cx: Context, value: Value) -> n.Expression:
-    """An argument as C passes it: small integers as int. A float need not become a double first,
-    which not every device has: C spells both alike."""
+    """An argument after C's default promotions, but for float to double: not every device has
+    double, and both print the same."""
     if isinstance(value, Null):
         return n.Constant(0, ir.U64)
     pointer = pointer_of(cx, value)
-    if pointer is not None:  # its bytes from the start of its memory
+    if pointer is not None:  # its offset in bytes in its memory
         in_bytes = in_steps_of(cx, pointer, 1)
         assert in_bytes is not None
         return cast(in_bytes.offset, ir.U64)

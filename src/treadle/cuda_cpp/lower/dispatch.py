@@ -1,7 +1,7 @@
-"""Expressions as values: the one that is called for each kind of the syntax tree, and constants.
+"""Expressions: the dispatch by the class of a node, and constant evaluation.
 
-C++ demands that `constexpr` functions be run when the kernel is compiled. A call was lowered to
-statements that lead to a value; here they are run, on numbers in variables.
+C++ evaluates `constexpr` functions at compile time. A call is lowered to IR statements, which are
+interpreted here.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from treadle.ir.traverse import rewrite
 
 
 def lower(cx: Context, expression: Any) -> Value:
-    """An expression as a value; what it does besides goes to the block at hand."""
+    """The value of an expression; its side effects are emitted to the current block."""
     handler = cx.rules.expressions.get(expression.__class__)
     if handler is None:
-        raise cx.error("this is no expression", expression.span)
+        raise cx.error("this is not an expression", expression.span)
     return handler(cx, expression)
 
 
@@ -77,8 +77,8 @@ def type_of(cx: Context, expression: Any) -> CppType:
 
 
 def static_assert(cx: Context, node: tree.StaticAssert) -> None:
-    """`static_assert(condition, "message")`. One about what only the host's library knows changes
-    nothing that a kernel does: the report says that it was left out."""
+    """`static_assert(condition, "message")`. One that cannot be evaluated, as it uses the host's
+    library, is noted in the report."""
     try:
         holds = constant_value(cx, node.condition, "the condition of static_assert")
     except CompileError as error:
@@ -90,14 +90,14 @@ def static_assert(cx: Context, node: tree.StaticAssert) -> None:
         )
 
 
-# --- constant functions, run ---------------------------------------------------------------------
+# --- interpretation of constant functions --------------------------------------------------------
 
 
-_MOST_STEPS = 20_000  # statements that are run for one constant
+_MOST_STEPS = 20_000  # statements that are interpreted for one constant
 
 
 class NotConstant(Exception):
-    """Something that is only known when the kernel runs."""
+    """A value is known only when the kernel runs."""
 
 
 def evaluate(
@@ -105,7 +105,7 @@ def evaluate(
     expression: n.Expression,
     functions: Mapping[str, n.Function],
 ) -> n.Constant | None:
-    """The number that an expression is after the statements; None if it is not known yet."""
+    """The value of an expression after the statements; None if it is not constant."""
     run = _Evaluator(functions)
     numbers: _Numbers = {}
     try:
@@ -155,7 +155,7 @@ class _Evaluator:
     def block(
         self, statements: Sequence[n.Statement], numbers: _Numbers
     ) -> n.Statement | n.Constant | None:
-        """Run statements. What leaves the block: a break or continue, or a returned number."""
+        """Interpret statements; the result is the break, continue or value that ends the block."""
         for statement in statements:
             self.steps += 1
             if self.steps > _MOST_STEPS:

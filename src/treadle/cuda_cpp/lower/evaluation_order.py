@@ -1,9 +1,9 @@
-"""The order in which operands are evaluated, and what is kept of one while another one runs.
+"""The order of evaluation of operands, and copies of operands that later ones change.
 
-Each operand is lowered into a block of its own, and the blocks follow one another in C++'s order. A
-value that was read before is copied if what runs behind it changes what it was read from. An
-operand that a reference is bound to is an object, not a value: its place is kept, and it is read
-when the function reads it.
+Each operand is lowered to a block of its own, and the blocks are emitted in C++'s order. A value is
+copied if a later operand changes what it was read from. If a reference is bound to an operand, it
+is an object, not a value: only its place is computed before later operands, and the function reads
+it when it does.
 """
 
 from __future__ import annotations
@@ -43,55 +43,55 @@ from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of, statements_in, walk
 
 Block = Sequence[n.Statement]
-OBJECT = Reference(VOID, True)  # what a method is called on, whatever its class
+OBJECT = Reference(VOID, True)  # the object of a method call
 
 
 @dataclass(slots=True)
 class Operands:
-    """Operands in the order of their evaluation, with what each does, which is emitted at last."""
+    """Operands in their order of evaluation, with their blocks of side effects, not emitted yet."""
 
     values: list[Value] = field(default_factory=list)
     blocks: list[list[n.Statement]] = field(default_factory=list)
 
     def add(self, value: Value, block: list[n.Statement]) -> None:
-        """One more operand, evaluated behind the others."""
+        """Add an operand, which is evaluated after the others."""
         self.values.append(value)
         self.blocks.append(block)
 
     @property
     def effects(self) -> list[n.Statement]:
-        """All that they do."""
+        """The side effects of all operands."""
         return [statement for block in self.blocks for statement in block]
 
     def emit(
         self, cx: Context, types: Callable[[], Sequence[CppType | None]] | None = None
     ) -> list[Value]:
-        """Do what they do, in order. `types` gives the types of the parameters that they become;
-        without one, an operand is read where it stands."""
+        """Emit the side effects in order; the operands' values. `types` gives the types of the
+        parameters that they initialize; without one, an operand is read in its place."""
         last = max((at for at, block in enumerate(self.blocks) if block), default=-1)
         wanted: Sequence[CppType | None] | None = None
         found: list[Value] = []
         for at, (value, block) in enumerate(zip(self.values, self.blocks, strict=True)):
             cx.emit(*block)
             if at < last:
-                behind = [one for later in self.blocks[at + 1 :] for one in later]
-                if wanted is None and is_changed(cx, value, behind):
+                later = [one for block in self.blocks[at + 1 :] for one in block]
+                if wanted is None and is_changed(cx, value, later):
                     wanted = types() if types is not None else ()
                 type = wanted[at] if wanted is not None and at < len(wanted) else None
-                value = snapshot(cx, value, type, behind, cx.span)
+                value = snapshot(cx, value, type, later, cx.span)
             found.append(value)
         return found
 
 
 def lower_to_block(cx: Context, expression: Any) -> tuple[Value, list[n.Statement]]:
-    """An expression's value, and what it does, which is not emitted yet."""
+    """The value of an expression, and the block of its side effects, which is not emitted yet."""
     with cx.separate_block() as block:
         value = lower(cx, expression)
     return value, block
 
 
 def operands_of(cx: Context, nodes: Sequence[Any]) -> Operands:
-    """Arguments, from left to right."""
+    """Arguments, evaluated from left to right."""
     found = Operands()
     for node in nodes:
         if isinstance(node, tree.InitializerList):
@@ -102,20 +102,20 @@ def operands_of(cx: Context, nodes: Sequence[Any]) -> Operands:
 
 
 def second_operand(cx: Context, first: Value, expression: Any) -> tuple[Value, Value]:
-    """The operands of a built-in operator: the first one is read before the second one runs."""
+    """The operands of a built-in operator: the first is read before the second is evaluated."""
     both = Operands([first], [[]])
     both.add(*lower_to_block(cx, expression))
     first, second = both.emit(cx)
     return first, second
 
 
-# --- what is kept --------------------------------------------------------------------------------
+# --- copies --------------------------------------------------------------------------------------
 
 
-def snapshot(cx: Context, value: Value, type: CppType | None, behind: Block, span: Span) -> Value:
-    """An operand as it is now, if statements behind it change what it is read from. `type` is that
-    of the parameter that it becomes; None reads it, as the built-in operators do."""
-    if not is_changed(cx, value, behind):
+def snapshot(cx: Context, value: Value, type: CppType | None, later: Block, span: Span) -> Value:
+    """An operand, copied if later statements change what it is read from. `type` is that of the
+    parameter that it initializes; None reads it, as the built-in operators do."""
+    if not is_changed(cx, value, later):
         return value
     if isinstance(type, Reference):
         if type is OBJECT and not isinstance(value, Rvalue):
@@ -134,7 +134,7 @@ def snapshot(cx: Context, value: Value, type: CppType | None, behind: Block, spa
 
 
 def with_fixed_place(cx: Context, value: Value, span: Span) -> Value:
-    """An object or pointer whose place is computed now, whatever happens to the variables in it."""
+    """An object or pointer whose place is computed now: later assignments do not change it."""
     match value:
         case ParameterPointer():
             return value
@@ -180,17 +180,17 @@ def _fixed_place(cx: Context, place: n.Place) -> n.Place:
             return replace(place, index=index, checks=checks)
 
 
-# --- what changes what ---------------------------------------------------------------------------
+# --- dependences ---------------------------------------------------------------------------------
 
 _ANY = "any memory"
-_GLOBAL = "memory of the device"  # arrays of a kernel may be one another
+_GLOBAL = "memory of the device"  # arrays of a kernel may alias
 
 
-def is_changed(cx: Context, value: Value, behind: Block) -> bool:
-    """Whether statements may change what a value is read from, or where an object is."""
-    if not behind:
+def is_changed(cx: Context, value: Value, later: Block) -> bool:
+    """Whether statements may change what a value is read from, or the place of an object."""
+    if not later:
         return False
-    written = _written(cx, behind)
+    written = _written(cx, later)
     if not written:
         return False
     for part in _parts(value):
@@ -205,7 +205,7 @@ def is_changed(cx: Context, value: Value, behind: Block) -> bool:
 
 
 def _written(cx: Context, block: Block) -> set[Any]:
-    """The variables and memories that statements write to."""
+    """The variables and memories that statements may write to."""
     found: set[Any] = set()
     for statement in statements_in(tuple(block)):
         match statement:
@@ -229,7 +229,7 @@ def _space(cx: Context, memory: str) -> tuple[str, str]:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """The expressions and places of the IR that a value is made of."""
+    """The IR expressions and places that a value consists of."""
     match value:
         case Rvalue(expression=expression):
             yield expression
@@ -271,7 +271,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _indices(place: n.Place) -> Iterator[n.Expression]:
-    """Where in an object a place is."""
+    """The indices of a place in its object."""
     while isinstance(place, (n.Member, n.Item)):
         if isinstance(place, n.Item):
             yield place.index

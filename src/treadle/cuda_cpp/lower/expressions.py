@@ -1,4 +1,4 @@
-"""Expressions: each kind of the syntax tree, in C++'s order of evaluation."""
+"""Expressions: each class of nodes, in C++'s order of evaluation."""
 
 from __future__ import annotations
 
@@ -149,14 +149,14 @@ def _host_only(node: tree.Name, code: tree.HostCode) -> str:
     reason = f" ({code.reason})" if code.reason else ""
     if code.what == "function":
         return (
-            f"{node.text} is a function of the host: put __device__ (or __host__ __device__) "
-            f"before it, so that kernels can call it{reason}"
+            f"{node.text} is a host function: declare it __device__ (or __host__ __device__), so "
+            f"that kernels can call it{reason}"
         )
-    return f"{node.text} belongs to the host alone, and a kernel can't use it{reason}"
+    return f"{node.text} is host code, which a kernel can't use{reason}"
 
 
 def _find_value(cx: Context, node: tree.Name) -> Any:
-    """What a name means: a local, a member of the object at hand, something of the file."""
+    """The entity of a name: a local variable, a member of `*this`, or one of the file."""
     if node.scope:
         return lookup(cx, node) or _qualified_field(cx, node)
     scope: Scope | None = cx.scope
@@ -177,7 +177,7 @@ def _find_value(cx: Context, node: tree.Name) -> Any:
 
 
 def _qualified_field(cx: Context, node: tree.Name) -> Value | None:
-    """`B::x` in a method: a field of the object at hand, or of its base."""
+    """`B::x` in a method: a field of `*this` or of its base."""
     home = None if cx.this is None else scope_of(cx, node.scope)
     type = None if home is None else home.names.get("<class>")
     if cx.this is None or not isinstance(type, ClassType) or find_field(type, node.text) is None:
@@ -197,7 +197,7 @@ def _builtin(cx: Context, node: tree.Name) -> Value:
 
 def lower_this(cx: Context, node: tree.This) -> Value:
     if cx.this is None:
-        raise cx.error("`this` stands for nothing outside of a method", node.span)
+        raise cx.error("`this` is only allowed in a method", node.span)
     return address_of(cx, cx.this, node.span)
 
 
@@ -218,7 +218,7 @@ def _unary(cx: Context, node: tree.Unary) -> Value:
 def _postfix(cx: Context, node: tree.Postfix) -> Value:
     unused = cx.unused is node
     operand = lower_place(cx, node.operand)
-    # Where nobody asks for the old value, `i++` is `++i`; a class may have two operators.
+    # If the value is discarded, `i++` is `++i`, except for classes, which may define both.
     keeps = not unused or isinstance(getattr(operand, "type", None), ClassType)
     return stepped(cx, node.op, operand, keeps, node.span)
 
@@ -242,7 +242,7 @@ def _binary(cx: Context, node: tree.Binary) -> Value:
 
 
 def _combined(cx: Context, op: str, operands: Operands, span: Span) -> Value:
-    """An operator on operands that are evaluated from left to right."""
+    """A binary operator; its operands are evaluated from left to right."""
     if any(map(is_object_of_class, operands.values)):
         made = operator_call(cx, op, operands, span)
         if made is not None:
@@ -275,12 +275,12 @@ def _assign(cx: Context, node: tree.Assign) -> Value:
 
 
 def _right_type(cx: Context, op: str, target: Value, value: Value, span: Span) -> CppType | None:
-    """The type of the parameter that the right operand of an assignment becomes, if it is one."""
+    """The type of an operator function's parameter for the right operand of an assignment."""
     chosen = operator_of_assignment(cx, op, target, value, span)
     if chosen is not None:
         return chosen.types[1]
     own = getattr(target, "type", None)
-    if op == "=" and isinstance(own, ClassType):  # that of the operator= that it has by itself
+    if op == "=" and isinstance(own, ClassType):  # the implicit operator=
         return Reference(own, True)
     return None
 
@@ -297,7 +297,7 @@ def _cast(cx: Context, node: tree.Cast) -> Value:
 
 def _construct(cx: Context, node: tree.Construct) -> Value:
     if is_auto(node.type):
-        raise cx.error("auto names no type to construct", node.span)
+        raise cx.error("auto is not a type that can be constructed", node.span)
     type = resolve(cx, node.type)
     if node.braces:
         listed = tree.InitializerList(node.arguments, (), node.span)
@@ -311,7 +311,7 @@ def _construct(cx: Context, node: tree.Construct) -> Value:
 
 
 def _initializer_list(cx: Context, node: tree.InitializerList) -> Value:
-    raise cx.error("a list in braces stands here for a value of no known type", node.span)
+    raise cx.error("the type that this braced list initializes is not known", node.span)
 
 
 def _size_of(cx: Context, node: tree.SizeOf) -> Value:
@@ -325,7 +325,7 @@ def _size_of(cx: Context, node: tree.SizeOf) -> Value:
     else:
         type = type_of(cx, node.operand)
     if isinstance(type, Void):
-        raise cx.error(f"{node.op} of void, or of what is no object", node.span)
+        raise cx.error(f"{node.op} of void, or of what is not an object", node.span)
     try:
         size = size_of(type) if node.op == "sizeof" else align_of(type)
     except NoLayout as reason:

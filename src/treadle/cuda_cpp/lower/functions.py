@@ -1,9 +1,9 @@
-"""Device functions: pure ones become functions of the IR, the others are put where they are called.
+"""Device functions: pure ones become functions of the IR, the others are inlined.
 
-A function that takes or gives numbers, vectors and small structs by value, and does nothing else,
-stays a function, so that printed kernels keep the structure of the source. Whatever takes pointers
-or references, synchronizes or touches the kernel's memory is inlined while it is lowered: then
-everything that its pointers can point to is known.
+A function that takes and returns numbers, vectors and small structs by value, without side effects,
+stays a function, so that printed kernels keep the structure of the source. A function that takes
+pointers or references, synchronizes, or accesses the kernel's memory is inlined while it is
+lowered: then all targets of its pointers are known.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def call_function(
 
 
 def _arguments_around(scope: Scope | None) -> tuple[Any, ...]:
-    """The arguments of the templates around a function: each instance of a class has its own
-    methods, of the same text."""
+    """The arguments of the templates around a function: each instance of a class template has its
+    own methods, from the same tree."""
     found: list[Any] = []
     while scope is not None:
         found.extend(map(argument_key, scope.names.get("<arguments>", ())))
@@ -102,7 +102,7 @@ def refuse_recursion(
     values: Sequence[Value],
     span: Span,
 ) -> None:
-    """A function may call itself while the kernel is compiled only: constexpr, of constants."""
+    """CompileError for recursion, but for constexpr functions with constant arguments."""
     name = declaration.name.text
     again = any(entry[0] == instance for entry in cx.path)
     known = "constexpr" in declaration.specifiers and all(
@@ -115,7 +115,7 @@ def refuse_recursion(
         if cx.lowering.constant_calls > MOST_CONSTANT_CALLS:
             raise cx.error(
                 f"{name} calls itself more than {MOST_CONSTANT_CALLS:,} times while the kernel is "
-                "compiled: write the number that it gives",
+                "compiled: write its result as a number",
                 span,
             )
 
@@ -139,8 +139,8 @@ def _no_body(declaration: tree.FunctionDeclaration) -> str:
     if declaration.note:
         return f"{name} is {declaration.note}"
     return (
-        f"{name} is declared here, but its body is in no file that is included: include it, since "
-        "a module is one translation unit"
+        f"{name} is declared here, but not defined in any included file: include its definition, "
+        "since a module is one translation unit"
     )
 
 
@@ -159,7 +159,7 @@ def with_defaults(cx: Context, chosen: Candidate, values: Sequence[Value]) -> li
 
 
 def result_type(cx: Context, chosen: Candidate) -> CppType | None:
-    """What a function returns; None where `auto` leaves it to its body."""
+    """The return type of a function; None if it is deduced (`auto`)."""
     written = chosen.declaration.result
     if written is None:
         return VOID
@@ -182,7 +182,7 @@ def _may_be_pure(cx: Context, chosen: Candidate, result: CppType, instance: Any)
 
 
 def _by_value(type: CppType) -> CppType:
-    """A constant reference to a number is as good as the number."""
+    """The type of a parameter; a reference to a const number is passed by value."""
     if isinstance(type, Reference) and type.const and isinstance(type.to, (Arithmetic, VectorType)):
         return type.to
     return type
@@ -288,7 +288,7 @@ def bind_value(
     type: CppType,
     assigned: frozenset[str],
 ) -> None:
-    """Make a parameter of the IR a name; one that is assigned to is copied first."""
+    """Declare a parameter of the IR function; if it is assigned to, it is copied first."""
     key = (cx.path, id(parameter))
     if parameter.name in assigned:
         cx.lowering.facts.assigned.add(key)
@@ -300,7 +300,7 @@ def bind_value(
 def value_object(
     cx: Context, name: str, variable: n.Variable, type: CppType, key: Any, span: Span
 ) -> Any:
-    """A parameter of the IR as an object; one that is assigned to is copied first."""
+    """A parameter of the IR function as an object; if it is assigned to, it is copied first."""
     facts = cx.lowering.facts
     if key in facts.assigned or key in facts.in_memory:
         return declare_object(cx, name, type, key, Rvalue(variable, type), span)

@@ -1,4 +1,4 @@
-"""Initializers: lists in braces, constructors, defaults of members."""
+"""Initializers: braced lists, aggregates, default member initializers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
-_MOST_ZEROS = 16  # stores that are written out rather than looped
+_MOST_ZEROS = 16  # stores that are unrolled
 
 
 def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span) -> Value:
@@ -56,7 +56,7 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
             return cx.rules.construct(cx, type, arguments(cx, node.items, type), span)
         return _aggregate(cx, type, node, span)
     if isinstance(type, ArrayOf):
-        raise cx.error("a list initializes an array only where it is declared", span)
+        raise cx.error("a braced list initializes an array only in its declaration", span)
     if not node.items:
         return convert(cx, Rvalue(constant(0, ir.I32), INT, literal_zero=True), type, span)
     if len(node.items) > 1:
@@ -75,9 +75,9 @@ def _item(cx: Context, type: CppType, node: Any) -> Value:
 
 
 def refuse_narrowing(cx: Context, value: Value, type: CppType, span: Span) -> None:
-    """CompileError for a constant in braces that its type cannot hold: C++ takes none that changes,
-    nor one with a point for an integer. Of what is known at run time compilers warn at most."""
-    is_written = span.line  # the characters of a text are not
+    """CompileError for a narrowing conversion of a constant in a braced list ([dcl.init.list]). For
+    values known only at run time, compilers merely warn."""
+    is_written = span.line  # the characters of a string are not
     if not isinstance(value, Rvalue) or not isinstance(type, Arithmetic) or not is_written:
         return
     known = folded(value.expression)
@@ -87,8 +87,8 @@ def refuse_narrowing(cx: Context, value: Value, type: CppType, span: Span) -> No
     if holds(type, given, known.value):
         return
     raise cx.error(
-        f"{known.value} in braces becomes no {type}, which would change it: write it as one, or "
-        f"cast it, as in ({type})",
+        f"{known.value} in braces does not convert to {type} unchanged (narrowing): write "
+        f"another number, or cast it, as in ({type})",
         span,
     )
 
@@ -98,7 +98,7 @@ def holds(type: Arithmetic, given: Arithmetic, value: bool | int | float) -> boo
     if given.scalar.is_float and not type.scalar.is_float:
         return False
     kept = constant(value, type.scalar).value
-    if given.scalar.is_float:  # rounded is well, infinite is not
+    if given.scalar.is_float:  # rounding is allowed, overflow is not
         return math.isfinite(kept) or not math.isfinite(value)
     return kept == value
 
@@ -106,8 +106,8 @@ def holds(type: Arithmetic, given: Arithmetic, value: bool | int | float) -> boo
 def _items_in_order(
     cx: Context, types: Sequence[CppType], nodes: Sequence[Any], own: Container[int] = ()
 ) -> list[Value]:
-    """The values of a list's items, each read before the next one does anything. `own` are those
-    that a class gives to its fields itself, which stand in no list."""
+    """The values of a list's items, evaluated in order. `own` are default member initializers,
+    which are not in the list."""
     operands = Operands()
     for type, node in zip(types, nodes, strict=True):
         with cx.separate_block() as block:
@@ -122,7 +122,7 @@ def _items_in_order(
 def _named(
     cx: Context, fields: Sequence[Field], node: tree.InitializerList, type: ClassType
 ) -> dict[str, Any]:
-    """The initializers of fields by their names."""
+    """The initializers of fields by designators."""
     found: dict[str, Any] = {}
     names = node.names or (None,) * len(node.items)
     position = 0
@@ -142,7 +142,7 @@ def _named(
 def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: Span) -> Value:
     fields = all_fields(type)
     single = len(node.items) == 1 and not isinstance(node.items[0], tree.InitializerList)
-    if single and type_of(cx, node.items[0]) == type:  # a copy of another one
+    if single and type_of(cx, node.items[0]) == type:  # copy-initialization
         return _item(cx, type, node.items[0])
     if holds_array(type) or holds_pointer(type) or not _is_literal(member_defaults(type)):
         cx.calls += 1
@@ -160,7 +160,7 @@ def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: S
 
 
 def construct_value(type: ClassType, parts: Sequence[n.Expression], span: Span) -> Rvalue:
-    """A struct from its fields, padding added where its layout has some."""
+    """A struct from its fields, with the padding of its layout."""
     struct = ir_type(type)
     assert isinstance(struct, ir.Struct)
     names = [field.name for field in all_fields(type)]
@@ -174,7 +174,7 @@ def construct_value(type: ClassType, parts: Sequence[n.Expression], span: Span) 
 
 
 def without_base_braces(type: CppType, node: tree.InitializerList) -> tree.InitializerList:
-    """A list for a class with bases, whose own braces are left out: their fields are its own."""
+    """A list for a class with bases, without the braces around the bases' fields."""
     if not isinstance(type, ClassType) or not type.bases or any(node.names):
         return node
     items: list[Any] = []
@@ -190,7 +190,7 @@ def without_base_braces(type: CppType, node: tree.InitializerList) -> tree.Initi
 
 
 def braced(cx: Context, type: CppType, node: tree.InitializerList) -> tree.InitializerList:
-    """A list with the inner braces that people leave out: `{1, 2, 3, 4}` for two float2."""
+    """A list with elided inner braces inserted: `{1, 2, 3, 4}` for two float2."""
     node = without_base_braces(type, node)
     parts = _parts(type, len(node.items))
     if any(node.names) or not any(map(_has_parts, parts)):
@@ -205,7 +205,7 @@ def braced(cx: Context, type: CppType, node: tree.InitializerList) -> tree.Initi
 
 
 def _taken(cx: Context, type: CppType, items: list[Any]) -> Any:
-    """What initializes one part: the next item, or as many of them as the part has numbers."""
+    """The initializer of one part: the next item, or with brace elision as many as it takes."""
     if not _has_parts(type) or _is_whole(cx, items[0], type):
         return items.pop(0)
     made = []
@@ -218,7 +218,7 @@ def _taken(cx: Context, type: CppType, items: list[Any]) -> Any:
 
 
 def _is_whole(cx: Context, item: Any, type: CppType) -> bool:
-    """Whether an item initializes a part by itself."""
+    """Whether one item initializes the whole part."""
     if isinstance(item, (tree.InitializerList, tree.StringLiteral)):
         return True
     if isinstance(item, (tree.IntegerLiteral, tree.FloatLiteral, tree.CharacterLiteral)):
@@ -228,7 +228,7 @@ def _is_whole(cx: Context, item: Any, type: CppType) -> bool:
 
 
 def _parts(type: CppType, most: int) -> list[CppType]:
-    """The types that a list for `type` has values for, in order, as far as `most` values go."""
+    """The types of the parts of `type` that up to `most` items initialize, in order."""
     match type:
         case VectorType():
             return [type.element] * min(type.count, most)
@@ -248,13 +248,13 @@ def _has_parts(type: CppType) -> bool:
 
 
 def text_items(node: tree.StringLiteral) -> tree.InitializerList:
-    """The characters of a text, the zero at its end among them."""
+    """The characters of a string literal, with the null character at its end."""
     text = (*node.data, 0)
     return tree.InitializerList(tuple(map(tree.IntegerLiteral, text)), (), node.span)
 
 
 def _is_literal(defaults: dict[str, Any]) -> bool:
-    """Whether defaults of fields are mere numbers: others may be about the object's own fields."""
+    """Whether default member initializers are literals: others may use the object's fields."""
     return not any(
         isinstance(node, (tree.Name, tree.This))
         for one in defaults.values()
@@ -265,7 +265,7 @@ def _is_literal(defaults: dict[str, Any]) -> bool:
 def initialize_by_default(
     cx: Context, place: Value, type: ClassType, field: Field, initializer: Any, span: Span
 ) -> None:
-    """What a class gives to a field itself: names in it are those of the class and its fields."""
+    """Evaluate a default member initializer in the scope of its class and object."""
     part = cx.rules.member_of(cx, place, tree.Name(field.name), span)
     outer, cx.this = cx.this, place
     try:
@@ -279,7 +279,7 @@ def initialize_by_default(
 
 
 def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, span: Span) -> None:
-    """Put the values of a list into an array or an object with arrays."""
+    """Initialize an array, or an object with arrays, from a list."""
     if isinstance(type, ArrayOf):
         _fill_array(cx, place, type, node, span)
         return
@@ -291,7 +291,7 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
     if isinstance(type, ClassType) and in_parts and not has_constructors(type):
         given = _named(cx, all_fields(type), braced(cx, type, node), type)
         fields = all_fields(type)
-        if type.is_union:  # one member, the first if none is named
+        if type.is_union:  # one member, the first without a designator
             fields = tuple(field for field in fields if field.name in given) or fields[:1]
         defaults = member_defaults(type)
         for field in fields:
@@ -327,7 +327,7 @@ def _fill_array(
 
 
 def _zero_remaining(cx: Context, place: Value, type: ArrayOf, start: int, span: Span) -> None:
-    """Zeros for the items that a list leaves out."""
+    """Zero the elements that a list does not initialize."""
     assert type.length is not None
     if isinstance(place, SplitArray):
         empty = tree.InitializerList((), (), span)

@@ -1,4 +1,4 @@
-"""Functions put where they are called: arguments bound, returns made structure."""
+"""Inlining: arguments are bound to parameters, and returns become structured control flow."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ def inline(
     instance: Any,
     span: Span,
 ) -> Value:
-    """The body of a function where it is called."""
+    """The result of a call, whose body is lowered in place."""
     cx.calls += 1
     cx.lowering.calls += 1
     declaration = chosen.declaration
     if cx.lowering.calls > MOST_CALLS:
         raise cx.error(
-            f"the kernel inlines more than {MOST_CALLS} calls, of {declaration.name.text} at last: "
-            "functions with pointers or references are put where they are called; call them in a "
-            "loop, or pass values instead",
+            f"the kernel inlines more than {MOST_CALLS} calls, the last one of "
+            f"{declaration.name.text}: functions with pointers or references are inlined; call "
+            "them in a loop, or pass values instead",
             span,
         )
     scope = Scope(chosen.scope, declaration.name.text, "function")
@@ -96,7 +96,7 @@ def inline(
 
 
 def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) -> Value:
-    """Lower a body whose parameters are bound, at the place of its call."""
+    """Lower a body whose parameters are bound, in place of its call."""
     assert declaration.body is not None
     single = single_return(declaration)
     if single is not None:
@@ -123,7 +123,7 @@ def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) 
 
 
 def _given(cx: Context, value: Value, span: Span) -> Value:
-    """A returned value in the function's type."""
+    """A returned value, converted to the return type."""
     type = cx.returns.type
     if type is None or isinstance(type, Reference):
         return value
@@ -138,7 +138,7 @@ def _given(cx: Context, value: Value, span: Span) -> Value:
 
 
 def prepare_result(cx: Context, span: Span) -> None:
-    """Something to hold what several returns may give."""
+    """Prepare the variable that several returns assign to."""
     type = cx.returns.type
     if type is None:
         type = _deduced_result(cx, span)
@@ -150,16 +150,14 @@ def prepare_result(cx: Context, span: Span) -> None:
 
 
 def _deduced_result(cx: Context, span: Span) -> CppType:
-    raise cx.error(
-        f"{cx.name} returns auto from several places: write the type that it returns", span
-    )
+    raise cx.error(f"{cx.name} returns auto from several places: declare its return type", span)
 
 
 def _result(cx: Context) -> Value:
     place = cx.returns.place
     if isinstance(cx.returns.type, Reference):
         if cx.returns.reference is None:
-            raise cx.error(f"{cx.name} returns no reference")
+            raise cx.error(f"{cx.name} does not return a reference")
         found: Value = cx.returns.reference
         return found
     if place is None:
@@ -183,7 +181,7 @@ def lower_return(cx: Context, node: tree.Return) -> None:
         value = lower(cx, node.value)
     if isinstance(type, Void):
         if not isinstance(getattr(value, "type", VOID), Void):
-            raise cx.error(f"{cx.name} returns nothing, so a return has no value", node.span)
+            raise cx.error(f"{cx.name} returns void, so a return has no value", node.span)
         cx.emit(n.Return(None, node.span))
     elif isinstance(type, Reference):
         if cx.returns.reference is not None:
@@ -210,7 +208,7 @@ def bind_argument(
     assigned: frozenset[str],
     span: Span,
 ) -> None:
-    """Make an argument what a parameter's name means in an inlined body."""
+    """Bind an argument to the name of a parameter in an inlined body."""
     if isinstance(type, Reference):
         bound = _bind_reference(cx, type, value, span)
     else:
@@ -252,7 +250,7 @@ def _bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> A
 
 
 def single_return(declaration: tree.FunctionDeclaration) -> tree.Return | None:
-    """The return at the end of a body, if there is no other."""
+    """The return at the end of a body, if it is the only one."""
     assert declaration.body is not None
     body = declaration.body.body
     if not body or not isinstance(body[-1], tree.Return):
@@ -261,5 +259,5 @@ def single_return(declaration: tree.FunctionDeclaration) -> tree.Return | None:
 
 
 def _returns(statement: tree.Statement) -> bool:
-    """Whether a statement holds a return."""
+    """Whether a statement contains a return."""
     return any(isinstance(node, tree.Return) for node in walk_tree(statement))

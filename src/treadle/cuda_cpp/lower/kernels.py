@@ -90,7 +90,7 @@ def lower_once(
     errors.raise_found()
     body = without_unread(tuple(cx.blocks[0]), lowering)
     used = {node.name for node in walk(body) if isinstance(node, n.Variable)}
-    # `extern __shared__` that nobody touches asks nothing of a launch.
+    # Unused `extern __shared__` memory needs no bytes of a launch.
     reached = {node.memory for node in walk(body) if isinstance(node, n.Element)}
     kernel = n.Kernel(
         name=_kernel_name(instance.name),
@@ -106,7 +106,7 @@ def lower_once(
     if instance.warp_synchronous:
         stepping = with_warp_barriers(kernel)
         if stepping is not kernel and stepping != kernel:
-            cx.note("emulated", "warps in step", "by barriers of the warp", declaration.span)
+            cx.note("emulated", "warps in step", "barriers of the warp", declaration.span)
         return stepping
     volatile = frozenset(lowering.volatile)
     plain = frozenset(one.name for one in kernel.memories if one.space == "shared") - volatile
@@ -117,9 +117,9 @@ def lower_once(
 
 
 _OUT_OF_STEP = (
-    "this reads shared memory that other threads of the warp write, and nothing makes them wait: "
-    "warps are not in step, so results may be wrong. Put __syncwarp() between the steps, or load "
-    "the file with cuda_module(…, warp_synchronous=True)"
+    "this reads shared memory that other threads of the warp write, without a barrier between: "
+    "the threads of a warp are not in step, so results may be wrong. Put __syncwarp() between, or "
+    "load the file with cuda_module(…, warp_synchronous=True)"
 )
 
 
@@ -129,7 +129,7 @@ def _kernel_name(name: str) -> str:
 
 
 def _used_functions(body: n.Block, lowering: Lowering) -> tuple[n.Function, ...]:
-    """The functions that are called in the end, callees before callers."""
+    """The functions that the body calls, also indirectly: callees before callers."""
     wanted: set[str] = set()
     waiting: list[n.Block] = [body]
     while waiting:
@@ -150,7 +150,7 @@ def _parameter(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A parameter of a kernel, or a part of one, that is a parameter of the launch."""
+    """A parameter of the launch: a parameter of the kernel, or a part of one."""
 
     name: str  # of the parameter of the launch
     argument: Argument
@@ -166,7 +166,7 @@ def _bind(
     launch: Sequence[tuple[str, Argument]],
     assigned: frozenset[str],
 ) -> None:
-    """Make one argument what its parameter's name means."""
+    """Bind the parameters of the launch to the name of a kernel's parameter."""
     type = parameter_type(cx, parameter)
     key = (cx.path, id(parameter))
     if isinstance(shape, records.Split):
@@ -202,7 +202,7 @@ def _split(
     key: Any,
     span: Span,
 ) -> Any:
-    """A struct with pointers in it, or an array of pointers, from the parameters that it is."""
+    """A struct with pointers in it, or an array of pointers, from its parts."""
     if isinstance(shape, records.Direct):
         part = _Part(*launch[shape.position], type, key, span)
         if not isinstance(type, Pointer):
@@ -267,7 +267,7 @@ def _value(cx: Context, part: _Part) -> Any:
 
 
 def _uploaded(cx: Context, part: _Part) -> Any:
-    """A large object that the launch put into memory. One that is assigned to is copied first."""
+    """A large object, which the launch uploads. If it is assigned to, it is copied first."""
     lowering, type = cx.lowering, part.type
     assert isinstance(part.argument, ArrayArgument)
     element = part.argument.element
@@ -291,8 +291,8 @@ def _uploaded(cx: Context, part: _Part) -> Any:
 
 
 def _object(cx: Context, part: _Part) -> Any:
-    """A vector, struct or small array by value: its numbers are parameters, put together at the
-    start."""
+    """A vector, struct or small array by value: its scalars are parameters, and it is constructed
+    from them at the start."""
     type, path = part.type, (part.name,)
     if isinstance(type, ArrayOf):
         array = array_memory(cx, part.name, type, "local", part.span)

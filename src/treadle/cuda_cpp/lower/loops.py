@@ -1,4 +1,4 @@
-"""Loops. Counted ones become loops that the passes can unroll and reason about."""
+"""Loops. Counted loops become `n.For`, which passes can unroll and analyze."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from treadle.ir.traverse import root_of, walk
 
 @contextmanager
 def loop_body(cx: Context) -> Iterator[None]:
-    """Inside a loop, `continue` is the loop's own."""
+    """A loop's body, in which `continue` is that of the loop."""
     cx.continue_flags.append(None)
     try:
         yield
@@ -82,7 +82,7 @@ def _not(condition: n.Expression) -> n.Expression:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """`for (T i = start; i < stop; i += step)` of which the body changes neither i nor stop."""
+    """`for (T i = start; i < stop; i += step)` whose body changes neither i nor stop."""
 
     name: str
     type: CppType
@@ -91,7 +91,7 @@ class _Counted:
     stop: tree.Expression
     beyond: int  # added to stop: 1 for <=, -1 for >=
     step: int
-    meets: bool  # the condition is !=
+    meets: bool  # the comparison is !=
 
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
@@ -179,8 +179,8 @@ _FIXED = (
 
 
 def _is_fixed(bound: tree.Expression, name: str, changed: frozenset[str]) -> bool:
-    """Whether a bound stays what it is while the loop runs: numbers, and variables of this thread
-    that the body does not touch."""
+    """Whether a bound is loop-invariant: made of numbers, and variables of this thread that the
+    body does not change."""
     for node in walk_tree(bound):
         if isinstance(node, _TYPES_AND_NAMES):
             if isinstance(node, tree.Name) and (node.text == name or node.text in changed):
@@ -208,9 +208,9 @@ def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
     key = (cx.path, id(counted.declaration))
     facts = cx.lowering.facts
     reads_memory = any(isinstance(x, n.Load) for x in walk(expression))
-    # The comparison may be made in another type (`int i < unsigned n`), or read what may change.
+    # The comparison may be in another type (`int i < unsigned n`), or its bound not invariant.
     fits = wide.scalar == type or _same_order(wide.scalar, type, start, bound, counted.step)
-    fits = fits and (counted.step > 0 or type.is_signed)  # those of the IR count no unsigned down
+    fits = fits and (counted.step > 0 or type.is_signed)  # `n.For` does not count an unsigned down
     if emitted or reads_memory or not fits or key in facts.assigned or key in facts.in_memory:
         _emit_plain(cx, node, counted, start, type)
         return
@@ -233,8 +233,8 @@ def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
 
 
 def _unrolled(cx: Context, loop: n.For, factor: int) -> n.For:
-    """The loop as `#pragma unroll` asks for it: 0 is all of it, 1 nothing. With a factor that
-    divides the rounds it goes in larger steps, with an unrolled loop inside."""
+    """The loop unrolled by the factor of `#pragma unroll`: 0 is full unrolling, 1 none. A factor
+    that divides the trip count gives larger steps, with an unrolled loop inside."""
     if factor == 1:
         return loop
     start, stop = loop.start, loop.stop
@@ -265,8 +265,8 @@ def _unrolled(cx: Context, loop: n.For, factor: int) -> n.For:
 def _same_order(
     wide: ir.Scalar, own: ir.Scalar, start: n.Expression, bound: n.Expression, step: int
 ) -> bool:
-    """Whether comparing in the loop's own type gives the same: the bound is a small constant, and
-    nothing negative is made unsigned."""
+    """Whether a comparison in the loop's own type has the same result: the bound is a small
+    constant, and no negative number is converted to unsigned."""
     if not isinstance(bound, n.Constant) or wide.is_float:
         return False
     if not wide.is_signed and own.is_signed:
@@ -277,7 +277,7 @@ def _same_order(
 
 
 def _wraps(type: ir.Scalar, start: n.Expression, stop: n.Expression, counted: _Counted) -> bool:
-    """Whether an unsigned loop relies on what comes after the largest number (or before 0)."""
+    """Whether an unsigned loop relies on wrapping."""
     if type.is_signed or not isinstance(stop, n.Constant):
         return False
     if counted.beyond:
@@ -293,7 +293,7 @@ def _read(expression: n.Expression) -> set[str]:
 
 
 def _written(body: list[n.Statement]) -> set[str]:
-    """The variables that statements assign to, those inside of them included."""
+    """The variables that statements and those nested in them assign to."""
     found = set()
     for node in walk(tuple(body)):
         if isinstance(node, n.Assign):
@@ -330,7 +330,7 @@ def _as_type(
 
 
 def _unroll_factor(cx: Context, node: tree.For) -> int:
-    """The rounds that `#pragma unroll` puts together: 0 for all of them, 1 without a pragma."""
+    """The factor of `#pragma unroll`: 0 for full unrolling, 1 without a pragma."""
     if node.unroll is None:
         return 1
     if isinstance(node.unroll, int):
@@ -357,7 +357,7 @@ def lower_while(cx: Context, node: tree.While) -> None:
 
 
 def lower_do(cx: Context, node: tree.DoWhile) -> None:
-    """`do … while (…);`: the condition is asked after the body, and after `continue`."""
+    """`do … while (…);`: the condition is evaluated after the body, and after `continue`."""
     body = lower_body(cx, node.body)
     if not _continues(body):
         with cx.separate_block() as tail:
@@ -395,7 +395,7 @@ def lower_range_for(cx: Context, node: tree.RangeFor) -> None:
     """`for (T x : array)`"""
     value = lower(cx, node.range)
     if not isinstance(value, ArrayValue) or value.type.length is None:
-        raise cx.error("a range-based for goes over arrays of known length here", node.span)
+        raise cx.error("the range of a range-based for must be an array of known length", node.span)
     variable = n.Variable(cx.lowering.unique("item"), ir.I32, node.span)
     with cx.separate_block() as body, cx.inner_scope(), loop_body(cx):
         cx.scope.names["<item>"] = subscript(cx, value, variable, node.span)
@@ -412,7 +412,7 @@ def lower_range_for(cx: Context, node: tree.RangeFor) -> None:
 
 
 def condition_of(cx: Context, node: Any) -> n.Expression:
-    """The condition of an if or while: an expression, or a declaration whose value counts."""
+    """The condition of an if or while: an expression or a declaration."""
     if isinstance(node, tree.VariableDeclaration):
         declare_variable(cx, node)
         return lower_condition(cx, tree.Name(node.name, span=node.span))

@@ -1,4 +1,4 @@
-"""Parts of objects: items, fields, methods, what pointers lead to."""
+"""Subscripts, members, dereferencing and addresses."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def dereference(cx: Context, operand: Value, span: Span) -> Value:
         return subscript(cx, operand, constant(0, ir.I32), span)
     made = call_operator(cx, "*", [operand], span)
     if made is None:
-        raise cx.error(f"{describe(operand)} is no pointer to follow", span)
+        raise cx.error(f"{describe(operand)} is not a pointer, so it cannot be dereferenced", span)
     return made
 
 
@@ -97,7 +97,7 @@ def _arrow(cx: Context, base: Value, span: Span) -> Value:
 
 
 def member_of(cx: Context, base: Value, name: tree.Name, span: Span) -> Value:
-    """`base.name`: a component, a field, a method, a static member; `base.B::name` is of a base."""
+    """`base.name`: a component, field, method or static member; `base.B::name` is of a base."""
     if name.scope:
         base, name = as_qualified(cx, base, name, span), tree.Name(name.text, (), name.arguments)
     type: CppType = getattr(base, "type", VOID)
@@ -110,7 +110,7 @@ def member_of(cx: Context, base: Value, name: tree.Name, span: Span) -> Value:
 
 
 def as_qualified(cx: Context, value: Value, name: tree.Name, span: Span) -> Value:
-    """An object as the class, of its own or a base's, that stands before `::` in a name."""
+    """An object as the class before `::` in a qualified name: its own or a base."""
     home = scope_of(cx, name.scope)
     type = None if home is None else home.names.get("<class>")
     given = getattr(value, "type", None)
@@ -152,7 +152,7 @@ def address_of(cx: Context, value: Value, span: Span) -> Value:
         return ObjectAddress(value)
     if isinstance(value, (PointerValue, PointerVariable, ChosenPointer, SplitArray)):
         raise cx.error(
-            "a pointer to a pointer: memory on most devices holds no addresses. Return the new "
+            "a pointer to a pointer: memory on most devices cannot hold addresses. Return the new "
             "pointer, or pass it by reference",
             span,
         )

@@ -1,4 +1,4 @@
-"""Built-in functions of memory: atomics, hinted loads and stores, memcpy and memset."""
+"""Built-in functions on memory: atomics, loads and stores with hints, memcpy and memset."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _atomic(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     if isinstance(type, EnumType):
         type = type.underlying
     if not isinstance(type, Arithmetic):
-        raise cx.error(f"{name} works on numbers, not on {describe(place)}: update its parts")
+        raise cx.error(f"{name} works on numbers, not on {describe(place)}: update its members")
     if type.scalar.is_float and op not in _ON_FLOATS:
         raise cx.error(
             f"{name} works on integers, not on {type}: exchange its bits by atomicCAS in a loop"
@@ -91,10 +91,10 @@ def _update(
             cx.span,
         )
         return
-    if not isinstance(place, Lvalue) or not _is_common(cx, place.place):
+    if not isinstance(place, Lvalue) or not _is_shared(cx, place.place):
         raise cx.error(
-            "an atomic works on memory that several threads share; this object belongs to one "
-            "thread: update it plainly"
+            "an atomic needs memory that several threads share, and this object is local to one "
+            "thread: use a plain operator"
         )
     refuse_const(cx, place, cx.span)
     refuse_constant(cx, place.place, cx.span)
@@ -104,8 +104,8 @@ def _update(
     cx.emit(n.Atomic(op, place.place, operands, result, cx.span))  # type: ignore[arg-type]
 
 
-def _is_common(cx: Context, place: n.Place) -> bool:
-    """Whether several threads have a place: it is in global or shared memory."""
+def _is_shared(cx: Context, place: n.Place) -> bool:
+    """Whether threads share a place: it is in global or shared memory."""
     root = root_of(place)
     if not isinstance(root, n.Element):
         return False
@@ -116,7 +116,7 @@ def _is_common(cx: Context, place: n.Place) -> bool:
 def _wrapping(
     cx: Context, op: str, place: n.Place, limit: n.Expression, result: n.Variable | None
 ) -> None:
-    """AtomicInc and atomicDec, which no device but CUDA's has, by compare and swap."""
+    """The functions atomicInc and atomicDec, which only CUDA has, by compare and swap."""
     type = place.type
     assert isinstance(type, ir.Scalar)
     zero, one = n.Constant(0, type), n.Constant(1, type)
@@ -207,7 +207,7 @@ def _memcpy(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
 
 
 def _copied_type(to: PointerValue, come: PointerValue, size: n.Expression) -> CppType:
-    """What is copied at a time: words where both sides and the size are made of words."""
+    """The unit of a copy: words if both sides and the size are multiples of words, else bytes."""
     known = isinstance(size, n.Constant) and int(size.value) % 4 == 0
     if known and to.unit % 4 == 0 and come.unit % 4 == 0:
         return UNSIGNED

@@ -1,4 +1,4 @@
-"""What names mean where they stand, and types as written."""
+"""Name lookup in a context, and the types that the source spells."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TEXTURES = ("texture", "cudaTextureObject_t", "surface", "cudaSurfaceObject_t")
 
 
 def lookup(cx: Context, name: tree.Name) -> Any:
-    """The entity of a name, qualified or not; None if nothing of that name is known."""
+    """The entity of a name, qualified or not; None if it is undeclared."""
     if not name.scope:
         return _find(cx.scope, name)
     home = scope_of(cx, name.scope)
@@ -53,7 +53,7 @@ def lookup(cx: Context, name: tree.Name) -> Any:
 
 
 def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
-    """The scope that `a::b::` names; None if there is none."""
+    """The scope of `a::b::`; None if there is none."""
     scope: Scope | None = None
     for part in path:
         if part.text == "":
@@ -77,7 +77,7 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
 
 
 def _find(scope: Scope | None, name: tree.Name) -> Any:
-    """What a name means. With template arguments it is not the class that it is written in."""
+    """The entity of a name. With template arguments it is not the injected class name."""
     while scope is not None:
         found = scope.own(name.text)
         if found is not None and (name.arguments is None or not isinstance(found, TypeEntity)):
@@ -93,7 +93,7 @@ def _global(scope: Scope) -> Scope:
 
 
 def resolve(cx: Context, written: tree.TypeTree) -> CppType:
-    """The type that is written. `auto` is for those who know what it stands for."""
+    """The type of a type tree. `auto` is an error here; see `with_auto`."""
     match written:
         case tree.BuiltinType(name, span):
             if name == "void":
@@ -101,7 +101,7 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
             type = ARITHMETIC.get(name)
             if type is None:
                 raise cx.error(
-                    f"{name} has 128 bits, and numbers of kernels have 64 at most: use two "
+                    f"{name} has 128 bits, and integers in kernels have at most 64: use two "
                     "unsigned long long, and __umul64hi for the upper half of a product",
                     span,
                 )
@@ -125,7 +125,7 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
         case tree.DecltypeType(operand):
             return type_of(cx, operand)
         case tree.AutoType(span):
-            raise cx.error("auto stands here for a type that nothing tells", span)
+            raise cx.error("the type of auto cannot be deduced here", span)
         case tree.FunctionType(span=span):
             raise cx.error(refusal_message("function_pointer"), span)
 
@@ -143,7 +143,7 @@ def is_auto(written: tree.TypeTree) -> bool:
 
 
 def with_auto(cx: Context, written: tree.TypeTree, stands_for: CppType) -> CppType:
-    """A type with `auto` in it, for an initializer of type `stands_for`."""
+    """A type with `auto` deduced as `stands_for`."""
     match written:
         case tree.AutoType():
             return stands_for
@@ -154,7 +154,7 @@ def with_auto(cx: Context, written: tree.TypeTree, stands_for: CppType) -> CppTy
                 return Pointer(with_auto(cx, to, stands_for.to), stands_for.const)
         case tree.ReferenceType(to, rvalue):
             return Reference(with_auto(cx, to, stands_for), is_const(to), rvalue)
-    raise cx.error(f"auto cannot stand for {stands_for} here", written.span)
+    raise cx.error(f"auto cannot be deduced as {stands_for} here", written.span)
 
 
 def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
@@ -168,7 +168,7 @@ def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
         case HostEntity(code):
             reason = f": {code.reason}" if code.reason else ""
             raise cx.error(
-                f"{name.text} is declared for the host alone, and this kernel needs it{reason}",
+                f"{name.text} is declared in host code only, and this kernel uses it{reason}",
                 span,
             )
     if name.text in _TEXTURES:
@@ -180,12 +180,12 @@ def _unknown_type(cx: Context, name: tree.Name) -> str:
     spelled = "::".join([*(part.text for part in name.scope), name.text])
     if spelled.startswith("std::"):
         return (
-            f"{spelled} is of the host's C++ library, which kernels do not have: use an array, or "
-            "a struct of your own"
+            f"{spelled} is from the C++ standard library, which kernels do not have: use an array, "
+            "or a struct of the file"
         )
     return (
-        f"{spelled} is no type that is known here: include the file that declares it "
-        "(include=[…] names folders to look in), or declare it"
+        f"{spelled} is not a known type: include the file that declares it (include=[…] names "
+        "folders to search), or declare it"
     )
 
 
@@ -210,7 +210,7 @@ def _instance(cx: Context, entity: DeclaredType, name: tree.Name) -> CppType:
 
 
 def _around(scope: Scope | None, declaration: tree.StructDeclaration) -> CppType | None:
-    """The instance of a class template whose body this is, which its own name means there."""
+    """The injected class name: the enclosing instance of a class template."""
     while scope is not None:
         if scope.kind == "class":
             own = scope.names.get("<class>")
@@ -223,7 +223,7 @@ def _around(scope: Scope | None, declaration: tree.StructDeclaration) -> CppType
 def class_or_enum(
     cx: Context, declaration: tree.StructDeclaration | tree.EnumDeclaration, scope: Scope
 ) -> CppType:
-    """The type that a declaration without a template makes."""
+    """The type of a class or enum that is not a template."""
     if isinstance(declaration, tree.StructDeclaration):
         return cx.rules.class_type(cx, declaration, scope)
     underlying = ARITHMETIC["int"]
@@ -236,7 +236,7 @@ def class_or_enum(
 
 
 def constant_integer(cx: Context, expression: tree.Expression, what: str) -> int:
-    """An integer that must be known when the kernel is compiled."""
+    """The value of an integral constant expression."""
     value = constant_value(cx, expression, what)
     if isinstance(value, float):
         raise cx.error(f"{what} must be an integer, not {value}", expression.span)

@@ -1,4 +1,4 @@
-"""Objects and pointers: reading and writing places, following pointers, taking addresses."""
+"""Objects: loads, stores and copies of places in the IR."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.ir.traverse import root_of
 
-_MOST_UNROLLED = 16  # items of an array that are copied one by one
+_MOST_UNROLLED = 16  # elements of an array that are copied without a loop
 
 
 # --- pointers ------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def load(cx: Context, value: Value, span: Span) -> Rvalue:
 
 
 def load_by_fields(cx: Context, value: Value, type: ClassType, span: Span) -> Rvalue:
-    """The fields of a class that an object has, which may have more: that of a base."""
+    """The fields of a class from an object of a derived class."""
     struct = ir_type(type)
     assert isinstance(struct, ir.Struct)
     values = {
@@ -109,13 +109,13 @@ def load_place(place: n.Place, span: Span) -> n.Expression:
     if isinstance(place, n.Variable):
         return place
     if isinstance(root_of(place), n.Variable):
-        assert isinstance(place, n.Member), "arrays in variables live in memory"
+        assert isinstance(place, n.Member), "objects with arrays are in memory"
         return n.Extract(load_place(place.base, span), place.name, place.type, span)
     return n.Load(place, place.type, span)
 
 
 def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
-    """Put a value of the object's own type into it."""
+    """Store a value of the object's own type."""
     refuse_const(cx, value, span)
     match value:
         case Lvalue(place, type) if isinstance(type, ClassType) and is_base_of(place, type):
@@ -139,19 +139,19 @@ def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
 
 
 def refuse_const(cx: Context, value: Value, span: Span) -> None:
-    """CompileError for an object that is const where it is written to."""
+    """CompileError for an assignment to a const object."""
     const = value.first.const if isinstance(value, ArrayValue) else getattr(value, "const", False)
     if const:
         type = getattr(value, "type", None)
         raise cx.error(
-            f"this {type} is const here, and only read: it is declared so, or reached "
+            f"this {type} is const, so it cannot be assigned to: it is declared const, or accessed "
             "through a pointer or reference to const",
             span,
         )
 
 
 def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
-    """CompileError for a place that a kernel can only read."""
+    """CompileError for a place in read-only memory."""
     root = root_of(place)
     if isinstance(root, n.Element):
         key = cx.lowering.parameter_keys.get(root.memory)
@@ -161,7 +161,7 @@ def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
         target = cx.lowering.memory_targets.get(root.memory)
         if target is not None and target.space == "constant":
             raise cx.error(
-                f"{root.memory} is __constant__: a kernel only reads it. Set it from outside with "
+                f"{root.memory} is __constant__, so kernels only read it. Set it on the host with "
                 f"module.constants[{root.memory!r}] = …, or declare it __device__",
                 span,
             )
@@ -176,7 +176,7 @@ def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
 def for_each_choice(
     cx: Context, tag: n.Expression, choices: tuple[Any, ...], do: Any, span: Span
 ) -> None:
-    """Do something with the object that the tag names."""
+    """Emit `do` for the target that the tag selects."""
     present = [(number, one) for number, one in enumerate(choices) if one is not None]
     choose(cx, tag, present, do, span)
 
@@ -184,7 +184,7 @@ def for_each_choice(
 def choose(
     cx: Context, tag: n.Expression, present: list[tuple[int, Any]], do: Any, span: Span
 ) -> None:
-    """Do something with the one that the tag names, of those that there are."""
+    """Emit `do` for the choice that the tag selects, of those that exist."""
     number, one = present[0]
     if len(present) == 1:
         do(one)
@@ -200,13 +200,13 @@ def choose(
 def _leaf_places(
     cx: Context, value: ScatteredLvalue, span: Span
 ) -> list[tuple[n.Element, ir.Scalar]]:
-    """The places of all numbers in an object, in order."""
+    """The places of all scalars in an object, in order."""
     found = []
     for at, leaf in ir.leaves(stored_type(cx, value.type, span)):
         size = ir.size_of(leaf)
         start = in_steps_of(cx, PointerValue((), value.offset, value.unit, value.type), size)
         if start is None or at % size:
-            raise cx.error(f"this {value.type} is not aligned to its own numbers", span)
+            raise cx.error(f"this {value.type} is not aligned to its scalars", span)
         index = plus(start.offset, constant(at // size, ir.I32))
         found.append((element(cx, value.target, index, leaf, span), leaf))
     return found
@@ -214,7 +214,7 @@ def _leaf_places(
 
 def _load_scattered(cx: Context, value: ScatteredLvalue, span: Span) -> Rvalue:
     if holds_array(value.type):
-        raise cx.error(f"a {value.type} at an address that is no multiple of its size", span)
+        raise cx.error(f"a {value.type} at an address that is not a multiple of its size", span)
     parts = iter([n.Load(place, leaf, span) for place, leaf in _leaf_places(cx, value, span)])
     return Rvalue(_assembled(ir_type(value.type), parts, span), value.type)
 
@@ -255,7 +255,7 @@ def _numbers_of(value: n.Expression, span: Span) -> list[n.Expression]:
 
 
 def copy_object(cx: Context, target: Value, source: Value, type: CppType, span: Span) -> None:
-    """Copy an object with arrays in it, part by part."""
+    """Copy an object with arrays in it, member by member."""
     refuse_const(cx, target, span)
     if not holds_array(type):
         store(cx, target, load(cx, source, span).expression, span)
@@ -285,8 +285,8 @@ def copy_object(cx: Context, target: Value, source: Value, type: CppType, span: 
     if type.is_union:
         words = ir_type(type)
         assert isinstance(words, ir.Struct)
-        assert isinstance(target, Lvalue), "unions live in memory"
-        assert isinstance(source, Lvalue), "unions live in memory"
+        assert isinstance(target, Lvalue), "unions are in memory"
+        assert isinstance(source, Lvalue), "unions are in memory"
         array = words.fields[0].type
         _copy_places(
             cx, _field(target, UNION_WORDS, array), _field(source, UNION_WORDS, array), span
@@ -339,7 +339,7 @@ def _copy_items(cx: Context, target: Value, source: Value, type: ArrayOf, span: 
 
 
 def member(cx: Context, value: Value, name: str, type: CppType, span: Span) -> Value:
-    """Member variable `name` (of type `type`) of an object or value."""
+    """The member variable `name` of type `type` of an object or value."""
     match value:
         case Lvalue(place, owner, const):
             if isinstance(owner, ClassType) and owner.is_union:
@@ -405,7 +405,7 @@ def subscript(cx: Context, value: Value, index: n.Expression, span: Span) -> Val
 
 
 def component_type(type: CppType, name: str) -> CppType | None:
-    """The type of component `name` of one of CUDA's vectors."""
+    """The type of the component `name` of a CUDA vector; None if it has none."""
     if isinstance(type, VectorType) and name in ir.COMPONENTS[: type.count]:
         return type.element
     return None

@@ -1,4 +1,4 @@
-"""Operators on numbers, pointers and objects: C++'s own, and those that the file declares."""
+"""Operators on numbers, pointers and objects: built-in ones, and operator functions of the file."""
 
 from __future__ import annotations
 
@@ -64,15 +64,15 @@ _SYMBOLS = {**_ARITHMETIC, **_BITWISE, **_SHIFTS, **_COMPARISONS}
 
 
 def is_object_of_class(value: Value) -> bool:
-    """Whether operators of the file may take a value."""
+    """Whether an operator function of the file may take a value."""
     return isinstance(getattr(value, "type", None), (ClassType, VectorType, EnumType))
 
 
 def binary(
     cx: Context, op: str, left: Value, right: Value, span: Span, overloaded: bool = True
 ) -> Value:
-    """`left op right` for every operator but assignment, `&&`, `||` and the comma. Operators of the
-    file are not looked for where they were already."""
+    """`left op right` for every operator but assignment, `&&`, `||` and the comma. Operator
+    functions are looked up unless the caller did that."""
     if is_object_of_class(left) or is_object_of_class(right):
         made = cx.rules.call_operator(cx, op, [left, right], span) if overloaded else None
         if made is not None:
@@ -89,14 +89,14 @@ def binary(
 
 
 def _as_number(cx: Context, value: Value, span: Span) -> Value:
-    """An object whose class converts to a number, as that; others as they are."""
+    """An object whose class converts to a number, converted; other values as they are."""
     if isinstance(getattr(value, "type", None), ClassType):
         return cx.rules.call_conversion(cx, value, None, span) or value
     return value
 
 
 def _of_one_enum(cx: Context, left: Value, right: Value, span: Span) -> tuple[Value, Value]:
-    """Two values of one scoped enum as numbers: they compare, though they don't add."""
+    """Two values of one scoped enum as numbers, for comparisons."""
     type = getattr(left, "type", None)
     if not isinstance(type, EnumType) or type != getattr(right, "type", None):
         return left, right
@@ -112,7 +112,7 @@ def _is_vector(value: Value) -> bool:
 
 
 def _on_vectors(cx: Context, op: str, left: Value, right: Value, span: Span) -> Value:
-    """CUDA has operators of its own for half2 and bfloat162 alone."""
+    """Operators on CUDA's vectors, which are built in only for half2 and bfloat162."""
     a, b = rvalue(cx, left, span), rvalue(cx, right, span)
     type = a.type
     halves = isinstance(type, VectorType) and type.element in (HALF, BFLOAT16)
@@ -120,14 +120,14 @@ def _on_vectors(cx: Context, op: str, left: Value, right: Value, span: Span) -> 
         made = n.Binary(_ARITHMETIC[op], a.expression, b.expression, ir_type(type), span)
         return Rvalue(made, type)
     raise cx.error(
-        f"there is no operator {op} for {a.type} and {b.type}: CUDA's vectors have none of their "
-        "own (helper_math.h of CUDA's samples declares them)",
+        f"there is no operator {op} for {a.type} and {b.type}: CUDA's vectors have no built-in "
+        "ones (helper_math.h of CUDA's samples declares them)",
         span,
     )
 
 
 def numbers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Rvalue:
-    """An operator on two numbers."""
+    """A built-in operator on two numbers."""
     a, left_type = number(cx, left, span)
     b, right_type = number(cx, right, span)
     if op in _SHIFTS:
@@ -152,7 +152,7 @@ def numbers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Rval
 
 
 def compared(op: str, left: n.Expression, right: n.Expression, span: Span) -> n.Expression:
-    """A comparison, of thread indices as the signed numbers that they are in the IR."""
+    """A comparison; thread indices are compared as signed numbers, as they are in the IR."""
     if left.type == ir.U32:
         one, other = _small(left), _small(right)
         if one is not None and other is not None:
@@ -161,7 +161,7 @@ def compared(op: str, left: n.Expression, right: n.Expression, span: Span) -> n.
 
 
 def _small(value: n.Expression) -> n.Expression | None:
-    """An unsigned value as i32, where it is known to be the same number."""
+    """An unsigned value as i32, if it is known to have the same value."""
     if isinstance(value, n.Cast) and isinstance(value.operand, n.Builtin):
         return value.operand
     if isinstance(value, n.Constant) and int(value.value) < 1 << 31:
@@ -242,7 +242,7 @@ def _is_null(value: Value) -> bool:
 def assign_pointer(
     cx: Context, variable: PointerVariable, pointer: PointerValue, span: Span
 ) -> None:
-    """Let a pointer variable point elsewhere."""
+    """Assign to a pointer variable."""
     facts = cx.lowering.facts
     known = facts.targets.setdefault(variable.key, [])
     for target in pointer.targets:
@@ -250,7 +250,7 @@ def assign_pointer(
             known.append(target)
             facts.changed = True
     aligned = in_steps_of(cx, pointer, variable.unit)
-    if aligned is None:  # it may point between two: the next run counts in smaller steps
+    if aligned is None:  # it may be misaligned: the next run uses smaller units
         facts.units[variable.key] = math.gcd(pointer.unit, variable.unit)
         raise LowerAgain
     offset = aligned.offset
@@ -270,7 +270,7 @@ def assign_pointer(
 
 
 def _tag_in(variable: PointerVariable, pointer: PointerValue, span: Span) -> n.Expression:
-    """The number of what a pointer points into, among the targets of a variable."""
+    """The tag of a pointer's target among the targets of a variable."""
     places = [_place_of(variable, target) for target in pointer.targets]
     if pointer.tag is None:
         return constant(places[0], ir.I32, span)
@@ -291,7 +291,7 @@ def _place_of(variable: PointerVariable, target: Target) -> int:
 
 
 def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
-    """`+ - ! ~` (of numbers; `* & ++ --` are elsewhere)."""
+    """The unary operators `+ - ! ~`."""
     if is_object_of_class(operand):
         made = cx.rules.call_operator(cx, op, [operand], span)
         if made is not None:
@@ -316,7 +316,7 @@ def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
 
 
 def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> Value:
-    """`++x`, `x--` and so on."""
+    """`++x`, `--x`, `x++` and `x--`."""
     if isinstance(operand, (PointerVariable, ParameterPointer, ChosenPointer)):
         pointer = pointer_of(cx, operand)
         assert pointer is not None
@@ -354,7 +354,7 @@ def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> 
 
 
 def assign(cx: Context, op: str, target: Value, value: Value, span: Span) -> Value:
-    """`target = value`, `target += value` and so on."""
+    """`target = value` and compound assignments."""
     chosen = operator_of_assignment(cx, op, target, value, span)
     if chosen is not None:
         made: Value = chosen.call(cx, [target, value], span)
@@ -369,7 +369,7 @@ def assign(cx: Context, op: str, target: Value, value: Value, span: Span) -> Val
 def operator_of_assignment(
     cx: Context, op: str, target: Value, value: Value, span: Span
 ) -> ChosenOperator | None:
-    """The operator of the file that an assignment calls; None if C++'s own is meant."""
+    """The operator function that an assignment calls; None for the built-in operator."""
     of_class = isinstance(getattr(target, "type", None), ClassType)
     if not of_class and (op == "=" or not is_object_of_class(target)):
         return None
@@ -377,11 +377,11 @@ def operator_of_assignment(
 
 
 def initialize(cx: Context, target: Value, value: Value, span: Span) -> Value:
-    """Give a place its value: no `operator=` of a class has a say in it."""
+    """Initialize a place: no `operator=` is called."""
     if isinstance(target, (PointerVariable, ParameterPointer, ChosenPointer)):
         pointer = pointer_of(cx, convert(cx, value, target.type, span))
         if pointer is None:
-            raise cx.error(f"{describe(value)} is no pointer to {target.to}", span)
+            raise cx.error(f"{describe(value)} is not a pointer to {target.to}", span)
         _point(cx, target, pointer, span)
         return target
     if isinstance(target, SplitStruct):
@@ -397,7 +397,7 @@ def initialize(cx: Context, target: Value, value: Value, span: Span) -> Value:
 
 
 def _back(cx: Context, value: Rvalue, target: Value, span: Span) -> Rvalue:
-    """The result of a compound assignment in the target's type."""
+    """The result of a compound assignment, converted to the target's type."""
     type = getattr(target, "type", value.type)
     if isinstance(type, Arithmetic) and isinstance(value.type, Arithmetic):
         return Rvalue(number_as(value.expression, type, span), type)
@@ -410,10 +410,10 @@ def _point(
     pointer: PointerValue,
     span: Span,
 ) -> None:
-    """Let what holds a pointer point elsewhere."""
+    """Assign to a pointer variable or member."""
     if isinstance(target, PointerVariable):
         if target.fixed:
-            raise cx.error("this pointer is const, and points to nothing else", span)
+            raise cx.error("this pointer is const, so it cannot be assigned to", span)
         assign_pointer(cx, target, pointer, span)
         return
     if isinstance(target, ParameterPointer):
@@ -425,14 +425,14 @@ def _point(
 
 def _assign_fields(cx: Context, target: SplitStruct, value: Value, span: Span) -> Value:
     if not isinstance(value, SplitStruct) or value.type != target.type:
-        raise cx.error(f"{describe(value)} does not become {target.type}", span)
+        raise cx.error(f"{describe(value)} does not convert to {target.type}", span)
     for name, part in target.fields.items():
         _assign_part(cx, part, value.fields[name], span)
     return target
 
 
 def _assign_part(cx: Context, target: Value, value: Value, span: Span) -> None:
-    """What a struct has, arrays among it, from another one."""
+    """Assign a member of a struct, which may be an array, from that of another one."""
     if isinstance(target, SplitArray) and isinstance(value, SplitArray):
         for one, other in zip(target.items, value.items, strict=True):
             _assign_part(cx, one, other, span)

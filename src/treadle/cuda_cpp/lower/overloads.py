@@ -1,4 +1,4 @@
-"""Which function a call means: templates deduced, candidates ranked, the best one chosen."""
+"""Overload resolution: template argument deduction, ranking, and the best viable candidate."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def choose(
     explicit: Sequence[Any] | None,
     span: Span,
 ) -> Candidate:
-    """The function that a call means. CompileError lists the candidates if none fits."""
+    """The best viable function. CompileError lists the candidates if there is none."""
     found, reasons = viable(cx, overloads, values, explicit, span)
     if not found:
         raise cx.error(_none_fits(name, overloads, values, reasons), span)
@@ -53,7 +53,7 @@ def choose(
         raise cx.error(
             f"the call {name}({', '.join(map(_spelled, values))}) is ambiguous: "
             f"{' and '.join(f'{_signature(each)} of line {_line(each)}' for each in listed)} "
-            "fit equally well: cast an argument to the type that is meant",
+            "are equally good: cast an argument to the intended type",
             span,
         )
     for other in found:
@@ -73,7 +73,7 @@ def viable(
     explicit: Sequence[Any] | None,
     span: Span,
 ) -> tuple[list[Candidate], list[str]]:
-    """The functions that can be called with these arguments, and why others cannot."""
+    """The viable functions for these arguments, and the reasons why others are not viable."""
     found: list[Candidate] = []
     reasons: list[str] = []
     for overload in overloads:
@@ -90,8 +90,8 @@ def viable(
 
 
 def _loses_const(chosen: Candidate, values: Sequence[Value]) -> bool:
-    """Whether a pointer to const would have to become another one. Of a function that stands alone
-    the call itself says so."""
+    """Whether an argument would drop the const of what it points to. If there is only one
+    candidate, the call reports that."""
     pairs = zip(chosen.declaration.parameters, values, strict=False)
     return any(loses_const(parameter.type, value) for parameter, value in pairs)
 
@@ -155,7 +155,7 @@ def _deduced(
     with cx.in_scope(overload.scope):
         for one, argument in zip(overload.declaration.parameters, values, strict=False):
             if isinstance(argument, Braced):
-                continue  # it tells nothing
+                continue  # nothing is deduced from it
             if isinstance(argument, FunctionSet):
                 reason = refusal_message("function_pointer")
                 raise cx.error(f"the function {argument.name} as an argument is {reason}", span)
@@ -180,8 +180,8 @@ def _line(chosen: Candidate) -> int:
 
 
 def _best(found: list[Candidate], values: Sequence[Value]) -> Candidate:
-    """The one that is nowhere worse than another and somewhere better; else the first of the
-    best by C++'s further rules."""
+    """The best viable candidate: not worse than any other for all arguments, and better for one.
+    Otherwise the first by C++'s tie-breakers."""
     best = found[0]
     for other in found[1:]:
         if _better(other, best, values):
@@ -196,7 +196,7 @@ def _better(one: Candidate, other: Candidate, values: Sequence[Value]) -> bool:
     if any(a < b for a, b in pairs):
         return True
     signs = {nearer(*each) for each in zip(values, one.types, other.types, strict=False)}
-    if signs & {-1, 1} == {-1}:  # a nearer base, say
+    if signs & {-1, 1} == {-1}:  # a nearer base, for example
         return True
     if signs & {-1, 1} == {1}:
         return False
@@ -204,7 +204,7 @@ def _better(one: Candidate, other: Candidate, values: Sequence[Value]) -> bool:
 
 
 def _differs_by_const(one: Candidate, other: Candidate) -> bool:
-    """Whether const alone tells two functions apart that do not do the same."""
+    """Whether two functions with different bodies differ in const only."""
     mine, theirs = one.declaration, other.declaration
     if mine.body is None or theirs.body is None:
         return False
@@ -214,14 +214,14 @@ def _differs_by_const(one: Candidate, other: Candidate) -> bool:
         return False
     written = ([_unqualified(one.type) for one in f.parameters] for f in (mine, theirs))
     if mine.template and next(written) != next(written):
-        return False  # one is more special than the other
+        return False  # one is more specialized
     if list(map(_without_const, one.types)) != list(map(_without_const, other.types)):
         return False
     return (mine.const, *map(_is_const, one.types)) != (theirs.const, *map(_is_const, other.types))
 
 
 def _unqualified(node: Any) -> Any:
-    """A part of the tree without its consts and places, to be compared with another one."""
+    """A part of the tree without const and locations, for comparison."""
     if isinstance(node, tree.ConstType):
         return _unqualified(node.of)
     if isinstance(node, tuple):
@@ -241,8 +241,8 @@ def _is_const(type: CppType) -> bool:
 
 
 def _order(chosen: Candidate) -> tuple[bool, int, bool, bool, bool]:
-    """Plain functions before templates, more special templates first, definitions first; last the
-    ones that are not for const: they give references that can be written through."""
+    """The tie-breakers: functions before templates, more specialized templates first, definitions
+    first, and then the ones for non-const objects, whose references can be assigned to."""
     declaration = chosen.declaration
     special = sum(_specificity(one.type) for one in declaration.parameters)
     constant = any(isinstance(type, Reference) and type.const for type in chosen.types)
@@ -266,7 +266,7 @@ def _specificity(written: tree.TypeTree) -> int:
 
 
 def _specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) -> Candidate:
-    """`template <> …` for these very types, if there is one."""
+    """The explicit specialization (`template <> …`) for these arguments, if there is one."""
     if not chosen.declaration.template:
         return chosen
     for overload in overloads:
@@ -284,7 +284,7 @@ def _specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) 
 def _written_arguments(
     cx: Context, declaration: tree.FunctionDeclaration, chosen: Candidate
 ) -> bool:
-    """Whether `f<float, 4>` in a specialization's name are the chosen template arguments."""
+    """Whether the template arguments of a specialization are those of the candidate."""
     written = declaration.name.arguments
     template = chosen.declaration.template
     if written is None or template is None:

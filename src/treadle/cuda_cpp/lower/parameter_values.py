@@ -1,8 +1,8 @@
-"""Objects by value that a kernel only reads: their numbers are parameters of the launch.
+"""Objects by value that a kernel only reads: their scalars are parameters of the launch.
 
-One with arrays in it has a memory of the thread, which is filled at the start. While nobody writes
-to it, it is read from the parameters instead, where every thread of a block finds the same:
-barriers may hang on that, and no target needs to find out. A memory that is not read is not filled.
+An object with arrays in it has a local memory, which is filled at the start. If the kernel never
+writes to it, it is read from the parameters instead. These are uniform, so barriers may depend on
+them without an analysis by each target. A memory that is not read is not filled.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.ir.traverse import root_of, walk
 
-_MOST_CHOICES = 16  # items that an index chooses from without a memory
+_MOST_CHOICES = 16  # elements that an index selects from without a memory
 
 
 def remember(cx: Context, memory: str, key: Any, filling: Iterable[n.Statement]) -> None:
-    """What a memory was filled with at the start, for those who read it. `key` is remembered where
-    somebody writes to it, and the next run of the lowering then reads the memory."""
+    """Record what a memory is filled with at the start, for `read_parameter`. If the kernel writes
+    to it, `key` becomes a fact, and the next run of the lowering reads the memory."""
     lowering = cx.lowering
     assigns = [one for one in filling if isinstance(one, n.Assign)]
     lowering.fillings[memory] = assigns
@@ -40,8 +40,8 @@ def remember(cx: Context, memory: str, key: Any, filling: Iterable[n.Statement])
 
 
 def read_parameter(cx: Context, place: n.Place, span: Span) -> n.Expression | None:
-    """The value at a place in an object by value that nobody writes to. None for other places, and
-    where an index chooses from many."""
+    """The value at a place in an object by value that the kernel only reads. None for other places,
+    and if an index selects from many elements."""
     root = root_of(place)
     if not isinstance(root, n.Element):
         return None
@@ -59,7 +59,7 @@ def read_parameter(cx: Context, place: n.Place, span: Span) -> n.Expression | No
             inner = inner[0]
         elif _known(step) in inner:
             inner = inner[_known(step)]
-        else:  # outside of an array
+        else:  # out of the bounds of an array
             return None
     if choices > _MOST_CHOICES:
         return None
@@ -70,7 +70,7 @@ def read_parameter(cx: Context, place: n.Place, span: Span) -> n.Expression | No
 
 
 def _steps(place: n.Place) -> list[Any]:
-    """The way to a place from the start of its memory: names of members, indices of items."""
+    """The path to a place from the start of its memory: names of members, indices of elements."""
     steps: list[Any] = []
     while True:
         match place:
@@ -91,12 +91,12 @@ def _known(step: Any) -> str | int:
 
 
 def _costs(index: n.Expression) -> bool:
-    """Whether an index is to be computed once."""
+    """Whether an index should be computed only once."""
     return any(isinstance(node, (n.Load, n.Call)) for node in walk(index))
 
 
 def _read(parts: Any, steps: list[Any], type: ir.Type, span: Span) -> n.Expression:
-    if isinstance(parts, n.Expression):  # a number, or a vector of which one may be wanted
+    if isinstance(parts, n.Expression):  # a number, or a vector with a component to select
         return n.Extract(parts, steps[0], type, span) if steps else parts
     if not steps:
         assert isinstance(type, ir.Struct)
@@ -110,7 +110,7 @@ def _read(parts: Any, steps: list[Any], type: ir.Type, span: Span) -> n.Expressi
     step, *rest = steps
     if isinstance(step, (str, n.Constant)):
         return _read(parts[_known(step)], rest, type, span)
-    result = zero_of(type, span)  # outside of an array, as ever
+    result = zero_of(type, span)  # out of bounds
     for at in reversed(range(len(parts))):
         test = n.Binary("eq", step, constant(at, step.type), ir.BOOL, span)
         result = n.Select(test, _read(parts[at], rest, type, span), result, type, span)
@@ -118,7 +118,7 @@ def _read(parts: Any, steps: list[Any], type: ir.Type, span: Span) -> n.Expressi
 
 
 def without_unread(body: n.Block, lowering: Lowering) -> n.Block:
-    """The body without the filling of memories that nothing else touches."""
+    """The body without the filling of memories that are not used otherwise."""
     fillings = {id(one): memory for memory, all in lowering.fillings.items() for one in all}
     touched = {
         node.memory

@@ -1,8 +1,8 @@
-"""A kernel's parameters as a launch knows them.
+"""The parameters of a launch for those of a kernel.
 
-Memory on most devices holds no addresses, so a struct with pointers in it is taken apart: each
-pointer is a buffer, the other fields are values. A large struct without pointers is put into memory
-by the launch, as thousands of numbers are more than devices take as parameters.
+Memory on most devices cannot hold addresses, so a struct with pointers in it is split: each pointer
+is a buffer, the other fields are values. A large struct without pointers is uploaded to memory by
+the launch, since devices do not take thousands of scalars as parameters.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from treadle.cuda_cpp.syntax.spelling import spell_type
 from treadle.ir import types as ir
 from treadle.ir.signature import Declared, DeclaredParameter, DeclaredPointer
 
-_MOST_BY_VALUE = 256  # bytes of a parameter; what is larger goes through memory,
-_MOST_BY_VALUE_IN_TOTAL = 2048  # and so does what comes when there are so many already
+_MOST_BY_VALUE = 256  # bytes of a parameter; a larger one is uploaded to memory,
+_MOST_BY_VALUE_IN_TOTAL = 2048  # and so is one that exceeds this sum
 _MOST_BYTES = 32_764
-_MOST_PARTS = 256  # pointers and values that structs with pointers are taken apart into
-_NO_ADDRESSES = "memory on most devices holds no addresses"
+_MOST_PARTS = 256  # parameters of the launch for structs with pointers
+_NO_ADDRESSES = "memory on most devices cannot hold addresses"
 
 
 @dataclass(slots=True)
 class Parameters:
-    """The parameters of a launch, and what those in the file are of them (see KernelInstance)."""
+    """The parameters of a launch, and the layouts of those in the file (see KernelInstance)."""
 
     parameters: list[DeclaredParameter] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
     written: list[WrittenParameter] = field(default_factory=list)
     layouts: list[ArgumentLayout] = field(default_factory=list)
     uploaded: dict[int, ir.Type] = field(default_factory=dict)
-    by_value: int = 0  # bytes so far
+    by_value: int = 0  # bytes by value so far
 
     @property
     def is_split(self) -> bool:
-        """Whether a launch has other parameters than the file."""
+        """Whether a launch has other parameters than the kernel in the file."""
         return any(isinstance(one, Split) for one in self.layouts)
 
 
@@ -74,30 +74,30 @@ class _Part:
 
     @property
     def words(self) -> str:
-        """What messages about the file's text call it."""
+        """Its name in messages about the file."""
         inner = f", field {self.path}," if self.path else ""
         return f"parameter {self.parameter}{inner}"
 
     @property
     def label(self) -> str:
-        """What messages about a launch call it."""
+        """Its name in messages about a launch."""
         return f"argument {self.number + 1} ({self.parameter}), field {self.path}"
 
     def field(self, name: str, type: CppType) -> _Part:
-        """A field of it."""
+        """The part that is a field of it."""
         path = f"{self.path}.{name}" if self.path else name
         return _Part(self.number, self.parameter, path, type, str(type), self.span)
 
     def item(self, at: int) -> _Part:
-        """An item of the array that it is."""
+        """The part that is an item of this array."""
         assert isinstance(self.type, ArrayOf)
         type = self.type.element
         return _Part(self.number, self.parameter, f"{self.path}[{at}]", type, str(type), self.span)
 
 
 def parameter_type(cx: Context, one: tree.Parameter) -> CppType:
-    """The type of a kernel's parameter: arrays are pointers, and a reference to what a kernel only
-    reads is as good as its value."""
+    """The type of a kernel's parameter: arrays decay to pointers, and an object that a const
+    reference refers to is passed by value."""
     type = resolve(cx, one.type)
     if isinstance(type, Reference) and type.const:
         type = type.to
@@ -105,12 +105,12 @@ def parameter_type(cx: Context, one: tree.Parameter) -> CppType:
 
 
 def parameter_name(one: tree.Parameter, number: int) -> str:
-    """The name of a kernel's parameter, which may have none in the file."""
+    """The name of a kernel's parameter, made up if it has none in the file."""
     return one.name or f"unnamed{number}"
 
 
 def parameters_of(cx: Context, declaration: tree.FunctionDeclaration) -> Parameters:
-    """The parameters of a kernel. CompileError for what no launch can give."""
+    """The parameters of a launch of a kernel. CompileError for types that cannot be passed."""
     found = Parameters()
     for number, one in enumerate(declaration.parameters):
         name, spelling = parameter_name(one, number), spell_type(one.type)
@@ -135,8 +135,8 @@ def _shape(cx: Context, found: Parameters, part: _Part) -> ArgumentLayout:
         raise cx.error(f"{part.words} is an array of unknown length", part.span)
     if len(found.parameters) + count > _MOST_PARTS:
         raise cx.error(
-            f"{part.words} makes more than {_MOST_PARTS} parameters, as each of its pointers is an "
-            "array for the kernel: pass one array with offsets into it",
+            f"{part.words} is split into more than {_MOST_PARTS} parameters, one for each pointer "
+            "in it: pass one array with offsets into it",
             part.span,
         )
     parts: list[tuple[str | int, _Part]]
@@ -164,7 +164,7 @@ def _whole(cx: Context, found: Parameters, part: _Part) -> Direct:
 
 
 def _declared(cx: Context, part: _Part) -> Declared:
-    """What a launch takes for a part."""
+    """The declared type of the parameter for a part."""
     type = part.type
     if isinstance(type, Pointer):
         return _pointer(cx, part, innermost(type.to))
@@ -200,7 +200,7 @@ def _pointer(cx: Context, part: _Part, element: CppType) -> DeclaredPointer:
             "offsets into it, or each array as a parameter of its own",
             part.span,
         )
-    # A class that points to itself is not known whole there, and holds a pointer.
+    # A class with a pointer to itself is incomplete there, and contains a pointer.
     to_itself = isinstance(element, ClassType) and element.scope is None and not element.fields
     if holds_pointer(element) or to_itself:
         raise cx.error(

@@ -1,4 +1,4 @@
-"""Pointers: what they point into, followed, moved, cast; the addresses of objects."""
+"""Pointers: targets, dereferencing, pointer arithmetic and casts; the addresses of objects."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ from treadle.ir.traverse import root_of
 ZERO = n.Constant(0, ir.I32)
 
 
-_MOST_TERMS = 8  # of an offset that are looked at
+_MOST_TERMS = 8  # of an offset that are examined
 
 
 def unit_of(type: CppType) -> int:
-    """Bytes of a step of a pointer to `type`: its innermost element (1 for void)."""
+    """The unit of a pointer to `type` in bytes: its innermost element (1 for void)."""
     inner = innermost(type)
     return 1 if isinstance(inner, Void) else cpp_size(inner)
 
 
 def as_index(cx: Context, index: n.Expression) -> n.Expression:
-    """An integer as an index: i32, or i64 where it or the arrays need it."""
+    """An integer as an index: i32, or i64 if it or the arrays need it."""
     assert isinstance(index.type, ir.Scalar)
     wide = index.type.bits == 64 or cx.lowering.index_type == ir.I64
     return cast(index, ir.I64 if wide else ir.I32)
 
 
 def pointer_of(cx: Context, value: Value) -> PointerValue | None:
-    """A value as a pointer: variables are read, arrays decay. None for what is no pointer."""
+    """A value as a pointer: variables are read, arrays decay. None for other values."""
     match value:
         case PointerValue():
             return value
@@ -76,7 +76,7 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
             return chosen_pointer(cx, value)
         case PointerVariable():
             targets = value.targets
-            if not targets:  # this is the first run: what was assigned so far will do
+            if not targets:  # in the first run, those that were assigned so far
                 targets = tuple(cx.lowering.facts.targets.get(value.key, ())[:1])
             return PointerValue(
                 targets or (NullTarget(),),
@@ -90,7 +90,7 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
 
 
 def in_steps_of(cx: Context, pointer: PointerValue, unit: int) -> PointerValue | None:
-    """The pointer with its offset in other steps; None if it may point between two of them."""
+    """The pointer with its offset in another unit; None if it may not be a multiple of it."""
     if pointer.unit == unit:
         return pointer
     if pointer.unit % unit == 0:
@@ -105,12 +105,12 @@ def in_steps_of(cx: Context, pointer: PointerValue, unit: int) -> PointerValue |
 
 
 def _plain(pointer: PointerValue, offset: n.Expression, unit: int, to: CppType) -> PointerValue:
-    """A pointer into the same memories, elsewhere."""
+    """A pointer into the same memories with another offset."""
     return PointerValue(pointer.targets, offset, unit, to, pointer.tag, pointer.const)
 
 
 def _alignment(type: CppType) -> int:
-    """What C++ demands of the addresses of a type: less than its size, for a float3."""
+    """The alignment of a type in C++: less than its size, for a float3."""
     inner = innermost(type)
     if isinstance(inner, Void):
         return 1
@@ -121,7 +121,7 @@ def _alignment(type: CppType) -> int:
 
 
 def _is_multiple(offset: n.Expression, of: int) -> bool:
-    """Whether an offset is surely a multiple of a number."""
+    """Whether an offset is certainly a multiple of a number."""
     for _ in range(_MOST_TERMS):
         match offset:
             case n.Constant(value=value):
@@ -148,7 +148,7 @@ def moved(cx: Context, pointer: PointerValue, by: n.Expression, span: Span) -> P
     unit = unit_of(pointer.to)
     step = count_of(pointer.to)
     aligned = in_steps_of(cx, pointer, unit)
-    if aligned is None:  # in smaller steps, then
+    if aligned is None:  # use a smaller unit
         common = math.gcd(pointer.unit, unit)
         aligned = in_steps_of(cx, pointer, common)
         assert aligned is not None
@@ -158,7 +158,7 @@ def moved(cx: Context, pointer: PointerValue, by: n.Expression, span: Span) -> P
 
 
 def moved_by_bytes(cx: Context, pointer: PointerValue, further: int, to: ClassType) -> PointerValue:
-    """The pointer some bytes further, to an object of another class."""
+    """The pointer with an offset of some bytes, to an object of another class."""
     if not further:
         return seen_as(pointer, to)
     for target in pointer.targets:
@@ -170,25 +170,25 @@ def moved_by_bytes(cx: Context, pointer: PointerValue, further: int, to: ClassTy
 
 
 def base_offset(type: ir.Type, base: ClassType) -> int:
-    """Where in an object its base begins."""
+    """The offset of a base in an object, in bytes."""
     fields = all_fields(base)
     return ir.field_offset(type, fields[0].name) if fields and isinstance(type, ir.Struct) else 0
 
 
 def is_base_of(place: n.Place, type: CppType) -> bool:
-    """Whether an object is the base, of this type, of what is at a place."""
+    """Whether the object of a place has a base of this type at its start."""
     return isinstance(type, ClassType) and place.type != ir_type(type)
 
 
 def seen_as(pointer: PointerValue, to: CppType) -> PointerValue:
-    """The pointer cast to another type; its offset keeps its steps."""
+    """The pointer cast to another type; the unit of its offset stays."""
     return _plain(pointer, pointer.offset, pointer.unit, to)
 
 
 def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
     """`*pointer`: an object or an array."""
     if isinstance(pointer.to, Void):
-        raise cx.error("a void pointer cannot be followed: cast it to the type it points to", span)
+        raise cx.error("a void pointer cannot be dereferenced: cast it to another type", span)
     if len(pointer.targets) > 1:
         choices = tuple(
             None if isinstance(target, NullTarget) else follow(cx, _into(target, pointer), span)
@@ -199,8 +199,8 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
     target = pointer.targets[0]
     if isinstance(target, NullTarget):
         if not cx.lowering.facts.changed and not cx.lowering.unevaluated:
-            raise cx.error("this pointer is always null where it is followed", span)
-        if not isinstance(pointer.to, ArrayOf):  # the next run will know more
+            raise cx.error("this pointer is always null where it is dereferenced", span)
+        if not isinstance(pointer.to, ArrayOf):  # the next run has more targets
             return Lvalue(cx.variable("unknown", stored_type(cx, pointer.to, span)), pointer.to)
     if isinstance(pointer.to, ArrayOf):
         return ArrayValue(pointer, pointer.to)
@@ -215,7 +215,7 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
 
 
 def _into(target: Target, pointer: PointerValue) -> PointerValue:
-    """A pointer with several targets, as one to this target alone."""
+    """A pointer with several targets, restricted to one of them."""
     return PointerValue((target,), pointer.offset, pointer.unit, pointer.to, const=pointer.const)
 
 
@@ -234,7 +234,7 @@ def _in_memory(
 def element(
     cx: Context, target: MemoryTarget, index: n.Expression, type: ir.Type, span: Span
 ) -> n.Element:
-    """The place of an element of a memory seen as a sequence of `type`, with its check."""
+    """The place of an element of a memory that is accessed as `type`, with its bounds check."""
     bound = _bound(cx, target, type, index.type)
     checks = () if bound is None else (n.Check(index, bound),)
     return n.Element(target.memory, index, type, checks, span)
@@ -280,7 +280,7 @@ def _item(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> Val
                 found = PointerValue(inner.targets, offset, pointer.unit, pointer.to)
                 return follow(cx, replace(found, const=pointer.const), span)
         raise cx.error(
-            f"an array inside an object is seen as {pointer.to} here: copy it to an array of its "
+            f"an array inside an object is cast to {pointer.to} here: copy it to an array of its "
             "own first",
             span,
         )
@@ -297,18 +297,18 @@ def _object(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> V
         if both_numbers and ir.size_of(place.type) == ir.size_of(type):
             return BitsLvalue(place, pointer.to, pointer.const)
     demand_memory(cx, place)
-    raise cx.error("this object is seen as bytes of another type, and has none here", span)
+    raise cx.error("this object is accessed as another type, and has no bytes in memory here", span)
 
 
 def demand_memory(cx: Context, place: n.Place) -> None:
-    """See to it that, in the next run, a variable has bytes that pointers can go through."""
+    """Record that a variable needs a memory, which the next run gives it."""
     root = root_of(place)
     if isinstance(root, n.Variable):
         key = cx.lowering.variable_keys.get(root.name)
         if key is not None and key not in cx.lowering.facts.in_memory:
             facts = cx.lowering.facts
             facts.in_memory.add(key)
-            for targets in facts.targets.values():  # it is that variable no more
+            for targets in facts.targets.values():  # it is a memory now
                 targets[:] = [one for one in targets if not _is_in(one, root)]
             raise LowerAgain
 
@@ -318,12 +318,12 @@ def _is_in(target: Target, variable: n.Variable) -> bool:
 
 
 def stored_type(cx: Context, type: CppType, span: Span) -> ir.Type:
-    """The IR's type of what lies in memory."""
+    """The IR type of a C++ type in memory. CompileError for pointers."""
     try:
         return ir_type(type)
     except NoLayout as reason:
         raise cx.error(
-            f"{type} is {reason}: memory on most devices holds no addresses. Pass the arrays as "
+            f"{type} is {reason}: memory on most devices cannot hold addresses. Pass the arrays as "
             "parameters of the kernel, or keep indices instead of pointers",
             span,
         ) from None
@@ -370,7 +370,7 @@ def _address_of_place(cx: Context, place: n.Place, type: CppType) -> PointerValu
 
 
 def _byte_offset(cx: Context, place: n.Place) -> tuple[n.Expression, int] | None:
-    """Where in its memory a place is: a number of steps, and their bytes. None in a variable."""
+    """The offset of a place in its memory: a count, and its unit in bytes. None in a variable."""
     match place:
         case n.Element(index=index, type=type):
             return index, ir.size_of(type)
@@ -395,7 +395,7 @@ def _byte_offset(cx: Context, place: n.Place) -> tuple[n.Expression, int] | None
 def _further(
     start: tuple[n.Expression, int], index: n.Expression, size: int, align: int
 ) -> tuple[n.Expression, int]:
-    """`start` and `index` steps of `size` bytes more, in the largest steps that fit."""
+    """The offset `start` plus `index` elements of `size` bytes, in the largest common unit."""
     offset, unit = start
     if isinstance(index, n.Constant):
         bytes_further = int(index.value) * size
@@ -408,7 +408,7 @@ def _further(
     return plus(times(offset, unit // common), times(index, size // common)), common
 
 
-# --- structs and arrays of pointers, in parts ----------------------------------------------------
+# --- split structs and arrays --------------------------------------------------------------------
 
 
 MOST_ITEMS = 64  # of an array of pointers
@@ -434,14 +434,12 @@ def _pointed_to(
     cx: Context, pointer: ObjectAddress, index: n.Expression, span: Span
 ) -> SplitStruct:
     if not isinstance(index, n.Constant) or int(index.value):
-        raise cx.error(
-            f"a {pointer.type} that points to one struct is indexed: only 0 is in it", span
-        )
+        raise cx.error(f"a {pointer.type} that points to one struct has only the index 0", span)
     return pointer.object
 
 
 def _one_of(cx: Context, place: n.Expression, values: Sequence[Any], span: Span) -> Value:
-    """The value with this number."""
+    """The value that an index selects."""
     first = values[0]
     match first:
         case SplitStruct():
@@ -462,7 +460,7 @@ def _one_of(cx: Context, place: n.Expression, values: Sequence[Any], span: Span)
 
 
 def chosen_pointer(cx: Context, value: ChosenPointer) -> PointerValue:
-    """Where the pointer with this number points now."""
+    """The pointer that an index selects, read now."""
     pointers = [pointer_of(cx, one) for one in value.items]
     return _one_pointer(cx, value.place, [one for one in pointers if one is not None])
 
@@ -470,7 +468,7 @@ def chosen_pointer(cx: Context, value: ChosenPointer) -> PointerValue:
 def _one_pointer(
     cx: Context, place: n.Expression, pointers: Sequence[PointerValue]
 ) -> PointerValue:
-    """The pointer with this number: it may point into whatever any of them does."""
+    """The pointer that an index selects: it has the targets of all."""
     targets: list[Target] = []
     for one in pointers:
         targets += [target for target in one.targets if target not in targets]
@@ -486,13 +484,13 @@ def _one_pointer(
 
 
 def _tag_among(targets: list[Target], pointer: PointerValue) -> n.Expression:
-    """Which of `targets` a pointer points into."""
+    """The tag of a pointer among `targets`."""
     places = [constant(targets.index(target), ir.I32) for target in pointer.targets]
     return places[0] if pointer.tag is None else _selected(pointer.tag, places)
 
 
 def _selected(place: n.Expression, values: Sequence[n.Expression]) -> n.Expression:
-    """The value with this number; the last one for all numbers behind."""
+    """The value that an index selects; the last one for indices out of bounds."""
     result = values[-1]
     for at in reversed(range(len(values) - 1)):
         if values[at] != result:

@@ -1,4 +1,4 @@
-"""A file of CUDA C++, read: its kernels and variables, and kernels lowered on demand."""
+"""A parsed file of CUDA C++: its kernels and variables, and their lowering on demand."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from treadle.ir.definition import KernelOptions
 from treadle.ir.signature import Signature
 
 _MOST_BYTES = 1 << 31  # of a variable
-_MOST_RUNS = 64  # of the lowering: each learns something about a variable
+_MOST_RUNS = 64  # of the lowering: each adds a fact about a variable
 
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:
-    """A kernel as written, where it was written, and what it is for people."""
+    """A kernel's declaration, its scope, and the record of it."""
 
     overload: Overload
     template: records.KernelTemplate
@@ -56,7 +56,7 @@ class _Kernel:
 def load(
     text: str, file: str, defines: Mapping[str, Any], include: Sequence[Path]
 ) -> records.Program:
-    """Read a file. CompileErrors lists everything that is wrong with its text."""
+    """Parse a file. CompileErrors lists all its syntax errors."""
     read = preprocess(text, file, defines, include)
     parsed = parse(read.tokens, read.texts, file)
     errors = sorted((*read.errors, *parsed.errors), key=lambda error: (error.file, error.line))
@@ -93,7 +93,7 @@ class Program:
 
     @property
     def notes(self) -> tuple[records.Note, ...]:
-        """What is to be said of the file as a whole."""
+        """Notes on the file as a whole."""
         headers = (
             records.Note("noted", f"#include <{name}>", f"{name} {why_missing(name)}", span)
             for name, span in self._headers
@@ -124,7 +124,7 @@ class Program:
         for name, entity in self._variables.items():
             try:
                 found[name] = self._symbol(name, entity)
-            except CompileError as error:  # told to the kernels that use it
+            except CompileError as error:  # the error of kernels that use it
                 self.refused_symbols[name] = error
         return found
 
@@ -174,8 +174,8 @@ class Program:
         with cx.in_scope(scope):
             if declaration.result is not None and resolve(cx, declaration.result) != VOID:
                 raise cx.error(
-                    f"the kernel {name} returns something that nobody receives: kernels return "
-                    "void, and writes its results to memory",
+                    f"the kernel {name} returns a value: a kernel returns void, and writes its "
+                    "results to memory",
                     declaration.span,
                 )
             found = parameters_of(cx, declaration)
@@ -207,7 +207,7 @@ class Program:
         tokens = [one for one in preprocess(f"<{text}>", file).tokens if one.file == file]
         found = parse_template_argument(tokens)
         if found is None:
-            raise CompileError(f"{text!r} is no template argument that C++ can read")
+            raise CompileError(f"{text!r} is not a template argument in C++")
         return found
 
     # --- lowering ---
@@ -215,7 +215,7 @@ class Program:
     def lower(
         self, instance: records.KernelInstance, signature: Signature
     ) -> tuple[n.Kernel, tuple[records.Note, ...]]:
-        """A kernel in IR, and what was met on the way."""
+        """A kernel in IR, and the notes on it."""
         overload, scope = self._instances[instance.name]
         facts = Facts()
         for _ in range(_MOST_RUNS):
@@ -229,15 +229,15 @@ class Program:
                 continue
             except NoLayout as reason:
                 raise lowering.error(
-                    f"{reason}, which most devices cannot hold: they have no addresses. Pass "
+                    f"{reason}, and memory on most devices cannot hold addresses. Pass "
                     "arrays as parameters of the kernel, and keep indices instead of pointers",
                     lowering.span,
                 ) from None
             if not facts.changed:
                 return kernel, _records_of(lowering)
         raise CompileError(
-            f"what the pointers of {instance.name} point into does not come to rest: split it into "
-            "smaller functions",
+            f"the targets of the pointers of {instance.name} were not found in {_MOST_RUNS} runs: "
+            "split it into smaller functions",
             instance.span,
         )
 
@@ -268,7 +268,7 @@ def _kernels(declarations: tuple[tree.Declaration, ...], scope: Scope) -> Any:
 def _assertions(
     declarations: tuple[tree.Declaration, ...], scope: Scope
 ) -> Iterator[tuple[tree.StaticAssert, Scope]]:
-    """What a file asserts outside of functions and classes, and where."""
+    """The static_asserts at namespace scope, with their scopes."""
     for one in declarations:
         if isinstance(one, tree.StaticAssert):
             yield one, scope

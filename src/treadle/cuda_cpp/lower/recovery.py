@@ -1,7 +1,7 @@
-"""Going on after a statement of a kernel that is wrong, to find what else is.
+"""Error recovery: lowering goes on after an ill-formed statement, to report several errors.
 
-Nothing is made of a kernel with an error, so all that counts is that no later error comes from the
-first one: statements with a name that a wrong statement declares are passed over.
+A kernel with an error gives no result, so it only matters that later errors do not follow from the
+first one: statements with a name that an ill-formed statement declares are skipped.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.syntax import tree
 
 _MOST = 20  # errors of one kernel
-UNDECLARED = "is declared nowhere"  # what is said of a name
+UNDECLARED = "is not declared"  # in messages about names
 _BODIES = ("body", "then", "otherwise")
 
 
 class Errors:
-    """What was found to be wrong with one kernel so far."""
+    """The errors of one kernel so far."""
 
     def __init__(self) -> None:
         self.found: list[CompileError] = []
-        self._unknown: set[str] = set()  # names whose declarations are wrong
+        self._unknown: set[str] = set()  # names whose declarations are ill-formed
 
     def attempt(
         self, cx: Context, node: tree.Statement, lower: Callable[[Context, tree.Statement], None]
     ) -> None:
-        """Lower a statement. Its error is kept, unless there are many."""
+        """Lower a statement. Its error is recorded, up to a limit."""
         if self._unknown and not self._unknown.isdisjoint(_names_before_bodies(node)):
             self._unknown |= _declared(node)
             return
@@ -49,7 +49,7 @@ class Errors:
             self._unknown |= _declared(node)
 
     def raise_found(self) -> None:
-        """Raise what was found, if anything."""
+        """Raise the errors, if there are any."""
         if len(self.found) == 1:
             raise self.found[0]
         if self.found:
@@ -57,28 +57,28 @@ class Errors:
 
 
 def _is_same(one: CompileError, other: CompileError) -> bool:
-    """Whether two errors say the same: a name that is not declared is one error wherever it is."""
+    """Whether two errors are the same: an undeclared name is reported once."""
     if one.message != other.message:
         return False
     return one.span == other.span or UNDECLARED in one.message
 
 
 def _declared(node: tree.Statement) -> set[str]:
-    """The names that a statement declares for those behind it."""
+    """The names that a statement declares for the following ones."""
     if not isinstance(node, tree.DeclarationStatement):
         return set()
     return {name for one in node.declarations if (name := getattr(one, "name", None))}
 
 
 def _names_before_bodies(node: tree.Statement) -> Iterator[str]:
-    """The names in a statement, without those in statements within it."""
+    """The names in a statement, without those in nested statements."""
     for one in fields(node):
         if one.name not in _BODIES:
             yield from _names(getattr(node, one.name))
 
 
 def _names(node: Any) -> Iterator[str]:
-    """The names that a tree has in it."""
+    """The names in a tree."""
     todo = [node]
     while todo:
         each = todo.pop()

@@ -1,4 +1,4 @@
-"""What is called from modules before its own while a kernel is lowered, as one record."""
+"""The rules of the lowering that modules below their own call, as one record."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from treadle.ir.traverse import rewrite, root_of
 
 
 def lower_statement(cx: Context, node: tree.Statement) -> None:
-    """One statement, into the block at hand."""
+    """Lower a statement to the current block."""
     outer = cx.span
     cx.span = cx.lowering.span = node.span
     _HANDLERS[node.__class__](cx, node)
@@ -34,14 +34,14 @@ def lower_statement(cx: Context, node: tree.Statement) -> None:
 
 
 def lower_as_block(cx: Context, node: tree.Statement) -> n.Block:
-    """A statement as a block of its own, with names of its own."""
+    """Lower a statement to a new block, with a scope of its own."""
     with cx.separate_block() as block, cx.inner_scope():
         _attempt(cx, node)
     return tuple(block)
 
 
 def _attempt(cx: Context, node: tree.Statement) -> None:
-    """Lower a statement; where errors are collected, behind one that is wrong it goes on."""
+    """Lower a statement, with error recovery if there is one."""
     if cx.errors is None:
         lower_statement(cx, node)
     else:
@@ -68,7 +68,7 @@ def declare_locally(cx: Context, node: tree.Declaration) -> None:
         case tree.StaticAssert():
             static_assert(cx, node)
         case tree.HostCode():
-            raise cx.error(f"this declaration is not understood: {node.reason}", node.span)
+            raise cx.error(f"this declaration cannot be parsed: {node.reason}", node.span)
         case tree.FunctionDeclaration():
             pass  # a prototype
         case _:
@@ -94,7 +94,7 @@ def _if(cx: Context, node: tree.If) -> None:
                     lower_statement(cx, chosen)
             return
         condition = _uniform_condition(cx, folded(condition_of(cx, node.condition)))
-        if isinstance(condition, n.Constant):  # a branch that no instance takes is not looked at
+        if isinstance(condition, n.Constant):  # the discarded branch of an instance is not lowered
             chosen = node.then if condition.value else node.otherwise
             if chosen is not None:
                 with cx.inner_scope():
@@ -106,8 +106,8 @@ def _if(cx: Context, node: tree.If) -> None:
 
 
 def _uniform_condition(cx: Context, condition: n.Expression) -> n.Expression:
-    """A condition that reads a shared variable right behind a barrier: it is read first, so that
-    all threads are known to have been told the same."""
+    """The condition of an if, with the reads of shared variables before it as statements. After a
+    barrier, passes then see that the condition is uniform."""
     block = cx.blocks[-1]
     if not block or block[-1] != n.Barrier("block"):
         return condition
@@ -134,13 +134,13 @@ def _is_shared_variable(cx: Context, place: n.Place) -> bool:
 
 def _break(cx: Context, node: tree.Break) -> None:
     if not cx.continue_flags:
-        raise cx.error("break stands in no loop and no switch", node.span)
+        raise cx.error("break is not in a loop or switch", node.span)
     cx.emit(n.Break(node.span))
 
 
 def _continue(cx: Context, node: tree.Continue) -> None:
     if None not in cx.continue_flags:
-        raise cx.error("continue stands in no loop", node.span)
+        raise cx.error("continue is not in a loop", node.span)
     flag = cx.continue_flags[-1]
     if flag is not None:  # inside a switch that became a loop
         cx.emit(n.Assign(flag, n.TRUE, node.span), n.Break(node.span))
@@ -149,7 +149,7 @@ def _continue(cx: Context, node: tree.Continue) -> None:
 
 
 def _label(cx: Context, node: tree.Case | tree.Default) -> None:
-    raise cx.error("case and default belong directly into the braces of a switch", node.span)
+    raise cx.error("case and default must be directly in the braces of a switch", node.span)
 
 
 def _refused(cx: Context, node: tree.RefusedStatement) -> None:

@@ -1,5 +1,5 @@
-"""Where new objects of a thread live: in variables of the IR, in memories, or in parts where memory
-cannot hold them."""
+"""Storage of a thread's objects: variables of the IR, memories, or parts, for objects with pointers
+in them."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from treadle.ir import types as ir
 def pointer_items(
     cx: Context, name: str, type: ArrayOf, key: Any, values: SplitArray | None, span: Span
 ) -> SplitArray:
-    """An array of pointers or of structs with pointers in them: as many variables, with the values
-    of another one if there is one."""
+    """A new array of pointers, or of structs with pointers in them, as a variable for each item,
+    initialized from `values` if given."""
     if not 0 < count_of(type) <= MOST_ITEMS:
         raise cx.error(
-            f"{name} is an array of {count_of(type)} pointers, and memory on most devices holds no "
-            f"addresses: up to {MOST_ITEMS} are kept as variables. Keep indices in it",
+            f"{name} is an array of {count_of(type)} pointers, and memory on most devices cannot "
+            f"hold addresses: only up to {MOST_ITEMS} can be variables. Store indices in it",
             span,
         )
     return SplitArray(
@@ -70,7 +70,7 @@ def pointer_items(
 
 
 def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -> None:
-    """Constructors of the items of an array without an initializer, where there are any."""
+    """Run the default constructors of an array's elements, if the class has one."""
     owner = innermost(type)
     assert isinstance(owner, ClassType)
     if not has_default_constructor(owner) or isinstance(type.element, ArrayOf):
@@ -81,11 +81,11 @@ def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -
 
 
 def array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) -> ArrayValue:
-    """A memory for an array, seen as the array."""
+    """A new array in a memory of its own."""
     if holds_pointer(type):
         raise cx.error(
-            f"{name} is an array of pointers, and memory on most devices holds no addresses: keep "
-            "indices in it, or write out the few pointers as variables",
+            f"{name} is an array of pointers, and memory on most devices cannot hold addresses: "
+            "store indices in it, or use a variable for each pointer",
             span,
         )
     element = element_type(cx, innermost(type), span)
@@ -98,7 +98,7 @@ def array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) 
 
 
 def element_type(cx: Context, type: CppType, span: Span) -> ir.Type:
-    if isinstance(type, Pointer):  # only ever seen as something else: bytes as large as pointers
+    if isinstance(type, Pointer):  # only accessed as another type: as many bytes as pointers have
         return ir.Vector(ir.U32, 2)
     try:
         return ir_type(type)
@@ -109,7 +109,7 @@ def element_type(cx: Context, type: CppType, span: Span) -> ir.Type:
 def new_memory(
     cx: Context, name: str, space: str, element: ir.Type, length: int, span: Span
 ) -> MemoryTarget:
-    """A shared or local memory of the kernel."""
+    """A new shared or local memory of the kernel."""
     if space == "local":
         memory = cx.local_memory(name, element, length, span)
     else:
@@ -124,7 +124,7 @@ def new_memory(
 def declare_object(
     cx: Context, name: str, type: CppType, key: Any, value: Value | None, span: Span
 ) -> Any:
-    """A new variable of a thread, with a value if there is one."""
+    """A new object of a thread, initialized with a value if given."""
     if isinstance(type, Pointer):
         return _declare_pointer_with(cx, name, type, key, value, span)
     if isinstance(type, ArrayOf) and holds_pointer(type):
@@ -195,8 +195,8 @@ def _declare_pointer_with(
             return converted
         pointer = pointer_of(cx, converted)
         if pointer is None:
-            raise cx.error(f"{name} is a pointer, and this is none", span)
-        # What it starts with is known before it is declared: mostly there is nothing else.
+            raise cx.error(f"{name} is a pointer, and its initializer is not", span)
+        # The target of the initializer is known before the declaration: mostly it is the only one.
         known = cx.lowering.facts.targets.setdefault(key, [])
         if not known:
             known.extend(pointer.targets)
@@ -210,7 +210,7 @@ def _declare_pointer_with(
 
 
 def _declare_with_value(cx: Context, variable: n.Variable) -> None:
-    """A declaration and the assignment right behind it as one statement."""
+    """Merge a declaration and the assignment that follows it."""
     block = cx.blocks[-1]
     if len(block) < 2:
         return
@@ -225,7 +225,7 @@ def _declare_with_value(cx: Context, variable: n.Variable) -> None:
 
 
 def declare_pointer(cx: Context, name: str, type: Pointer, key: Any, span: Span) -> PointerVariable:
-    """A new pointer variable. What it may point into is what the run before saw."""
+    """A new pointer variable, with the targets that the previous run found."""
     facts = cx.lowering.facts
     targets = tuple(facts.targets.setdefault(key, []))
     wide = key in facts.wide or cx.lowering.index_type == ir.I64

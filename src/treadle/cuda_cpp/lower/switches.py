@@ -1,4 +1,4 @@
-"""`switch`: a chain of ifs where no case falls into the next one, else a loop that runs once."""
+"""`switch`: a chain of ifs if no case falls through, else a loop of one iteration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treadle.ir import types as ir
 
 @dataclass(slots=True)
 class _Section:
-    """The statements behind some labels, to the next label."""
+    """The statements after some labels, up to the next label."""
 
     values: list[int] = field(default_factory=list)
     default: bool = False
@@ -34,7 +34,7 @@ def lower_switch(cx: Context, node: tree.Switch) -> None:
             cx.rules.statement(cx, node.initializer)
         written = lower(cx, node.condition)
         scoped = getattr(written, "type", None)
-        if isinstance(scoped, EnumType):  # a scoped one does not become a number elsewhere
+        if isinstance(scoped, EnumType):  # no implicit conversion elsewhere
             written = explicit_cast(cx, written, scoped.underlying, "static", node.span)
         value, type = number(cx, written, node.condition.span)
         value = folded(number_as(value, promoted(type), node.span))
@@ -64,13 +64,13 @@ def _sections(cx: Context, node: tree.Switch) -> list[_Section]:
                 sections[-1].values.append(found)
         elif sections:
             sections[-1].body.append(statement)
-        else:  # before the first label nothing runs; declarations are names all the same
+        else:  # before the first label only declarations matter, for their names
             sections.append(_Section(body=[statement]))
     return sections
 
 
 def _declare_for_all(cx: Context, sections: list[_Section]) -> None:
-    """`case 0: int x; … case 1: x = 9;`: what a section declares for those below it, first."""
+    """Declare first what a section declares for later ones: `case 0: int x; … case 1: x = 9;`."""
     for place, section in enumerate(sections):
         for statement in list(section.body):
             if not isinstance(statement, tree.DeclarationStatement):
@@ -80,13 +80,13 @@ def _declare_for_all(cx: Context, sections: list[_Section]) -> None:
                 continue
             if any(getattr(one, "initializer", None) for one in statement.declarations):
                 raise cx.error(
-                    "a later case jumps over this variable's first value: give it braces of its "
-                    "own, or declare it before the switch",
+                    "a later case jumps past the initialization of this variable: put the case in "
+                    "braces, or declare the variable before the switch",
                     statement.span,
                 )
             if any(_mentions(earlier.body, names) for earlier in sections[:place]):
                 raise cx.error(
-                    "this name means another variable in the cases above: rename it",
+                    "this name is another variable in the cases above: rename it",
                     statement.span,
                 )
             section.body.remove(statement)
@@ -105,7 +105,7 @@ _ENDS = (tree.Break, tree.Return, tree.Continue)
 
 
 def _never_falls_through(body: list[tree.Statement]) -> bool:
-    """Whether control never falls out of a section into the next."""
+    """Whether a section never falls through to the next."""
     if not body:
         return False
     last = body[-1]
@@ -115,7 +115,7 @@ def _never_falls_through(body: list[tree.Statement]) -> bool:
 
 
 def _breaks_inside(body: list[tree.Statement]) -> bool:
-    """Whether a section is left by a break that is not its last statement."""
+    """Whether a section contains a break that is not its last statement."""
     inner = list(body)
     while inner and isinstance(inner[-1], tree.Compound):
         inner = [*inner[:-1], *inner[-1].body]
@@ -125,7 +125,7 @@ def _breaks_inside(body: list[tree.Statement]) -> bool:
 
 
 def _has_break(statement: Any) -> bool:
-    """Whether a break in a statement leaves what is around it."""
+    """Whether a break in a statement leaves the enclosing switch."""
     if isinstance(statement, tree.Break):
         return True
     if isinstance(statement, (tree.For, tree.While, tree.DoWhile, tree.RangeFor, tree.Switch)):
@@ -158,7 +158,7 @@ def _matches(subject: n.Expression, section: _Section, span: Span) -> n.Expressi
 
 
 def _chain(cx: Context, subject: n.Expression, sections: list[_Section], node: tree.Switch) -> None:
-    """If … else if … else …; the default comes last, wherever it was written."""
+    """If … else if … else …; the default comes last, wherever it is in the source."""
     default: n.Block = ()
     branches: list[tuple[n.Expression, n.Block]] = []
     for section in sections:
@@ -185,8 +185,8 @@ def _lower_all(cx: Context, body: list[tree.Statement]) -> None:
 
 
 def _once(cx: Context, subject: n.Expression, sections: list[_Section], node: tree.Switch) -> None:
-    """Sections in order, each run from where the switch entered; `break` leaves the loop around
-    them, and `continue` leaves it too and says so."""
+    """A loop of one iteration over the sections, which run from the selected one on; `break` leaves
+    the loop, and `continue` sets a flag and leaves it."""
     entered = _start(cx, subject, sections, node.span)
     continues = _mentions_continue(node)
     flag = cx.let_as("continued", n.FALSE, node.span) if continues else None
@@ -211,14 +211,14 @@ def _once(cx: Context, subject: n.Expression, sections: list[_Section], node: tr
 
 
 def _sequence(cx: Context, body: list[tree.Statement]) -> n.Block:
-    """A section's statements; names that it declares are known to the sections below too."""
+    """A section's statements; the names that it declares are visible in later sections."""
     with cx.separate_block() as block:
         _lower_all(cx, body)
     return tuple(block)
 
 
 def _start(cx: Context, subject: n.Expression, sections: list[_Section], span: Span) -> n.Variable:
-    """The number of the first section that runs; beyond the last one if none does."""
+    """The index of the section that is selected; that after the last one if none is."""
     nowhere = len(sections)
     for number_, section in enumerate(sections):
         if section.default:
@@ -245,7 +245,7 @@ def _chained(branches: list[tuple[n.Expression, n.Block]], default: n.Block, spa
 
 
 def _mentions_continue(statement: Any) -> bool:
-    """Whether a continue in a switch is that of a loop around it, and of none inside."""
+    """Whether a statement in a switch contains a continue of an enclosing loop."""
     if isinstance(statement, tree.Continue):
         return True
     if isinstance(statement, (tree.Switch, tree.Compound)):

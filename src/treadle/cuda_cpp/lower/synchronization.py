@@ -1,4 +1,4 @@
-"""Built-in functions by which threads meet: barriers, fences, and those of a warp, which has 32
+"""Built-in functions of synchronization: barriers, fences, and operations of a warp, which has 32
 threads on every device."""
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def _fence(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
 
 
 def _nanosleep(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
-    cx.note("emulated", "__nanosleep", "threads go on at once", cx.span)
+    cx.note("emulated", "__nanosleep", "does not wait", cx.span)
     return VoidValue(VOID)
 
 
 def _counting_barrier(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
-    """A barrier that also says how many threads came with a condition that held: they are counted
-    in shared memory between barriers of their own."""
+    """A barrier that also counts the threads whose condition is true, in shared memory between
+    barriers of its own."""
     assert isinstance(node.function, tree.Name)
     name = node.function.text
     expect(cx, name, values, 1)
@@ -110,7 +110,7 @@ _SHUFFLES = {
 
 
 def named_threads(cx: Context, mask: Value | None) -> n.Expression:
-    """The threads of the warp that a call names by a mask, which may be all that are there."""
+    """The mask of a warp function; all active threads if it has none."""
     if mask is None:
         return constant(0xFFFFFFFF, ir.U32)
     return cx.let(folded(number_argument(cx, mask, ir.U32, cx.span)))
@@ -119,7 +119,7 @@ def named_threads(cx: Context, mask: Value | None) -> n.Expression:
 def exchanged(
     cx: Context, op: str, operands: tuple[n.Expression, ...], mask: n.Expression | None
 ) -> n.Variable:
-    """The result of an operation of the warp."""
+    """The result of a warp operation."""
     result = cx.variable("exchanged", subgroup_type(op, operands[0].type if operands else ir.U32))
     cx.emit(n.Subgroup(op, operands, result, mask, cx.span))
     return result
@@ -164,7 +164,7 @@ def _binary(op: str, left: n.Expression, right: n.Expression) -> n.Binary:
 def _source(
     cx: Context, op: str, by: n.Expression, width: n.Expression
 ) -> tuple[str, n.Expression]:
-    """The operation and its operand: narrower segments compute the lane that they read."""
+    """The shuffle and its operand: with segments of less than a warp, the lane is computed."""
     if isinstance(width, n.Constant) and width.value == WIDTH:
         if op == "shuffle":
             by = folded(_binary("and", by, constant(WIDTH - 1, ir.I32)))
@@ -240,7 +240,7 @@ def _reduce(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     if type.scalar not in (ir.I32, ir.U32):
         raise cx.error(f"{name} takes an int or an unsigned, not {describe(values[1])}")
     op = _REDUCTIONS[name]
-    if op in ("and", "or", "xor"):  # which CUDA has for unsigned alone
+    if op in ("and", "or", "xor"):  # which CUDA has for unsigned only
         given, type = cast(given, ir.U32), UNSIGNED
     cx.note("used", name, "", cx.span)
     return Rvalue(exchanged(cx, op, (given,), mask), type)
@@ -252,11 +252,11 @@ def _name(node: tree.Call) -> str:
 
 
 def _given(cx: Context, name: str, value: Value) -> tuple[n.Expression, Arithmetic]:
-    """The number that a thread gives to an operation of its warp: small integers as int."""
+    """The operand of a warp operation: small integers are promoted to int."""
     read = rvalue(cx, value, cx.span)
     type = underlying(read.type)
     if type is None:
-        raise cx.error(f"{name} takes a number, not {describe(value)}: give its parts")
+        raise cx.error(f"{name} takes a number, not {describe(value)}: pass its members")
     type = promoted(type)
     return cast(read.expression, type.scalar), type
 

@@ -1,4 +1,4 @@
-"""Templates: arguments bound to parameters, given or deduced; instances of classes."""
+"""Templates: binding of arguments, deduction, and instances of class templates."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ Argument = CppType | Rvalue | FunctionSet
 def evaluate_argument(
     cx: Context, argument: tree.TemplateArgument | Argument, parameter: tree.TemplateParameter
 ) -> Argument:
-    """A template argument as written (or already known) as its parameter takes it."""
+    """A template argument, as a tree or already evaluated, converted for its parameter."""
     if parameter.kind == "type":
-        if isinstance(argument, tree.Name):  # parsed as a value: a name may be either
+        if isinstance(argument, tree.Name):  # parsed as an expression: a name may be a type
             return resolve(cx, tree.NamedType(argument, argument.span))
         if isinstance(argument, tree.TYPES):
             return resolve(cx, argument)
@@ -56,7 +56,7 @@ def evaluate_argument(
         argument = argument.operand
     if isinstance(argument, tree.Name):
         function = lower(cx, argument)
-        if isinstance(function, FunctionSet):  # of one name: the call chooses among them
+        if isinstance(function, FunctionSet):  # an overload set, resolved at the call
             return function
     if isinstance(argument, (*tree.TYPES, *_CPP_TYPES)):
         raise cx.error(f"template parameter {parameter.name} takes a value, not a type")
@@ -83,15 +83,15 @@ def bind_arguments(
     span: Span,
     deduced: dict[str, Argument] | None = None,
 ) -> Scope:
-    """A scope in which template parameters mean their arguments: given, deduced or by default."""
+    """A scope that binds template parameters to arguments: given, deduced or default ones."""
     inner = Scope(scope, kind="template")
     known: list[Argument] = []
     given = list(arguments)
     for parameter in parameters:
         if parameter.pack:
             raise cx.error(
-                "parameter packs are not supported: write the function for the numbers of "
-                "arguments that are used",
+                "parameter packs are not supported: write the function for each number of "
+                "arguments that is used",
                 parameter.span if parameter.span.line else span,
             )
         if given:
@@ -105,7 +105,7 @@ def bind_arguments(
             with cx.in_scope(inner):
                 value = evaluate_argument(cx, parameter.default, parameter)
         else:
-            raise cx.error(f"nothing tells template parameter {parameter.name}", span)
+            raise cx.error(f"template parameter {parameter.name} cannot be deduced", span)
         known.append(value)
         if parameter.name:
             inner.names[parameter.name] = (
@@ -120,7 +120,7 @@ def bind_arguments(
 
 
 def argument_key(argument: Argument) -> Any:
-    """What of a template argument tells instances apart."""
+    """The part of a template argument by which instances differ."""
     if isinstance(argument, Rvalue):
         assert isinstance(argument.expression, n.Constant)
         return (argument.expression.value, str(argument.type))
@@ -150,7 +150,7 @@ def class_instance(
     assert declaration.template is not None
     scope = bind_arguments(cx, declaration.template, arguments, entity.scope, span)
     bound = scope.names["<arguments>"]
-    # By name, too: types are equal whether what they point to is const or not.
+    # By name as well: pointers to const and to non-const compare equal.
     keys = tuple((argument_key(argument), spelled(argument)) for argument in bound)
     name = f"{declaration.name}<{', '.join(spelled(argument) for argument in bound)}>"
     found = [(one, _matches(cx, one, bound, entity.scope)) for one in entity.specializations]
@@ -162,7 +162,7 @@ def class_instance(
 
 
 def _specificity(special: tree.StructDeclaration) -> int:
-    """How special a specialization is: what it fixes counts most, then what it says of types."""
+    """How specialized a partial specialization is: fixed arguments weigh most, then patterns."""
     names = {parameter.name for parameter in special.template or ()}
     mentioned = 0
 
@@ -184,13 +184,13 @@ def _specificity(special: tree.StructDeclaration) -> int:
         return 10
 
     whole = sum(map(weight, special.specialized or ()))
-    return whole + mentioned - len(names)  # a parameter named twice says that two are the same
+    return whole + mentioned - len(names)  # a parameter that occurs twice requires equal arguments
 
 
 def _matches(
     cx: Context, special: tree.StructDeclaration, bound: Sequence[Argument], scope: Scope
 ) -> Scope | None:
-    """The scope of a specialization, if it is for these arguments."""
+    """The scope of a specialization for these arguments; None if it does not match."""
     assert special.specialized is not None
     deduced: dict[str, Argument] = {}
     parameters = special.template or ()
@@ -231,9 +231,9 @@ def deduce(
     *,
     exact: bool = False,
 ) -> bool:
-    """Find the template parameters in a parameter's written type from an argument's type.
+    """Deduce the template parameters in a parameter's type from an argument's type.
 
-    False if they contradict each other, or (`exact`) if the types differ.
+    False if the deductions conflict, or (`exact`) if the types differ.
     """
     names = {parameter.name: parameter for parameter in parameters}
     match written:

@@ -1,4 +1,4 @@
-"""What code uses, found in its tree: the names that it writes to and reaches, volatile memory."""
+"""Analyses of syntax trees: names that are assigned to or reachable, and volatile memory."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from treadle.ir.traverse import root_of
 
 
 def assigned_names(cx: Context, declaration: tree.FunctionDeclaration) -> frozenset[str]:
-    """The names that a body may write to: assigned, stepped, their address taken, or handed to a
-    function (which may take a reference)."""
+    """The names that a body may assign to: by assignment or ++, through their address, or as an
+    argument of a function, which may take a reference."""
     memo = cx.lowering.facts.assigned_names
     found = memo.get(id(declaration))
     if found is None:
@@ -36,7 +36,7 @@ def assigned_names(cx: Context, declaration: tree.FunctionDeclaration) -> frozen
 
 
 def refuse_redeclaration(cx: Context, declaration: tree.FunctionDeclaration) -> None:
-    """CompileError for a function that declares a variable twice in one block."""
+    """CompileError for a function that redeclares a variable in a block."""
     checked = cx.lowering.facts.checked
     if id(declaration) not in checked:
         checked.add(id(declaration))
@@ -46,7 +46,7 @@ def refuse_redeclaration(cx: Context, declaration: tree.FunctionDeclaration) -> 
 
 
 def changed_names(cx: Context, body: Any) -> frozenset[str]:
-    """The names that a piece of code may write to."""
+    """The names that a tree may assign to."""
     found: set[str] = set()
     for node in walk_tree(body):
         match node:
@@ -67,11 +67,11 @@ def changed_names(cx: Context, body: Any) -> frozenset[str]:
     return frozenset(found)
 
 
-_CHANGING = frozenset({"swap"})  # functions of the language that write to their arguments
+_CHANGING = frozenset({"swap"})  # built-in functions that take references
 
 
 def _takes_reference(cx: Context, function: Any, place: int) -> bool:
-    """Whether a function may write to a variable that is its argument: it takes a reference."""
+    """Whether a function may take a reference to its argument."""
     if not isinstance(function, tree.Name):
         return True
     entity = lookup(cx, function)
@@ -87,20 +87,20 @@ def _takes_reference(cx: Context, function: Any, place: int) -> bool:
 
 
 def _root_name(expression: Any) -> str:
-    """The variable that a target is (a part of); "" for what a pointer leads to."""
+    """The variable that an lvalue is a part of; "" if it is accessed through a pointer."""
     while isinstance(expression, tree.Member) and not expression.arrow:
         expression = expression.base
     return expression.text if isinstance(expression, tree.Name) else ""
 
 
-# --- names that may be reached -------------------------------------------------------------------
+# --- reachable names -----------------------------------------------------------------------------
 
 
 class Reachable:
-    """The names in every declaration of a file, followed from one to the next.
+    """The names that declarations of a file use, transitively.
 
-    Names are all that is looked at, so the answer may hold too much (a local variable called like
-    one of the file), never too little.
+    Names are not looked up, so the result may be too large (a local variable with the name of one
+    of the file), but never too small.
     """
 
     def __init__(self, unit: tree.TranslationUnit) -> None:
@@ -117,7 +117,7 @@ class Reachable:
             case tree.FunctionDeclaration(name=name):
                 known = name.text if not name.text.startswith("operator") else ""
                 self._declared.setdefault(known, []).append(one)
-                if name.scope:  # a method: it is used where its class is
+                if name.scope:  # a method, which is used with its class
                     self._declared.setdefault(name.scope[-1].text, []).append(one)
             case tree.StructDeclaration(name=name):
                 self._declared.setdefault(name, []).append(one)
@@ -127,11 +127,11 @@ class Reachable:
     def names_from(
         self, declaration: tree.Declaration, arguments: Sequence[tree.TemplateArgument] = ()
     ) -> frozenset[str]:
-        """The names that may be used by a declaration, of a template with these arguments.
-        Operators count as used everywhere."""
+        """The names that a declaration may use; a template with these arguments. Operators count as
+        used everywhere."""
         seen: set[str] = set()
         waiting = [declaration, *self._declared.get("", ())]
-        for argument in arguments:  # a function, say, or a class with operator()
+        for argument in arguments:  # such as a function, or a class with operator()
             for node in walk_tree(argument):
                 if isinstance(node, tree.Name):
                     seen.add(node.text)
@@ -160,7 +160,7 @@ class Reachable:
 
 
 def note_volatile(cx: Context, written: Any, value: Any) -> None:
-    """Remember what a variable or cast of a type with `volatile` in it leads to."""
+    """Record the memory that a variable or cast of a volatile type accesses."""
     if not _is_volatile(written):
         return
     for target in _targets(cx, value):

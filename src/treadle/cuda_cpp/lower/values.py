@@ -1,8 +1,8 @@
-"""What an expression is while it is lowered.
+"""The values of expressions during lowering.
 
-A C++ expression becomes a value of one of these kinds. Numbers, vectors and small structs are
-expressions of the IR; objects that have a place are places of the IR; and a pointer is what it may
-point into together with an offset, since memory of the IR is reached by name.
+A C++ expression becomes a value of one of these classes. Numbers, vectors and small structs are IR
+expressions; lvalues are places of the IR; and a pointer is a set of targets with an offset, since
+the IR accesses memory by name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from treadle.ir import types as ir
 
 @dataclass(frozen=True, slots=True)
 class Rvalue:
-    """A number, vector or struct without a place. A `literal_zero` may be a null pointer."""
+    """A number, vector or struct without a place. A `literal_zero` is a null pointer constant."""
 
     expression: n.Expression
     type: CppType
@@ -36,7 +36,7 @@ class Rvalue:
 
 @dataclass(frozen=True, slots=True)
 class Lvalue:
-    """An object with a place in the IR, whose type is `ir_type(type)`. What is `const` may only be
+    """An object with a place in the IR, whose type is `ir_type(type)`. A `const` one can only be
     read."""
 
     place: n.Place
@@ -44,22 +44,22 @@ class Lvalue:
     const: bool = field(default=False, compare=False)
 
 
-# --- what pointers point into --------------------------------------------------------------------
+# --- targets of pointers -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryTarget:
     """A memory of the kernel: a buffer, or a shared or local memory.
 
-    `bytes` is its size where it is known, `size` the variable with its elements where a launch
-    tells; `element` its own element type.
+    `bytes` is its size if it is known, `size` the variable with its number of elements if the
+    launch passes that; `element` its own element type.
     """
 
     memory: str
     space: str  # "global", "constant", "shared", "local"
     element: ir.Type = field(compare=False)
     size: n.Expression | None = field(default=None, compare=False)
-    constant: bool = field(default=False, compare=False)  # nobody writes it
+    constant: bool = field(default=False, compare=False)  # read-only
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,14 @@ class ItemTarget:
 
 @dataclass(frozen=True, slots=True)
 class ObjectTarget:
-    """One object, as `&x` gives it: only an offset of 0 means anything."""
+    """One object, the target of `&x`: only the offset 0 is valid."""
 
     place: n.Place
 
 
 @dataclass(frozen=True, slots=True)
 class NullTarget:
-    """Nowhere."""
+    """The target of a null pointer."""
 
 
 Target: TypeAlias = MemoryTarget | ItemTarget | ObjectTarget | NullTarget
@@ -86,10 +86,11 @@ Target: TypeAlias = MemoryTarget | ItemTarget | ObjectTarget | NullTarget
 
 @dataclass(frozen=True, slots=True)
 class PointerValue:
-    """Where a pointer points: `offset` (i32 or i64) counts steps of `unit` bytes, which are usually
+    """A pointer: `offset` (i32 or i64) is in units of `unit` bytes, which is usually the size of
     the innermost elements of `to`.
 
-    With more than one target, `tag` tells at run time which it is. `const` is what it points to.
+    With more than one target, `tag` is the index of the target at run time. `const`: it points to
+    const.
     """
 
     targets: tuple[Target, ...]
@@ -101,21 +102,21 @@ class PointerValue:
 
     @property
     def type(self) -> CppType:
-        """Its C++ type."""
+        """The C++ type."""
         return Pointer(self.to, self.const)
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterPointer(PointerValue):
-    """A pointer in a struct that is a kernel's parameter. Where it is assigned to, `key` is
-    remembered, and the next run of the lowering makes it a variable."""
+    """A pointer in a struct that is a kernel's parameter. If it is assigned to, `key` becomes a
+    fact, and the next run of the lowering makes it a variable."""
 
     key: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayValue:
-    """An array as an object: where its first element is, and its type."""
+    """An array as an object: a pointer to its first element, and its type."""
 
     first: PointerValue
     type: ArrayOf
@@ -123,7 +124,7 @@ class ArrayValue:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceLvalue:
-    """An object that is one of several, by the tag of the pointer that was followed."""
+    """An object that is one of several, by the tag of the pointer that was dereferenced."""
 
     tag: n.Expression
     choices: tuple[Any, ...]  # an object or array each; None where the pointer is null
@@ -132,9 +133,10 @@ class ChoiceLvalue:
 
 @dataclass(frozen=True, slots=True)
 class ScatteredLvalue:
-    """An object at an offset that is no multiple of its size: its leaves are reached one by one.
+    """An object at an offset that is not a multiple of its size: its scalars are accessed one by
+    one.
 
-    `offset` counts units of `unit` bytes from the start of the memory.
+    `offset` is in units of `unit` bytes from the start of the memory.
     """
 
     target: MemoryTarget
@@ -146,7 +148,7 @@ class ScatteredLvalue:
 
 @dataclass(frozen=True, slots=True)
 class BitsLvalue:
-    """A number seen as another one of the same size: `*(int*)&x`."""
+    """A number that is accessed as another type of the same size: `*(int*)&x`."""
 
     place: n.Place
     type: CppType
@@ -155,12 +157,11 @@ class BitsLvalue:
 
 @dataclass(frozen=True, slots=True)
 class PointerVariable:
-    """A variable that holds a pointer: variables of the IR for the offset and, where it may point
-    into several memories, for the tag.
+    """A pointer variable: variables of the IR for the offset and, if it has several targets, for
+    the tag.
 
-    What it may point into (`targets`) is what earlier runs of the lowering saw assigned to it,
-    remembered under `key`. `const` is what it points to, and where it is `fixed` it points to
-    nothing else.
+    Its `targets` are those that earlier runs of the lowering saw assigned to it, as facts under
+    `key`. `const`: it points to const; `fixed`: it is const itself.
     """
 
     key: Any
@@ -179,7 +180,7 @@ class PointerVariable:
 
 @dataclass(frozen=True, slots=True)
 class ChosenPointer:
-    """An item of an array of pointers, whose number (`place`) is known at run time."""
+    """An item of an array of pointers, whose index (`place`) is known at run time."""
 
     items: tuple[Any, ...]
     place: n.Expression
@@ -187,7 +188,7 @@ class ChosenPointer:
 
     @property
     def type(self) -> CppType:
-        """Its C++ type."""
+        """The C++ type."""
         return Pointer(self.to)
 
 
@@ -201,8 +202,7 @@ class SplitStruct:
 
 @dataclass(frozen=True, slots=True)
 class SplitArray:
-    """An array of pointers, or of structs with pointers in them: each item is a value of its
-    own."""
+    """An array of pointers, or of structs with pointers: each item is a value of its own."""
 
     type: ArrayOf
     items: tuple[Any, ...]
@@ -216,11 +216,11 @@ class ObjectAddress:
 
     @property
     def type(self) -> CppType:
-        """Its C++ type."""
+        """The C++ type."""
         return Pointer(self.object.type)
 
 
-# --- what is no object ---------------------------------------------------------------------------
+# --- values that are not objects -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,7 @@ class ChosenText:
 
 @dataclass(frozen=True, slots=True)
 class Braced:
-    """`{a, b}` as an argument, until the parameter is known that it initializes."""
+    """`{a, b}` as an argument, before overload resolution selects its parameter."""
 
     node: Any  # a tree.InitializerList
     type: CppType = VOID
@@ -258,7 +258,7 @@ class Braced:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSet:
-    """Functions of one name, perhaps with template arguments and an object to be called on."""
+    """An overload set, which may have template arguments and the object of a method call."""
 
     name: str
     overloads: tuple[Any, ...]  # meaning.scopes.Overload
@@ -269,14 +269,14 @@ class FunctionSet:
 
 @dataclass(frozen=True, slots=True)
 class TypeValue:
-    """A type where an expression stands."""
+    """A type that was parsed as an expression."""
 
     type: CppType
 
 
 @dataclass(frozen=True, slots=True)
 class VoidValue:
-    """The result of a function that returns nothing."""
+    """The result of a function that returns void."""
 
     type: CppType
 
@@ -289,7 +289,7 @@ Value: TypeAlias = (
 
 
 def as_const(value: Any) -> Any:
-    """An object that may only be read; any other value as it is."""
+    """An object made const; other values as they are."""
     match value:
         case Lvalue() | BitsLvalue() | ScatteredLvalue():
             return replace(value, const=True)
@@ -320,7 +320,7 @@ def describe(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A function to call: the scope that its names are looked up in (template arguments bound),
+    """A candidate of overload resolution: the scope of its names, with template arguments bound,
     and the types of its parameters."""
 
     overload: Overload
@@ -330,7 +330,7 @@ class Candidate:
 
     @property
     def declaration(self) -> tree.FunctionDeclaration:
-        """As written."""
+        """Its declaration."""
         return self.overload.declaration
 
     @property

@@ -77,8 +77,8 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
     lasting = node.specifiers & {"static", "thread_local"}
     if lasting and not _is_constant(node):
         raise cx.error(
-            f"{node.name} is {min(lasting)}, and outlives the threads that use it: declare it "
-            "__device__ outside of the function (it is then one for all threads, as in CUDA)",
+            f"{node.name} is {min(lasting)}, so it would outlive its thread: declare it "
+            "__device__ outside of the function (all threads then share it, as in CUDA)",
             node.span,
         )
     if isinstance(type, Reference):
@@ -96,7 +96,7 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
 
 
 def _is_constant(node: tree.VariableDeclaration) -> bool:
-    """Whether a variable keeps its first value, so that every thread may have its own."""
+    """Whether a variable is never assigned to, so that every thread may have its own."""
     written = node.type
     while isinstance(written, tree.ArrayType):
         written = written.of
@@ -105,11 +105,11 @@ def _is_constant(node: tree.VariableDeclaration) -> bool:
 
 def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
     if node.initializer is None:
-        raise cx.error(f"auto {node.name} needs a value that tells its type", node.span)
+        raise cx.error(f"auto {node.name} needs an initializer to deduce its type", node.span)
     initializer = node.initializer
     if isinstance(initializer, tree.InitializerList):
         if len(initializer.items) != 1:
-            raise cx.error(f"auto {node.name} = {{…}} tells no type", node.span)
+            raise cx.error(f"the type of auto {node.name} cannot be deduced from {{…}}", node.span)
         initializer = initializer.items[0]
     type = type_of(cx, initializer)
     reference = isinstance(node.type, tree.ReferenceType)
@@ -118,7 +118,7 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
 
 def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> Any:
     if node.initializer is None:
-        raise cx.error(f"the reference {node.name} refers to nothing", node.span)
+        raise cx.error(f"the reference {node.name} has no initializer", node.span)
     value = (lower if type.const else lower_place)(cx, _only(cx, node))
     if not binds_directly(value, type) and (type.const or isinstance(value, Rvalue)):
         converted = convert(cx, value, type.to, node.span)
@@ -140,14 +140,14 @@ def _only(cx: Context, node: tree.VariableDeclaration) -> Any:
 
 
 def _may_be_known(written: tree.TypeTree, specifiers: frozenset[str]) -> bool:
-    """Whether the value of a variable of this type may stand where constants must: what is
-    volatile may change at any time."""
+    """Whether a variable of this type can be used in constant expressions: it is const, and not
+    volatile."""
     volatile = isinstance(written, tree.ConstType) and written.volatile
     return (is_const(written) or "constexpr" in specifiers) and not volatile
 
 
 def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Rvalue | None:
-    """The value of `const int n = 4;`, which may stand where constants must; None for others."""
+    """The value of `const int n = 4;`, which constant expressions can use; None for others."""
     if not _may_be_known(node.type, node.specifiers) or node.initializer is None:
         return None
     if not isinstance(type, (Arithmetic, EnumType)):
@@ -214,7 +214,7 @@ def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayV
 
 
 def length_of(cx: Context, node: tree.VariableDeclaration, element: CppType) -> int:
-    """The length of an array that is declared without one: its initializer tells it."""
+    """The length of an array that is declared without one, by its initializer."""
     initializer = node.initializer
     if isinstance(initializer, tree.InitializerList) and len(initializer.items) == 1:
         one = initializer.items[0]
@@ -222,10 +222,10 @@ def length_of(cx: Context, node: tree.VariableDeclaration, element: CppType) -> 
     if isinstance(initializer, tree.StringLiteral):
         return len(initializer.data) + 1
     if not isinstance(initializer, tree.InitializerList) or not initializer.items:
-        raise cx.error(f"the array {node.name} needs a length, or values that tell it", node.span)
+        raise cx.error(f"the array {node.name} needs a length or an initializer", node.span)
     count = len(initializer.items)
     plain = not any(isinstance(one, tree.InitializerList) for one in initializer.items)
-    if plain and isinstance(element, ArrayOf):  # the inner braces are left out
+    if plain and isinstance(element, ArrayOf):  # brace elision
         return -(-count // count_of(element))
     return count
 
@@ -245,8 +245,8 @@ def _shared(cx: Context, node: tree.VariableDeclaration) -> Any:
         return known
     if node.initializer is not None and not _is_empty(node.initializer):
         raise cx.error(
-            f"{node.name} is __shared__, which starts with no value: let a thread assign it, and "
-            "wait with __syncthreads()",
+            f"{node.name} is __shared__, so it cannot have an initializer: let a thread assign it, "
+            "followed by __syncthreads()",
             node.span,
         )
     type = resolve(cx, node.type)
@@ -265,12 +265,12 @@ def _shared(cx: Context, node: tree.VariableDeclaration) -> Any:
 
 
 def _is_empty(initializer: Any) -> bool:
-    """`{}` or `()`, which give no value."""
+    """Whether an initializer is `{}` or `()`, which give no value."""
     return isinstance(initializer, tree.InitializerList) and not initializer.items
 
 
 def _dynamic(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> Value:
-    """`extern __shared__ T s[]`: one memory for all that are declared, as in CUDA."""
+    """`extern __shared__ T s[]`: all such declarations share one memory, as in CUDA."""
     lowering = cx.lowering
     target = lowering.statics.get("dynamic")
     element = element_type(cx, innermost(type), node.span)
@@ -304,7 +304,7 @@ def global_variable(cx: Context, entity: GlobalVariable, node: tree.Name) -> Val
     if isinstance(written, tree.NamedType) and written.name.text in ("texture", "surface"):
         raise cx.error(refusal_message(written.name.text), node.span)
     raise cx.error(
-        f"{node.text} is a variable of the host: declare it __device__ or __constant__, make it a "
+        f"{node.text} is a host variable: declare it __device__ or __constant__, make it "
         "constexpr, or pass it to the kernel",
         node.span,
     )
@@ -332,7 +332,7 @@ def _symbol(cx: Context, entity: GlobalVariable, span: Span) -> Value:
 
 
 def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Value | None:
-    """The value of a constant of the host that is known when the file is read."""
+    """The value of a host variable that constant expressions can use; None for others."""
     declaration = entity.declaration
     written = declaration.type
     while isinstance(written, tree.ArrayType):

@@ -1,4 +1,4 @@
-"""What a file defines twice: C++ allows it once, and one of the two would be silently lost."""
+"""Redefinitions, which C++ forbids: one of two definitions would be silently ignored."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from treadle.cuda_cpp.syntax.walk import walk_tree
 def redefinitions(
     declarations: tuple[tree.Declaration, ...],
 ) -> Iterator[CompileError]:
-    """An error for each second definition of a function or class, and for each kernel whose name
-    another one has: kernels are launched by their names."""
+    """An error for each redefinition of a function or class, and for each kernel that has the name
+    of another one: kernels are launched by name."""
     yield from _found(declarations, (), {})
 
 
 def _found(
     declarations: tuple[tree.Declaration, ...], path: tuple[str, ...], known: dict[Any, Span]
 ) -> Iterator[CompileError]:
-    """Those of one namespace, which may be opened several times, and of the ones in it."""
+    """The errors of one namespace, which may be opened several times, and of those in it."""
     for one in declarations:
         if isinstance(one, tree.NamespaceDeclaration) and one.alias is None:
             yield from _found(one.members, (*path, one.name), known)
         for key, what in _keys(one):
             earlier = known.setdefault((path, key), one.span)
             if earlier is not one.span:
-                yield CompileError(f"{what}: the first one is in line {earlier.line}", one.span)
+                first = f"the first definition is in line {earlier.line}"
+                yield CompileError(f"{what}: {first}", one.span)
                 break
 
 
 def _keys(one: tree.Declaration) -> Iterator[tuple[Any, str]]:
     if isinstance(one, tree.StructDeclaration):
         if one.name and one.complete and one.specialized is None:
-            yield ("class", one.name), f"{one.name} is defined a second time"
+            yield ("class", one.name), f"{one.name} is defined twice"
     elif isinstance(one, tree.FunctionDeclaration) and one.body is not None:
         if one.specialization:
             return
@@ -44,13 +45,13 @@ def _keys(one: tree.Declaration) -> Iterator[tuple[Any, str]]:
             types = tuple(parameter.type for parameter in one.parameters)
             yield (
                 ("function", _path(one.name), types, one.const),
-                f"{one.name.text} is defined a second time",
+                f"{one.name.text} is defined twice",
             )
         if "global" in one.specifiers:
             yield (
                 ("kernel", _path(one.name)),
-                f"two kernels are called {one.name.text}, and kernels are launched by their names "
-                "here: give one of them another name",
+                f"two kernels are called {one.name.text}, and kernels are launched by name: rename "
+                "one of them",
             )
 
 
@@ -59,8 +60,8 @@ def _path(name: tree.Name) -> tuple[str, ...]:
 
 
 def redeclaration(function: tree.FunctionDeclaration) -> CompileError | None:
-    """The error of a variable that a block declares though it has one of that name already, or
-    that a function declares though a parameter is called so."""
+    """The error of a variable that its block declares already, or that has the name of a parameter
+    in the outermost block of a function."""
     if function.body is None:
         return None
     parameters = {one.name: one.span for one in function.parameters if one.name}

@@ -1,4 +1,4 @@
-"""Names: what a file, its namespaces and classes declare, and how a name is looked up."""
+"""Scopes: what a file, its namespaces and classes declare, and name lookup."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from treadle.cuda_cpp.syntax import tree
 
 @dataclass(frozen=True, slots=True)
 class TypeEntity:
-    """A name of a type that is known."""
+    """A name of a built-in type, or of a type that is resolved already."""
 
     type: CppType
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredType:
-    """A class, enum or typedef of the file; with a template, one for each of its instances."""
+    """A class, enum or typedef of the file, or a template of them."""
 
     declaration: tree.StructDeclaration | tree.EnumDeclaration | tree.TypedefDeclaration
     scope: Scope
@@ -28,7 +28,7 @@ class DeclaredType:
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One function of a set. `owner` is the class of a method."""
+    """One function of an overload set. `owner` is the class of a method."""
 
     declaration: tree.FunctionDeclaration
     scope: Scope
@@ -37,7 +37,7 @@ class Overload:
 
 @dataclass(slots=True)
 class Functions:
-    """All functions of one name in one scope."""
+    """An overload set: all functions of one name in one scope."""
 
     name: str
     overloads: list[Overload] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Functions:
 
 @dataclass(frozen=True, slots=True)
 class GlobalVariable:
-    """A variable of a namespace or a static one of a class."""
+    """A variable of a namespace, or a static member variable."""
 
     declaration: tree.VariableDeclaration
     scope: Scope
@@ -53,7 +53,7 @@ class GlobalVariable:
 
 @dataclass(frozen=True, slots=True)
 class Enumerator:
-    """One name of an enum, evaluated when it is used."""
+    """An enumerator, evaluated when it is used."""
 
     declaration: tree.EnumDeclaration
     position: int
@@ -69,20 +69,20 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class HostEntity:
-    """Something of the host's that kernels can't use."""
+    """A declaration of host code, which kernels can't use."""
 
     code: tree.HostCode
 
 
 @dataclass(frozen=True, slots=True)
 class KnownValue:
-    """A name that stands for a value already: a template argument, a parameter's constant."""
+    """A name whose value is known: a template argument, a parameter's constant."""
 
     value: Any  # of lower.values
 
 
 class Scope:
-    """Names in one namespace, class, template instance or block, and the scope around it."""
+    """The names of one namespace, class, template instance or block, and the scope around it."""
 
     __slots__ = ("kind", "name", "names", "parent", "using_directives")
 
@@ -94,11 +94,11 @@ class Scope:
         self.using_directives: list[Scope] = []  # by `using namespace`
 
     def own(self, name: str) -> Any:
-        """What the scope itself, or a namespace that it uses, has under a name; None if nothing."""
+        """The entity that the scope itself, or a namespace that it uses, declares; None if none."""
         found = self.names.get(name)
         if found is not None or not self.using_directives:
             return found
-        seen = {id(self)}  # namespaces may use each other
+        seen = {id(self)}  # using directives may be mutual
         open_scopes = list(reversed(self.using_directives))
         while open_scopes:
             scope = open_scopes.pop()
@@ -112,7 +112,7 @@ class Scope:
         return None
 
     def find(self, name: str) -> Any:
-        """What a name means here: the innermost declaration; None if there is none."""
+        """Unqualified lookup: the innermost declaration of a name; None if there is none."""
         scope: Scope | None = self
         while scope is not None:
             found = scope.own(name)
@@ -122,7 +122,7 @@ class Scope:
         return None
 
     def functions(self, name: str) -> Iterator[Functions]:
-        """All sets of functions of a name, from the inside out: operators are sought in all."""
+        """All overload sets of a name, the innermost first: operators are looked up in all."""
         scope: Scope | None = self
         while scope is not None:
             found = scope.own(name)
@@ -131,7 +131,7 @@ class Scope:
             scope = scope.parent
 
     def qualified(self, name: str) -> str:
-        """A name with the namespaces and classes around it."""
+        """A name qualified with the namespaces and classes around it."""
         scope: Scope | None = self
         while scope is not None:
             if scope.kind in ("namespace", "class") and scope.name:
@@ -141,25 +141,25 @@ class Scope:
 
 
 def file_scope(unit: tree.TranslationUnit) -> Scope:
-    """The names of a whole file, over those that CUDA and the language have."""
+    """The scope of a whole file, inside that of CUDA's and the language's own names."""
     built_in = Scope(None, kind="global")
     for name, type in {**ALIASES, **ARITHMETIC}.items():
         built_in.names[name] = TypeEntity(type)
     scope = Scope(built_in, kind="global")
-    # `std::` names what the headers declare at file level too: <cmath>, <cstdint>, min and max.
+    # The headers declare <cmath>, <cstdint>, min and max both in `std` and at file level.
     scope.names["std"] = Namespace(Scope(built_in, "std", "namespace"))
     declare_all(unit.declarations, scope)
     return scope
 
 
 def declare_all(declarations: tuple[tree.Declaration, ...], scope: Scope) -> None:
-    """Put declarations into a scope."""
+    """Add declarations to a scope."""
     for declaration in declarations:
         declare(declaration, scope)
 
 
 def declare(declaration: tree.Declaration, scope: Scope) -> None:
-    """Put one declaration into a scope."""
+    """Add one declaration to a scope."""
     match declaration:
         case tree.FunctionDeclaration():
             _declare_function(declaration, scope)
@@ -194,7 +194,7 @@ def declare(declaration: tree.Declaration, scope: Scope) -> None:
 def _declare_function(declaration: tree.FunctionDeclaration, scope: Scope) -> None:
     name = declaration.name
     earlier: tuple[tree.Declaration, ...] = ()
-    if name.scope:  # defined outside of its class or namespace
+    if name.scope:  # defined out of line, outside of its class or namespace
         home = _scope_of(name.scope, scope)
         if home is None:
             return
@@ -214,7 +214,7 @@ def _declare_function(declaration: tree.FunctionDeclaration, scope: Scope) -> No
 def _with_defaults(
     declaration: tree.FunctionDeclaration, earlier: tuple[tree.Declaration, ...]
 ) -> tree.FunctionDeclaration:
-    """A function with the default arguments that only an earlier declaration of it has."""
+    """A function with the default arguments that earlier declarations of it have."""
     parameters = declaration.parameters
     alike = [
         one
@@ -256,11 +256,11 @@ def _scope_of(path: tuple[tree.Name, ...], scope: Scope) -> Scope | None:
     return found if isinstance(found, Scope) else None
 
 
-_OUT_OF_LINE = "<outside>"
+_OUT_OF_LINE = "<out of line>"
 
 
 def _out_of_line_scope(entity: DeclaredType) -> Scope:
-    """Where the methods of a class that are defined outside of it are kept, until it is made."""
+    """The scope of a class's methods that are defined out of line, until its type is made."""
     key = f"{_OUT_OF_LINE}{entity.declaration.name}"
     home = entity.scope.names.get(key)
     if not isinstance(home, Namespace):
@@ -269,7 +269,7 @@ def _out_of_line_scope(entity: DeclaredType) -> Scope:
 
 
 def out_of_line_methods(declaration: tree.StructDeclaration, scope: Scope) -> list[Overload]:
-    """The methods of a class that are defined outside of it."""
+    """The methods of a class that are defined out of line."""
     home = scope.names.get(f"{_OUT_OF_LINE}{declaration.name}")
     if not isinstance(home, Namespace):
         return []
@@ -290,7 +290,7 @@ def _declare_struct(declaration: tree.StructDeclaration, scope: Scope) -> None:
     specializations = known.specializations if isinstance(known, DeclaredType) else ()
     if declaration.name:
         scope.names[declaration.name] = DeclaredType(declaration, scope, specializations)
-    elif scope.kind != "class":  # an anonymous union's members are names of the scope around it
+    elif scope.kind != "class":  # the members of an anonymous union belong to the enclosing scope
         declare_all(declaration.members, scope)
 
 
@@ -316,7 +316,7 @@ def _declare_namespace(declaration: tree.NamespaceDeclaration, scope: Scope) -> 
         if found is not None:
             scope.names[declaration.name] = Namespace(found)
         return
-    if not declaration.name:  # an anonymous one is as if it were not there
+    if not declaration.name:  # the members of an unnamed one belong to the enclosing scope
         declare_all(declaration.members, scope)
         return
     known = scope.names.get(declaration.name)

@@ -1,8 +1,8 @@
-"""The types of C++ as the lowering knows them, and what they are in the IR.
+"""C++ types as the lowering knows them, and the IR types they become.
 
-`const` and `volatile` are not types here: the source that comes is code that CUDA compiles, and
-neither changes what it computes. (What a pointer points to may be const: it tells which arrays a
-kernel only reads.)
+cv-qualifiers are not part of a type here: the source is code that CUDA compiles, and they do not
+change what it computes. Only what a pointer points to may be const: these are the arrays that a
+kernel only reads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from treadle.ir import types as ir
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """A number. `rank` orders integers as C++'s conversions do; floats are above all of them."""
+    """An arithmetic type. `rank` is C++'s conversion rank; floats rank above all integers."""
 
     name: str
     scalar: ir.Scalar
@@ -40,7 +40,7 @@ class VectorType:
 
 @dataclass(frozen=True, slots=True)
 class EnumType:
-    """An enum: its underlying type under a name. A scoped one does not become a number unasked."""
+    """An enum and its underlying type. A scoped one has no implicit conversion to a number."""
 
     name: str
     underlying: Arithmetic
@@ -63,7 +63,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`to &`: of parameters, variables and results. An expression is never of this type."""
+    """`to &`: the type of parameters, variables and results, never of an expression."""
 
     to: CppType
     const: bool = False
@@ -75,7 +75,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class ArrayOf:
-    """`element[length]`; a length of None is not known here (`extern __shared__ float s[]`)."""
+    """`element[length]`; the length is None if it is unknown (`extern __shared__ float s[]`)."""
 
     element: CppType
     length: int | None
@@ -91,7 +91,7 @@ class ArrayOf:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A member variable. `padding` fields are ours: they keep an alignment that C++ asked for."""
+    """A member variable."""
 
     name: str
     type: CppType
@@ -105,7 +105,7 @@ class ClassType:
     fields: tuple[Field, ...] = ()
     bases: tuple[ClassType, ...] = ()
     is_union: bool = False
-    alignment: int = 0  # asked for, 0 for none
+    alignment: int = 0  # by alignas or __align__, 0 for none
     scope: Any = field(default=None, compare=False, repr=False)  # meaning.scopes.Scope
     arguments: tuple[Any, ...] = field(default=(), compare=False)  # of its template
     template: Any = field(default=None, compare=False, repr=False)  # the StructDeclaration
@@ -116,7 +116,7 @@ class ClassType:
 
 @dataclass(frozen=True, slots=True)
 class Void:
-    """No value."""
+    """`void`."""
 
     def __str__(self) -> str:
         return "void"
@@ -132,7 +132,7 @@ class NullPointer:
 
 @dataclass(frozen=True, slots=True)
 class StringType:
-    """A string literal: it exists for printf and assert alone."""
+    """A string literal, which only printf and assert take."""
 
     def __str__(self) -> str:
         return "const char*"
@@ -169,7 +169,7 @@ FLOAT, DOUBLE, HALF = ARITHMETIC["float"], ARITHMETIC["double"], ARITHMETIC["__h
 BFLOAT16 = ARITHMETIC["__nv_bfloat16"]
 SIZE = UNSIGNED_LONG
 
-# The type that CUDA gives a number of the IR, where one must be named.
+# The C++ type for a scalar of the IR, where one must be named.
 OF_SCALAR: dict[ir.Scalar, Arithmetic] = {
     ir.BOOL: BOOL, ir.I8: CHAR, ir.U8: ARITHMETIC["unsigned char"],
     ir.I16: ARITHMETIC["short"], ir.U16: ARITHMETIC["unsigned short"],
@@ -194,7 +194,7 @@ VECTORS: dict[str, VectorType] = {
 DIM3 = ClassType("dim3", tuple(Field(name, UNSIGNED) for name in "xyz"))
 UINT3 = VECTORS["uint3"]
 
-# Other names for the same types, as headers declare them.
+# Typedefs of CUDA's and C's headers.
 ALIASES: dict[str, CppType] = {
     "size_t": UNSIGNED_LONG, "ptrdiff_t": LONG, "ssize_t": LONG, "clock_t": LONG,
     "int8_t": ARITHMETIC["signed char"], "uint8_t": ARITHMETIC["unsigned char"],
@@ -211,12 +211,12 @@ ALIASES: dict[str, CppType] = {
 
 
 def is_integer(type: CppType) -> bool:
-    """Whether a type is an integer (bool too; no enum)."""
+    """Whether a type is an integer type (with bool, without enums)."""
     return isinstance(type, Arithmetic) and not type.scalar.is_float
 
 
 def decay(type: CppType) -> CppType:
-    """What an expression of this type is as a value: no reference, no array."""
+    """The type of such an expression as a value: references are removed, arrays decay."""
     if isinstance(type, Reference):
         type = type.to
     return Pointer(type.element) if isinstance(type, ArrayOf) else type
@@ -230,7 +230,7 @@ def innermost(type: CppType) -> CppType:
 
 
 def count_of(type: CppType) -> int:
-    """The number of innermost elements: 1 for what is no array."""
+    """The number of innermost elements: 1 if the type is not an array."""
     count = 1
     while isinstance(type, ArrayOf):
         count *= type.length or 0
@@ -239,24 +239,24 @@ def count_of(type: CppType) -> int:
 
 
 def all_fields(type: ClassType) -> tuple[Field, ...]:
-    """The fields of the bases, then its own, as they lie in memory."""
+    """The fields of the bases, then its own, in the order of memory."""
     inherited = tuple(f for base in type.bases for f in all_fields(base))
     return inherited + type.fields
 
 
 class NoLayout(Exception):
-    """A type that has no place in memory here: the reason is its message."""
+    """A type that memory cannot hold here: the message is the reason."""
 
 
-# Fields that the file does not have, by names that C++ cannot give: what an alignment leaves free
-# (or an empty class, which has a byte), and the bytes of a union.
+# Fields that the file does not declare, by names that C++ cannot give: padding (or the byte of an
+# empty class), and the bytes of a union.
 PADDING = "padding."
 UNION_WORDS = "union.words"
 
 
 @cache
 def ir_type(type: CppType) -> ir.Type:
-    """A C++ type as values and memory of the IR have it. NoLayout for pointers."""
+    """The IR type of a C++ type. NoLayout for pointers."""
     match type:
         case Arithmetic():
             return type.scalar
@@ -281,7 +281,7 @@ def ir_type(type: CppType) -> ir.Type:
 
 
 def _struct(type: ClassType) -> ir.Struct:
-    """The fields with what C++ leaves between them for alignment, where the IR would not."""
+    """The fields, with padding where C++'s alignment leaves more than the IR's."""
     if type.is_union:
         return _union(type)
     fields: list[ir.Field] = []
@@ -311,7 +311,7 @@ def _padding(number: int, start: int, end: int) -> list[ir.Field]:
 
 
 def _union(type: ClassType) -> ir.Struct:
-    """Its bytes, as words of the size of its alignment: members are views of them."""
+    """The bytes of a union, as words of its alignment; its members are views of them."""
     size = max((ir.size_of(ir_type(f.type)) for f in type.fields), default=1)
     unit = max((min(_align(f.type), 4) for f in type.fields), default=1)
     wanted = max((_align(f.type) for f in type.fields), default=1)
@@ -321,7 +321,7 @@ def _union(type: ClassType) -> ir.Struct:
 
 
 def _align(type: CppType) -> int:
-    """C++'s alignment of a type, the one asked for included."""
+    """C++'s alignment of a type, with alignas and __align__."""
     if isinstance(type, ClassType):
         own = max((_align(f.type) for f in all_fields(type)), default=1)
         return max(own, type.alignment)
@@ -344,7 +344,7 @@ def size_of(type: CppType) -> int:
 
 
 def _size_with_pointers(type: CppType) -> int:
-    """The size of what has no place in memory here, and yet has one in C++."""
+    """The size in C++ of a type with pointers, which memory cannot hold here."""
     if isinstance(type, ArrayOf):
         return size_of(type.element) * (type.length or 0)
     assert isinstance(type, ClassType)

@@ -1,1 +1,1 @@
-"""Text to tokens."""
+"""From text to tokens: the preprocessor."""

@@ -1,12 +1,12 @@
-"""C's headers in our own words: macros and typedefs. Functions and types are built in.
+"""The headers of C: macros and typedefs. Functions and types are built in.
 
-Sizes are those of 64-bit Linux, as a kernel compiled there has them.
+Sizes are those of 64-bit Linux.
 """
 
 from __future__ import annotations
 
 _ASSERT = """
-// Each time it is included, it looks at NDEBUG anew.
+// Each #include of it tests NDEBUG again.
 #undef assert
 #ifdef NDEBUG
 #define assert(...) ((void)0)
@@ -136,7 +136,7 @@ _STRING = """
 
 
 def _stdint() -> str:
-    """<stdint.h>: the same few lines for each width, so they are made, not written."""
+    """<stdint.h>, generated, as the lines differ in the width only."""
     types = {8: "char", 16: "short", 32: "int", 64: "long"}
     suffixes = {8: "", 16: "", 32: "", 64: "L"}
     unsigned_suffixes = {8: "", 16: "", 32: "U", 64: "UL"}

@@ -22,7 +22,7 @@ class _Value(NamedTuple):
 
 
 class _Wrong(Exception):
-    """The condition cannot be understood."""
+    """The condition is ill-formed."""
 
     def __init__(self, message: str, token: Token) -> None:
         super().__init__(message)
@@ -74,7 +74,7 @@ def evaluate(
     finds_header: FindsHeader,
     diagnostics: Diagnostics,
 ) -> bool:
-    """Whether the condition holds; False, with the error noted, if it makes no sense."""
+    """Whether the condition holds; False after an error, which is recorded."""
     special = {
         "defined": Macro("defined", special=_defined),
         HAS_INCLUDE: Macro(HAS_INCLUDE, special=_has_include(finds_header)),
@@ -124,7 +124,7 @@ def _defined(expander: Expanding, token: Token, pending: list[Token]) -> list[To
 
 
 def _parenthesized(expander: Expanding, token: Token, pending: list[Token]) -> list[Token]:
-    """The tokens between the parentheses that follow, taken off the stack."""
+    """The tokens between the parentheses that follow, which are consumed."""
     words: list[Token] = []
     following = expander.following(pending)
     if following is None or following.text != "(":
@@ -144,7 +144,7 @@ def _number(token: Token, value: bool) -> Token:
 
 
 class _Condition:
-    """A parser that computes while it reads; `skipped` parts may divide by zero."""
+    """A parser that evaluates while it parses; `skipped` operands may divide by zero."""
 
     def __init__(self, tokens: list[Token], directive: Token) -> None:
         self.tokens = tokens
@@ -162,17 +162,17 @@ class _Condition:
         return value.number != 0
 
     def taken(self, text: str) -> bool:
-        """Whether the next token is `text`, which is then passed."""
+        """Whether the next token is `text`, which is then consumed."""
         if self.tokens[self.place].text == text and self.tokens[self.place].kind != END:
             self.place += 1
             return True
         return False
 
     def conditional(self, skipped: bool) -> _Value:
-        """A whole expression. Each level of nesting costs a few of Python's frames."""
+        """A whole expression. Its nesting is limited, as each level takes several Python frames."""
         self.nested += 1
         if self.nested > _MOST_NESTED:
-            raise _Wrong(f"more than {_MOST_NESTED} parts in one another", self.directive)
+            raise _Wrong(f"nested more than {_MOST_NESTED} levels deep", self.directive)
         condition = self.binary(1, skipped)
         if self.taken("?"):
             holds = condition.number != 0
@@ -229,7 +229,7 @@ class _Condition:
             return _character(token)
         if is_word(token):
             if self.tokens[self.place].text == "(":
-                raise _Wrong(f"{token.text} is no macro, so it cannot be called here", token)
+                raise _Wrong(f"{token.text} is not a macro, so it cannot be called here", token)
             return _Value(int(token.text == "true"))  # any other name is 0
         self.place -= 1
         if token.kind == END:
@@ -268,7 +268,7 @@ def _combined(operator: Token, left: _Value, right: _Value, skipped: bool) -> _V
 
 
 def _shifted(left: _Value, right: _Value, text: str) -> _Value:
-    """A shift; by a negative number it goes the other way, as GCC's does."""
+    """A shift; a negative count shifts the other way, as in GCC."""
     by = right.number if text == "<<" else -right.number
     by = max(min(by, 64), -64)
     return _wrapped(left.number << by if by >= 0 else left.number >> -by, left.unsigned)
@@ -279,7 +279,7 @@ def _integer(token: Token) -> _Value:
     text = token.text.replace("'", "")
     match = _INTEGER.fullmatch(text) if len(text) <= _LONGEST_NUMBER else None
     if match is None:
-        raise _Wrong(f"{token.text[:_LONGEST_NUMBER]} is no integer", token)
+        raise _Wrong(f"{token.text[:_LONGEST_NUMBER]} is not an integer", token)
     base = next(name for name in _BASES if match[name])
     number = int(match[base], _BASES[base])
     if number >> 64:
@@ -288,7 +288,7 @@ def _integer(token: Token) -> _Value:
 
 
 def _character(token: Token) -> _Value:
-    """The value of a character; of several, each is a byte of an int, as GCC has it."""
+    """The value of a character literal; several characters are the bytes of an int, as in GCC."""
     prefix, _, inner = token.text.partition("'")
     values = []
     for escape in _ESCAPE.finditer(inner[:-1][:_LONGEST_NUMBER]):

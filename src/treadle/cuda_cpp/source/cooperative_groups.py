@@ -1,8 +1,8 @@
-"""Cooperative groups in our own words: blocks, tiles and parts of a warp, the grid without `sync`.
+"""The header of cooperative groups: blocks, tiles and parts of a warp, the grid without `sync`.
 
-Written in CUDA C++ itself, on the functions that are built in. `thread_group` is a block or a tile;
-it waits as a block does where it has more threads than a warp. Groups that wait for the whole grid
-are not declared: other GPUs have no such thing.
+It is written in CUDA C++ on built-in functions. A `thread_group` is a block or a tile; it
+synchronizes the block if it has more threads than a warp. A barrier of the whole grid is not
+declared: other GPUs have none.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""CUDA's headers in our own words: macros and typedefs. Functions and types are built in."""
+"""CUDA's headers: macros and typedefs. Functions and types are built in."""
 
 from __future__ import annotations
 
-# The names such as __CUDA_RUNTIME_H__ are there because code asks for them to learn what was
-# included.
+# Include guards such as __CUDA_RUNTIME_H__ are defined because code tests them.
 
-# What nvcc has read before the first line of a file. The C headers among it are those that CUDA's
-# own header reads; <assert.h> and <stdint.h> come with them here, as kernels count on them.
+# What nvcc includes before the first line of a file. CUDA's own header includes the C headers;
+# <assert.h> and <stdint.h> are added here, since many kernels rely on them.
 _CUDA_RUNTIME = """
 #pragma once
 #include <assert.h>
@@ -69,7 +68,7 @@ _CUDA_BF16 = """
 #define CUDART_ONE_BF16 __ushort_as_bfloat16((unsigned short)0x3F80U)
 """
 
-# A name that ends in _HI is the nearest double, and its _LO what is missing to the true value.
+# A name that ends in _HI is the nearest double, and _LO its error.
 _MATH_CONSTANTS = """
 #pragma once
 #define CUDART_INF_F __int_as_float(0x7f800000)
@@ -177,7 +176,7 @@ CUDA_HEADERS = {
     "math_constants.h": _MATH_CONSTANTS,
 }
 
-# All that these declare is built in, or in the header that is always there.
+# Their declarations are built in, or in the header that is always included.
 _PARTS_OF_RUNTIME = (
     "builtin_types.h", "channel_descriptor.h", "common_functions.h", "cuda_device_runtime_api.h",
     "cuda_runtime_api.h", "device_atomic_functions.h", "device_double_functions.h",

@@ -1,4 +1,4 @@
-"""What reading a file finds wrong, and how much it may take."""
+"""The errors of the preprocessor, and the limits of its work."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.source.lexer import printable
 from treadle.cuda_cpp.source.tokens import Token
 
-MOST_STEPS = 1_000_000  # tokens read and made by macros: some 100,000 lines
-MOST_ERRORS = 100  # that are told; after so many, more do not help
+MOST_STEPS = 1_000_000  # tokens read, and made by macros: about 100,000 lines
+MOST_ERRORS = 100  # that are reported: more do not help
 _LONGEST_MESSAGE = 500  # characters, since a message may quote the file
 LONGEST_TEXT = 65_536  # characters of one token that # or ## makes
-_STEP_CHARACTERS = 64  # characters of such a token that count as one more step
+_STEP_CHARACTERS = 64  # characters of such a token that count as a step
 
 
 class TooMuch(Exception):
-    """What is read grew past a limit. The error is noted already; reading ends here."""
+    """A limit was exceeded. The error is recorded already; preprocessing ends."""
 
 
 @dataclass(slots=True)
 class Diagnostics:
-    """The errors found so far, the texts they point into, and the steps taken."""
+    """The errors so far, the texts of the files they are in, and the steps taken."""
 
     texts: dict[str, str] = field(default_factory=dict)
     errors: list[CompileError] = field(default_factory=list)
     steps: int = 0
 
     def error(self, message: str, place: Token | Span) -> None:
-        """Note an error."""
+        """Record an error."""
         if len(self.errors) < MOST_ERRORS:
             span = place.span if isinstance(place, Token) else place
             if len(message) > _LONGEST_MESSAGE:
@@ -38,23 +38,23 @@ class Diagnostics:
             self.errors.append(CompileError(printable(message), span, text))
 
     def give_up(self, message: str, place: Token | Span) -> TooMuch:
-        """Note an error that ends reading; the caller raises what this returns."""
+        """Record an error that ends preprocessing; the caller raises the result."""
         self.error(message, place)
         return TooMuch(message)
 
     def charge(self, steps: int, place: Token | Span) -> None:
-        """Count work done at `place`; too much of it ends reading."""
+        """Count work done at `place`; TooMuch past the limit."""
         self.steps += steps
         if self.steps > MOST_STEPS:
             raise self.give_up(
-                f"the file grows past {MOST_STEPS:,} tokens once its macros are expanded and its "
-                "headers included; this is where it did: look for a macro that repeats itself, "
-                "or a header without a guard",
+                f"the file grows past {MOST_STEPS:,} tokens here, with its macros expanded and its "
+                "headers included: look for a macro that repeats itself, or a header without a "
+                "guard",
                 place,
             )
 
     def charge_text(self, text: str, place: Token) -> None:
-        """Count a token that # or ## made."""
+        """Count the work of a token that # or ## made."""
         if len(text) > LONGEST_TEXT:
             raise self.give_up(
                 f"# or ## makes a token of more than {LONGEST_TEXT:,} characters", place

@@ -1,8 +1,9 @@
-"""Macros replaced by what they stand for.
+"""Macro expansion.
 
-Tokens wait on a stack with the next one on top. A macro's replacement is put there with a mark
-under it: until the mark comes up, the macro's own name is painted, which is to say never replaced
-again. A token of a replacement stands where the macro was used; arguments keep their own places.
+Pending tokens are on a stack with the next one on top. A macro's replacement is pushed with a mark
+under it: until the mark is reached, the macro's own name is painted, so that it is never expanded
+again ([cpp.rescan]). A token of a replacement has the location of the macro's use; arguments keep
+their own locations.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from treadle.cuda_cpp.source.lexer import single
 from treadle.cuda_cpp.source.macros import Macro, Part
 from treadle.cuda_cpp.source.tokens import CHARACTER, IDENTIFIER, STRING, Token
 
-PAINTED = "painted"  # an identifier that is no macro any more
+PAINTED = "painted"  # an identifier that is never expanded again
 _MARK = "mark"  # the end of the replacement of the macro that the token names
 _MOST_NESTED = 200  # arguments in arguments
 
@@ -22,7 +23,7 @@ More = Callable[[], "list[Token] | None"]
 
 
 class Expander:
-    """Replaces macros, as the table `macros` holds them at that moment."""
+    """Expands macros by the current contents of the table `macros`."""
 
     def __init__(self, macros: dict[str, Macro], diagnostics: Diagnostics) -> None:
         self.macros = macros
@@ -32,9 +33,9 @@ class Expander:
         self._more: More | None = None
 
     def expand(self, tokens: Sequence[Token], more: More | None = None) -> list[Token]:
-        """The tokens with all macros replaced.
+        """The tokens with all macros expanded.
 
-        `more` gives further tokens (or None) where a macro's arguments go on behind the last.
+        `more` returns further tokens (or None) where a macro's arguments continue after the last.
         """
         outer, self._more = self._more, more
         macros = self.macros
@@ -59,9 +60,9 @@ class Expander:
         return out
 
     def following(self, pending: list[Token], beyond: bool = False) -> Token | None:
-        """The next token, left where it is; None at the end.
+        """The next token, which is not consumed; None at the end of the text up to a directive.
 
-        The end is that of the text up to a directive, unless `beyond`.
+        `beyond`: the search continues after the directive.
         """
         while True:
             while pending and pending[-1].kind == _MARK:
@@ -74,7 +75,7 @@ class Expander:
             pending.extend(reversed(more))
 
     def _use(self, macro: Macro, token: Token, pending: list[Token], out: list[Token]) -> None:
-        """Replace one use of a macro."""
+        """Expand one use of a macro."""
         if macro.special:
             out.extend(macro.special(self, token, pending))
             return
@@ -99,7 +100,7 @@ class Expander:
     def arguments(
         self, macro: Macro, token: Token, pending: list[Token]
     ) -> list[list[Token]] | None:
-        """The arguments at a `(`, taken off the stack; None, with the error noted, if wrong."""
+        """The arguments at a `(`, which are consumed; None after an error, which is recorded."""
         parameters = macro.parameters or ()
         named = len(parameters) - macro.variadic
         pending.pop()
@@ -140,12 +141,12 @@ class Expander:
     def _substituted(
         self, parts: tuple[Part, ...], arguments: list[_Argument], macro: Macro, use: Token
     ) -> list[Token]:
-        """A replacement list with its arguments put in."""
+        """A replacement list with the arguments substituted."""
         if macro.simple:
             self.diagnostics.charge(len(parts), use)
             return [_placed(part.token, use) for part in parts]
         made: list[Token] = []
-        filled = False  # whether the operand before left a token, to which ## may join another
+        filled = False  # whether the operand before gave a token, which ## can paste
         for i, part in enumerate(parts):
             joins = i + 1 < len(parts) and parts[i + 1].joined
             tokens = self._operand(part, arguments, macro, use, part.joined or joins)
@@ -153,7 +154,7 @@ class Expander:
                 made += tokens
                 filled = bool(tokens)
                 continue
-            if self._is_comma_of_rest(parts, i, macro):
+            if self._is_comma_before_variadic(parts, i, macro):
                 if not tokens and made and made[-1].text == ",":
                     made.pop()
                 made += tokens
@@ -189,10 +190,10 @@ class Expander:
         return [_respaced(tokens[0], part.token.spaced), *tokens[1:]]
 
     @staticmethod
-    def _is_comma_of_rest(parts: tuple[Part, ...], i: int, macro: Macro) -> bool:
+    def _is_comma_before_variadic(parts: tuple[Part, ...], i: int, macro: Macro) -> bool:
         """Whether `, ##` stands before the last parameter of a variadic macro.
 
-        The comma then goes if nothing was passed; this is GNU's, and what nvcc does.
+        The comma is removed if no argument is passed: GNU's extension, which nvcc has.
         """
         return (
             macro.variadic
@@ -202,11 +203,11 @@ class Expander:
         )
 
     def _expanded(self, argument: _Argument, use: Token) -> list[Token]:
-        """An argument with its own macros replaced, once."""
+        """An argument with its macros expanded, once."""
         if argument.expanded is None:
             if self._nested == _MOST_NESTED:
                 raise self.diagnostics.give_up(
-                    f"macros stand in the arguments of macros more than {_MOST_NESTED} deep", use
+                    f"macros in macro arguments are nested more than {_MOST_NESTED} deep", use
                 )
             self._nested += 1
             argument.expanded = self.expand(argument.tokens)
@@ -214,7 +215,7 @@ class Expander:
         return argument.expanded
 
     def _pasted(self, left: Token, right: Token, use: Token) -> list[Token]:
-        """Two tokens joined to one."""
+        """Two tokens pasted by ##."""
         text = left.text + right.text
         kind = single(text)
         if kind is None:
@@ -225,7 +226,7 @@ class Expander:
 
 
 class _Argument:
-    """One argument as written, and with its macros replaced once that is needed."""
+    """One argument as written, and expanded if that is needed."""
 
     __slots__ = ("expanded", "tokens")
 
@@ -235,7 +236,7 @@ class _Argument:
 
 
 def is_word(token: Token) -> bool:
-    """Whether it is an identifier, a macro's name or not."""
+    """Whether it is an identifier, painted or not."""
     return token.kind in (IDENTIFIER, PAINTED)
 
 
@@ -244,7 +245,7 @@ def _painted(token: Token) -> Token:
 
 
 def _placed(token: Token, use: Token) -> Token:
-    """A token of a macro's definition, standing where the macro is used."""
+    """A token of a macro's definition with the location of the macro's use."""
     return Token(token.kind, token.text, use.file, use.line, use.column, token.spaced)
 
 
@@ -253,7 +254,7 @@ def _respaced(token: Token, spaced: bool) -> Token:
 
 
 def _stringified(tokens: list[Token]) -> str:
-    """The string literal that # makes: the words as written, white space as one space."""
+    """The string literal that # makes: the tokens as written, with single spaces."""
     words = []
     for i, token in enumerate(tokens):
         text = token.text

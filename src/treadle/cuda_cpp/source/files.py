@@ -1,4 +1,4 @@
-"""Where headers are found, and files as they are read: each once."""
+"""The files of a translation unit, each read once: the search for headers, and encodings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ _LARGEST_FILE = 4 << 20  # characters, or bytes
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """A file as tokens. `folder` is where it lies, if it lies anywhere; `built_in`: one of our own.
+    """A file as tokens. `folder` holds the file, if it is on disk; a `built_in` header comes with
+    treadle.
 
-    `name` is what the tokens carry, `identity` the same for one file by whatever path it is found.
+    `name` is the file name in its tokens; `identity` does not depend on the path by which the file
+    was found.
     """
 
     name: str
@@ -33,7 +35,7 @@ class LoadedFile:
 
 
 class Files:
-    """The files that one preprocessing reads."""
+    """The files that one run of the preprocessor reads."""
 
     def __init__(self, search: Sequence[Path]) -> None:
         self.search = [Path(folder) for folder in search]
@@ -42,7 +44,7 @@ class Files:
         self._lines: dict[str, list[str]] = {}
 
     def main(self, text: str, name: str) -> LoadedFile:
-        """A file given as text."""
+        """A file whose text is given."""
         if len(text) > _LARGEST_FILE:
             self.diagnostics.texts[name] = ""
             raise self.diagnostics.give_up(_too_large(name), Span(name, 1, 1, 2))
@@ -51,12 +53,12 @@ class Files:
         return self._file(name, text, path.parent if _is_file(path) else None)
 
     def built_in(self, name: str, text: str) -> LoadedFile:
-        """A file that we bring."""
+        """A file that comes with treadle."""
         self.diagnostics.texts[name] = text
         return LoadedFile(name, name, _built_in_tokens(name, text), built_in=True)
 
     def header(self, name: str) -> LoadedFile | None:
-        """One of our own headers."""
+        """A built-in header; None if there is none of this name."""
         built_in = header_name(name)
         return None if built_in is None else self.built_in(f"<{built_in}>", header_text(built_in))
 
@@ -67,15 +69,15 @@ class Files:
         return self._lines[file][number - 1]
 
     def find(self, name: str, quoted: bool, asking: LoadedFile, place: Token) -> LoadedFile | None:
-        """The header that an #include in the file `asking` means.
+        """The header that an #include in the file `asking` names.
 
-        In quotes, the folder of that file comes first. Our own headers come before the folders to
-        search, since a CUDA toolkit among these is of no use to us.
+        If it is quoted, the folder of that file is searched first. Built-in headers come before the
+        search folders: the headers of a CUDA toolkit there cannot be compiled here.
         """
         if quoted and asking.folder is not None:
-            beside = self._load(asking.folder / name, place)
-            if beside is not None:
-                return beside
+            found = self._load(asking.folder / name, place)
+            if found is not None:
+                return found
         built_in = self.header(name)
         if built_in is not None:
             return built_in
@@ -114,7 +116,7 @@ def _too_large(name: str) -> str:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether it is a regular file; no name, however odd, makes this fail."""
+    """Whether it is a regular file. False for names that the system refuses."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -128,7 +130,7 @@ def _built_in_tokens(name: str, text: str) -> Lexed:
 
 # --- encodings -----------------------------------------------------------------------------------
 
-# The marks at the start of a file. That of UTF-32 begins with that of UTF-16.
+# Byte order marks. That of UTF-32 begins with that of UTF-16, so it is tried first.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -139,7 +141,7 @@ _MARKS = (
 
 
 class Undecodable(Exception):
-    """Why a file cannot be read as text: a sentence to follow its name."""
+    """The bytes of a file are not text: the message is a sentence that follows its name."""
 
 
 def decoded(content: bytes) -> str:
@@ -158,6 +160,6 @@ def decoded(content: bytes) -> str:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
         raise Undecodable(
-            f"says that it is {encoding.upper()}, and is none ({error.reason} at byte "
+            f"begins with the mark of {encoding.upper()}, but is not valid ({error.reason} at byte "
             f"{error.start + len(mark)}): save it as UTF-8"
         ) from None

@@ -1,4 +1,4 @@
-"""The headers that kernels include: those we bring, and why others are not among them."""
+"""The built-in headers, and why others are not among them."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ _SAME_AS = {**c_headers.SAME_AS, **cuda_headers.SAME_AS}
 
 
 def header_name(name: str) -> str | None:
-    """The name under which we bring a header, or None if we do not."""
+    """The name of a built-in header, which may have several; None for other headers."""
     name = _SAME_AS.get(name, name)
     return name if name in _TEXTS else None
 
 
 def header_text(name: str) -> str:
-    """The text of one of our headers."""
+    """The text of a built-in header."""
     return _TEXTS[name]
 
 
 _FOR_THE_HOST = "is for the host, whose code is not compiled here"
 _STANDARD_LIBRARY = (
-    "is a part of C++'s library of which device code has nothing here: write what the kernel needs "
-    "of it in the file"
+    "is a part of the C++ standard library, which device code cannot use here: write what the "
+    "kernel needs of it in the file"
 )
 _COOPERATIVE_GROUPS = (
     "declares a part of cooperative groups that is not supported: use thread_block and tiles of 32 "
     "threads, or __syncthreads and the __shfl_*_sync functions"
 )
 _PARALLEL_ALGORITHMS = (
-    "is a library of parallel algorithms made of templates for nvcc alone: use treadle's own "
-    "operations (sum, sort, cumsum …) or write the kernel out"
+    "is a library of parallel algorithms in templates for nvcc only: use treadle's own "
+    "operations (sum, sort, cumsum …) or write a kernel"
 )
 _TENSOR_CORES = (
     "declares tensor-core fragments, which only CUDA has: write the product with shared memory, or "
@@ -46,7 +46,7 @@ _NARROW_FLOATS = (
     "declares floating types of 8 bits and less, which are not supported: keep them as unsigned "
     "char and convert"
 )
-_VENDOR_LIBRARY = "is a library of CUDA's that the host calls: host code is not compiled here"
+_VENDOR_LIBRARY = "is a CUDA library that the host calls: host code is not compiled here"
 
 # What a header is and what to do instead, by its name.
 _MISSING = {
@@ -143,13 +143,13 @@ _MISSING |= dict.fromkeys(_STANDARD_HEADERS, _STANDARD_LIBRARY)
 
 
 def why_missing(name: str) -> str:
-    """Why nobody has this header, and what to do: a sentence about it without its subject."""
+    """Why a header is not found, and what to do: a sentence that follows its name."""
     if name in _MISSING:
         return _MISSING[name]
     for folder, reason in _MISSING_FOLDERS.items():
         if name.startswith(folder):
             return reason
     return (
-        "is neither beside the file nor in a folder of include=[…], nor one of CUDA's or C's "
+        "is neither in the folder of the file nor in one of include=[…], nor one of CUDA's or C's "
         "headers that come with treadle: name the folder that holds it"
     )

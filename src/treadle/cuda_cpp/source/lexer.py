@@ -1,8 +1,8 @@
-"""Characters to tokens: the whole file by one regular expression.
+"""The lexer: characters to tokens, by one regular expression for the whole file.
 
-The file comes out in stretches: directives, each a line that begins with `#`, and the text between
-them. What is wrong inside a token (a string without an end) stays an OTHER token, since the
-preprocessor may be about to skip it.
+Its result is a list of stretches: directives, each a line that begins with `#`, and the text
+between them. An ill-formed token, such as an unterminated string, becomes an OTHER token: it is an
+error only if no #if skips it.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ class Stretch(NamedTuple):
 
 
 class Lexed(NamedTuple):
-    """A file's tokens, `size` of them; `unterminated` is the place of a comment without an end."""
+    """A file's tokens, `size` of them; `unterminated` is the place of an unterminated comment."""
 
     stretches: list[Stretch]
     size: int
     unterminated: Span | None = None
 
 
-EMPTY = "empty"  # a character literal without a character; never leaves the preprocessor
+EMPTY = "empty"  # an empty character literal; the preprocessor refuses it
 
 _PREFIX = "(?:u8|[uUL])?"
 _RAW = _PREFIX + r'R"(?P<delimiter>[^ ()\\\t\v\f\n]{0,16})\('
 
-# Each group's kind. A quantifier such as *+ never gives back what it took, so that matching takes
-# time in proportion to the text, whatever the text is.
+# Kinds of tokens and their patterns. Possessive quantifiers (*+) do not backtrack, so that lexing
+# takes linear time for any text.
 _GROUPS = (
     (IDENTIFIER, r"[A-Za-z_$][\w$]*+(?![\"'])"),
-    (PUNCTUATOR, r"[(),;{}\[\]]"),  # the commonest ones first
+    (PUNCTUATOR, r"[(),;{}\[\]]"),  # the most frequent first
     ("newline", r"\n"),
     (NUMBER, r"\.?[0-9](?:[eEpP][+-]|'\w|[\w.])*+"),
-    ("comment", r"/\*[\s\S]*"),  # one with an end was taken as white space
+    ("comment", r"/\*[\s\S]*"),  # terminated comments are white space
     (PUNCTUATOR, r"\.\.\.|->\*?|\.\*|::|##|&&|\|\||\+\+|--|(?:<<|>>|[-+*/%&|^=!<>])=?|[:.?~#]"),
     (STRING, _RAW + r'[\s\S]*?\)(?P=delimiter)"'),
     (STRING, _PREFIX + r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'),
     (CHARACTER, _PREFIX + r"'(?:[^'\\\n]|\\.)++'"),
     (EMPTY, _PREFIX + "''"),
-    (OTHER, _RAW.replace("?P<delimiter>", "?:") + r"[\s\S]*"),  # literals without an end
+    (OTHER, _RAW.replace("?P<delimiter>", "?:") + r"[\s\S]*"),  # unterminated literals
     (OTHER, _PREFIX + r"[\"'][^\n]*+"),
-    (IDENTIFIER, r"[^\W\d][\w$]*+"),  # one in other letters, or with a literal right behind it
+    (IDENTIFIER, r"[^\W\d][\w$]*+"),  # in other letters, or directly before a literal
     (OTHER, r"[^\n]"),
 )
 _SPACE = r"(?:[^\S\n]+|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+"
@@ -65,7 +65,7 @@ _TOKEN = re.compile(_SPACE + "(?:" + "|".join(f"({pattern})" for _, pattern in _
 
 
 def _kinds() -> tuple[str, ...]:
-    """The kind for each number of a group: some patterns hold a group of their own."""
+    """The kind of each group by its number: some patterns contain a group themselves."""
     kinds = [""]
     for kind, pattern in _GROUPS:
         kinds += [kind] * (1 + re.compile(pattern.replace("(?P=delimiter)", "")).groups)
@@ -80,16 +80,16 @@ _UNDECODED = re.compile("[\ud800-\udfff]")
 
 
 def normalized(text: str) -> str:
-    """The text with its lines ended by a line feed, without a byte order mark."""
+    """The text with line feeds as line ends, without a byte order mark."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.removeprefix("\ufeff")
 
 
 def printable(text: str) -> str:
-    """The text as error messages show it, column by column.
+    """The text for error messages, with the same columns.
 
-    What Python alone takes for a line's end is a space, and bytes that are not UTF-8 are U+FFFD.
+    Characters that only Python takes for line ends become spaces, bytes that are not UTF-8 U+FFFD.
     """
     return _UNDECODED.sub("\ufffd", _BREAKS.sub(" ", text))
 
@@ -141,7 +141,7 @@ def lex(text: str, file: str, most: int = _NEVER) -> Lexed:
 
 
 def single(text: str) -> str | None:
-    """The kind of the one token that `text` is, or None if it is not one."""
+    """The kind of `text` as one token; None if it is not exactly one."""
     match = _TOKEN.fullmatch(text)
     if match is None or match.lastindex is None or match.start(match.lastindex):
         return None
@@ -169,7 +169,7 @@ def _spliced(text: str) -> tuple[str, list[int]]:
 
 
 def _unspliced(text: str, line: int, column: int, word: str) -> str:
-    """A raw string as it was written: in one, a backslash at a line's end is only that."""
+    """A raw string as written: lines are not spliced in it."""
     lines = text.split("\n")[line - 1 :]
     written = "\n".join(lines)[column - 1 :]
     opening = word[: word.index("(")]

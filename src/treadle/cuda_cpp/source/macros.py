@@ -1,4 +1,4 @@
-"""What a macro is, and how its definition is read."""
+"""Macros, and the parsing of their definitions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _RESERVED = ("defined", _VARIADIC, _OPTIONAL)
 class Part:
     """One operand of a replacement list.
 
-    A word (`token` alone), a parameter (`parameter` is its number), a parameter as text
-    (`stringify` too), or what __VA_OPT__ holds (`optional`). `joined`: ## stands before it.
+    It is a token (`token`), a parameter (its index is `parameter`), a parameter after # (with
+    `stringify`), or the contents of __VA_OPT__ (`optional`). `joined`: it follows ##.
     """
 
     token: Token
@@ -31,9 +31,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """`parameters` is None for an object-like macro; `special` computes what a table cannot say.
+    """`parameters` is None for an object-like macro; `special` computes a replacement.
 
-    `simple` tells that the replacement list is words alone. `words` are its tokens as written.
+    `simple`: the replacement list has plain tokens only. `words` are its tokens as written.
     """
 
     name: str
@@ -46,28 +46,28 @@ class Macro:
 
 
 class Expanding(Protocol):
-    """What a special macro asks of the one that replaces it (`expansion.Expander`)."""
+    """What a special macro uses of the expander (`expansion.Expander`)."""
 
     macros: dict[str, Macro]
     diagnostics: Diagnostics
 
     def expand(self, tokens: Sequence[Token]) -> list[Token]:
-        """The tokens with all macros replaced."""
+        """The tokens with all macros expanded."""
 
     def following(self, pending: list[Token]) -> Token | None:
-        """The next token, left where it is; None at the end."""
+        """The next token, which is not consumed; None at the end."""
 
     def arguments(
         self, macro: Macro, token: Token, pending: list[Token]
     ) -> list[list[Token]] | None:
-        """The arguments at a `(`, taken off the stack; None, with the error noted, if wrong."""
+        """The arguments at a `(`, which are consumed; None after an error, which is recorded."""
 
 
 Special = Callable[[Expanding, Token, list[Token]], list[Token]]
 
 
 def defined_macro(tokens: list[Token], directive: Token, diagnostics: Diagnostics) -> Macro | None:
-    """The macro that a #define line defines, or None with the error noted."""
+    """The macro that a #define line defines; None after an error, which is recorded."""
     if not tokens or tokens[0].kind != IDENTIFIER:
         diagnostics.error("#define needs a name to define", tokens[0] if tokens else directive)
         return None
@@ -98,13 +98,13 @@ def defined_macro(tokens: list[Token], directive: Token, diagnostics: Diagnostic
 def _parameters(
     tokens: list[Token], name: Token, diagnostics: Diagnostics
 ) -> tuple[tuple[str, ...], bool] | None:
-    """The names between a macro's parentheses, and whether the last takes all that is left."""
+    """The parameters of a macro, and whether it is variadic."""
     names: dict[str, None] = {}
     variadic = False
     for i, token in enumerate(tokens):
-        between = i % 2 == 1  # where a comma is expected, or ... behind a name
+        between = i % 2 == 1  # where a comma is expected, or ... after a name
         if variadic:
-            diagnostics.error(f") is expected behind ... in macro {name.text}", token)
+            diagnostics.error(f") is expected after ... in macro {name.text}", token)
             return None
         if token.text == "...":
             variadic = True
@@ -143,21 +143,21 @@ def _parts(
         i += 1
         if token.text == "##":
             if not parts or joined or i == len(body):
-                diagnostics.error("## needs something on both of its sides to join", token)
+                diagnostics.error("## needs an operand on both sides", token)
                 return None
             joined = True
             continue
         if token.text == "#" and parameters is not None:
             number = numbers.get(body[i].text) if i < len(body) else None
             if number is None:
-                diagnostics.error("# is followed by no parameter of the macro", token)
+                diagnostics.error("# is not followed by a parameter of the macro", token)
                 return None
             i += 1
             parts.append(Part(token, number, stringify=True, joined=joined))
         elif token.text == _OPTIONAL and variadic:
             end = _closing(body, i)
             if end is None:
-                diagnostics.error(f"{_OPTIONAL} needs ( and ) around what it holds", token)
+                diagnostics.error(f"{_OPTIONAL} needs ( and ) around its contents", token)
                 return None
             inner = body[i + 1 : end]
             if any(word.text == _OPTIONAL for word in inner):
@@ -170,7 +170,7 @@ def _parts(
             i = end + 1
         elif token.text == _VARIADIC and _VARIADIC not in numbers:
             diagnostics.error(
-                f"{_VARIADIC} stands only in a macro whose parameters end in ...", token
+                f"{_VARIADIC} is only allowed in a macro whose parameters end in ...", token
             )
             return None
         else:
@@ -180,7 +180,7 @@ def _parts(
 
 
 def _closing(tokens: list[Token], opening: int) -> int | None:
-    """Where the parenthesis that opens at `opening` closes."""
+    """The index of the parenthesis that closes the one at `opening`."""
     depth = 0
     for i in range(opening, len(tokens)):
         depth += (tokens[i].text == "(") - (tokens[i].text == ")")

@@ -1,4 +1,4 @@
-"""Pragmas: those that say something about device code become tokens; others are for others."""
+"""Pragmas: those that concern device code become tokens, the others are ignored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ONE_ARGUMENT = Macro(PRAGMA_OPERATOR, parameters=("text",))
 
 
 def kept_pragma(tokens: list[Token], place: Token, expander: Expanding) -> list[Token]:
-    """The token for a pragma that the parser may want, with its macros replaced."""
+    """The token of a pragma that the parser may use, with its macros expanded; else none."""
     first = tokens[0].text if tokens else ""
     if first not in _KEPT and not first.startswith(_KEPT_PREFIX):
         return []
@@ -26,7 +26,7 @@ def kept_pragma(tokens: list[Token], place: Token, expander: Expanding) -> list[
 
 
 def pragma_operator(expander: Expanding, token: Token, pending: list[Token]) -> list[Token]:
-    """`_Pragma("…")`, which says what a #pragma line says, but inside of a macro."""
+    """`_Pragma("…")`: a #pragma that a macro can contain."""
     following = expander.following(pending)
     arguments = None
     if following is not None and following.text == "(":

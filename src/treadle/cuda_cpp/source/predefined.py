@@ -1,4 +1,4 @@
-"""The macros that are there before a file begins: the compiler's, the user's, and computed ones."""
+"""Predefined macros: the compiler's, the user's, and those that are computed at each use."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from treadle.cuda_cpp.source.diagnostics import Diagnostics
 from treadle.cuda_cpp.source.macros import Expanding, Macro
 from treadle.cuda_cpp.source.tokens import NUMBER, STRING, Token
 
-ALWAYS_INCLUDED = ("cuda_runtime.h",)  # nvcc includes it unasked
+ALWAYS_INCLUDED = ("cuda_runtime.h",)  # by nvcc, in every file
 
-# 64-bit Linux and GCC's ways, as most CUDA code expects where it asks at all.
+# Those of GCC on 64-bit Linux, which CUDA code that tests them expects.
 PREDEFINED = """
 #define TREADLE 1
 
@@ -126,11 +126,11 @@ def definitions(defines: Mapping[str, object], place: Span, diagnostics: Diagnos
     for name, value in defines.items():
         text = _written(value)
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            diagnostics.error(f"defines: {name!r} is no name of a macro", place)
+            diagnostics.error(f"defines: {name!r} is not a name for a macro", place)
         elif text is None:
             diagnostics.error(
-                f"defines: {name} has the value {value!r}; a macro's value is a number, a text of "
-                "one line, or None for 1",
+                f"defines: {name} has the value {value!r}; a macro's value is a number, one line "
+                "of text, or None for 1",
                 place,
             )
         else:
@@ -139,7 +139,7 @@ def definitions(defines: Mapping[str, object], place: Span, diagnostics: Diagnos
 
 
 def _written(value: object) -> str | None:
-    """A value as C++ writes it, or None if it cannot."""
+    """A value as C++ text; None if it has none."""
     if value is None:
         return "1"
     if isinstance(value, bool | np.bool_ | int | np.integer):

@@ -1,4 +1,4 @@
-"""Files to the tokens the parser reads: directives obeyed, macros replaced, headers put in."""
+"""The preprocessor: directives, macros and #include, from files to the parser's tokens."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from treadle.cuda_cpp.source.predefined import (
 )
 from treadle.cuda_cpp.source.tokens import CHARACTER, END, IDENTIFIER, OTHER, STRING, Token, spelled
 
-_MOST_INCLUDES = 200  # files in one another
-_INCLUDE_STEPS = 50  # what one more #include counts, beside its tokens
+_MOST_INCLUDES = 200  # levels of nesting
+_INCLUDE_STEPS = 50  # what an #include counts in addition to its tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Preprocessed:
-    """What the preprocessor made of a file and all it includes.
+    """The preprocessor's result for a file with all that it includes.
 
-    `texts` are the files' texts by the names that tokens carry, `headers` those of our own headers
-    that were included, `unknown_headers` those that nobody has, each with the place that asks for
-    it. `tokens` ends with an END, even if there are errors.
+    `texts` are the files' texts by the names that tokens carry, `headers` the built-in headers
+    that were included, `unknown_headers` those that were not found, each with the place of its
+    #include. `tokens` ends with an END, even if there are errors.
     """
 
     tokens: tuple[Token, ...]
@@ -53,9 +53,10 @@ def preprocess(
 ) -> Preprocessed:
     """Preprocess a file's text.
 
-    `file` is its name; if that is the path of a file, `#include "…"` looks beside it first.
+    `file` is its name; if that is the path of a file, `#include "…"` searches its folder first.
     `defines` are macros: `{"BLOCK": 128, "F": "x + 1", "FLAG": None}`, where None and True mean 1.
-    They come after our own, so that they can set `__CUDA_ARCH__`. `include` are folders to search.
+    They come after the predefined ones, so that they can set `__CUDA_ARCH__`. `include` are the
+    folders that #include searches.
     """
     reader = _Reader(Files(include))
     with deep_nesting(file):
@@ -63,23 +64,23 @@ def preprocess(
             reader.read_defines(defines or {}, Span(file, 1, 1, 2))
             reader.read(reader.files.main(text, file))
         except TooMuch:
-            reader.out.clear()  # an error tells why; half a file would only bring more of them
+            reader.out.clear()  # the rest of half a file would only give more errors
     return reader.result(file, text)
 
 
 @dataclass(slots=True)
 class _Group:
-    """An #if that is not yet closed."""
+    """An #if without its #endif so far."""
 
     directive: Token
-    active: bool  # whether its text counts now
-    taken: bool  # whether any branch was
-    outer: bool  # whether the text around it counts
+    active: bool  # whether its text is compiled
+    taken: bool  # whether any branch was active
+    outer: bool  # whether the text around it is compiled
     last: bool = False  # whether #else was seen
 
 
 class _Open:
-    """A file that is being read."""
+    """A file that is being preprocessed."""
 
     def __init__(self, file: LoadedFile) -> None:
         self.file = file
@@ -93,7 +94,7 @@ class _Open:
 
 
 class _Reader:
-    """Reads files with all that they include, one after the other, into `out`."""
+    """Preprocesses files with all that they include, one after the other, into `out`."""
 
     def __init__(self, files: Files) -> None:
         self.files = files
@@ -103,7 +104,7 @@ class _Reader:
         self.out: list[Token] = []
         self.open: list[_Open] = []
         self.unknown: dict[str, Span] = {}
-        self.headers: dict[str, None] = {}  # in the order they came
+        self.headers: dict[str, None] = {}  # in the order of their #include
         self.once: set[str] = set()
         self.directives: dict[str, Callable[[Token, list[Token]], list[Token]]] = {
             "define": self._define,
@@ -114,7 +115,7 @@ class _Reader:
         }
 
     def read_defines(self, defines: Mapping[str, object], place: Span) -> None:
-        """Read what is there before the file begins: our macros, the user's, CUDA's own header."""
+        """Read what precedes the file: predefined macros, the user's, and CUDA's header."""
         self.read(self.files.built_in("<predefined>", PREDEFINED))
         text = definitions(defines, place, self.diagnostics)
         if text:
@@ -139,14 +140,14 @@ class _Reader:
                 self.out += expander.expand(stretch.tokens, self._more)
 
     def _more(self) -> list[Token] | None:
-        """The next tokens of the file, for arguments that go on behind a directive."""
+        """The next tokens of the file, for macro arguments that continue after a directive."""
         current = self.open[-1]
         while current.place < len(current.stretches):
             stretch = current.stretches[current.place]
             if stretch.hash is None:
                 tokens = stretch.tokens if current.active else []
             elif current.active and stretch.tokens and stretch.tokens[0].text == "include":
-                return None  # a header inside of a macro's arguments is an error of the caller's
+                return None  # the caller reports an #include among a macro's arguments
             else:
                 tokens = self._directive(stretch)
             current.place += 1
@@ -168,7 +169,7 @@ class _Reader:
             )
 
     def result(self, file: str, text: str) -> Preprocessed:
-        """All that was read."""
+        """The result."""
         lines = self.diagnostics.texts.setdefault(file, printable(text)).split("\n")
         end = Token(END, "", file, len(lines), len(lines[-1]) + 1, True)
         return Preprocessed(
@@ -180,13 +181,13 @@ class _Reader:
         )
 
     def _errors(self) -> tuple[CompileError, ...]:
-        """All errors: by file, in the order these were met, and then by place."""
+        """All errors, sorted by file (in the order of reading) and place."""
         order = {name: i for i, name in enumerate(self.diagnostics.texts)}
         errors = self.diagnostics.errors
         return tuple(sorted(errors, key=lambda e: (order.get(e.file, -1), e.line, e.column)))
 
     def _checked(self) -> list[Token]:
-        """The tokens without what only the preprocessor knows; literals without an end repaired."""
+        """The tokens for the parser. Ill-formed literals are errors, and replaced by empty ones."""
         checked = []
         for token in self.out:
             kind = token[0]
@@ -206,19 +207,19 @@ class _Reader:
     # --- directives --------------------------------------------------------------------------
 
     def _directive(self, stretch: Stretch) -> list[Token]:
-        """Obey a directive; the tokens that it leaves behind."""
+        """Execute a directive; the tokens that it leaves."""
         if not stretch.tokens:
-            return []  # a # alone says nothing
+            return []  # the null directive
         name, *rest = stretch.tokens
         if name.text in _CONDITIONALS:
             self._conditional(name, rest)
         elif self.open[-1].active:
-            if obey := self.directives.get(name.text):
-                return obey(name, rest)
+            if execute := self.directives.get(name.text):
+                return execute(name, rest)
             if name.text in _REFUSED:
                 self.diagnostics.error(f"#{name.text} {_REFUSED[name.text]}", name)
             elif name.text not in _IGNORED and name.kind != "number":
-                self.diagnostics.error(f"#{name.text} is no directive", name)
+                self.diagnostics.error(f"#{name.text} is not a directive", name)
         return []
 
     def _define(self, directive: Token, tokens: list[Token]) -> list[Token]:
@@ -244,7 +245,7 @@ class _Reader:
         return kept_pragma(tokens, directive, Expander(self.macros, self.diagnostics))
 
     def _name(self, directive: Token, tokens: list[Token]) -> str | None:
-        """The one name that stands behind a directive."""
+        """The name after a directive; None after an error, which is recorded."""
         if not tokens or tokens[0].kind != IDENTIFIER:
             place = tokens[0] if tokens else directive
             self.diagnostics.error(f"#{directive.text} needs a name", place)
@@ -296,8 +297,7 @@ class _Reader:
         self.diagnostics.charge(_INCLUDE_STEPS, directive)
         if len(self.open) > _MOST_INCLUDES:
             raise self.diagnostics.give_up(
-                f"files include one another more than {_MOST_INCLUDES} deep: a header needs "
-                "#pragma once",
+                f"#include is nested more than {_MOST_INCLUDES} deep: a header needs #pragma once",
                 directive,
             )
         file = self.files.find(name, quoted, self.open[-1].file, directive)
@@ -311,11 +311,11 @@ class _Reader:
         return []
 
     def _header_name(self, directive: Token, tokens: list[Token]) -> tuple[str, bool] | None:
-        """The header that an #include names, and whether in quotes."""
+        """The header that an #include names, and whether it is quoted."""
         if tokens and tokens[0].kind == STRING and tokens[0].text[0] == '"':
             return tokens[0].text[1:-1], True
         if tokens and tokens[0].text[0] == "<":
-            # As characters, since the tokens of <a//b> would be those of a comment.
+            # From the characters, since <a//b> has the tokens of a comment.
             place = tokens[0]
             line = self.files.line(place.file, place.line)
             name, closed, _ = line[place.column :].partition(">")
@@ -334,12 +334,12 @@ class _Reader:
 
 
 def _opening_quote(text: str) -> str:
-    """The quote that opens a literal, or "" if `text` is none."""
+    """The opening quote of a literal; "" for other texts."""
     return next((character for character in text[:4] if character in "\"'"), "")
 
 
 _CONDITIONALS = ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif")
-_IGNORED = ("line", "warning", "ident", "sccs")  # they change nothing that is compiled
+_IGNORED = ("line", "warning", "ident", "sccs")  # they do not change what is compiled
 _REFUSED = {
     "import": "is for Objective-C: write #include, and #pragma once in the header",
     "include_next": "has no meaning here: name the file with #include",

@@ -1,4 +1,4 @@
-"""The words of a C++ text, each with its place in the user's file."""
+"""Tokens of C++, each with its location in the user's file."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 from treadle.core.source import Span
 
-IDENTIFIER = "identifier"  # keywords too: the parser knows them
+IDENTIFIER = "identifier"  # keywords too: only the parser distinguishes them
 NUMBER = "number"
 CHARACTER = "character"
 STRING = "string"
 PUNCTUATOR = "punctuator"
 PRAGMA = "pragma"  # a whole #pragma line that the parser may want; `text` is what follows #pragma
-OTHER = "other"  # a character that begins no token
+OTHER = "other"  # a character that no token begins with
 END = "end"  # of the file
 
 
 class Token(NamedTuple):
-    """One word. What a macro expanded to stands where the macro was used."""
+    """One token. A token of a macro's replacement has the location of the macro's use."""
 
     kind: str
     text: str
@@ -29,12 +29,12 @@ class Token(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """Its place."""
+        """Its location."""
         return Span(self.file, self.line, self.column, self.column + len(self.text))
 
 
 def spelled(tokens: Sequence[Token]) -> str:
-    """Tokens as a text on one line."""
+    """The text of tokens, on one line."""
     return "".join(
         " " + token.text if i and token.spaced else token.text for i, token in enumerate(tokens)
     )

@@ -1,4 +1,4 @@
-"""Attributes: the ones that set an alignment or bounds of a launch are kept, others say nothing."""
+"""Attributes: alignments, packing and launch bounds are kept, others are ignored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def attribute_follows(c: Cursor) -> bool:
 
 
 def attributes(c: Cursor, into: Specifiers | None = None) -> None:
-    """All attributes that stand here."""
+    """All attributes at the cursor."""
     while attribute_follows(c):
         attribute(c, into or Specifiers(None, frozenset()))
 

@@ -1,4 +1,4 @@
-"""Structs, classes, unions and enums with what is declared in them."""
+"""Structs, classes, unions and enums with their members."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def class_type(c: Cursor) -> tree.TypeTree:
         span = c.span
         name = names.name(c, of_type=True)
     attributes.attributes(c, into)
-    if c.text == "final":  # no keyword elsewhere
+    if c.text == "final":  # not a keyword
         c.index += 1
     text = c.text
     if text not in ("{", ":", ";"):
@@ -107,7 +107,7 @@ def _members(c: Cursor, kind: str, called: str) -> tuple[tree.Declaration, ...]:
 
 
 def _declare_types_ahead(c: Cursor, close: int) -> None:
-    """Make the types of a class known before its members are read: methods may use later ones."""
+    """Declare the member types of a class before its members: methods may use later ones."""
     texts = c.texts
     at = c.index
     template = False

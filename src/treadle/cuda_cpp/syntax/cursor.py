@@ -1,4 +1,4 @@
-"""The place in the tokens while they are parsed: what comes next, errors, and what a name is."""
+"""The parser's state: its position in the tokens, the kinds of names, and errors."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from treadle.cuda_cpp.syntax.keywords import (
     KEYWORDS,
 )
 
-KEYWORD = "keyword"  # an identifier token that is a word of the language
+KEYWORD = "keyword"  # an identifier token that is a keyword
 
-# What a name is known to be.
+# Kinds of names.
 TYPE = "type"
 CLASS_TEMPLATE = "class template"  # alias templates and template template parameters too
 FUNCTION_TEMPLATE = "function template"  # variable templates too
-VALUE = "value"  # a variable, a parameter, an enumerator, a function that is no template
+VALUE = "value"  # a variable, parameter, enumerator or function, not a template
 NAMESPACE = "namespace"
 
-MOST_LEVELS = 256  # of parentheses, blocks, template arguments, … inside each other
+MOST_LEVELS = 256  # of nested parentheses, blocks, template arguments, …
 MOST_ERRORS = 20
 
 _LAUNCH_PARTS = frozenset(("<", ">"))
@@ -39,20 +39,20 @@ _CLOSERS = {")": "(", "]": "[", "}": "{"}
 
 
 class SyntaxProblem(Exception):
-    """An error in the text, on its way to whoever can go on after it."""
+    """A syntax error, raised up to the rule that can recover from it."""
 
     def __init__(self, message: str, span: Span, *, abandon: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.span = span
-        self.abandon = abandon  # the whole outermost declaration is given up
+        self.abandon = abandon  # the outermost declaration cannot be recovered
 
 
 _TemplateParameters = tuple[tree.TemplateParameter, ...] | None
 
 
 class FunctionRule(Protocol):
-    """What reads a function behind its declarator (`functions.function`)."""
+    """Parses a function after its declarator (`functions.function`)."""
 
     def __call__(
         self, c: Cursor, before: Specifiers, declared: Declarator, template: _TemplateParameters
@@ -61,9 +61,9 @@ class FunctionRule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """The rules that C++'s grammar comes back to from within: a cast holds a type, a type an
-    expression. Modules that are imported before the one that has a rule call it through the
-    cursor's grammar; `grammar.GRAMMAR` has them all.
+    """Rules of C++'s grammar that are mutually recursive: a cast contains a type, a type an
+    expression. A module that is imported before that of a rule calls it through the cursor's
+    grammar; `grammar.GRAMMAR` has them all.
     """
 
     assignment: Callable[[Cursor], tree.Expression]
@@ -77,10 +77,10 @@ class Grammar:
 
 
 class Cursor:
-    """A place in the tokens of a file, and what was learned on the way there.
+    """A position in the tokens of a file, and what the declarations before it say of names.
 
-    `kinds` and `texts` are the tokens' own, side by side, so that looking is cheap. Pragmas are no
-    part of them.
+    `kinds` and `texts` are lists of the tokens' attributes, since access to a list is fast. They do
+    not contain pragmas.
     """
 
     def __init__(
@@ -90,8 +90,8 @@ class Cursor:
         self.tokens: list[Token] = []
         self.kinds: list[str] = []
         self.texts: list[str] = []
-        self.pragmas: dict[int, Token] = {}  # about unrolling, by the index of what follows
-        self.packings: list[tuple[int, int | None]] = [(0, None)]  # from where on, how tightly
+        self.pragmas: dict[int, Token] = {}  # about unrolling, by the index of the next token
+        self.packings: list[tuple[int, int | None]] = [(0, None)]  # first index, alignment
         self.end = 0
         self._read(tokens)
         self.partners = _partners(self.texts)
@@ -99,10 +99,10 @@ class Cursor:
         self.device_words = [at for at, text in enumerate(self.texts) if text in DEVICE_WORDS]
         self.index = 0
         self.levels = 0
-        self.assumed = -1  # where a missing `;` was reported and is taken for granted
+        self.assumed = -1  # where a missing `;` was reported and is assumed
         self.in_angles = False  # whether a `>` closes template arguments here
         self.tolerant = False  # whether an error ends the attempt instead of being reported
-        self.skipped: dict[tuple[int, bool], int] = {}  # what lookahead found behind a `<`
+        self.skipped: dict[tuple[int, bool], int] = {}  # results of `lookahead.angles_end`
         self.class_names: list[str] = []
         self.errors: list[CompileError] = []
         self.sources = sources
@@ -135,14 +135,14 @@ class Cursor:
         end = tokens[-1] if tokens and tokens[-1].kind == END else last
         self.packings += packings(packs)
         self.end = len(self.texts)
-        # A few, so that looking a little ahead needs no test.
+        # Several, so that short lookaheads need no bounds check.
         for _ in range(4):
             self.tokens.append(Token(END, "", end.file, end.line, end.column))
             self.kinds.append(END)
             self.texts.append("")
 
     def _completes(self, token: Token) -> bool:
-        """Whether `<` or `>` makes one word of CUDA, `<<<` or `>>>`, of the token before it."""
+        """Whether `<` or `>` and the token before it are one token of CUDA, `<<<` or `>>>`."""
         text = token.text
         if token.spaced or not self.texts or self.texts[-1] != text * 2:
             return False
@@ -150,7 +150,7 @@ class Cursor:
         self.tokens[-1] = self.tokens[-1]._replace(text=text * 3)
         return True
 
-    # --- looking and going on ---------------------------------------------------------------------
+    # --- position ---------------------------------------------------------------------------------
 
     @property
     def text(self) -> str:
@@ -159,11 +159,11 @@ class Cursor:
 
     @property
     def span(self) -> Span:
-        """The place of the next token."""
+        """The location of the next token."""
         return self.span_at(self.index)
 
     def span_at(self, index: int) -> Span:
-        """The place of a token: one object for all that begin there."""
+        """The location of a token, one object for all nodes that begin there."""
         known = self._spans.get(index)
         if known is None:
             token = self.tokens[index]
@@ -173,7 +173,7 @@ class Cursor:
 
     @property
     def at_semicolon(self) -> bool:
-        """Whether a `;` comes next, or would if it had not been forgotten."""
+        """Whether a `;` comes next, or was reported missing here."""
         return self.texts[self.index] == ";" or self.assumed == self.index
 
     @property
@@ -181,21 +181,21 @@ class Cursor:
         return self.kinds[self.index] == END
 
     def accept(self, text: str) -> bool:
-        """Take the next token if it is this one."""
+        """Consume the next token if it is `text`."""
         if self.texts[self.index] == text:
             self.index += 1
             return True
         return False
 
     def expect(self, text: str, after: str) -> None:
-        """Take this token; `after` says where it belongs ("after the condition")."""
+        """Consume the token `text`; `after` says where it belongs ("after the condition")."""
         if self.texts[self.index] == text:
             self.index += 1
             return
         raise self.problem(f"expected '{text}' {after}, found {self.found()}")
 
     def expect_semicolon(self, after: str) -> None:
-        """Take a `;`. One that is missing at a line's end is an error, but nothing is skipped."""
+        """Consume a `;`. One missing at a line's end is reported, and parsing goes on."""
         if self.at_semicolon:
             self.index += self.texts[self.index] == ";"
             return
@@ -220,18 +220,18 @@ class Cursor:
         """An error at the next token, or at another one."""
         at = self.index if index is None else index
         if self.kinds[at] == OTHER:
-            message = f"'{_short(self.texts[at])}' is no part of the language here: {message}"
+            message = f"'{_short(self.texts[at])}' is not a token of C++: {message}"
         return SyntaxProblem(message, self.span_at(at))
 
     def deeper(self) -> None:
-        """Go down one level; more than a sane program has are an error."""
+        """Enter a level of nesting; a problem past the limit."""
         self.levels += 1
         if self.levels > MOST_LEVELS:
             message = f"nested more than {MOST_LEVELS} levels deep: split this up"
             raise SyntaxProblem(message, self.span, abandon=True)
 
     def closing(self, opener: int, what: str) -> int:
-        """The index of what closes the bracket at `opener`."""
+        """The index of the bracket that closes the one at `opener`."""
         partner = self.partners[opener]
         if partner < 0:
             text = self.texts[opener]
@@ -240,14 +240,14 @@ class Cursor:
 
     @property
     def packing(self) -> int | None:
-        """What the last `#pragma pack` before the next token set."""
+        """The alignment that `#pragma pack` sets at the next token."""
         at = bisect_right(self.packings, self.index, key=lambda packing: packing[0])
         return self.packings[at - 1][1]
 
     # --- errors -----------------------------------------------------------------------------------
 
     def report(self, problem: SyntaxProblem) -> None:
-        """Write an error down; at most so many, and one a place."""
+        """Record an error, up to MOST_ERRORS, and one for each location."""
         if any(error.span == problem.span for error in self.errors):
             return
         if len(self.errors) < MOST_ERRORS:
@@ -256,14 +256,14 @@ class Cursor:
 
     @property
     def full(self) -> bool:
-        """Whether there are as many errors as anybody wants to read."""
+        """Whether MOST_ERRORS errors are recorded."""
         return len(self.errors) >= MOST_ERRORS
 
-    # --- what names are ---------------------------------------------------------------------------
+    # --- names ------------------------------------------------------------------------------------
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Forget at the end what the names declared inside are."""
+        """A scope: its declarations are forgotten at its end."""
         mark = len(self._undo)
         try:
             yield
@@ -272,11 +272,11 @@ class Cursor:
 
     @property
     def mark(self) -> int:
-        """How much is known now, for `forget`."""
+        """The number of declarations so far, for `forget`."""
         return len(self._undo)
 
     def forget(self, mark: int) -> None:
-        """Forget the names declared since."""
+        """Undo the declarations since `mark`."""
         undo, names = self._undo, self.names
         while len(undo) > mark:
             name, before = undo.pop()
@@ -286,12 +286,12 @@ class Cursor:
                 names[name] = before
 
     def declare(self, name: str, kind: str) -> None:
-        """From here on the name is this."""
+        """Declare a name to be of a kind."""
         self._undo.append((name, self.names.get(name)))
         self.names[name] = kind
 
     def declared_since(self, mark: int) -> dict[str, str]:
-        """The names declared since, and what they are now."""
+        """The names declared since `mark`, and their kinds."""
         return {name: self.names[name] for name, _ in self._undo[mark:] if name in self.names}
 
 
@@ -299,8 +299,8 @@ _CLOSING = frozenset((">", ">>", ">>>", "{"))
 
 
 def _angle_stops(texts: Sequence[str]) -> list[bool]:
-    """Of each token, whether something may close an angle opened there before the statement ends:
-    a `>`, or braces, in which anything may stand."""
+    """For each token, whether a `<` there may have a `>` before the statement ends. Braces may
+    contain one, so they count as well."""
     found = [False] * len(texts)
     closes = False
     for at in range(len(texts) - 1, -1, -1):
@@ -314,7 +314,7 @@ def _angle_stops(texts: Sequence[str]) -> list[bool]:
 
 
 def _partners(texts: list[str]) -> list[int]:
-    """For each bracket the index of its partner, -1 where it has none (and for other tokens)."""
+    """For each bracket the index of its partner; -1 without one, and for other tokens."""
     partners = [-1] * len(texts)
     open_braces = 0
     stack: list[int] = []
@@ -327,7 +327,7 @@ def _partners(texts: list[str]) -> list[int]:
             if text == "}":
                 if not open_braces:
                     continue
-                # A brace closes what was left open inside of it.
+                # Brackets that are open inside of braces end with them.
                 while texts[stack[-1]] != "{":
                     stack.pop()
                 open_braces -= 1
@@ -342,7 +342,7 @@ _PACK = re.compile(r"pack\s*\(([^()]*)\)")
 
 
 def packings(pragmas: list[tuple[int, str]]) -> list[tuple[int, int | None]]:
-    """What each `#pragma pack(…)` sets: the greatest alignment of a member, or None."""
+    """The greatest alignment of a member that each `#pragma pack(…)` sets, or None."""
     stack: list[int | None] = []
     current: int | None = None
     found: list[tuple[int, int | None]] = []

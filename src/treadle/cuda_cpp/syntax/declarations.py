@@ -1,4 +1,4 @@
-"""Declarations of variables, functions, typedefs and the like, wherever they stand."""
+"""Declarations of variables, functions, typedefs and so on, in every declaration context."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from treadle.cuda_cpp.syntax.cursor import (
 from treadle.cuda_cpp.syntax.declspec import Declarator, Specifiers
 from treadle.cuda_cpp.syntax.lookahead import known_as
 
-# Where a declaration stands: "namespace", "block", "member", or "range" (in the head of a for).
+# The context of a declaration (`place`): "namespace", "block", "member", or "range" (the head of a
+# range-based for).
 
 
 def declaration(c: Cursor, place: str) -> tuple[tree.Declaration, ...]:
-    """One declaration with its `;` or body."""
+    """One declaration, with its `;` or body."""
     text = c.texts[c.index]
     if text == "using":
         return (using(c),)
@@ -52,7 +53,7 @@ def after_specifiers(
     place: str,
     template: tuple[tree.TemplateParameter, ...] | None = None,
 ) -> tuple[tree.Declaration, ...]:
-    """What follows the specifiers: declarators, up to the `;` or the end of a body."""
+    """The declarators after the specifiers, up to the `;` or the end of a function's body."""
     found: list[tree.Declaration] = []
     if before.type is not None:
         defined = _definition(before.type)
@@ -92,7 +93,7 @@ def _type(c: Cursor, before: Specifiers) -> tree.TypeTree:
 
 
 def _declarator(c: Cursor, before: Specifiers, place: str) -> Declarator:
-    """The next declarator; constructors, destructors and conversions have no type before it."""
+    """The next declarator; constructors, destructors and conversion functions have no type."""
     kind = before.type
     if kind is not None:
         if c.texts[c.index] == "(" and _is_unknown(c, kind) and place != "block":
@@ -107,7 +108,7 @@ def _declarator(c: Cursor, before: Specifiers, place: str) -> Declarator:
 
 
 def _is_unknown(c: Cursor, kind: tree.TypeTree) -> bool:
-    """Whether it is a plain name that nobody declared, as that of a function without a type is."""
+    """Whether it is an undeclared identifier: in `f(…)` a return type is missing."""
     if not isinstance(kind, tree.NamedType) or kind.name.scope or kind.name.arguments:
         return False
     return c.names.get(kind.name.text) is None
@@ -123,7 +124,7 @@ def _definition(kind: tree.TypeTree) -> tree.StructDeclaration | tree.EnumDeclar
 
 
 def _called_by_name(kind: tree.TypeTree, name: str) -> tree.TypeTree:
-    """A type that was defined where it is used, for the names behind its definition."""
+    """A type that its declaration defines, by name, for the declarators that follow."""
     if isinstance(kind, tree.ConstType):
         return replace(kind, of=_called_by_name(kind.of, name))
     return tree.NamedType(tree.Name(name, span=kind.span), kind.span)
@@ -156,7 +157,7 @@ def _typedef(c: Cursor, declared: Declarator) -> list[tree.Declaration]:
 
 
 def variable(c: Cursor, before: Specifiers, place: str) -> tree.VariableDeclaration:
-    """One variable behind its specifiers, with its initializer."""
+    """One variable after its specifiers, with its initializer."""
     declared = declarators.declarator(c, _type(c, before), in_block=True)
     return _variable(c, before, declared, place, None)
 
@@ -203,7 +204,7 @@ def _variable(
 
 
 def qualified_text(name: tree.Name) -> str:
-    """A name with its scope, as it is written: `A::b`."""
+    """The text of a qualified name: `A::b`."""
     return "::".join((*(part.text for part in name.scope), name.text))
 
 

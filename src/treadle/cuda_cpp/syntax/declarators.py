@@ -25,7 +25,7 @@ def declarator(
     abstract: bool = False,
     in_block: bool = False,
 ) -> Declarator:
-    """A declarator; `abstract`: it needs no name."""
+    """A declarator, which has no name if it is `abstract`."""
     base = pointers(c, base)
     words = _late_specifiers(c)
     pack = c.accept("...")
@@ -44,7 +44,7 @@ def declarator(
 
 
 def pointers(c: Cursor, base: tree.TypeTree) -> tree.TypeTree:
-    """`*`, `&` and `&&` with what stands behind them."""
+    """The ptr-operators: `*`, `&` and `&&` with their qualifiers."""
     links = 0
     while True:
         text, span = c.texts[c.index], c.span
@@ -64,7 +64,7 @@ def pointers(c: Cursor, base: tree.TypeTree) -> tree.TypeTree:
 
 
 def _late_specifiers(c: Cursor) -> frozenset[str]:
-    """`float * __device__ f()`: attributes to a compiler, so that they may stand here."""
+    """Specifiers after the type, as in `float * __device__ f()`: nvcc takes them as attributes."""
     found: set[str] = set()
     while c.texts[c.index] in DEVICE_WORDS or c.texts[c.index] in _LATE_WORDS:
         found.add(SPECIFIER_WORDS[c.texts[c.index]])
@@ -89,7 +89,7 @@ def _qualified_pointer(c: Cursor, base: tree.TypeTree, span: Span) -> tree.TypeT
 
 
 def _inner_follows(c: Cursor, abstract: bool) -> bool:
-    """Whether the `(` here stands around a declarator, rather than before parameters."""
+    """Whether the `(` here begins an inner declarator, not the parameters."""
     text = c.texts[c.index + 1]
     if text in ("*", "&", "&&"):
         return True
@@ -106,7 +106,7 @@ def _inner_follows(c: Cursor, abstract: bool) -> bool:
 def _around_inner(
     c: Cursor, base: tree.TypeTree, *, abstract: bool, in_block: bool, pack: bool
 ) -> Declarator:
-    """`(*name[3])(int)`: what stands behind the parentheses belongs to the base type."""
+    """`(*name[3])(int)`: the suffix after the parentheses applies to the base type first."""
     opener = c.index
     close = c.closing(opener, "the declarator")
     c.deeper()
@@ -163,7 +163,7 @@ def _arrays(c: Cursor, base: tree.TypeTree) -> tree.TypeTree:
 
 
 def _function(c: Cursor, result: tree.TypeTree) -> tuple[Function, tree.TypeTree]:
-    """Parameters and what stands behind them; a trailing type takes the place of the result's."""
+    """The parameters with what follows them, and the return type, which may be a trailing one."""
     found, variadic = parameters(c)
     const = False
     while True:
@@ -230,7 +230,7 @@ def _parameter(c: Cursor) -> tree.Parameter:
 
 
 def declare_parameters(c: Cursor, function: Function) -> None:
-    """Make the names of parameters known."""
+    """Declare the names of parameters."""
     for parameter in function.parameters:
         if parameter.name:
             c.declare(parameter.name, VALUE)

@@ -1,4 +1,4 @@
-"""What declarations are made of: what stands before a name, and what around it."""
+"""The parts of a declaration: decl-specifiers and declarators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treadle.cuda_cpp.syntax import tree
 
 @dataclass(slots=True)
 class Specifiers:
-    """What stands before the declarators: `static const __device__ float`."""
+    """The decl-specifier-seq of a declaration: `static const __device__ float`."""
 
     type: tree.TypeTree | None
     words: frozenset[str]
@@ -23,7 +23,7 @@ class Specifiers:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What stands behind the name of a function."""
+    """The part of a function's declarator after its name."""
 
     parameters: tuple[tree.Parameter, ...]
     variadic: bool = False
@@ -32,11 +32,11 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Declarator:
-    """One declared name with its type; for a function `type` is that of its result."""
+    """One declared name with its type; for a function `type` is the return type."""
 
     name: tree.Name | None
     type: tree.TypeTree
     function: Function | None = None
     pack: bool = False
-    words: frozenset[str] = frozenset()  # specifiers that stand behind a `*`
+    words: frozenset[str] = frozenset()  # specifiers after a `*`
     span: Span = field(default=NOWHERE)

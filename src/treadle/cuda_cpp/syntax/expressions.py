@@ -1,4 +1,4 @@
-"""Expressions: precedence climbing over operands with their prefixes and suffixes."""
+"""Expressions: precedence climbing over unary expressions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from treadle.cuda_cpp.syntax import initializers, names, primaries, tree
 from treadle.cuda_cpp.syntax.cursor import Cursor
 from treadle.cuda_cpp.syntax.lookahead import cast_follows
 
-# How tightly an operator between two operands binds; all of these group from the left.
+# The precedence of binary operators, all of which are left-associative.
 _PRECEDENCE = {
     "||": 1,
     "&&": 2,
@@ -36,11 +36,11 @@ _ANGLES = frozenset((">", ">>"))
 _PREFIXES = frozenset(("+", "-", "!", "~", "*", "&", "++", "--"))
 _MEMBER_POINTERS = frozenset((".*", "->*"))
 _SUFFIXES = frozenset(("(", "[", ".", "->", "++", "--", "<<<"))
-_LONGEST_CHAIN = 4000  # operations of one precedence, or suffixes, in a row: a tree so deep
+_LONGEST_CHAIN = 4000  # operators of one precedence, or suffixes, in a row: the depth of the tree
 
 
 def expression(c: Cursor) -> tree.Expression:
-    """An expression with commas."""
+    """An expression, which may have comma operators."""
     left = assignment(c)
     links = 0
     while c.texts[c.index] == ",":
@@ -52,7 +52,7 @@ def expression(c: Cursor) -> tree.Expression:
 
 
 def bracketed(c: Cursor) -> tree.Expression:
-    """An expression inside of parentheses or brackets, where `>` is greater-than again."""
+    """An expression in parentheses or brackets, in which `>` is the operator."""
     outside, c.in_angles = c.in_angles, False
     inner = expression(c)
     c.in_angles = outside
@@ -60,7 +60,7 @@ def bracketed(c: Cursor) -> tree.Expression:
 
 
 def assignment(c: Cursor) -> tree.Expression:
-    """An expression without commas."""
+    """An assignment-expression: no comma operator."""
     c.deeper()
     left = _binary(c, 1)
     text = c.texts[c.index]
@@ -76,7 +76,7 @@ def assignment(c: Cursor) -> tree.Expression:
 
 
 def conditional(c: Cursor) -> tree.Expression:
-    """An expression without commas and assignments."""
+    """A conditional-expression: no comma operator, no assignment."""
     left = _binary(c, 1)
     return _conditional(c, left) if c.texts[c.index] == "?" else left
 
@@ -85,7 +85,7 @@ def _conditional(c: Cursor, condition: tree.Expression) -> tree.Expression:
     span = c.span
     c.index += 1
     if_true = bracketed(c)
-    c.expect(":", "between the two values behind '?'")
+    c.expect(":", "between the two operands after '?'")
     return tree.Conditional(condition, if_true, assignment(c), span)
 
 
@@ -109,14 +109,14 @@ def _binary(c: Cursor, least: int) -> tree.Expression:
 
 
 def counted(c: Cursor, links: int) -> int:
-    """One more link of a chain, which can't have too many."""
+    """The length of a chain with one more link; a problem past the limit."""
     if links >= _LONGEST_CHAIN:
         raise c.problem(f"more than {_LONGEST_CHAIN} operations in a row: split this up")
     return links + 1
 
 
 def unary(c: Cursor) -> tree.Expression:
-    """An operand with the operators before and behind it."""
+    """A unary expression: an operand with its prefix and postfix operators."""
     at = c.index
     kind, text = c.kinds[at], c.texts[at]
     if kind == IDENTIFIER:
@@ -141,7 +141,7 @@ def unary(c: Cursor) -> tree.Expression:
     return _suffixed(c, primaries.primary(c))
 
 
-# A name before one of these may be more than a name.
+# An identifier before one of these may be a longer expression.
 _AFTER_SHORT_NAMES = _SUFFIXES | frozenset(("<", "::", "{"))
 
 
@@ -218,7 +218,7 @@ def _subscript(c: Cursor, base: tree.Expression) -> tree.Expression:
 
 
 def _launch(c: Cursor, base: tree.Expression) -> tree.Expression:
-    """`kernel<<<grid, block>>>(…)`: the configuration is read and forgotten."""
+    """`kernel<<<grid, block>>>(…)`: the execution configuration is parsed and ignored."""
     span = c.span
     c.index += 1
     outside, c.in_angles = c.in_angles, False

@@ -1,4 +1,4 @@
-"""Functions behind their declarator: bodies, initializers of members, `= default`."""
+"""Functions after their declarator: bodies, member initializers, `= default`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def function(
     declared: Declarator,
     template: tuple[tree.TemplateParameter, ...] | None,
 ) -> tuple[tree.FunctionDeclaration, bool]:
-    """The function, and whether its declaration ends here without a `;` to come."""
+    """The function, and whether its declaration is complete without a `;`."""
     name, found = declared.name, declared.function
     assert name is not None
     assert found is not None
     attributes.attributes(c, before)
-    is_named = before.type is not None and not name.scope  # no constructor, no conversion
+    is_named = before.type is not None and not name.scope  # not a constructor or conversion
     if is_named and c.names.get(name.text) != FUNCTION_TEMPLATE:
         c.declare(name.text, VALUE if template is None else FUNCTION_TEMPLATE)
     body: tree.Compound | None = None
@@ -82,7 +82,7 @@ def _body(c: Cursor) -> tree.Compound:
 
 
 def _result(before: Specifiers, declared: Declarator) -> tree.TypeTree | None:
-    """The type of the result; a conversion's is its name, a constructor has none."""
+    """The return type; of a conversion function it is the name, a constructor has none."""
     if before.type is not None:
         return declared.type
     name = declared.name
@@ -96,7 +96,7 @@ _Initializer = tuple[tree.Name, tuple[tree.Expression | tree.InitializerList, ..
 
 
 def _member_initializers(c: Cursor) -> list[_Initializer]:
-    """`: a(1), b{2}` before the body of a constructor."""
+    """The mem-initializers of a constructor: `: a(1), b{2}`."""
     found: list[_Initializer] = []
     c.index += 1
     while True:

@@ -1,4 +1,4 @@
-"""The rules of the grammar that are called from modules before theirs, as one record."""
+"""The grammar rules that modules below their own call, as one record."""
 
 from __future__ import annotations
 

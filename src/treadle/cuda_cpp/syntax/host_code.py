@@ -1,8 +1,8 @@
-"""What is the host's: where a declaration ends without reading it, and whether it is device code.
+"""Host code: whether a declaration is for the host, and where it ends without parsing it.
 
-A file holds both. Device code is what says so (`__global__`, `__device__`, …) and is read wholly;
-the rest is read where that is easy, else skipped, and never an error: it may need headers that
-nobody has.
+A file has host and device code. Device code has a specifier (`__global__`, `__device__`, …) and is
+parsed in full. Other declarations are parsed if possible and skipped otherwise, without an error:
+they may use headers that are not available.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from treadle.cuda_cpp.syntax.cursor import (
 from treadle.cuda_cpp.syntax.keywords import ATTRIBUTE_WORDS, CLASS_WORDS, DECLARATION_WORDS
 
 _NEVER_SKIPPED = frozenset(("constexpr", "consteval"))
-# `name(…)` behind one of these words is no function.
+# `(…)` after one of these words is not a parameter list.
 _NOT_CALLED = ATTRIBUTE_WORDS | frozenset(("decltype", "noexcept", "explicit", "typeof", "throw"))
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A declaration from outside: its end, where its body begins (-1: it has none), what it is."""
+    """What a declaration is and where it ends; `body` is where its body begins, -1 without one."""
 
     end: int
     body: int
@@ -40,12 +40,12 @@ class Extent:
     template: bool
 
     def head_end(self) -> int:
-        """Behind the part that says whose it is: a function's body has no say in that."""
+        """The end of the part that is searched for CUDA's specifiers: without a function's body."""
         return self.body if self.what == "function" and self.body > 0 else self.end
 
 
 def extent(c: Cursor, start: int) -> Extent:
-    """Where the declaration at `start` ends; in a single walk, whatever the text is."""
+    """The extent of the declaration at `start`, found in one linear scan for any text."""
     texts, kinds, partners = c.texts, c.kinds, c.partners
     at, last = start, c.end
     what, name = "variable", ""
@@ -100,7 +100,7 @@ def _may_name(what: str, name: str) -> bool:
 
 
 def _is_called(c: Cursor, at: int, start: int) -> bool:
-    """Whether the `(` at `at` may be that of a function's parameters."""
+    """Whether the `(` at `at` may begin a function's parameters."""
     if at == start:
         return False
     before = c.texts[at - 1]
@@ -147,7 +147,7 @@ def _after_catches(c: Cursor, at: int) -> int:
 
 
 def _after_angles(c: Cursor, at: int) -> int:
-    """Behind a list of template parameters; where it must have ended if it has no end."""
+    """The index after a template parameter list, or where it must end if its `>` is missing."""
     depth = 0
     while c.texts[at] not in (";", "{", "}", ""):
         text = c.texts[at]
@@ -164,8 +164,7 @@ def _after_angles(c: Cursor, at: int) -> int:
 
 
 def _next_beginning(c: Cursor, at: int) -> int:
-    """Where, after a brace that is never closed, the next declaration seems to begin: at a line's
-    start."""
+    """Where the next declaration seems to begin after an unclosed brace: a keyword in column 1."""
     last = c.end
     while at < last:
         if c.tokens[at].column == 1 and c.kinds[at] == KEYWORD and c.texts[at] in DECLARATION_WORDS:
@@ -174,7 +173,7 @@ def _next_beginning(c: Cursor, at: int) -> int:
     return last
 
 
-# --- whose it is ---------------------------------------------------------------------------------
+# --- host or device ------------------------------------------------------------------------------
 
 
 def has_device_specifier(c: Cursor, start: int, end: int) -> bool:
@@ -184,7 +183,7 @@ def has_device_specifier(c: Cursor, start: int, end: int) -> bool:
 
 
 def is_host_function(c: Cursor, start: int, found: Extent) -> bool:
-    """Whether it is a function with a body that device code can't call."""
+    """Whether it is a function definition that device code can't call."""
     if found.what != "function" or found.body < 0:
         return False
     head = found.head_end()
@@ -194,7 +193,7 @@ def is_host_function(c: Cursor, start: int, found: Extent) -> bool:
 
 
 def skip(c: Cursor, found: Extent, reason: str = "") -> tree.HostCode:
-    """Go behind the declaration and say that it is the host's."""
+    """Skip the declaration; the result says that it is host code."""
     start = c.index
     c.index = end = max(found.end, start + 1)
     if found.name:
@@ -213,7 +212,7 @@ def _kind(found: Extent) -> str:
 def attempt(
     c: Cursor, found: Extent, read: Callable[[], tuple[tree.Declaration, ...]]
 ) -> tuple[tree.Declaration, ...]:
-    """What `read` gives, or, if the text is not understood, the declaration as the host's."""
+    """The result of `read`; if that is a syntax error, the declaration as host code."""
     start, levels, mark, classes = c.index, c.levels, c.mark, len(c.class_names)
     tolerant, c.tolerant = c.tolerant, True
     try:
@@ -229,7 +228,7 @@ def attempt(
 
 
 def host_member(c: Cursor) -> tuple[tree.Declaration, ...] | None:
-    """A function of a class if it is the host's, skipped or read if that is easy; else None."""
+    """A member function for the host, parsed if possible and skipped otherwise; else None."""
     start = c.index
     found = extent(c, start)
     if found.what != "function":
@@ -242,13 +241,13 @@ def host_member(c: Cursor) -> tuple[tree.Declaration, ...] | None:
 
 
 def is_linkage(c: Cursor) -> bool:
-    """Whether `extern "C"` stands here."""
+    """Whether a linkage specification (`extern "C"`) begins here."""
     return c.text == "extern" and c.kinds[c.index + 1] == STRING
 
 
 def unknown_macro_end(c: Cursor) -> int:
-    """Behind a macro that nobody defined and that stands alone on its line, as `REGISTER(f)` may;
-    -1 if there is none."""
+    """The index after a use of an undefined macro that fills its line, such as `REGISTER(f)`; -1 if
+    there is none."""
     at = c.index
     if c.kinds[at] != IDENTIFIER or c.names.get(c.texts[at]) in (TYPE, CLASS_TEMPLATE):
         return -1

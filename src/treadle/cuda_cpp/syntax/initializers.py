@@ -8,7 +8,7 @@ from treadle.cuda_cpp.syntax.cursor import Cursor
 
 
 def value(c: Cursor) -> tree.Expression | tree.InitializerList:
-    """What may stand behind a `=`: an expression without a comma, or a list."""
+    """An initializer-clause: an expression without commas, or a braced list."""
     return braces(c) if c.texts[c.index] == "{" else c.grammar.assignment(c)
 
 
@@ -41,7 +41,7 @@ def braces(c: Cursor) -> tree.InitializerList:
 def expanded(
     c: Cursor, item: tree.Expression | tree.InitializerList
 ) -> tree.Expression | tree.InitializerList:
-    """The same, or with `...` behind it its expansion."""
+    """The item, or its pack expansion if `...` follows."""
     if c.texts[c.index] != "..." or isinstance(item, tree.InitializerList):
         return item
     span = c.span
@@ -50,7 +50,7 @@ def expanded(
 
 
 def arguments(c: Cursor, close: str) -> tuple[tree.Expression | tree.InitializerList, ...]:
-    """Arguments up to the closing bracket, which is taken too."""
+    """Arguments up to the closing bracket, which is consumed."""
     found: list[tree.Expression | tree.InitializerList] = []
     if c.texts[c.index] == close:
         c.index += 1

@@ -1,4 +1,4 @@
-"""The words of CUDA C++ that a parser must know: keywords, specifiers, the names CUDA declares."""
+"""Keywords and specifiers of CUDA C++, and the type names that its headers declare."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __signed__ __int64 _Bool
 """
 FUNDAMENTAL_WORDS = frozenset(_FUNDAMENTAL.split())
 
-# What a specifier is called in a tree ("" where it says nothing that matters).
+# The names of specifiers in trees ("" for those that are ignored).
 SPECIFIER_WORDS = {
     "__global__": "global",
     "__device__": "device",
@@ -45,7 +45,7 @@ DEVICE_WORDS = frozenset(("__global__", "__device__", "__constant__", "__shared_
 CV_WORDS = frozenset(("const", "volatile", "__const", "__const__", "__volatile__", "__volatile"))
 RESTRICT_WORDS = frozenset(("__restrict__", "__restrict", "restrict"))
 
-# Each is followed by something in parentheses.
+# Each takes arguments in parentheses.
 _ATTRIBUTES = """
 __attribute__ __attribute __declspec alignas _Alignas __align__ __builtin_align__
 __launch_bounds__ __maxnreg__ __cluster_dims__ __block_size__
@@ -72,7 +72,7 @@ KEYWORDS = (
     | frozenset(_OTHER_KEYWORDS.split())
 )
 
-# Operators that have a second spelling.
+# Alternative tokens ([lex.digraph]).
 ALTERNATIVE_SPELLINGS = {
     "and": "&&",
     "or": "||",
@@ -87,7 +87,7 @@ ALTERNATIVE_SPELLINGS = {
     "not_eq": "!=",
 }
 
-# A declaration begins with one of these, whatever follows.
+# A statement that begins with one of these is a declaration.
 DECLARATION_WORDS = (
     SPECIFIER_WORDS.keys()
     | CV_WORDS
@@ -121,5 +121,5 @@ clock_t time_t wint_t va_list FILE uint ushort ulong
 cuComplex cuFloatComplex cuDoubleComplex
 """
 
-# Types that are known without a declaration in the text: they come from CUDA's and C's headers.
+# Types that need no declaration in the text: CUDA's and C's headers declare them.
 BUILT_IN_TYPE_NAMES = _VECTORS | frozenset(_HEADER_TYPES.split())

@@ -1,4 +1,4 @@
-"""What numbers, characters and strings in a text are worth."""
+"""The values of number, character and string literals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KINDS = ("hex_float", "float", "hex", "binary", "octal", "decimal")
 _INTEGER_SUFFIXES = {
     "": "", "u": "u", "l": "l", "ul": "ul", "lu": "ul", "ll": "ll", "ull": "ull", "llu": "ull",
 }  # fmt: skip
-_LONGEST = 400  # digits of a number that anybody needs
+_LONGEST = 400  # characters of a number
 _ESCAPES = {
     "n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "?": "?", "e": "\x1b",
@@ -37,11 +37,11 @@ _RAW = re.compile(r'R"([^()\\\s]{0,16})\((.*)\)\1"$', re.DOTALL)
 
 
 def number(text: str, span: Span) -> tree.Expression | str:
-    """The literal, or what is wrong with it."""
+    """The literal, or an error message."""
     digits = text.replace("'", "")
     match = _NUMBER.fullmatch(digits) if len(digits) <= _LONGEST else None
     if match is None:
-        return f"'{text[:40]}' is no number"
+        return f"'{text[:40]}' is not a number"
     kind = next(kind for kind in _KINDS if match[kind] is not None)
     body, suffix = match[kind], match["suffix"]
     if suffix[:1] == "_":
@@ -49,10 +49,10 @@ def number(text: str, span: Span) -> tree.Expression | str:
     suffix = suffix.lower()
     if kind in ("hex_float", "float"):
         if suffix not in ("", "f", "l"):
-            return f"'{match['suffix']}' is no suffix of a floating-point number"
+            return f"'{match['suffix']}' is not a suffix of a floating-point number"
         return tree.FloatLiteral(_float(body, kind == "hex_float", suffix == "f"), suffix, span)
     if suffix not in _INTEGER_SUFFIXES:
-        return f"'{match['suffix']}' is no suffix of an integer"
+        return f"'{match['suffix']}' is not a suffix of an integer"
     base = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}[kind]
     value = int(body[2:] if kind in ("hex", "binary") else body, base)
     if value >= 1 << 64:
@@ -61,7 +61,7 @@ def number(text: str, span: Span) -> tree.Expression | str:
 
 
 def _float(body: str, hexadecimal: bool, single: bool) -> float:
-    """The nearest double; for a float one that rounds to the float nearest to what is written."""
+    """The nearest double; for a float a double that rounds to the float nearest to the text."""
     try:
         value = float.fromhex(body) if hexadecimal else float(body)
     except OverflowError:
@@ -70,7 +70,7 @@ def _float(body: str, hexadecimal: bool, single: bool) -> float:
         return value
     bits = struct.unpack("<q", struct.pack("<d", value))[0]
     if bits & 0x1FFFFFFF == 0x10000000:
-        # In the middle between two floats: rounding a second time would lose the direction.
+        # Halfway between two floats: rounding twice would lose the direction of the first.
         exact = Fraction(body)
         if exact > value:
             return math.nextafter(value, math.inf)
@@ -80,7 +80,7 @@ def _float(body: str, hexadecimal: bool, single: bool) -> float:
 
 
 def character(text: str, span: Span) -> tree.Expression | str:
-    """The literal (a char: signed), or what is wrong with it."""
+    """The literal (char is signed), or an error message."""
     start = text.index("'")
     if text[:start] not in ("", "u8"):
         return tree.Refused("wide_character", span)
@@ -88,7 +88,7 @@ def character(text: str, span: Span) -> tree.Expression | str:
         return "a character literal needs a character between its quotes"
     body = unescaped(text[start + 1 : -1])
     if body is None:
-        return f"{text[:40]} has an escape that does not exist"
+        return f"{text[:40]} has an unknown escape sequence"
     if len(body) != 1:
         return tree.Refused("multicharacter", span)
     value = body[0]
@@ -96,7 +96,7 @@ def character(text: str, span: Span) -> tree.Expression | str:
 
 
 def string(texts: list[str], span: Span) -> tree.Expression | str:
-    """Adjacent literals as one, or what is wrong with them."""
+    """Adjacent literals as one, or an error message."""
     parts: list[bytes] = []
     for text in texts:
         prefix = text[: text.index('"')]
@@ -115,21 +115,22 @@ def string(texts: list[str], span: Span) -> tree.Expression | str:
             return tree.Refused("user_literal", span)
         body = unescaped(text[len(prefix) + 1 : end])
         if body is None:
-            return f"{text[:40]} has an escape that does not exist"
+            return f"{text[:40]} has an unknown escape sequence"
         parts.append(body)
     return tree.StringLiteral(b"".join(parts), span)
 
 
 def _bytes(text: str) -> bytes:
-    """What a file has there: bytes that are no UTF-8 are kept as they came."""
+    """The bytes of a text in its file, also those that are not valid UTF-8."""
     return text.encode("utf-8", "surrogateescape" if not _NOT_A_BYTE.search(text) else "replace")
 
 
-_NOT_A_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte
+# Surrogates that "surrogateescape" does not make.
+_NOT_A_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 
 def unescaped(body: str) -> bytes | None:
-    """The bytes of a text with its escapes resolved; None if one does not exist."""
+    """The bytes of a text with its escape sequences resolved; None if one is unknown."""
     if "\\" not in body:
         return _bytes(body)
     parts: list[bytes] = []

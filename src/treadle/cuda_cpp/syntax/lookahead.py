@@ -1,8 +1,8 @@
-"""Looking ahead without reading: is this a type, a declaration, a list of template arguments?
+"""Lookahead: does a type, a declaration or a template argument list begin here?
 
-C++ can only be parsed by who knows which names are types. Names that the text does not declare
-(they come from headers that nobody has) are judged by what stands around them. Nothing here moves
-the cursor, and each look is bounded, so that no text takes more than linear time.
+A parser of C++ must know which names are types. A name that the text does not declare, as its
+header is not available, is judged by the tokens around it. Nothing here moves the cursor, and each
+lookahead is bounded, so that parsing takes linear time for any text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from treadle.cuda_cpp.syntax.keywords import (
     SPECIFIER_WORDS,
 )
 
-_FARTHEST = 256  # tokens that a look behind a `<` may take
+_FARTHEST = 256  # tokens that a lookahead from a `<` may read
 _POINTERS = frozenset(("*", "&", "&&"))
 _AFTER_DECLARATOR = frozenset(("=", ";", ",", "[", "{", "(", ":"))
 _BEFORE_DECLARED_NAME = _POINTERS | CV_WORDS | RESTRICT_WORDS
@@ -40,10 +40,10 @@ _ANGLE_ENDS = frozenset((",", ">", ">>", ">>>", "...", ">=", ">>="))
 
 
 def angles_end(c: Cursor, index: int, logic: bool = False) -> int:
-    """Where the template arguments that may begin with the `<` at `index` end, or -1.
+    """The index after the template arguments that may begin with the `<` at `index`, or -1.
 
-    If they end within a `>>`, it is the index of that token. `logic`: whether `&&` and `||` may
-    stand among them, which between names that nobody knows says that these are comparisons.
+    If they end within a `>>`, it is the index of that token. `logic`: whether they may contain `&&`
+    and `||`. After an unknown name these are a sign of comparisons.
     """
     key = (index, logic)
     known = c.skipped.get(key)
@@ -78,7 +78,7 @@ def _angles_end(c: Cursor, index: int, logic: bool) -> int:
 
 
 def name_end(c: Cursor, index: int) -> tuple[int, str | None]:
-    """Where the (perhaps qualified) name at `index` ends, and what it is; (-1, None) if none."""
+    """The end of the name at `index`, which may be qualified, and its kind; (-1, None) if none."""
     texts, kinds = c.texts, c.kinds
     at = index
     qualified = texts[at] == "::"
@@ -105,7 +105,7 @@ def name_end(c: Cursor, index: int) -> tuple[int, str | None]:
 
 
 def known_as(c: Cursor, name: str, scope: str = "") -> str | None:
-    """What a name is known to be, in the namespace or class `scope` if one is given."""
+    """The kind that a name is declared as, in the namespace or class `scope` if one is given."""
     if not scope:
         return c.names.get(name)
     members = c.members.get(scope)
@@ -113,9 +113,9 @@ def known_as(c: Cursor, name: str, scope: str = "") -> str | None:
 
 
 def type_end(c: Cursor, index: int) -> tuple[int, bool]:
-    """Where the type at `index` ends, with its `*`, `&` and `[]`, and whether it surely is one.
+    """The end of the type at `index`, with its `*`, `&` and `[]`, and whether it is certainly one.
 
-    (-1, False) if it is none.
+    (-1, False) if it is not a type.
     """
     texts, kinds = c.texts, c.kinds
     at = index
@@ -157,7 +157,7 @@ def type_end(c: Cursor, index: int) -> tuple[int, bool]:
 
 
 def _declarator_end(c: Cursor, at: int, sure: bool) -> tuple[int, bool]:
-    """The same for the part of an abstract declarator."""
+    """`type_end` for the abstract declarator at `at`."""
     texts = c.texts
     while True:
         text = texts[at]
@@ -198,12 +198,12 @@ def cast_follows(c: Cursor) -> bool:
 
 
 def type_argument_follows(c: Cursor) -> bool:
-    """Whether the template argument here is a type, as far as one can say."""
+    """Whether the template argument here is a type, as far as the tokens tell."""
     end, sure = type_end(c, c.index)
     if end < 0:
         return False
     text = c.texts[end]
-    if sure and text == "(":  # a function's type, or a value that is constructed
+    if sure and text == "(":  # a function type, or a functional cast
         close = c.partners[end]
         inner = type_end(c, end + 1)
         return close > 0 and (close == end + 1 or inner[1])
@@ -213,7 +213,7 @@ def type_argument_follows(c: Cursor) -> bool:
 
 
 def arguments_follow(c: Cursor, kind: str | None, after_dot: bool, qualified: bool) -> bool:
-    """Whether the `<` here, behind a name in an expression, begins template arguments."""
+    """Whether the `<` here, after a name in an expression, begins template arguments."""
     if kind in (VALUE, TYPE, NAMESPACE):
         return False
     known = kind in (CLASS_TEMPLATE, FUNCTION_TEMPLATE)
@@ -229,14 +229,14 @@ def arguments_follow(c: Cursor, kind: str | None, after_dot: bool, qualified: bo
         return True
     if after_dot:
         return False
-    # Between two comparisons there would have to be an operand.
+    # With an operand after the `>` it would be a comparison.
     return token_kind not in (IDENTIFIER, NUMBER, STRING, CHARACTER) and text not in (
         "+", "-", "*", "&", "!", "~", "++", "--", "sizeof", "this", "true", "false"
     )  # fmt: skip
 
 
 def declaration_follows(c: Cursor) -> bool:
-    """Whether a declaration stands here, rather than an expression."""
+    """Whether a declaration begins here, not an expression."""
     at = c.index
     text, kind = c.texts[at], c.kinds[at]
     if kind == KEYWORD:
@@ -252,7 +252,7 @@ def declaration_follows(c: Cursor) -> bool:
 
 
 def _declares(c: Cursor, index: int) -> bool:
-    """Whether what begins at `index` is a type with something behind it to declare."""
+    """Whether a type followed by a declarator begins at `index`."""
     texts, kinds = c.texts, c.kinds
     by_name = kinds[index] != KEYWORD
     if by_name:
@@ -277,7 +277,7 @@ def _declares(c: Cursor, index: int) -> bool:
 
 
 def _pointer_to_unknown(c: Cursor, at: int) -> bool:
-    """Whether the `*` or `&` behind a name that nobody knows makes a type of it."""
+    """Whether the `*` or `&` after an unknown name belongs to a declarator: the name is a type."""
     texts = c.texts
     while texts[at] in _POINTERS:
         at += 1
@@ -289,7 +289,7 @@ def _pointer_to_unknown(c: Cursor, at: int) -> bool:
 
 
 def _specifiers_end(c: Cursor, index: int) -> tuple[int, bool]:
-    """Where a type that begins with a keyword ends, without its `*` and `&`."""
+    """The end of a type that begins with a keyword, without its `*` and `&`."""
     texts = c.texts
     at = index
     while texts[at] in FUNDAMENTAL_WORDS or texts[at] in CV_WORDS:
@@ -342,7 +342,7 @@ def _is_declarator(c: Cursor, at: int, close: int) -> bool:
 
 
 def parameters_follow(c: Cursor, index: int, *, in_block: bool) -> bool:
-    """Whether the `(` at `index`, behind a declared name, begins parameters, not an initializer."""
+    """Whether the `(` at `index`, after a declared name, begins parameters, not an initializer."""
     texts, kinds = c.texts, c.kinds
     at = index + 1
     if texts[at] in (")", "...") or (texts[at] == "[" and texts[at + 1] == "["):
@@ -356,9 +356,9 @@ def parameters_follow(c: Cursor, index: int, *, in_block: bool) -> bool:
         return False
     text = texts[end]
     if kinds[end] == IDENTIFIER:
-        # `a * b` of names that nobody knows is a product where a value may stand.
+        # `a * b` of unknown names is a product where an initializer may follow.
         return sure or not in_block or texts[end - 1] not in _POINTERS
     if text in (",", ")", "=", "...", "[") or (text == "(" and texts[end + 1] == "*"):
         return sure or not in_block
-    # `int f(int (x))` declares a function, as C++ has it; in a block, who writes it means a cast.
+    # `int f(int (x))` declares a function in C++. In a block, its author means a cast.
     return text == "(" and not in_block and _is_declarator(c, end + 1, c.partners[end])

@@ -1,4 +1,4 @@
-"""Names: qualified ones, operators' names, and lists of template arguments."""
+"""Names: qualified names, operator names, and template argument lists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPERATORS = frozenset(_OPERATORS_TEXT.split())
 
 
 def name(c: Cursor, *, of_type: bool = False, after_dot: bool = False) -> tree.Name:
-    """A name as it is used. `of_type`: where a type must stand, so that `<` begins arguments."""
+    """A name that is used. `of_type`: it must be a type, so a `<` begins template arguments."""
     span = c.span
     scope: list[tree.Name] = []
     if c.texts[c.index] == "::":
@@ -79,7 +79,7 @@ def operator_name(c: Cursor) -> tree.Name:
             text += "[]"
         return tree.Name(f"operator {text}", span=span)
     if c.kinds[c.index] == STRING:
-        c.index += 2  # and the suffix that the literal operator is for
+        c.index += 2  # with the suffix of the literal operator
         return tree.Name('operator""', span=span)
     if text in _OPERATORS:
         c.index += 1
@@ -122,7 +122,7 @@ def _template_argument(c: Cursor) -> tree.TemplateArgument:
 
 
 def close_angles(c: Cursor, what: str) -> None:
-    """Take one `>`, perhaps the first character of a longer token."""
+    """Consume one `>`, which may be the first character of a longer token."""
     text = c.texts[c.index]
     if text == ">":
         c.index += 1
@@ -133,7 +133,7 @@ def close_angles(c: Cursor, what: str) -> None:
 
 
 def identifier(c: Cursor, what: str) -> tuple[str, Span]:
-    """A plain name that something is given."""
+    """An identifier that is declared; `what` describes it for messages."""
     at = c.index
     if c.kinds[at] != IDENTIFIER:
         raise c.problem(f"expected the name of {what}, found {c.found()}")

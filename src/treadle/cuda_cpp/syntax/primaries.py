@@ -1,4 +1,4 @@
-"""Operands: literals, names, parentheses, and what begins with a keyword."""
+"""Primary expressions: literals, names, parentheses, and those that begin with a keyword."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def literal(c: Cursor) -> tree.Expression:
 
 
 def primary(c: Cursor) -> tree.Expression:
-    """An operand that does not begin with a plain name."""
+    """A primary expression that does not begin with an identifier."""
     at = c.index
     kind, text = c.kinds[at], c.texts[at]
     if text == "(":
@@ -63,7 +63,7 @@ _SIMPLE: dict[str, Callable[[Span], tree.Expression]] = {
 
 
 def named(c: Cursor) -> tree.Expression:
-    """A name, or a type by its name with what it is made from."""
+    """A name, or a functional cast of a named type."""
     span = c.span
     name = names.name(c)
     following = c.texts[c.index]
@@ -111,7 +111,7 @@ def _parenthesized(c: Cursor) -> tree.Expression:
 
 
 def _is_fold(c: Cursor, opener: int, close: int) -> bool:
-    """Whether these are the parentheses of `(pack + ...)`, `(... + pack)` or `(0 + ... + pack)`."""
+    """Whether the parentheses are a fold expression: `(pack + ...)`, `(0 + ... + pack)`."""
     at = opener + 1
     while at < close:
         if c.texts[at] == "...":
@@ -148,7 +148,7 @@ def _named_cast(c: Cursor) -> tree.Expression:
     return tree.Cast(to, operand, style, span)
 
 
-# --- what begins with a keyword and takes no suffix ----------------------------------------------
+# --- unary expressions that begin with a keyword -------------------------------------------------
 
 
 def _size_of(c: Cursor) -> tree.Expression:

@@ -1,4 +1,4 @@
-"""What C++ has and device code here can't have: why, and what to write instead."""
+"""C++ constructs that are not supported in device code: why, and what to write instead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Refusal(NamedTuple):
-    """A construct by its name in a sentence, the reason, and the way out."""
+    """A construct as it is called in a sentence, the reason, and the alternative."""
 
     construct: str
     reason: str
@@ -19,7 +19,7 @@ class Refusal(NamedTuple):
         return f"{self.construct}: {self.reason}; {self.alternative}"
 
 
-_RUNTIME_LIBRARY = "it needs a run-time library that exists on the host alone"
+_RUNTIME_LIBRARY = "it needs a run-time library that exists only on the host"
 
 REFUSALS = {
     "goto": Refusal(
@@ -29,27 +29,27 @@ REFUSALS = {
     ),
     "label": Refusal(
         "a label",
-        "it serves goto alone, and other GPUs have structured control flow only",
+        "only goto uses it, and other GPUs have structured control flow only",
         "remove it, or use loops with break and continue",
     ),
     "asm": Refusal(
         "inline assembly",
-        "PTX instructions mean something to NVIDIA's compiler alone",
+        "only NVIDIA's compiler knows PTX instructions",
         "use the intrinsic function of CUDA that does the same, or plain C++",
     ),
     "inline_ptx": Refusal(
         "inline PTX",
-        "PTX instructions mean something to NVIDIA's compiler alone",
+        "only NVIDIA's compiler knows PTX instructions",
         "use the intrinsic function of CUDA that does the same, or plain C++",
     ),
     "try": Refusal(
         "try and catch",
-        "device code has no exceptions, on CUDA neither",
+        "device code has no exceptions, not on CUDA either",
         "return an error value, or write it to memory",
     ),
     "throw": Refusal(
         "throw",
-        "device code has no exceptions, on CUDA neither",
+        "device code has no exceptions, not on CUDA either",
         "return an error value, or write it to memory; assert stops a kernel",
     ),
     "new": Refusal(
@@ -74,7 +74,7 @@ REFUSALS = {
     ),
     "virtual": Refusal(
         "a virtual function",
-        "a call through a table of functions needs function pointers, which other GPUs do not have",
+        "a call through a vtable needs function pointers, which other GPUs do not have",
         "use a template parameter for the class, or a switch over a tag",
     ),
     "dynamic_parallelism": Refusal(
@@ -84,7 +84,7 @@ REFUSALS = {
     ),
     "function_pointer": Refusal(
         "a pointer to a function",
-        "other GPUs can't call a function whose name is only known at run time",
+        "other GPUs can't call a function that is known only at run time",
         "use a template parameter, or a switch over the functions",
     ),
     "member_pointer": Refusal(
@@ -94,17 +94,17 @@ REFUSALS = {
     ),
     "recursion": Refusal(
         "a recursive function",
-        "other GPUs have no stack of calls",
+        "other GPUs have no call stack",
         "use a loop, with an array as the stack if need be",
     ),
     "texture": Refusal(
         "a texture",
-        "textures can't be read through this path yet",
+        "textures are not supported yet",
         "pass a pointer and the sizes, and read the elements themselves",
     ),
     "surface": Refusal(
         "a surface",
-        "surfaces can't be written through this path yet",
+        "surfaces are not supported yet",
         "pass a pointer and the sizes, and write the elements themselves",
     ),
     "dynamic_cast": Refusal(
@@ -126,12 +126,12 @@ REFUSALS = {
     ),
     "wide_character": Refusal(
         "a character with a prefix (L, u, U)",
-        "device code has characters of type char alone",
+        "device code has characters of type char only",
         "write the character without the prefix, or its number",
     ),
     "wide_string": Refusal(
         "a string with a prefix (L, u, U)",
-        "device code has strings of char alone",
+        "device code has strings of char only",
         "write the string without the prefix",
     ),
     "multicharacter": Refusal(
@@ -156,22 +156,22 @@ REFUSALS = {
     ),
     "offsetof": Refusal(
         "offsetof",
-        "other GPUs lay members out in their own way",
+        "the layout of members differs on other GPUs",
         "name the member",
     ),
     "range_for_list": Refusal(
         "a range-based for over a list in braces",
-        "std::initializer_list lives on the host alone",
+        "std::initializer_list exists only on the host",
         "give the list a name as an array",
     ),
     "bit_field": Refusal(
         "a bit field",
-        "memory of other GPUs is read and written in whole numbers",
+        "other GPUs read and write memory in whole numbers",
         "use an integer, with masks and shifts",
     ),
     "destructor": Refusal(
         "a destructor that does something",
-        "nothing calls it where an object's life ends",
+        "destructors are not called at the end of an object's lifetime",
         "do it in a function that is called at the end of the block",
     ),
     "copy_constructor": Refusal(
@@ -180,35 +180,35 @@ REFUSALS = {
         "leave it out, or write a function that makes the changed copy",
     ),
     "using_base_function": Refusal(
-        "using a base's function beside own ones of the same name",
+        "a using-declaration for a base's function beside own ones of the same name",
         "the two sets are not joined",
         "write a method that calls the base's (B::f), or give one of them another name",
     ),
     "const_overload": Refusal(
-        "a function for const objects beside another one for those that are not",
-        "const is not told apart here, and the two bodies differ",
+        "a const member function that overloads one that is not const",
+        "const objects are not distinguished here, and the two bodies differ",
         "give one of them another name",
     ),
     "packed": Refusal(
         "a packed struct whose members are not aligned to their sizes",
-        "memory of other GPUs is read and written in aligned numbers",
+        "other GPUs read and write memory in aligned numbers",
         "order the members by size, or put explicit padding between them",
     ),
     "base_padding": Refusal(
-        "a base class whose size is not a multiple of its members' sizes, with members behind it",
-        "compilers differ in whether they put them into its padding",
+        "a base class whose size is not a multiple of its members' sizes, followed by members",
+        "compilers differ in whether these go into its padding",
         "put a member of that size at the end of the base, or make the base a member",
     ),
     "parameter_pack": Refusal(
         "a parameter pack",
-        "templates with any number of arguments are not supported yet",
+        "variadic templates are not supported yet",
         "write the function for the numbers of arguments that are used",
     ),
 }
 
 
 def markdown_table() -> str:
-    """The constructs, reasons and ways out as a table for the documentation."""
+    """The constructs, reasons and alternatives as a table for the documentation."""
     head = ["| refused | because | instead |", "|---|---|---|"]
     rows = [f"| {' | '.join(map(_escaped, refusal))} |" for refusal in REFUSALS.values()]
     return "\n".join([*head, *rows]) + "\n"
@@ -219,5 +219,5 @@ def _escaped(text: str) -> str:
 
 
 def refusal_message(construct: str) -> str:
-    """What is said of a construct that is refused."""
+    """The message for a construct that is refused."""
     return REFUSALS[construct].message

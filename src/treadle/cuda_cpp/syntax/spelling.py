@@ -1,4 +1,4 @@
-"""Types and simple expressions as C++ writes them, for people."""
+"""Types and simple expressions as C++ text, for messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from treadle.cuda_cpp.syntax import tree
 
 
 def spell_type(written: tree.TypeTree | None) -> str:
-    """A type as written."""
+    """The text of a type."""
     match written:
         case tree.BuiltinType(name):
             return name
@@ -37,7 +37,7 @@ def spell_type(written: tree.TypeTree | None) -> str:
 
 
 def spell_name(name: tree.Name) -> str:
-    """A name with what it is qualified by."""
+    """The text of a name with its qualification and template arguments."""
     spelled = "::".join([*(part.text for part in name.scope), name.text])
     if name.arguments is None:
         return spelled
@@ -45,7 +45,7 @@ def spell_name(name: tree.Name) -> str:
 
 
 def spell_argument(argument: Any) -> str:
-    """A template argument: a type or a value."""
+    """The text of a template argument: a type or a value."""
     try:
         text = spell_expression(argument)
     except KeyError:
@@ -54,7 +54,7 @@ def spell_argument(argument: Any) -> str:
 
 
 def spell_expression(node: Any) -> str:
-    """A simple expression; KeyError for what is none."""
+    """The text of a simple expression; KeyError for other ones."""
     match node:
         case tree.IntegerLiteral(value=value, suffix=suffix):
             return f"{value}{suffix}"

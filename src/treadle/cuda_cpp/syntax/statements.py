@@ -1,4 +1,4 @@
-"""Statements, those that branch and loop too, and how to go on after one with an error."""
+"""Statements, and error recovery after an ill-formed one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def block(c: Cursor, what: str) -> tree.Compound:
 
 
 def _statement_or_error(c: Cursor, close: int) -> tree.Statement | None:
-    """The next statement; after an error None, and the cursor is where it makes sense again."""
+    """The next statement; None after an error, with the cursor after the ill-formed statement."""
     start, levels = c.index, c.levels
     try:
         return statement(c)
@@ -57,7 +57,7 @@ def _statement_or_error(c: Cursor, close: int) -> tree.Statement | None:
 
 
 def _after_error(c: Cursor, start: int, close: int) -> int:
-    """Behind the statement that began at `start` and has an error where the cursor is."""
+    """The index after the statement that began at `start` and has its error at the cursor."""
     texts, partners = c.texts, c.partners
     at = start
     while at < close:
@@ -132,7 +132,7 @@ def binding_follows(c: Cursor) -> bool:
 
 
 def _condition(c: Cursor) -> tree.Expression | tree.VariableDeclaration:
-    """What stands between the parentheses of `if` and `while`."""
+    """The condition of `if` and `while`: an expression or a declaration."""
     if not declaration_follows(c):
         return expressions.bracketed(c)
     before = types.specifiers(c)
@@ -145,7 +145,7 @@ def _condition(c: Cursor) -> tree.Expression | tree.VariableDeclaration:
 def _head(
     c: Cursor, what: str
 ) -> tuple[tree.Statement | None, tree.Expression | tree.VariableDeclaration]:
-    """`(initializer; condition)`, the initializer perhaps missing."""
+    """`(init-statement; condition)`; the first is None if it is missing."""
     c.expect("(", f"after '{what}'")
     close = c.partners[c.index - 1]
     initializer = None
@@ -170,7 +170,7 @@ def _semicolon_before(c: Cursor, close: int) -> bool:
 
 
 def _if(c: Cursor) -> tree.Statement:
-    """A chain of else-ifs is read in a loop, so that it may be long."""
+    """An `if` with all its else-ifs: a loop, since a recursion would limit their number."""
     mark = c.mark
     heads: list[tuple[tree.Statement | None, tree.Expression | tree.VariableDeclaration, bool]] = []
     branches: list[tuple[tree.Statement, Span]] = []
@@ -206,7 +206,7 @@ def _branch(c: Cursor) -> tree.Statement:
 
 
 def _unroll(c: Cursor, index: int) -> tree.Expression | int | None:
-    """What a `#pragma unroll` before the loop at `index` asks for."""
+    """The factor of a `#pragma unroll` before the loop at `index`, as `tree.For.unroll`."""
     token = c.pragmas.get(index)
     match = _UNROLL.match(token.text.strip()) if token is not None else None
     if token is None or match is None:
@@ -220,7 +220,7 @@ def _unroll(c: Cursor, index: int) -> tree.Expression | int | None:
 
 
 def _expression(c: Cursor, text: str, pragma: Token) -> tree.Expression:
-    """The expression behind a pragma's name; all of it stands where the pragma does."""
+    """The expression after a pragma's name; all its tokens have the pragma's location."""
     place = (pragma.file, pragma.line, pragma.column)
     words = [word for stretch in lex(text, pragma.file).stretches for word in stretch.tokens]
     inner = Cursor(
@@ -229,7 +229,7 @@ def _expression(c: Cursor, text: str, pragma: Token) -> tree.Expression:
     inner.names, inner.levels = c.names, c.levels
     value = expressions.conditional(inner)
     if inner.index < inner.end:
-        raise SyntaxProblem("expected one number of rounds to unroll", pragma.span)
+        raise SyntaxProblem("expected one unroll factor", pragma.span)
     return value
 
 
@@ -321,7 +321,7 @@ def _switch(c: Cursor) -> tree.Statement:
     if isinstance(condition, tree.VariableDeclaration):
         first = tree.DeclarationStatement((condition,), condition.span)
         if initializer is not None:
-            raise c.problem("two declarations in the head of a switch: write one before it")
+            raise c.problem("two declarations in a switch statement's head: write one before it")
         initializer, condition = first, tree.Name(condition.name, span=condition.span)
     body = _branch(c)
     c.forget(mark)
@@ -333,7 +333,7 @@ def _case_label(c: Cursor) -> tree.Statement:
     c.index += 1
     value = expressions.assignment(c)
     if c.texts[c.index] == "...":
-        raise c.problem("a range of cases is no C++: write the cases one by one")
+        raise c.problem("case ranges are an extension of GCC: write the cases one by one")
     c.expect(":", "after the value of 'case'")
     return tree.Case(value, span)
 
@@ -345,7 +345,7 @@ def _default_label(c: Cursor) -> tree.Statement:
     return tree.Default(span)
 
 
-# --- the rest ------------------------------------------------------------------------------------
+# --- jumps and what is refused -------------------------------------------------------------------
 
 
 def _break(c: Cursor) -> tree.Statement:

@@ -1,4 +1,4 @@
-"""Templates: their parameters, and what they are templates of."""
+"""Templates: template parameters, and the declarations after them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from treadle.cuda_cpp.syntax.lookahead import name_end
 
 
 def template(c: Cursor, place: str) -> tuple[tree.Declaration, ...]:
-    """`template <…> …`; an explicit instantiation (`template void f<int>(…);`) gives nothing."""
+    """`template <…> …`; an explicit instantiation (`template void f<int>(…);`) is ignored."""
     if c.texts[c.index + 1] != "<":
         c.index = host_code.extent(c, c.index).end
         return ()
@@ -51,7 +51,7 @@ def _templated(
 
 
 def _declare_ahead(c: Cursor) -> None:
-    """Make a class template known inside of itself."""
+    """Declare a class template before its members."""
     at = c.index + 1
     if c.texts[c.index] not in ("struct", "class", "union"):
         return
@@ -63,7 +63,7 @@ def _declare_ahead(c: Cursor) -> None:
 
 
 def _declare(c: Cursor, declaration: tree.Declaration) -> None:
-    """Make what a template declared known outside of it."""
+    """Declare a template in the enclosing scope."""
     if isinstance(declaration, tree.FunctionDeclaration):
         if not declaration.name.scope:
             c.declare(declaration.name.text, FUNCTION_TEMPLATE)
@@ -74,7 +74,7 @@ def _declare(c: Cursor, declaration: tree.Declaration) -> None:
 
 
 def _constraint(c: Cursor) -> None:
-    """A requires-clause of C++20, read and forgotten."""
+    """A requires-clause of C++20, which is parsed and ignored."""
     c.index += 1
     expressions.conditional(c)
 

@@ -1,4 +1,4 @@
-"""A whole file: namespaces, device code, and the host's code between."""
+"""Translation units: namespaces, device code, and the host code between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treadle.cuda_cpp.syntax.grammar import GRAMMAR
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A file's tree, and what is wrong with its text."""
+    """A file's tree, and its syntax errors."""
 
     unit: tree.TranslationUnit
     errors: tuple[CompileError, ...]
@@ -31,7 +31,7 @@ def parse(tokens: Sequence[Token], texts: Mapping[str, str], file: str) -> Parse
 
 
 def parse_template_argument(tokens: Sequence[Token]) -> tree.TemplateArgument | None:
-    """The one template argument in `<…>`; None where something else stands there."""
+    """The template argument in `<…>`; None unless it is exactly one."""
     c = Cursor(tokens, {}, GRAMMAR)
     try:
         found = names.template_arguments(c)
@@ -41,11 +41,11 @@ def parse_template_argument(tokens: Sequence[Token]) -> tree.TemplateArgument | 
 
 
 class _Reader:
-    """Reads the declarations of namespaces."""
+    """Parses the declarations of namespaces."""
 
     def __init__(self, c: Cursor) -> None:
         self.c = c
-        self.after_device = False  # whether what came last was device code
+        self.after_device = False  # whether the last declaration was device code
 
     def members(self, end: int) -> list[tree.Declaration]:
         """Everything up to `end`."""
@@ -66,7 +66,7 @@ class _Reader:
         return found
 
     def _stray_brace(self) -> None:
-        """In host code it may come from a macro; behind device code something is missing."""
+        """An error after device code; in host code the `{` may come from a macro."""
         c = self.c
         if self.after_device:
             c.report(c.problem("'}' without a '{' before it"))
@@ -83,7 +83,7 @@ class _Reader:
         return self._nested(close)
 
     def _nested(self, close: int) -> list[tree.Declaration]:
-        """The declarations up to a brace, or all if it is missing."""
+        """The declarations up to a closing brace, or to the end if it is missing."""
         c = self.c
         found: list[tree.Declaration] = []
         try:
@@ -110,7 +110,7 @@ class _Reader:
         for part in path:
             c.declare(part, NAMESPACE)
         mark = c.mark
-        for part in path:  # what was declared when the namespace was open before
+        for part in path:  # what earlier parts of the namespace declare
             for name, kind in c.members.get(part, {}).items():
                 c.declare(name, kind)
         members = self._nested(close)
@@ -121,7 +121,7 @@ class _Reader:
         span = c.span_at(start)
         for part in reversed(path or [""]):
             members = [tree.NamespaceDeclaration(part, tuple(members), None, span)]
-        if inline and path:  # its names are those of what is around it, too
+        if inline and path:  # its names are visible in the enclosing namespace
             members.append(tree.UsingDeclaration(tree.Name(path[0], span=span), True, span))
         return members
 
@@ -175,7 +175,7 @@ def _namespace_path(c: Cursor) -> list[str] | None:
 
 
 def _after_error(c: Cursor, start: int, failed: int, end: int) -> int:
-    """Behind a declaration with an error: at its end, or at a line's start where the error is."""
+    """The index after an ill-formed declaration: its end, or the error, if that begins a line."""
     at = start
     while at < failed:
         partner = c.partners[at]
@@ -187,7 +187,7 @@ def _after_error(c: Cursor, start: int, failed: int, end: int) -> int:
 
 
 def _for_host(declaration: tree.Declaration) -> tree.Declaration:
-    """A function without CUDA's specifiers is the host's, unless it is constexpr."""
+    """The declaration; as host code, if it is a function without CUDA's specifiers or constexpr."""
     if not isinstance(declaration, tree.FunctionDeclaration):
         return declaration
     if "constexpr" in declaration.specifiers:

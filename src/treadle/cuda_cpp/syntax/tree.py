@@ -1,7 +1,7 @@
-"""The syntax of CUDA C++ as trees: what the parser makes and the lowering reads.
+"""Syntax trees of CUDA C++, which the parser makes and the lowering reads.
 
-Nodes are frozen and say only what is written. What a name means, which type an expression has, and
-which overload is called is found when a kernel is lowered, for a template once an instance.
+Nodes are immutable and represent only the text. Name lookup, the types of expressions and overload
+resolution happen when a kernel is lowered, for a template once for each instance.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BUILTIN_TYPES = (
 
 @dataclass(frozen=True, slots=True)
 class NamedType:
-    """A type called by a name: a struct, enum, typedef or template parameter, or one of CUDA's."""
+    """A type by its name: a class, enum, typedef, template parameter, or a type of CUDA's."""
 
     name: Name
     span: Span = field(default=NOWHERE, compare=False)
@@ -40,7 +40,7 @@ class NamedType:
 
 @dataclass(frozen=True, slots=True)
 class DefinedType:
-    """A struct, class, union or enum that is defined where it is used (`struct {…} a;`)."""
+    """A class or enum that is defined where it is used (`struct {…} a;`)."""
 
     definition: StructDeclaration | EnumDeclaration
     span: Span = field(default=NOWHERE, compare=False)
@@ -59,7 +59,7 @@ class DecltypeType:
 
 @dataclass(frozen=True, slots=True)
 class ConstType:
-    """`const of` (a `volatile` is kept here too, as it says nothing more to us)."""
+    """A cv-qualified type."""
 
     of: TypeTree
     const: bool = True
@@ -83,7 +83,7 @@ class ReferenceType:
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """`of[size]`; size None is `of[]`."""
+    """`of[size]`; `of[]` has the size None."""
 
     of: TypeTree
     size: Expression | None
@@ -92,7 +92,7 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class FunctionType:
-    """A function's type, as in `float (*f)(int)`: parsed so that it can be refused by name."""
+    """A function type, as in `float (*f)(int)`, which the lowering refuses."""
 
     result: TypeTree
     parameters: tuple[Parameter, ...]
@@ -135,14 +135,14 @@ class CharacterLiteral:
 
 @dataclass(frozen=True, slots=True)
 class StringLiteral:
-    """Adjacent literals joined, escapes resolved: `data` are their bytes."""
+    """Adjacent literals concatenated, with escape sequences resolved: `data` are the bytes."""
 
     data: bytes
     span: Span = field(default=NOWHERE, compare=False)
 
     @property
     def text(self) -> str:
-        """What people read."""
+        """The string as text."""
         return self.data.decode("utf-8", "replace")
 
 
@@ -166,10 +166,10 @@ class This:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name, perhaps qualified and with template arguments: `a`, `ns::a`, `f<float, 4>`.
+    """A name, which may be qualified and have template arguments: `a`, `ns::a`, `f<float, 4>`.
 
-    `scope` holds what stands before the last `::` ("" first for a leading `::`). Names of operator
-    functions are written "operator+", of conversions "operator ()" with the type in `arguments`.
+    `scope` is the part before the last `::` ("" first for a leading `::`). An operator function is
+    named "operator+", a conversion function "operator ()" with its type in `arguments`.
     """
 
     text: str
@@ -189,7 +189,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Postfix:
-    """op: ++ or -- behind the operand."""
+    """op: ++ or -- after the operand."""
 
     op: str
     operand: Expression
@@ -226,7 +226,7 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`launch` is set for `kernel<<<…>>>(…)` inside device code."""
+    """`launch`: `kernel<<<…>>>(…)` in device code."""
 
     function: Expression
     arguments: tuple[Expression | InitializerList, ...]
@@ -273,8 +273,8 @@ class Construct:
 
 @dataclass(frozen=True, slots=True)
 class InitializerList:
-    """`{a, b, c}`; `names` for designated ones (`.x = a`), None where there is none. `(a, b, c)`
-    behind a variable is one without `braces`."""
+    """`{a, b, c}`; `names` are the designators (`.x = a`), None for items without one. The
+    initializer `(a, b, c)` of a variable is one without `braces`."""
 
     items: tuple[Expression | InitializerList, ...]
     names: tuple[str | None, ...] = ()
@@ -284,7 +284,7 @@ class InitializerList:
 
 @dataclass(frozen=True, slots=True)
 class SizeOf:
-    """`sizeof` or (`op` "alignof") of a type or an expression."""
+    """`sizeof` or `alignof` (in `op`) of a type or an expression."""
 
     operand: TypeTree | Expression
     op: str = "sizeof"
@@ -301,7 +301,7 @@ class PackExpansion:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Something that is C++ and that device code here can't have: a key of `REFUSALS`."""
+    """A C++ construct that is not supported in device code: a key of `REFUSALS`."""
 
     construct: str
     span: Span = field(default=NOWHERE, compare=False)
@@ -352,8 +352,8 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`unroll` is what `#pragma unroll` asks for: None nothing, 0 all of it, n so many rounds (1:
-    none). A condition of None is true."""
+    """`unroll` is the factor of `#pragma unroll`: None without one, 0 for all iterations, 1 for no
+    unrolling. A condition of None is true."""
 
     initializer: Statement | None
     condition: Expression | None
@@ -388,7 +388,7 @@ class DoWhile:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """`body` is usually a Compound in which Case and Default stand as statements of their own."""
+    """`body` is usually a Compound, in which Case and Default are statements of their own."""
 
     condition: Expression
     body: Statement
@@ -398,7 +398,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The label alone: what follows it are the next statements."""
+    """The label only: its statements follow in the Compound."""
 
     value: Expression
     span: Span = field(default=NOWHERE, compare=False)
@@ -465,8 +465,8 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class VariableDeclaration:
-    """`initializer`: after `=` an expression or list; `Construct`-like `x(a, b)` and `x{…}` are
-    InitializerLists with `direct` set. `alignment` from __align__ or alignas."""
+    """`initializer`: an expression or list after `=` (copy-initialization), or with `direct` an
+    InitializerList for `x(a, b)` or `x{…}`. `alignment` is that of __align__ or alignas."""
 
     name: str
     type: TypeTree
@@ -481,10 +481,10 @@ class VariableDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class FunctionDeclaration:
-    """A function or method. `body` None: declared only, deleted or defaulted (`note` says which).
+    """A function or method. Without `body` it is only declared, deleted or defaulted (see `note`).
 
-    `name` may be qualified (`Vec::dot` defined outside of its class), an operator ("operator+"), a
-    constructor (the class's name, `result` None) or a destructor ("~Vec").
+    `name` may be qualified (`Vec::dot`, defined out of line), an operator ("operator+"), a
+    constructor (the class's name; `result` is None) or a destructor ("~Vec").
     """
 
     name: Name
@@ -504,8 +504,8 @@ class FunctionDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class StructDeclaration:
-    """kind: "struct", "class" or "union". `complete` is False for `struct A;`. `name` is "" for an
-    anonymous one. Access specifiers are read and forgotten."""
+    """kind: "struct", "class" or "union". `complete` is False for `struct A;`. An unnamed one has
+    the name "". Access specifiers are ignored."""
 
     kind: str
     name: str
@@ -515,7 +515,7 @@ class StructDeclaration:
     alignment: Expression | None = None
     template: tuple[TemplateParameter, ...] | None = None
     specialized: tuple[TemplateArgument, ...] | None = None  # `struct A<float> {…}`
-    packing: int | None = None  # the greatest alignment of a member, if anything sets one
+    packing: int | None = None  # the greatest alignment of a member, if it is packed
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -566,8 +566,8 @@ class StaticAssert:
 
 @dataclass(frozen=True, slots=True)
 class HostCode:
-    """A declaration for the host alone, recognized and skipped: what names it declares, what it is
-    ("function", "variable", "class", …), and, if it could not be read, why."""
+    """A declaration of host code, which is skipped: the names it declares, what it is ("function",
+    "variable", "class", …), and if it could not be parsed, the reason."""
 
     names: tuple[str, ...]
     what: str
@@ -584,7 +584,7 @@ Declaration: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class TranslationUnit:
-    """A whole file after its includes."""
+    """A whole file with all that it includes."""
 
     declarations: tuple[Declaration, ...]
     file: str = ""

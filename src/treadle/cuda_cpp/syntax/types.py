@@ -1,4 +1,4 @@
-"""Types as they are written: specifiers in any order and place."""
+"""Types in the source: decl-specifiers in any order, and type-ids."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DECLARATOR_STARTS = frozenset(("*", "&", "&&", "(", "["))
 
 
 def specifiers(c: Cursor) -> Specifiers:
-    """Everything before the declarators of a declaration; `type` None for constructors."""
+    """The specifiers before a declaration's declarators; `type` is None for constructors."""
     found = Specifiers(None, frozenset(), span=c.span)
     words: set[str] = set()
     fundamental: list[str] = []
@@ -67,7 +67,7 @@ def specifiers(c: Cursor) -> Specifiers:
 
 
 def _named(c: Cursor) -> tree.TypeTree | None:
-    """The type that is no fundamental one, or None where none stands."""
+    """A type that is not fundamental; None if none begins here."""
     text, span = c.text, c.span
     if text in CLASS_WORDS:
         return classes.class_type(c)
@@ -89,7 +89,7 @@ def _named(c: Cursor) -> tree.TypeTree | None:
 
 
 def _forgets_semicolon(c: Cursor, kind: tree.TypeTree) -> bool:
-    """Whether a definition lacks its `;` before what begins on the next line; reported if so."""
+    """Whether the `;` after a definition is missing at the end of its line, which is reported."""
     if not isinstance(kind, tree.DefinedType) or c.texts[c.index] not in _BEGINNINGS:
         return False
     if c.tokens[c.index].line == c.tokens[c.index - 1].line:
@@ -112,7 +112,7 @@ def _decltype(c: Cursor) -> tree.TypeTree:
 
 
 def _constructor_follows(c: Cursor) -> bool:
-    """Whether the name here is a constructor's or a conversion's, which have no type before."""
+    """Whether the name here declares a constructor or conversion function, which has no type."""
     at = c.index
     texts = c.texts
     if c.class_names and texts[at] == c.class_names[-1] and texts[at + 1] == "(":
@@ -144,7 +144,7 @@ def _fundamental(c: Cursor, words: list[str], span: Span) -> tree.TypeTree:
     rest = sorted(word for word in words if word not in ("int", "__signed__"))
     spelled = _SPELLINGS.get(" ".join(rest))
     if spelled is None or (words.count("int") > (spelled in _WITH_INT)):
-        raise c.problem(f"'{' '.join(words)}' is no type", c.index - 1)
+        raise c.problem(f"'{' '.join(words)}' is not a type", c.index - 1)
     return tree.BuiltinType(spelled, span)
 
 
@@ -178,11 +178,11 @@ _WITH_INT = frozenset(
 )  # fmt: skip
 
 
-# --- types without a name ------------------------------------------------------------------------
+# --- type-ids ------------------------------------------------------------------------------------
 
 
 def type_name(c: Cursor) -> tree.TypeTree:
-    """A type alone (`const float *`), as in a cast."""
+    """A type-id, as in a cast: `const float *`."""
     found = specifiers(c)
     if found.type is None:
         raise c.problem(f"expected a type, found {c.found()}")
@@ -195,7 +195,7 @@ def type_name(c: Cursor) -> tree.TypeTree:
 
 
 def conversion_type(c: Cursor) -> tree.TypeTree:
-    """The type behind `operator`: one without parentheses."""
+    """The type after `operator`, which has no parentheses."""
     found = specifiers(c)
     if found.type is None:
         raise c.problem(f"expected an operator or a type after 'operator', found {c.found()}")

@@ -1,4 +1,4 @@
-"""Going through syntax trees."""
+"""Traversal of syntax trees."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from treadle.cuda_cpp.source.tokens import Token
 
 @cache
 def _parts(kind: type) -> tuple[str, ...]:
-    """The attributes of a kind of node that may hold nodes."""
+    """The attributes of a class of nodes that may hold nodes."""
     return tuple(field.name for field in fields(kind) if field.name not in ("span", "tokens"))
 
 
 def walk_tree(node: Any) -> Iterator[Any]:
-    """A node and all nodes in it, each before those in it, without recursion."""
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
+    """A node and its descendants in preorder, without recursion."""
+    pending = [node]
+    while pending:
+        one = pending.pop()
         if isinstance(one, tuple) and not isinstance(one, Token):
-            waiting.extend(reversed(one))
+            pending.extend(reversed(one))
         elif is_dataclass(one) and not isinstance(one, Span):
             yield one
-            waiting.extend(getattr(one, name) for name in reversed(_parts(one.__class__)))
+            pending.extend(getattr(one, name) for name in reversed(_parts(one.__class__)))
