@@ -36,7 +36,7 @@ from treadle.cuda_cpp.lower.initializers import fill, from_list, initialize_by_d
 from treadle.cuda_cpp.lower.inlining import bind_argument, inline, run_body
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.operators import initialize
-from treadle.cuda_cpp.lower.overloads import choose, viable
+from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
 from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.storage import construct_items, uninitialized
 from treadle.cuda_cpp.lower.tree_analysis import assigned_names, refuse_redeclaration
@@ -94,7 +94,9 @@ def call(cx: Context, node: tree.Call) -> Value:
     found, _ = viable(cx, function.overloads, values, function.arguments, span)
     if not found and builtin_names.is_function(function.name):  # another overload is built in
         return builtin_names.call_with(cx, function.name, operands.emit(cx), node)
-    chosen = choose(cx, function.name, function.overloads, values, function.arguments, span)
+    chosen = resolve_overload(
+        cx, function.name, function.overloads, values, function.arguments, span
+    )
     receiver = _receiver(cx, function, operands)
     values = operands.emit(cx, lambda: chosen.types)
     return _call_chosen(cx, chosen, _unbraced(cx, values, chosen), receiver, span)
@@ -157,7 +159,7 @@ def constructed_from(
         overloads = [one for one in constructors_of(type) if not one.declaration.note]
         found, _ = viable(cx, overloads, values, None, cx.span)
         if found:
-            return choose(cx, type.name, overloads, values, None, cx.span).types
+            return resolve_overload(cx, type.name, overloads, values, None, cx.span).types
     return ()
 
 
@@ -242,7 +244,7 @@ def run_constructor(
     if not overloads or (not values and not _takes_nothing(overloads)):
         _default_parts(cx, place, type, frozenset(), span)
         return
-    chosen = choose(cx, type.name, overloads, values, None, span)
+    chosen = resolve_overload(cx, type.name, overloads, values, None, span)
     values = _unbraced(cx, values, chosen)
     declaration = chosen.declaration
     given = frozenset(name.text for name, _ in declaration.initializers)
@@ -395,13 +397,13 @@ def chosen_operator(
             found = viable(cx, methods, values[1:], None, span)[0]
     if found:
         methods = [one.overload for one in found]
-        return Operator(choose(cx, name, methods, values[1:], None, span), True)
+        return Operator(resolve_overload(cx, name, methods, values[1:], None, span), True)
     if members_only:
         return None
     overloads = _free_operators(cx, name, values)
     if not overloads or not viable(cx, overloads, values, None, span)[0]:
         return None
-    return Operator(choose(cx, name, overloads, values, None, span), False)
+    return Operator(resolve_overload(cx, name, overloads, values, None, span), False)
 
 
 def _free_operators(cx: Context, name: str, values: Sequence[Value]) -> list[Overload]:

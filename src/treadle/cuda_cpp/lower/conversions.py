@@ -15,12 +15,12 @@ from treadle.cuda_cpp.lower.objects import load, load_by_fields
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
     address,
+    as_pointer_to,
     base_offset,
     follow,
     in_steps_of,
     moved_by_bytes,
     pointer_of,
-    seen_as,
     unit_of,
 )
 from treadle.cuda_cpp.lower.values import (
@@ -352,7 +352,7 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
     if isinstance(type.to, ClassType) and derives(pointer.to, type.to):
         pointer = _base_pointer(cx, pointer, type.to)
     const = pointer.const or type.const
-    return replace(seen_as(pointer, type.to), const=const)
+    return replace(as_pointer_to(pointer, type.to), const=const)
 
 
 def as_base(cx: Context, value: Value, base: CppType, span: Span) -> Value:
@@ -461,7 +461,7 @@ def _whole_address(
     the object whose base the reference was bound to."""
     given: CppType = getattr(value, "type", VOID)
     if style == "reinterpret" or not isinstance(to, ClassType) or not derives(to, given):
-        return seen_as(address(cx, value, span), to)
+        return as_pointer_to(address(cx, value, span), to)
     if isinstance(value, Lvalue) and value.place.type == ir_type(to):
         return None
     return _derived_pointer(cx, address(cx, value, span), to)
@@ -483,7 +483,7 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span:
     pointer = pointer_of(cx, value)
     if pointer is None:
         raise cx.error(
-            f"{describe(value)} cannot become a pointer: most devices have no addresses as numbers",
+            f"{describe(value)} cannot become a pointer: addresses are not numbers on most devices",
             span,
         )
     if style != "reinterpret" and isinstance(type.to, ClassType):
@@ -491,7 +491,7 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span:
             pointer = _base_pointer(cx, pointer, type.to)
         elif derives(type.to, pointer.to):
             pointer = _derived_pointer(cx, pointer, type.to)
-    return replace(seen_as(pointer, type.to), const=type.const)
+    return replace(as_pointer_to(pointer, type.to), const=type.const)
 
 
 def _address_as_number(cx: Context, pointer: PointerValue, type: Arithmetic, span: Span) -> Value:

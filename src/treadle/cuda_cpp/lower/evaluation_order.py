@@ -264,8 +264,8 @@ def _parts(value: Any) -> Iterator[Any]:
         case SplitArray(items=items):
             for one in items:
                 yield from _parts(one)
-        case ObjectAddress(object=exploded):
-            yield from _parts(exploded)
+        case ObjectAddress(object=struct):
+            yield from _parts(struct)
         case FunctionSet(receiver=receiver):
             yield from _parts(receiver)
 

@@ -104,7 +104,7 @@ def lower_integer(cx: Context, node: tree.IntegerLiteral) -> Value:
         if node.value < 1 << (type.scalar.bits - type.scalar.is_signed):
             made = n.Constant(node.value, type.scalar, node.span)
             return Rvalue(made, type, literal_zero=node.value == 0)
-    raise cx.error(f"{node.value} fits no integer type", node.span)
+    raise cx.error(f"{node.value} does not fit any integer type", node.span)
 
 
 def _unsigned_name(name: str) -> str:

@@ -15,7 +15,7 @@ from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments
 from treadle.cuda_cpp.lower.objects import store, subscript
 from treadle.cuda_cpp.lower.operators import initialize
-from treadle.cuda_cpp.lower.pointers import follow, moved, pointer_of, seen_as
+from treadle.cuda_cpp.lower.pointers import as_pointer_to, follow, moved, pointer_of
 from treadle.cuda_cpp.lower.storage import uninitialized
 from treadle.cuda_cpp.lower.values import Rvalue, SplitArray, SplitStruct, Value
 from treadle.cuda_cpp.semantics.types import (
@@ -362,4 +362,4 @@ def _zero_remaining(cx: Context, place: Value, type: ArrayOf, start: int, span: 
 
 def type_of_items(pointer: Any, inner: CppType) -> Any:
     """A pointer to the first innermost element of an array."""
-    return seen_as(pointer, inner)
+    return as_pointer_to(pointer, inner)

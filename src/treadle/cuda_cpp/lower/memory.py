@@ -12,7 +12,7 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import number
 from treadle.cuda_cpp.lower.objects import for_each_choice, load, refuse_const, refuse_constant
 from treadle.cuda_cpp.lower.operators import assign
-from treadle.cuda_cpp.lower.pointers import ZERO, as_index, follow, moved, pointer_of, seen_as
+from treadle.cuda_cpp.lower.pointers import ZERO, as_index, as_pointer_to, follow, moved, pointer_of
 from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
     Lvalue,
@@ -198,8 +198,8 @@ def _memcpy(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     unit = _copied_type(to, come, size)
 
     def copy(index: n.Expression) -> None:
-        one = follow(cx, moved(cx, seen_as(to, unit), index, cx.span), cx.span)
-        other = follow(cx, moved(cx, seen_as(come, unit), index, cx.span), cx.span)
+        one = follow(cx, moved(cx, as_pointer_to(to, unit), index, cx.span), cx.span)
+        other = follow(cx, moved(cx, as_pointer_to(come, unit), index, cx.span), cx.span)
         assign(cx, "=", one, load(cx, other, cx.span), cx.span)
 
     _repeat(cx, size, unit, copy)
@@ -230,7 +230,7 @@ def _memset(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
         value = cx.let(cast(byte, ir.U8))
 
     def clear(index: n.Expression) -> None:
-        one = follow(cx, moved(cx, seen_as(to, unit), index, cx.span), cx.span)
+        one = follow(cx, moved(cx, as_pointer_to(to, unit), index, cx.span), cx.span)
         assign(cx, "=", one, Rvalue(value, unit), cx.span)
 
     _repeat(cx, size, unit, clear)

@@ -12,6 +12,7 @@ from treadle.cuda_cpp.lower.parameter_values import read_parameter
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
     address,
+    as_pointer_to,
     demand_memory,
     element,
     follow,
@@ -20,7 +21,6 @@ from treadle.cuda_cpp.lower.pointers import (
     moved,
     part_at,
     pointer_of,
-    seen_as,
     stored_type,
     unit_of,
 )
@@ -346,7 +346,7 @@ def member(cx: Context, value: Value, name: str, type: CppType, span: Span) -> V
                 start = address(cx, value, span)
                 if isinstance(start.targets[0], ObjectTarget):
                     demand_memory(cx, place)
-                return follow(cx, seen_as(start, type), span)
+                return follow(cx, as_pointer_to(start, type), span)
             inner = n.Member(place, name, stored_type(cx, type, span), span)
             if isinstance(type, ArrayOf):
                 return _array_member(cx, inner, type, const)

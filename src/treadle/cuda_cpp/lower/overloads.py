@@ -35,7 +35,7 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 
 
-def choose(
+def resolve_overload(
     cx: Context,
     name: str,
     overloads: Sequence[Overload],

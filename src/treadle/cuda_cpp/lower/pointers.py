@@ -160,7 +160,7 @@ def moved(cx: Context, pointer: PointerValue, by: n.Expression, span: Span) -> P
 def moved_by_bytes(cx: Context, pointer: PointerValue, further: int, to: ClassType) -> PointerValue:
     """The pointer with an offset of some bytes, to an object of another class."""
     if not further:
-        return seen_as(pointer, to)
+        return as_pointer_to(pointer, to)
     for target in pointer.targets:
         if isinstance(target, ObjectTarget):
             demand_memory(cx, target.place)
@@ -176,11 +176,11 @@ def base_offset(type: ir.Type, base: ClassType) -> int:
 
 
 def is_base_of(place: n.Place, type: CppType) -> bool:
-    """Whether the object of a place has a base of this type at its start."""
+    """Whether an object of this type at a place is a base of a larger object there."""
     return isinstance(type, ClassType) and place.type != ir_type(type)
 
 
-def seen_as(pointer: PointerValue, to: CppType) -> PointerValue:
+def as_pointer_to(pointer: PointerValue, to: CppType) -> PointerValue:
     """The pointer cast to another type; the unit of its offset stays."""
     return _plain(pointer, pointer.offset, pointer.unit, to)
 

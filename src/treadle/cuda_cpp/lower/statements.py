@@ -106,8 +106,8 @@ def _if(cx: Context, node: tree.If) -> None:
 
 
 def _uniform_condition(cx: Context, condition: n.Expression) -> n.Expression:
-    """The condition of an if, with the reads of shared variables before it as statements. After a
-    barrier, passes then see that the condition is uniform."""
+    """The condition of an if. Directly after a barrier, its reads of shared variables become
+    variables before the if, by which passes see that the condition is uniform."""
     block = cx.blocks[-1]
     if not block or block[-1] != n.Barrier("block"):
         return condition
@@ -116,7 +116,7 @@ def _uniform_condition(cx: Context, condition: n.Expression) -> n.Expression:
     def read_first(node: object) -> object:
         if isinstance(node, n.Load) and _is_shared_variable(cx, node.place):
             if node not in known:
-                known[node] = cx.let_as("told", node, node.span)
+                known[node] = cx.let_as("flag", node, node.span)
             return known[node]
         return node
 

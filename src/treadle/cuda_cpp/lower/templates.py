@@ -315,8 +315,8 @@ def _deduce_class(
         if isinstance(argument, Rvalue):
             inner = written.name if isinstance(written, tree.NamedType) else written
             name_ = inner.text if isinstance(inner, tree.Name) else ""
-            ours = any(p.name == name_ for p in parameters)
-            if ours and not _agree(found, name_, argument):
+            is_own = any(p.name == name_ for p in parameters)
+            if is_own and not _agree(found, name_, argument):
                 return False
         else:
             as_type = (
