@@ -134,8 +134,8 @@ def _contiguous(
 def _for_number(
     instance: KernelInstance, position: int, declared: Scalar, value: Any
 ) -> Conversion | None:
-    mine = NUMBER_TYPES.get(type(value))
-    if mine is not None and mine.kind in _TAKEN_AS_THEY_ARE[declared.kind]:
+    number_type = NUMBER_TYPES.get(type(value))
+    if number_type is not None and number_type.kind in _TAKEN_AS_THEY_ARE[declared.kind]:
         return None
     return partial(_number, instance, position, declared)
 

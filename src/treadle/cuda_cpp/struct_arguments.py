@@ -24,11 +24,11 @@ def split_arguments(instance: KernelInstance, arguments: Sequence[Any]) -> tuple
     """
     check_count(instance, len(arguments))
     made: list[Any] = [None] * len(instance.parameters)
-    for number, (shape, value) in enumerate(zip(instance.layouts, arguments, strict=True)):
+    for number, (layout, value) in enumerate(zip(instance.layouts, arguments, strict=True)):
         written = instance.arguments[number]
         what = f"argument {number + 1} ({written.name})"
         try:
-            _put(made, shape, value, "")
+            _flatten(made, layout, value, "")
         except _FieldMismatch as error:
             field = f", field {error.path}" if error.path else ""
             raise DtypeError(f"{what}{field} of kernel {instance.name} {error}") from None
@@ -43,18 +43,18 @@ class _FieldMismatch(Mismatch):
         self.path = path
 
 
-def _put(made: list[Any], shape: ArgumentLayout, value: Any, path: str) -> None:
-    if isinstance(shape, Direct):
-        made[shape.position] = value
+def _flatten(made: list[Any], layout: ArgumentLayout, value: Any, path: str) -> None:
+    if isinstance(layout, Direct):
+        made[layout.position] = value
         return
-    names = [name for name, _ in shape.parts]
+    names = [name for name, _ in layout.parts]
     try:
         values = _items(value, len(names)) if names[0] == 0 else _fields(value, names)
     except Mismatch as error:
-        raise _FieldMismatch(path, f"is {shape.type}, but {error}") from None
-    for (name, part), one in zip(shape.parts, values, strict=True):
+        raise _FieldMismatch(path, f"is {layout.type}, but {error}") from None
+    for (name, part), one in zip(layout.parts, values, strict=True):
         inner = f"{path}[{name}]" if isinstance(name, int) else f"{path}.{name}".lstrip(".")
-        _put(made, part, one, inner)
+        _flatten(made, part, one, inner)
 
 
 def _items(value: Any, count: int) -> list[Any]:

@@ -66,7 +66,7 @@ class Operands:
     def emit(
         self, cx: Context, types: Callable[[], Sequence[CppType | None]] | None = None
     ) -> list[Value]:
-        """Emit the side effects in order; the operands' values. `types` gives the types of the
+        """Emit the side effects in order; return the values. `types` gives the types of the
         parameters that they initialize; without one, an operand is read in its place."""
         last = max((at for at, block in enumerate(self.blocks) if block), default=-1)
         wanted: Sequence[CppType | None] | None = None

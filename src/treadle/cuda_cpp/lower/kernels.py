@@ -77,8 +77,8 @@ def lower_once(
     names = [one.name for one in instance.parameters]
     launch = list(zip(names, arguments, strict=False))
     layouts = instance.layouts or tuple(map(records.Direct, range(len(names))))
-    for parameter, shape in zip(declaration.parameters, layouts, strict=True):
-        _bind(cx, parameter, shape, launch, assigned)
+    for parameter, layout in zip(declaration.parameters, layouts, strict=True):
+        _bind(cx, parameter, layout, launch, assigned)
     for symbol, argument in zip(
         instance.symbols, arguments[len(instance.parameters) :], strict=True
     ):
@@ -162,23 +162,23 @@ class _Part:
 def _bind(
     cx: Context,
     parameter: tree.Parameter,
-    shape: records.ArgumentLayout,
+    layout: records.ArgumentLayout,
     launch: Sequence[tuple[str, Argument]],
     assigned: frozenset[str],
 ) -> None:
     """Bind the parameters of the launch to the name of a kernel's parameter."""
     type = parameter_type(cx, parameter)
     key = (cx.path, id(parameter))
-    if isinstance(shape, records.Split):
+    if isinstance(layout, records.Split):
         cx.note(
             "emulated",
-            f"{shape.type} {parameter.name}".rstrip(),
+            f"{layout.type} {parameter.name}".rstrip(),
             "each pointer in it is a buffer of its own",
             parameter.span,
         )
-        bound = _split(cx, shape, type, launch, key, parameter.span)
+        bound = _split(cx, layout, type, launch, key, parameter.span)
     else:
-        name, argument = launch[shape.position]
+        name, argument = launch[layout.position]
         part = _Part(name, argument, type, key, parameter.span)
         if isinstance(type, Pointer):
             bound = _buffer(cx, part)
@@ -196,15 +196,15 @@ def _bind(
 
 def _split(
     cx: Context,
-    shape: records.ArgumentLayout,
+    layout: records.ArgumentLayout,
     type: CppType,
     launch: Sequence[tuple[str, Argument]],
     key: Any,
     span: Span,
 ) -> Any:
     """A struct with pointers in it, or an array of pointers, from its parts."""
-    if isinstance(shape, records.Direct):
-        part = _Part(*launch[shape.position], type, key, span)
+    if isinstance(layout, records.Direct):
+        part = _Part(*launch[layout.position], type, key, span)
         if not isinstance(type, Pointer):
             return _value(cx, part)
         pointer = _buffer(cx, part)
@@ -219,7 +219,7 @@ def _split(
         return SplitArray(
             type,
             tuple(
-                _split(cx, one, type.element, launch, (key, at), span) for at, one in shape.parts
+                _split(cx, one, type.element, launch, (key, at), span) for at, one in layout.parts
             ),
         )
     assert isinstance(type, ClassType)
@@ -228,7 +228,7 @@ def _split(
         type,
         {
             str(name): _split(cx, one, types[str(name)], launch, (key, name), span)
-            for name, one in shape.parts
+            for name, one in layout.parts
         },
     )
 

@@ -193,25 +193,25 @@ def _swap(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
 
 def _memcpy(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, "memcpy", values, 3)
-    to, come = _pointer(cx, "memcpy", values[0]), _pointer(cx, "memcpy", values[1])
+    to, source = _pointer(cx, "memcpy", values[0]), _pointer(cx, "memcpy", values[1])
     size = folded(number_argument(cx, values[2], ir.I32, cx.span))
-    unit = _copied_type(to, come, size)
+    unit = _copied_type(to, source, size)
 
     def copy(index: n.Expression) -> None:
         one = follow(cx, moved(cx, as_pointer_to(to, unit), index, cx.span), cx.span)
-        other = follow(cx, moved(cx, as_pointer_to(come, unit), index, cx.span), cx.span)
+        other = follow(cx, moved(cx, as_pointer_to(source, unit), index, cx.span), cx.span)
         assign(cx, "=", one, load(cx, other, cx.span), cx.span)
 
     _repeat(cx, size, unit, copy)
     return to
 
 
-def _copied_type(to: PointerValue, come: PointerValue, size: n.Expression) -> CppType:
+def _copied_type(to: PointerValue, source: PointerValue, size: n.Expression) -> CppType:
     """The unit of a copy: words if both sides and the size are multiples of words, else bytes."""
     known = isinstance(size, n.Constant) and int(size.value) % 4 == 0
-    if known and to.unit % 4 == 0 and come.unit % 4 == 0:
+    if known and to.unit % 4 == 0 and source.unit % 4 == 0:
         return UNSIGNED
-    if not isinstance(to.to, Void) and to.to == come.to:
+    if not isinstance(to.to, Void) and to.to == source.to:
         return to.to
     return ARITHMETIC["unsigned char"]
 

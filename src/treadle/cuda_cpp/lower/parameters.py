@@ -116,11 +116,11 @@ def parameters_of(cx: Context, declaration: tree.FunctionDeclaration) -> Paramet
         name, spelling = parameter_name(one, number), spell_type(one.type)
         found.written.append(WrittenParameter(name, spelling))
         part = _Part(number, name, "", parameter_type(cx, one), spelling, one.span)
-        found.layouts.append(_shape(cx, found, part))
+        found.layouts.append(_layout(cx, found, part))
     return found
 
 
-def _shape(cx: Context, found: Parameters, part: _Part) -> ArgumentLayout:
+def _layout(cx: Context, found: Parameters, part: _Part) -> ArgumentLayout:
     type = part.type
     if not isinstance(type, (ClassType, ArrayOf)) or not holds_pointer(type):
         return _whole(cx, found, part)
@@ -144,7 +144,7 @@ def _shape(cx: Context, found: Parameters, part: _Part) -> ArgumentLayout:
         parts = [(one.name, part.field(one.name, one.type)) for one in all_fields(type)]
     else:
         parts = [(at, part.item(at)) for at in range(count)]
-    return Split(str(type), tuple((name, _shape(cx, found, one)) for name, one in parts))
+    return Split(str(type), tuple((name, _layout(cx, found, one)) for name, one in parts))
 
 
 def _whole(cx: Context, found: Parameters, part: _Part) -> Direct:
