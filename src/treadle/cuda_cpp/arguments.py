@@ -113,7 +113,7 @@ def _for_pointer(instance: KernelInstance, position: int, value: Any) -> Convers
     if is_array_type(type(value)) or kind_of(value) is not None:
         return None
     raise DtypeError(
-        f"{_where(instance, position)}, but {described(value)} came: pass an array (a tensor, "
+        f"{_where(instance, position)}, but {described(value)} was given: pass an array (a tensor, "
         "a NumPy array, or one that speaks DLPack), or None for a null pointer"
     )
 
@@ -124,7 +124,7 @@ def _contiguous(
     """A NumPy array, if its elements are contiguous, as a pointer needs them."""
     if not value.flags.c_contiguous:
         raise LaunchError(
-            f"{_where(instance, position)}, and an array of shape {value.shape} came whose "
+            f"{_where(instance, position)}, and an array of shape {value.shape} was given whose "
             "elements are not contiguous in row-major order: pass numpy.ascontiguousarray(x), and "
             "assign x[...] from it if the kernel writes it"
         )

@@ -33,7 +33,7 @@ def number_of(type: Scalar, value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if not _is_number(value):
-        raise Mismatch(f"{described(value)} came")
+        raise Mismatch(f"{described(value)} was given")
     if type.kind == "bool":
         return bool(value != 0)
     if type.is_float:
@@ -59,7 +59,7 @@ def _whole(value: Any) -> int:
     except (AttributeError, TypeError):
         number = float(value)
     if not number.is_integer():  # nor are NaN and infinities
-        raise Mismatch(f"{value} came, which is not a whole number: round it")
+        raise Mismatch(f"{value} was given, which is not a whole number: round it")
     return int(number)
 
 
@@ -90,7 +90,7 @@ def _fill(target: np.ndarray[Any, Any], index: Any, type: Type, value: Any, wher
                 return
         if isinstance(type, Struct) and _is_union(type):
             raise Mismatch(
-                f"{described(value)} came for a union of {size_of(type)} bytes: pass a NumPy "
+                f"{described(value)} was given for a union of {size_of(type)} bytes: pass a NumPy "
                 "number of that size (np.float32(…)), or bytes"
             )
         parts = _parts(type, value)
@@ -134,16 +134,16 @@ def _parts(type: Type, value: Any) -> list[tuple[Any, Type, Any]]:
     if named is not None:
         if set(named) != set(labels):
             raise Mismatch(
-                f"the names {', '.join(map(str, named))} came, where there are "
+                f"the names {', '.join(map(str, named))} were given, where there are "
                 f"{', '.join(map(str, labels))}"
             )
         values = [named[label] for label in labels]
     elif _is_sequence(value):
         values = list(value)
         if len(values) != len(names):
-            raise Mismatch(f"{len(values)} parts came, where there are {len(names)}")
+            raise Mismatch(f"{len(values)} parts were given, where there are {len(names)}")
     else:
-        raise Mismatch(f"{described(value)} came")
+        raise Mismatch(f"{described(value)} was given")
     return list(zip(names, types, values, strict=True))
 
 

@@ -61,11 +61,11 @@ def _items(value: Any, count: int) -> list[Any]:
     """The items of an array of pointers or structs."""
     is_array = isinstance(value, np.ndarray) or is_array_type(type(value))
     if not is_array and not isinstance(value, (list, tuple)):
-        raise Mismatch(f"{described(value)} came: pass a list or tuple of {count}")
+        raise Mismatch(f"{described(value)} was given: pass a list or tuple of {count}")
     shape = getattr(value, "shape", None)
     length = (shape[0] if shape else 0) if is_array else len(value)
     if length != count:
-        raise Mismatch(f"{length} items came")
+        raise Mismatch(f"{length} items were given")
     return [value[at] for at in range(count)]
 
 
@@ -76,19 +76,19 @@ def _fields(value: Any, names: list[Any]) -> list[Any]:
         value = value._asdict()
     if isinstance(value, Mapping):
         if set(value) != set(names):
-            came = ", ".join(map(str, value)) or "no names"
-            raise Mismatch(f"the names {came} came, where there are {listed}")
+            given = ", ".join(map(str, value)) or "no names"
+            raise Mismatch(f"the names {given} were given, where there are {listed}")
         return [value[name] for name in names]
     if isinstance(value, (list, tuple)):
         if len(value) != len(names):
-            raise Mismatch(f"{len(value)} parts came, where there are {len(names)}: {listed}")
+            raise Mismatch(f"{len(value)} parts were given, where there are {len(names)}: {listed}")
         return list(value)
     missing = [name for name in names if not hasattr(value, name)]
     if len(missing) == len(names) or isinstance(value, np.ndarray):
         raise Mismatch(
-            f"{described(value)} came: pass a dictionary of its fields, a tuple of them, or an "
-            f"object that has {listed}"
+            f"{described(value)} was given: pass a dictionary of its fields, a tuple of them, or "
+            f"an object that has {listed}"
         )
     if missing:
-        raise Mismatch(f"a {type(value).__name__} came, which has no {', '.join(missing)}")
+        raise Mismatch(f"a {type(value).__name__} was given, which has no {', '.join(missing)}")
     return [getattr(value, name) for name in names]

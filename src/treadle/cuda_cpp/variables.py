@@ -158,24 +158,24 @@ class _ShapeMismatch(Exception):
     """A value of another shape than the variable."""
 
 
-def _check_shape(came: tuple[int, ...], wanted: tuple[int, ...]) -> None:
-    if came != wanted:
-        raise _ShapeMismatch(f"of shape {wanted}, but an array of shape {came} came")
+def _check_shape(given: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    if given != wanted:
+        raise _ShapeMismatch(f"of shape {wanted}, but an array of shape {given} was given")
 
 
 def _fill_numbers(host: np.ndarray[Any, Any], element: Scalar, value: Any) -> None:
     try:
         numbers = np.asarray(value)
     except ValueError as error:  # rows of different lengths
-        raise Mismatch(f"this came: {error}") from None
+        raise Mismatch(f"the value is ragged: {error}") from None
     if numbers.dtype.kind not in "biuf" and numbers.dtype.name != "bfloat16":
-        raise Mismatch(f"{described(value)} came")
+        raise Mismatch(f"{described(value)} was given")
     _check_shape(numbers.shape, host.shape)
     if element.is_integer and (numbers.dtype != host.dtype) and numbers.size:
         for extreme in (numbers.min(), numbers.max()):
             number_of(element, extreme)
         if numbers.dtype.kind == "f" and not np.array_equal(numbers, np.trunc(numbers)):
-            raise Mismatch("fractions came, which are not whole numbers: round them")
+            raise Mismatch("fractions were given, which are not whole numbers: round them")
     with np.errstate(over="ignore"):
         host[...] = numbers
 
@@ -188,9 +188,10 @@ def _fill_records(host: np.ndarray[Any, Any], symbol: Symbol, value: Any) -> Non
             try:
                 count = len(item)
             except TypeError:
-                raise Mismatch(f"{described(item)} came") from None
+                raise Mismatch(f"{described(item)} was given") from None
             if count != symbol.shape[axis]:
-                raise _ShapeMismatch(f"of shape {symbol.shape}, but {count} came along axis {axis}")
+                given = f"{count} were given along axis {axis}"
+                raise _ShapeMismatch(f"of shape {symbol.shape}, but {given}")
             item = item[at]
         host[index] = record_of(symbol.element, item)
 

@@ -176,11 +176,11 @@ def test_structs_in_arrays_and_by_value(module):
             assert host["x"].tolist() == [1 + 10 * count, 2 + 10 * count]
             assert host["tag"].tolist() == [4, 4]
     for bad, words in {
-        (1, 2, 3): "3 parts came, where there are 2",
-        (1, 2.5): r"for tag 2.5 came, which is not a whole number",
+        (1, 2, 3): "3 parts were given, where there are 2",
+        (1, 2.5): r"for tag 2.5 was given, which is not a whole number",
         (1, 1 << 40): r"for tag 1099511627776 does not fit",
-        3: "the number 3 came",
-        "text": "a str came",
+        3: "the number 3 was given",
+        "text": "a str was given",
     }.items():
         with pytest.raises(
             DtypeError, match=rf"argument 2 \(by\) of kernel points is Point.*{words}"
@@ -190,7 +190,7 @@ def test_structs_in_arrays_and_by_value(module):
         DtypeError, match=r"float64 was given, and Point is 8 bytes: x \(f32\) at 0, tag"
     ):
         module.points[1, 2](on([1], np.float64), (1, 2))
-    with pytest.raises(DtypeError, match="the names x, y came, where there are x, tag"):
+    with pytest.raises(DtypeError, match="the names x, y were given, where there are x, tag"):
         module.points[1, 2](host, {"x": 1, "y": 2})
 
 
@@ -262,13 +262,10 @@ def test_wrong_arguments_are_refused_in_words(module):
     x = on([1, 2])
     cases = [
         ((x, 2.0), r"scale takes 3 arguments \(float \*x, float factor, int n\), not 2"),
-        ((2.0, 2.0, 3), r"argument 1 \(x\) of kernel scale is float \*, but the number 2.0 came"),
-        (([1.0], 2.0, 3), r"is float \*, but a list came: pass an array"),
+        ((2.0, 2.0, 3), r"argument 1 \(x\) of kernel scale is float \*, but the number 2.0 was"),
+        (([1.0], 2.0, 3), r"is float \*, but a list was given: pass an array"),
         ((np.zeros(2, "f4,i4"), 2.0, 3), "an array of .* was given"),
-        (
-            (on([1], np.int32), 2.0, 3),
-            r"argument 1 \(x\) .* float \*, but an array of int32 was",
-        ),
+        ((on([1], np.int32), 2.0, 3), r"argument 1 \(x\) .* float \*, but an array of int32 "),
         ((on([1], np.float64), 2.0, 3), "an array of float64 was given"),
         ((np.zeros((2, 4), np.float32)[:, :2], 2.0, 3), "ascontiguousarray"),
         ((td.zeros((4, 2), device="cpu").T, 2.0, 3), r"x\.contiguous\(\)"),
@@ -388,12 +385,12 @@ def test_wrong_values_of_variables_are_refused_in_words(module):
     for name, value, error, words in (
         ("coeff", [1, 2, 3], ShapeError, r"__constant__ coeff is f32\[2\] of shape \(2,\), but.*3"),
         ("coeff", 1.0, ShapeError, r"shape \(\)"),
-        ("coeff", ["a", "b"], DtypeError, "a list came"),
+        ("coeff", ["a", "b"], DtypeError, "a list was given"),
         ("coeff", [[1], [1, 2]], DtypeError, "inhomogeneous"),
         ("count", 1 << 31, DtypeError, "2147483648 does not fit"),
         ("count", 1.5, DtypeError, "whole number"),
-        ("table", [(1, 2), (3, 4), (5, 6)], ShapeError, "3 came along axis 0"),
-        ("eye", [1, 2], DtypeError, "2 parts came"),
+        ("table", [(1, 2), (3, 4), (5, 6)], ShapeError, "3 were given along axis 0"),
+        ("eye", [1, 2], DtypeError, "2 parts were given"),
     ):
         with pytest.raises(error, match=words):
             constants[name] = value

@@ -38,21 +38,21 @@ class Half:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (given(n=2.5), r"argument 1 \(p\), field n of kernel apart is int, but 2.5 came"),
+        (given(n=2.5), r"argument 1 \(p\), field n of kernel apart is int, but 2.5 was given"),
         (given(x=3), r"argument 1 \(p\), field x of kernel apart is const float\*, but the number"),
         (given(x=np.zeros(2, np.int32)), r"argument 1 \(p\), field x of kernel apart is const flo"),
         (given(x=np.zeros((4, 4), np.float32)[:, 0]), r"field x of kernel apart .* not contiguous"),
-        (given(inner=(None,)), r"field inner of kernel apart is Inner, but 1 parts came, .* k"),
-        (given(inner={"out": None, "j": 3}), r"field inner .* the names out, j came, .* out, k"),
-        (given(inner=4), r"field inner of kernel apart is Inner, but the number 4 came: pass a"),
-        (given(rows=[None]), r"field rows of kernel apart is float\*\[2\], but 1 items came"),
-        (given(rows=3), r"field rows .* the number 3 came: pass a list or tuple of 2"),
-        (given(rows=[None, 7]), r"field rows\[1\] .* is float\*, but the number 7 came"),
-        (given(w=(1, 2)), r"field w of kernel apart is float\[3\], but 2 parts came"),
-        (given(other=1), r"kernel apart is Params, but the names .* other came"),
-        (Half(), r"is Params, but a Half came, which has no inner, rows, w"),
-        (None, r"is Params, but None came: pass a dictionary of its fields, a tuple of them, or"),
-        (np.zeros(5), r"is Params, but an array of float64 and shape \(5,\) came: pass a dict"),
+        (given(inner=(None,)), r"field inner of kernel apart is Inner, but 1 parts were given, "),
+        (given(inner={"out": None, "j": 3}), r"field inner .* the names out, j were given, .* out"),
+        (given(inner=4), r"field inner of kernel apart is Inner, but the number 4 was given: "),
+        (given(rows=[None]), r"field rows of kernel apart is float\*\[2\], but 1 items were given"),
+        (given(rows=3), r"field rows .* the number 3 was given: pass a list or tuple of 2"),
+        (given(rows=[None, 7]), r"field rows\[1\] .* is float\*, but the number 7 was given"),
+        (given(w=(1, 2)), r"field w of kernel apart is float\[3\], but 2 parts were given"),
+        (given(other=1), r"kernel apart is Params, but the names .* other were given"),
+        (Half(), r"is Params, but a Half was given, which has no inner, rows, w"),
+        (None, r"is Params, but None was given: pass a dictionary of its fields, a tuple"),
+        (np.zeros(5), r"is Params, but an array of float64 and shape \(5,\) was given: pass"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit(module, value, message):
@@ -68,9 +68,9 @@ def test_counts_are_those_of_the_file(module):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (([1] * 99,), r"argument 1 \(p\) of kernel large is Large, but for a 99 parts came"),
-        (([2.5] * 100,), r"for a\[0\] 2.5 came, which is not a whole number"),
-        ((np.zeros(100, np.float64) + 0.5,), r"for a\[0\] 0.5 came"),
+        (([1] * 99,), r"argument 1 \(p\) of kernel large is Large, but for a 99 parts were given"),
+        (([2.5] * 100,), r"for a\[0\] 2.5 was given, which is not a whole number"),
+        ((np.zeros(100, np.float64) + 0.5,), r"for a\[0\] 0.5 was given"),
     ],
 )
 def test_what_does_not_fit_a_large_value(module, value, message):
