@@ -25,7 +25,7 @@ class _InPlace(FunctionModule):
 
 
 class ReLU(_InPlace):
-    """The greater of x and 0.
+    """max(x, 0) of each element x. The result has the input's shape and dtype.
 
     >>> import treadle as td
     >>> td.nn.ReLU()(td.asarray([-1.0, 2.0], device="cpu")).tolist()
@@ -36,12 +36,12 @@ class ReLU(_InPlace):
 
 
 class ReLU6(_InPlace):
-    """X within 0 and 6.
+    """min(max(x, 0), 6) of each element x.
 
     >>> import treadle as td
-    >>> x = td.asarray([-2.0, 0.5], device="cpu")
-    >>> [round(y, 3) for y in td.nn.ReLU6()(x).tolist()]
-    [0.0, 0.5]
+    >>> x = td.asarray([-2.0, 0.5, 9.0], device="cpu")
+    >>> td.nn.ReLU6()(x).tolist()
+    [0.0, 0.5, 6.0]
     """
 
     _function = staticmethod(activations.relu6)
@@ -84,7 +84,7 @@ class Mish(_InPlace):
 
 
 class Hardsigmoid(_InPlace):
-    """x / 6 + 1/2 within 0 and 1.
+    """x / 6 + 1/2, limited to the interval from 0 to 1.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5], device="cpu")
@@ -186,7 +186,7 @@ class Tanhshrink(FunctionModule):
 
 
 class Hardtanh(FunctionModule):
-    """X within `min_val` and `max_val`.
+    """`min_val` where x is less, `max_val` where x is greater, else x.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5], device="cpu")
@@ -202,7 +202,7 @@ class Hardtanh(FunctionModule):
 
 
 class Threshold(FunctionModule):
-    """X where it is above a threshold, else a value.
+    """`x` where x > threshold, else `value`.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5], device="cpu")
@@ -218,7 +218,7 @@ class Threshold(FunctionModule):
 
 
 class LeakyReLU(FunctionModule):
-    """X where it is positive, else `negative_slope` * x.
+    """`x` where x is positive, else `negative_slope` * x.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5], device="cpu")
@@ -234,7 +234,14 @@ class LeakyReLU(FunctionModule):
 
 
 class RReLU(FunctionModule):
-    """`LeakyReLU` with slopes drawn between `lower` and `upper` in training, else their middle."""
+    """`LeakyReLU` with random slopes: in training each element gets a slope drawn uniformly between
+    `lower` and `upper`, in evaluation their mean is used.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> td.nn.RReLU(0.25, 0.75).eval()(x).tolist()
+    [-1.0, 0.5]
+    """
 
     _function = staticmethod(activations.rrelu)
     _text = "lower={lower}, upper={upper}"
@@ -250,7 +257,7 @@ class RReLU(FunctionModule):
 
 
 class ELU(FunctionModule):
-    """X where it is positive, else alpha * (exp(x) - 1).
+    """`x` where x is positive, else alpha * (exp(x) - 1).
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5], device="cpu")
@@ -266,7 +273,7 @@ class ELU(FunctionModule):
 
 
 class CELU(FunctionModule):
-    """X where it is positive, else alpha * (exp(x / alpha) - 1).
+    """`x` where x is positive, else alpha * (exp(x / alpha) - 1).
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5], device="cpu")
@@ -282,7 +289,10 @@ class CELU(FunctionModule):
 
 
 class GELU(FunctionModule):
-    """X times the normal distribution's function of x, or nearly that (`approximate="tanh"`).
+    """`x` times the cumulative distribution function of the normal distribution, at x.
+
+    `approximate="tanh"` computes it by a formula with the hyperbolic tangent, which is cheaper and
+    less accurate.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5], device="cpu")
@@ -314,7 +324,7 @@ class Softplus(FunctionModule):
 
 
 class Hardshrink(FunctionModule):
-    """X where it is further than `lambd` from 0, else 0.
+    """`x` where |x| > lambd, else 0.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5], device="cpu")
@@ -330,7 +340,7 @@ class Hardshrink(FunctionModule):
 
 
 class Softshrink(FunctionModule):
-    """X moved towards 0 by `lambd`.
+    """`x` moved towards 0 by `lambd`, and 0 where |x| <= lambd.
 
     >>> import treadle as td
     >>> x = td.asarray([-2.0, 0.5], device="cpu")
@@ -346,7 +356,14 @@ class Softshrink(FunctionModule):
 
 
 class PReLU(Module):
-    """X where it is positive, else a learned slope times x: one, or one for each channel."""
+    """`x` where x is positive, else a learned slope times x. There is one slope for all elements,
+    or one for each channel (axis 1) with `num_parameters=C`.
+
+    >>> import treadle as td
+    >>> layer = td.nn.PReLU(device="cpu")  # the slope begins as 0.25
+    >>> layer(td.asarray([-2.0, 3.0], device="cpu")).tolist()
+    [-0.5, 3.0]
+    """
 
     weight: Parameter
 
@@ -380,7 +397,12 @@ class PReLU(Module):
 
 
 class GLU(FunctionModule):
-    """The first half along an axis times the sigmoid of the second."""
+    """The gated linear unit: the first half of `dim` times the sigmoid of the second half.
+
+    >>> import treadle as td
+    >>> td.nn.GLU()(td.ones((2, 6), device="cpu")).shape
+    (2, 3)
+    """
 
     _function = staticmethod(activations.glu)
     _text = "dim={dim}"
@@ -439,7 +461,14 @@ class Softmin(_AlongRows):
 
 
 class Softmax2d(Module):
-    """The softmax over the channels of images, of shape (N, C, H, W) or (C, H, W)."""
+    """The softmax over the channels of images of shape (N, C, H, W) or (C, H, W).
+
+    >>> import treadle as td
+    >>> x = td.zeros((1, 4, 2, 2), device="cpu")
+    >>> y = td.nn.Softmax2d()(x)
+    >>> y.shape, y[0, :, 0, 0].tolist()
+    ((1, 4, 2, 2), [0.25, 0.25, 0.25, 0.25])
+    """
 
     def forward(self, input: ArrayLike) -> Tensor:
         """Of the input's shape."""

@@ -29,13 +29,13 @@ _NAME = "MultiheadAttention"
 
 
 class MultiheadAttention(Module):
-    """Attention in `num_heads` heads, by A. Vaswani and others, 2017: queries, keys and values are
+    """Attention in `num_heads` heads, by A. Vaswani and others, 2017. Queries, keys and values are
     projected, each head attends with its part of the elements, and the results are projected.
 
     Shapes are (L, N, embed_dim), or (N, L, embed_dim) with `batch_first`, or (L, embed_dim). Keys
     and values may have `kdim` and `vdim` elements. `add_bias_kv` adds a learned key and value to
-    the sequence, `add_zero_attn` zeros. Where the weights of the attention are not asked for
-    (`need_weights=False`), there is no matrix of queries by keys in memory.
+    the sequence, `add_zero_attn` zeros. With `need_weights=False` the matrix of attention weights
+    is not written to memory, which is faster.
 
     >>> import treadle as td
     >>> layer = td.nn.MultiheadAttention(8, 2, batch_first=True, device="cpu")

@@ -77,8 +77,8 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """Modules one after the other, each given what the one before it made; named by their places,
-    or by the keys of a dict.
+    """Modules that run one after the other: each gets the result of the one before it. They are
+    named by their positions, or by the keys of a dict.
 
     >>> import treadle as td
     >>> model = td.nn.Sequential(td.nn.Linear(2, 3, device="cpu"), td.nn.Linear(3, 1, device="cpu"))
@@ -112,7 +112,7 @@ class Sequential(_Numbered):
 
 
 class ModuleList(_Numbered):
-    """A list of modules, which are among the parameters of the module that it is an attribute of.
+    """A list of modules. Their parameters are parameters of the module that holds the list.
 
     >>> import treadle as td
     >>> layers = td.nn.ModuleList(td.nn.Linear(2, 2, device="cpu") for _ in range(3))
@@ -200,7 +200,7 @@ class _Named(Module):
 
 
 class ModuleDict(_Named):
-    """Modules by names.
+    """Modules by their names.
 
     >>> import treadle as td
     >>> td.nn.ModuleDict({"first": td.nn.Linear(2, 3, device="cpu")})
@@ -222,7 +222,13 @@ class ModuleDict(_Named):
 
 
 class ParameterDict(_Named):
-    """Parameters by names; tensors become parameters."""
+    """Parameters by their names. Tensors that are put into it become parameters.
+
+    >>> import treadle as td
+    >>> scales = td.nn.ParameterDict({"gain": td.ones(3, device="cpu")})
+    >>> [(name, p.shape) for name, p in scales.named_parameters()]
+    [('gain', (3,))]
+    """
 
     _members = "_parameters"
 
@@ -241,7 +247,7 @@ class ParameterDict(_Named):
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors become parameters.
+    """A list of parameters. Tensors that are put into it become parameters.
 
     >>> import treadle as td
     >>> factors = td.nn.ParameterList([td.ones(2, device="cpu"), td.ones((3, 4), device="cpu")])

@@ -165,8 +165,11 @@ class _Conv(_Convolution):
 
 
 class Conv1d(_Conv):
-    """Convolutions along one axis: each channel of the result is a weighted sum of windows, plus a
-    bias. `padding` is how many zeros are around, or "same", or "valid".
+    """Convolution along one axis, of (N, in_channels, L) or (in_channels, L).
+
+    Each output channel is a weighted sum over windows of `kernel_size` elements of all input
+    channels, plus a bias. `padding` is the number of zeros added at both ends, "same" (the result
+    is as long as the input) or "valid" (none).
 
     >>> import treadle as td
     >>> layer = td.nn.Conv1d(3, 8, 3, padding=1, device="cpu")
@@ -179,12 +182,17 @@ class Conv1d(_Conv):
 
 
 class Conv2d(_Conv):
-    """Convolutions along two axes, as `Conv1d`.
+    """Convolution along two axes, of (N, in_channels, H, W) or (in_channels, H, W); see `Conv1d`.
+
+    The result has the shape (N, out_channels, H', W') and the input's dtype. A size is one number
+    for both axes, or a pair.
 
     >>> import treadle as td
-    >>> layer = td.nn.Conv2d(3, 8, 3, padding=1, device="cpu")
+    >>> layer = td.nn.Conv2d(3, 8, kernel_size=3, padding=1, device="cpu")
     >>> layer(td.ones((1, 3, 10, 12), device="cpu")).shape
     (1, 8, 10, 12)
+    >>> layer.weight.shape, layer.weight.dtype
+    ((8, 3, 3, 3), treadle.float32)
     """
 
     _axes = 2
@@ -192,7 +200,8 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Convolutions along three axes, as `Conv1d`.
+    """Convolution along three axes, of (N, in_channels, D, H, W) or (in_channels, D, H, W); see
+    `Conv1d`.
 
     >>> import treadle as td
     >>> layer = td.nn.Conv3d(1, 2, 3, device="cpu")
@@ -258,7 +267,10 @@ class _ConvTranspose(_Convolution):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """The gradient of a convolution along one axis: each element is spread over a window.
+    """Transposed convolution along one axis, of (N, in_channels, L) or (in_channels, L).
+
+    It is the gradient of `Conv1d` with respect to its input: each input element is multiplied by
+    the kernel and added into a window of the result.
 
     >>> import treadle as td
     >>> layer = td.nn.ConvTranspose1d(3, 8, 4, stride=2, device="cpu")
@@ -271,7 +283,7 @@ class ConvTranspose1d(_ConvTranspose):
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """The gradient of a convolution along two axes, as `ConvTranspose1d`.
+    """Transposed convolution along two axes, of (N, in_channels, H, W); see `ConvTranspose1d`.
 
     >>> import treadle as td
     >>> layer = td.nn.ConvTranspose2d(8, 3, 2, stride=2, device="cpu")
@@ -284,7 +296,13 @@ class ConvTranspose2d(_ConvTranspose):
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """The gradient of a convolution along three axes, as `ConvTranspose1d`."""
+    """Transposed convolution along three axes, of (N, in_channels, D, H, W); see `ConvTranspose1d`.
+
+    >>> import treadle as td
+    >>> layer = td.nn.ConvTranspose3d(2, 1, 2, stride=2, device="cpu")
+    >>> layer(td.ones((1, 2, 3, 4, 5), device="cpu")).shape
+    (1, 1, 6, 8, 10)
+    """
 
     _axes = 3
     _function = staticmethod(convolution.conv_transpose3d)

@@ -24,7 +24,8 @@ class _Dropout(FunctionModule):
 
 
 class Dropout(_Dropout):
-    """Make elements 0 with probability p, and divide those that stay by 1 - p.
+    """In training, set each element to 0 with probability p, and divide the others by 1 - p. In
+    evaluation mode the input is returned.
 
     >>> import treadle as td
     >>> layer, x = td.nn.Dropout(0.5), td.ones(100, device="cpu")
@@ -36,30 +37,58 @@ class Dropout(_Dropout):
 
 
 class Dropout1d(_Dropout):
-    """`Dropout` of whole channels, of shape (N, C, L) or (C, L)."""
+    """`Dropout` of whole channels, of (N, C, L) or (C, L).
+
+    >>> import treadle as td
+    >>> y = td.nn.Dropout1d(0.5)(td.ones((2, 3, 4), device="cpu"))
+    >>> bool((y.min(axis=2) == y.max(axis=2)).all())
+    True
+    """
 
     _function = staticmethod(dropouts.dropout1d)
 
 
 class Dropout2d(_Dropout):
-    """`Dropout` of whole channels, of shape (N, C, H, W)."""
+    """`Dropout` of whole channels, of (N, C, H, W).
+
+    >>> import treadle as td
+    >>> y = td.nn.Dropout2d(0.5)(td.ones((2, 3, 4, 4), device="cpu"))
+    >>> bool((y.min(axis=(2, 3)) == y.max(axis=(2, 3))).all())
+    True
+    """
 
     _function = staticmethod(dropouts.dropout2d)
 
 
 class Dropout3d(_Dropout):
-    """`Dropout` of whole channels, of shape (N, C, D, H, W)."""
+    """`Dropout` of whole channels, of (N, C, D, H, W).
+
+    >>> import treadle as td
+    >>> td.nn.Dropout3d(0.5)(td.ones((2, 3, 4, 4, 4), device="cpu")).shape
+    (2, 3, 4, 4, 4)
+    """
 
     _function = staticmethod(dropouts.dropout3d)
 
 
 class AlphaDropout(_Dropout):
-    """`Dropout` that keeps mean and variance, for `SELU`."""
+    """`Dropout` for networks of `SELU`: it keeps the mean and variance of the elements.
+
+    >>> import treadle as td
+    >>> layer, x = td.nn.AlphaDropout(0.2), td.ones((4, 8), device="cpu")
+    >>> layer(x).shape, layer.eval()(x) is x
+    ((4, 8), True)
+    """
 
     _function = staticmethod(dropouts.alpha_dropout)
 
 
 class FeatureAlphaDropout(_Dropout):
-    """`AlphaDropout` of whole channels."""
+    """`AlphaDropout` of whole channels, of (N, C, …).
+
+    >>> import treadle as td
+    >>> td.nn.FeatureAlphaDropout(0.2)(td.ones((2, 3, 4, 4), device="cpu")).shape
+    (2, 3, 4, 4)
+    """
 
     _function = staticmethod(dropouts.feature_alpha_dropout)

@@ -81,8 +81,10 @@ class _Table(Module):
 
 
 class Embedding(_Table):
-    """Rows of a table, looked up by integers. The row of `padding_idx` gets no gradient; rows
-    longer than `max_norm` are first scaled to it, in the table.
+    """Rows of a table of shape (num_embeddings, embedding_dim), looked up by integers of any shape.
+
+    The row `padding_idx` gets no gradient. With `max_norm`, looked-up rows with a greater norm are
+    first scaled down to it, in the table.
 
     >>> import treadle as td
     >>> layer = td.nn.Embedding(10, 3, device="cpu")
@@ -129,7 +131,7 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """The sum, the mean or the greatest elements (`mode`) of several rows of a table: see
+    """The sum, mean or maximum (`mode`) of several rows of a table; see
     `td.nn.functional.embedding_bag`.
 
     >>> import treadle as td

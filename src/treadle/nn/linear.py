@@ -17,12 +17,15 @@ from treadle.tensor.tensor import Tensor
 class Linear(Module):
     """x @ weight.T + bias, with a weight of shape (out_features, in_features).
 
-    Both begin uniform within 1 / sqrt(in_features).
+    It takes (…, in_features) and returns (…, out_features). Weight and bias are initialized
+    uniformly between -b and b, where b = 1 / sqrt(in_features).
 
     >>> import treadle as td
     >>> layer = td.nn.Linear(3, 2, device="cpu")
     >>> layer(td.ones((4, 3), device="cpu")).shape
     (4, 2)
+    >>> layer.weight.shape, layer.weight.dtype
+    ((2, 3), treadle.float32)
     """
 
     weight: Parameter
@@ -67,7 +70,9 @@ class Linear(Module):
 
 class Bilinear(Module):
     """x1 @ weight[o] @ x2 + bias[o] for each feature o, with a weight of shape (out_features,
-    in1_features, in2_features). Both begin uniform within 1 / sqrt(in1_features).
+    in1_features, in2_features).
+
+    Weight and bias are initialized uniformly between -b and b, where b = 1 / sqrt(in1_features).
 
     >>> import treadle as td
     >>> layer = td.nn.Bilinear(2, 3, 4, device="cpu")
@@ -121,7 +126,7 @@ class Bilinear(Module):
 
 
 class Identity(Module):
-    """What it is given, whatever it was made with.
+    """The input, unchanged. It takes any arguments and ignores them.
 
     >>> import treadle as td
     >>> td.nn.Identity()(td.ones((2,), device="cpu")).tolist()

@@ -84,7 +84,7 @@ class L1Loss(_PlainLoss):
 
 
 class SmoothL1Loss(Loss):
-    """`L1Loss` with a parabola where input and target are less than `beta` apart.
+    """|d| - beta / 2, or d**2 / (2 * beta) where |d| < beta, for d = input - target.
 
     >>> import treadle as td
     >>> td.nn.SmoothL1Loss()(td.ones((3,), device="cpu"), td.zeros(3, device="cpu")).item()
@@ -109,7 +109,7 @@ class SmoothL1Loss(Loss):
 
 
 class HuberLoss(Loss):
-    """`SmoothL1Loss` times `delta`.
+    """`SmoothL1Loss` with `beta=delta`, times `delta`.
 
     >>> import treadle as td
     >>> td.nn.HuberLoss()(td.ones((3,), device="cpu"), td.zeros(3, device="cpu")).item()
@@ -126,7 +126,7 @@ class HuberLoss(Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """How unlikely truth values are, given probabilities.
+    """The binary cross entropy of probabilities (the input) and targets between 0 and 1.
 
     >>> import treadle as td
     >>> p = td.asarray([0.5, 0.5], device="cpu")
@@ -142,8 +142,8 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """`BCELoss` of the sigmoid, which it does not compute; positive ones count `pos_weight`
-    times.
+    """`BCELoss` of sigmoid(input), computed from the input directly, which is more accurate. The
+    terms of positive targets are multiplied by `pos_weight`.
 
     >>> import treadle as td
     >>> x = td.ones(3, device="cpu")
@@ -172,7 +172,15 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
 
 class KLDivLoss(Loss):
-    """How far the distribution with these logarithms (the input) is from the target's."""
+    """The Kullback-Leibler divergence: target * (log(target) - input), where the input holds
+    log-probabilities and the target probabilities, or their logarithms with `log_target`.
+
+    >>> import treadle as td
+    >>> x = td.log(td.asarray([[0.5, 0.5]], device="cpu"))
+    >>> loss = td.nn.KLDivLoss(reduction="batchmean")
+    >>> round(loss(x, td.asarray([[1.0, 0.0]], device="cpu")).item(), 4)
+    0.6931
+    """
 
     def __init__(
         self,
@@ -194,7 +202,14 @@ class KLDivLoss(Loss):
 
 
 class PoissonNLLLoss(Loss):
-    """How unlikely counts are, given their expectations, or the logarithms of those."""
+    """The negative log-likelihood of counts, given their expectations, or the logarithms of these
+    (`log_input=True`, the default); see `td.nn.functional.poisson_nll_loss`.
+
+    >>> import treadle as td
+    >>> log_expected, counts = td.zeros(3, device="cpu"), td.ones(3, device="cpu")
+    >>> td.nn.PoissonNLLLoss()(log_expected, counts).item()  # exp(0) - 1 * 0
+    1.0
+    """
 
     def __init__(
         self,
@@ -218,7 +233,14 @@ class PoissonNLLLoss(Loss):
 
 
 class GaussianNLLLoss(Loss):
-    """How unlikely targets are, given means and variances."""
+    """The negative log-likelihood of targets, given the means (the input) and variances of normal
+    distributions. All have one shape; see `td.nn.functional.gaussian_nll_loss`.
+
+    >>> import treadle as td
+    >>> mean, target = td.zeros(3, device="cpu"), td.ones(3, device="cpu")
+    >>> td.nn.GaussianNLLLoss()(mean, target, td.ones(3, device="cpu")).item()
+    0.5
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(None, None, reduction)
@@ -233,7 +255,13 @@ class GaussianNLLLoss(Loss):
 
 
 class SoftMarginLoss(_PlainLoss):
-    """log(1 + exp(-target * input)), with targets -1 and 1."""
+    """log(1 + exp(-target * input)), for targets of -1 and 1 of the input's shape.
+
+    >>> import treadle as td
+    >>> scores, signs = td.zeros(2, device="cpu"), td.asarray([1.0, -1.0], device="cpu")
+    >>> round(td.nn.SoftMarginLoss()(scores, signs).item(), 4)
+    0.6931
+    """
 
     _function = staticmethod(margin_losses.soft_margin_loss)
 
@@ -242,7 +270,8 @@ class SoftMarginLoss(_PlainLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """The negative logarithm of the target's probability, given the logarithms of all.
+    """The negative log-likelihood: -input[class] of each row, where the input (N, C) holds
+    log-probabilities and the target the classes (N,).
 
     >>> import treadle as td
     >>> scores = td.log(td.asarray([[0.5, 0.5]], device="cpu"))
@@ -269,12 +298,15 @@ class NLLLoss(_WeightedLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """`NLLLoss` of the logarithm of the softmax, which it does not compute; targets are classes, or
-    probabilities of all.
+    """The cross entropy of softmax(input) and the target, computed from the input directly.
+
+    The input has the shape (N, C) or (N, C, …), for C classes. Targets are integer classes, of
+    shape (N,) or (N, …), or probabilities of the input's shape.
 
     >>> import treadle as td
-    >>> loss = td.nn.CrossEntropyLoss(reduction="sum")
-    >>> round(loss(td.zeros((1, 2), device="cpu"), td.asarray([1], device="cpu")).item(), 4)
+    >>> loss = td.nn.CrossEntropyLoss()
+    >>> scores, classes = td.zeros((5, 2), device="cpu"), td.asarray([1, 0, 0, 1, 1], device="cpu")
+    >>> round(loss(scores, classes).item(), 4)
     0.6931
     """
 
@@ -304,7 +336,14 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """By how much other classes come closer to the target's than a margin, to the power p."""
+    """The mean over the other classes of max(0, margin - score of the target + score)**p, for
+    scores (N, C) and integer classes (N,); see `td.nn.functional.multi_margin_loss`.
+
+    >>> import treadle as td
+    >>> scores = td.asarray([[0.1, 0.2, 0.4, 0.8]], device="cpu")
+    >>> round(td.nn.MultiMarginLoss()(scores, td.asarray([3], device="cpu")).item(), 4)
+    0.325
+    """
 
     def __init__(
         self,
@@ -327,13 +366,30 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class MultiLabelMarginLoss(_PlainLoss):
-    """`MultiMarginLoss` with several targets for each element of the batch."""
+    """`MultiMarginLoss` with several target classes a row.
+
+    Scores and targets have the shape (N, C) or (C,). A row of targets begins with its classes, and
+    a negative number ends them.
+
+    >>> import treadle as td
+    >>> scores = td.asarray([0.5, 0.0, 0.25], device="cpu")
+    >>> classes = td.asarray([0, -1, -1], device="cpu")  # class 0 only
+    >>> round(td.nn.MultiLabelMarginLoss()(scores, classes).item(), 4)  # (0.5 + 0.75) / 3
+    0.4167
+    """
 
     _function = staticmethod(margin_losses.multilabel_margin_loss)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """`BCEWithLogitsLoss`, and its mean over the classes."""
+    """`BCEWithLogitsLoss`, averaged over the classes: of scores (N, C) and targets 0 or 1 of that
+    shape.
+
+    >>> import treadle as td
+    >>> scores, wanted = td.zeros((2, 3), device="cpu"), td.ones((2, 3), device="cpu")
+    >>> round(td.nn.MultiLabelSoftMarginLoss()(scores, wanted).item(), 4)
+    0.6931
+    """
 
     def forward(self, input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
@@ -343,8 +399,17 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class CTCLoss(Loss):
-    """How unlikely it is that labels come in an order, at any times: see
-    `td.nn.functional.ctc_loss`."""
+    """Connectionist temporal classification: -log of the probability that labels come in a given
+    order, at any times; see `td.nn.functional.ctc_loss`.
+
+    It takes log-probabilities (T, N, C), labels (N, S), and the lengths of both as integers (N,).
+
+    >>> import treadle as td
+    >>> log_probs = td.log(td.full((2, 1, 3), 1 / 3, device="cpu"))
+    >>> loss = td.nn.CTCLoss()(log_probs, td.asarray([[1]], device="cpu"), [2], [1])
+    >>> round(loss.item(), 4)  # 3 of the 9 paths are the label 1
+    1.0986
+    """
 
     def __init__(
         self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False

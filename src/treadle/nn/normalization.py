@@ -156,9 +156,11 @@ class _BatchNorm(_Running):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Each channel of (N, C) or (N, C, L) with mean 0 and variance 1 over the batch. In evaluation
-    mode these are running ones, which in training move by `momentum` of the way towards those of
-    each batch (None: they are the mean of all).
+    """Normalize each channel of (N, C) or (N, C, L) to mean 0 and variance 1 over the batch.
+
+    In training the mean and variance are those of the batch, and the running ones move towards them
+    by `momentum` of the difference (None: they are the average over all batches). In evaluation
+    mode the running ones are used.
 
     >>> import treadle as td
     >>> layer = td.nn.BatchNorm1d(4, device="cpu")
@@ -184,7 +186,13 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """`BatchNorm1d` for volumes of shape (N, C, D, H, W)."""
+    """`BatchNorm1d` for volumes of shape (N, C, D, H, W).
+
+    >>> import treadle as td
+    >>> layer = td.nn.BatchNorm3d(2, device="cpu")
+    >>> layer(td.ones((3, 2, 4, 4, 4), device="cpu")).shape, layer.running_var.shape
+    ((3, 2, 4, 4, 4), (2,))
+    """
 
     _ranks = (5,)
 
@@ -228,19 +236,36 @@ class _InstanceNorm(_Running):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Each channel of each element of a batch, (N, C, L) or (C, L), with mean 0 and variance 1."""
+    """Normalize each channel of each element of a batch, (N, C, L) or (C, L), to mean 0 and
+    variance 1.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[[1.0, 3.0], [2.0, 8.0]]], device="cpu")
+    >>> td.round(td.nn.InstanceNorm1d(2)(x)).tolist()
+    [[[-1.0, 1.0], [-1.0, 1.0]]]
+    """
 
     _ranks = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """`InstanceNorm1d` for images of shape (N, C, H, W) or (C, H, W)."""
+    """`InstanceNorm1d` for images of shape (N, C, H, W) or (C, H, W).
+
+    >>> import treadle as td
+    >>> td.nn.InstanceNorm2d(3)(td.ones((2, 3, 4, 4), device="cpu")).shape
+    (2, 3, 4, 4)
+    """
 
     _ranks = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """`InstanceNorm1d` for volumes of shape (N, C, D, H, W) or (C, D, H, W)."""
+    """`InstanceNorm1d` for volumes of shape (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import treadle as td
+    >>> td.nn.InstanceNorm3d(3)(td.ones((2, 3, 4, 4, 4), device="cpu")).shape
+    (2, 3, 4, 4, 4)
+    """
 
     _ranks = (4, 5)
 
@@ -249,7 +274,7 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class LayerNorm(_Affine):
-    """Mean 0 and variance 1 over the last axes, which have the extents `normalized_shape`.
+    """Normalize over the last axes, of extents `normalized_shape`, to mean 0 and variance 1.
 
     >>> import treadle as td
     >>> layer = td.nn.LayerNorm(4, device="cpu")
@@ -290,7 +315,7 @@ class LayerNorm(_Affine):
 
 
 class RMSNorm(_Affine):
-    """Root mean square 1 over the last axes, which have the extents `normalized_shape`. By B. Zhang
+    """Divide by the root mean square over the last axes, of extents `normalized_shape`. By B. Zhang
     and R. Sennrich, 2019.
 
     >>> import treadle as td
@@ -329,8 +354,8 @@ class RMSNorm(_Affine):
 
 
 class GroupNorm(_Affine):
-    """Mean 0 and variance 1 over each of `num_groups` groups of channels. By Y. Wu and K. He,
-    2018.
+    """Normalize each of `num_groups` groups of channels of (N, C, …) to mean 0 and variance 1. By
+    Y. Wu and K. He, 2018.
 
     >>> import treadle as td
     >>> layer = td.nn.GroupNorm(2, 4, device="cpu")
@@ -374,7 +399,14 @@ class GroupNorm(_Affine):
 
 
 class LocalResponseNorm(FunctionModule):
-    """Each element, divided by what follows from the squares of neighbouring channels."""
+    """Divide each element of (N, C, …) by (k + alpha * m)**beta, where m is the mean square of
+    `size` neighbouring channels.
+
+    >>> import treadle as td
+    >>> layer = td.nn.LocalResponseNorm(2, alpha=2.0, beta=1.0)
+    >>> [round(y, 3) for y in layer(td.ones((1, 3, 1), device="cpu")).ravel().tolist()]
+    [0.5, 0.333, 0.333]
+    """
 
     _text = "{size}, alpha={alpha}, beta={beta}, k={k}"
     _function = staticmethod(normalization.local_response_norm)

@@ -50,31 +50,59 @@ class _ConstantPad(_Pad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """A number around the last axis."""
+    """The number `value` around the last axis of a tensor. `padding` is one number, or the numbers
+    before and after.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0, 3.0]], device="cpu")
+    >>> td.nn.ConstantPad1d((0, 1), 9.0)(x).tolist()
+    [[1.0, 2.0, 3.0, 9.0]]
+    """
 
     _axes = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """A number around the last two axes."""
+    """The number `value` around the last two axes of a tensor. `padding` is one number, or the
+    numbers before and after each axis, the last axis first.
+
+    >>> import treadle as td
+    >>> x = td.zeros((1, 1, 2), device="cpu")
+    >>> td.nn.ConstantPad2d((1, 0, 0, 1), 9.0)(x).tolist()
+    [[[9.0, 0.0, 0.0], [9.0, 9.0, 9.0]]]
+    """
 
     _axes = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """A number around the last three axes."""
+    """The number `value` around the last three axes of a tensor. `padding` is one number, or the
+    numbers before and after each axis, the last axis first.
+
+    >>> import treadle as td
+    >>> td.nn.ConstantPad3d(1, 9.0)(td.ones((1, 2, 3, 4), device="cpu")).shape
+    (1, 4, 5, 6)
+    """
 
     _axes = 3
 
 
 class ZeroPad1d(_Pad):
-    """Zeros around the last axis."""
+    """Zeros around the last axis of a tensor. `padding` is one number, or the numbers before and
+    after.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0, 3.0]], device="cpu")
+    >>> td.nn.ZeroPad1d((1, 2))(x).tolist()
+    [[0.0, 1.0, 2.0, 3.0, 0.0, 0.0]]
+    """
 
     _axes = 1
 
 
 class ZeroPad2d(_Pad):
-    """Zeros around the last two axes.
+    """Zeros around the last two axes of a tensor. `padding` is one number, or the numbers before
+    and after each axis, the last axis first.
 
     >>> import treadle as td
     >>> td.nn.ZeroPad2d(1)(td.ones((1, 1, 1, 1), device="cpu"))[0, 0].tolist()
@@ -85,60 +113,120 @@ class ZeroPad2d(_Pad):
 
 
 class ZeroPad3d(_Pad):
-    """Zeros around the last three axes."""
+    """Zeros around the last three axes of a tensor. `padding` is one number, or the numbers before
+    and after each axis, the last axis first.
+
+    >>> import treadle as td
+    >>> td.nn.ZeroPad3d(1)(td.ones((1, 2, 3, 4), device="cpu")).shape
+    (1, 4, 5, 6)
+    """
 
     _axes = 3
 
 
 class ReflectionPad1d(_Pad):
-    """What is inside the last axis, mirrored at its ends."""
+    """The elements of the last axis, mirrored at its first and last elements, which are not
+    repeated.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0, 3.0]], device="cpu")
+    >>> td.nn.ReflectionPad1d(2)(x).tolist()
+    [[3.0, 2.0, 1.0, 2.0, 3.0, 2.0, 1.0]]
+    """
 
     _axes, _mode = 1, "reflect"
 
 
 class ReflectionPad2d(_Pad):
-    """What is inside the last two axes, mirrored at their ends."""
+    """The elements of the last two axes, mirrored at their first and last elements, which are not
+    repeated.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[[1.0, 2.0], [3.0, 4.0]]], device="cpu")
+    >>> td.nn.ReflectionPad2d((1, 0, 1, 0))(x).tolist()
+    [[[4.0, 3.0, 4.0], [2.0, 1.0, 2.0], [4.0, 3.0, 4.0]]]
+    """
 
     _axes, _mode = 2, "reflect"
 
 
 class ReflectionPad3d(_Pad):
-    """What is inside the last three axes, mirrored at their ends."""
+    """The elements of the last three axes, mirrored at their first and last elements, which are not
+    repeated.
+
+    >>> import treadle as td
+    >>> td.nn.ReflectionPad3d(1)(td.ones((1, 2, 3, 4), device="cpu")).shape
+    (1, 4, 5, 6)
+    """
 
     _axes, _mode = 3, "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """The ends of the last axis, repeated."""
+    """The first and last elements of the last axis, repeated outwards.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0, 3.0]], device="cpu")
+    >>> td.nn.ReplicationPad1d(1)(x).tolist()
+    [[1.0, 1.0, 2.0, 3.0, 3.0]]
+    """
 
     _axes, _mode = 1, "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """The ends of the last two axes, repeated."""
+    """The first and last elements of the last two axes, repeated outwards.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[[1.0, 2.0], [3.0, 4.0]]], device="cpu")
+    >>> td.nn.ReplicationPad2d((1, 0, 1, 0))(x).tolist()
+    [[[1.0, 1.0, 2.0], [1.0, 1.0, 2.0], [3.0, 3.0, 4.0]]]
+    """
 
     _axes, _mode = 2, "replicate"
 
 
 class ReplicationPad3d(_Pad):
-    """The ends of the last three axes, repeated."""
+    """The first and last elements of the last three axes, repeated outwards.
+
+    >>> import treadle as td
+    >>> td.nn.ReplicationPad3d(1)(td.ones((1, 2, 3, 4), device="cpu")).shape
+    (1, 4, 5, 6)
+    """
 
     _axes, _mode = 3, "replicate"
 
 
 class CircularPad1d(_Pad):
-    """The last axis as a ring."""
+    """Periodic continuation of the last axis: before the first element comes the last one.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0, 3.0]], device="cpu")
+    >>> td.nn.CircularPad1d(1)(x).tolist()
+    [[3.0, 1.0, 2.0, 3.0, 1.0]]
+    """
 
     _axes, _mode = 1, "circular"
 
 
 class CircularPad2d(_Pad):
-    """The last two axes as rings."""
+    """Periodic continuation of the last two axes: before the first element comes the last one.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[[1.0, 2.0], [3.0, 4.0]]], device="cpu")
+    >>> td.nn.CircularPad2d((1, 0, 1, 0))(x).tolist()
+    [[[4.0, 3.0, 4.0], [2.0, 1.0, 2.0], [4.0, 3.0, 4.0]]]
+    """
 
     _axes, _mode = 2, "circular"
 
 
 class CircularPad3d(_Pad):
-    """The last three axes as rings."""
+    """Periodic continuation of the last three axes: before the first element comes the last one.
+
+    >>> import treadle as td
+    >>> td.nn.CircularPad3d(1)(td.ones((1, 2, 3, 4), device="cpu")).shape
+    (1, 4, 5, 6)
+    """
 
     _axes, _mode = 3, "circular"

@@ -24,7 +24,14 @@ class _MarginLoss(Loss):
 
 
 class HingeEmbeddingLoss(_MarginLoss):
-    """Distances of pairs with target 1, and by how much others are below a margin."""
+    """`x` where the target is 1, and max(0, margin - x) where it is -1, for distances x.
+
+    >>> import treadle as td
+    >>> distances = td.asarray([0.5, 0.25], device="cpu")
+    >>> loss = td.nn.HingeEmbeddingLoss(reduction="none")
+    >>> loss(distances, td.asarray([1, -1], device="cpu")).tolist()
+    [0.5, 0.75]
+    """
 
     def __init__(
         self,
@@ -43,7 +50,15 @@ class HingeEmbeddingLoss(_MarginLoss):
 
 
 class MarginRankingLoss(_MarginLoss):
-    """By how much a pair is not in the order that the target (1 or -1) says, with a margin."""
+    """max(0, target * (x2 - x1) + margin): 0 where x1 ranks above x2 by the margin (target 1), or
+    below it (target -1).
+
+    >>> import treadle as td
+    >>> x1, x2 = td.asarray([1.0, 2.0], device="cpu"), td.asarray([3.0, 1.0], device="cpu")
+    >>> loss = td.nn.MarginRankingLoss(reduction="none")
+    >>> loss(x1, x2, td.asarray([1, 1], device="cpu")).tolist()
+    [2.0, 0.0]
+    """
 
     def forward(self, input1: ArrayLike, input2: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
@@ -53,8 +68,16 @@ class MarginRankingLoss(_MarginLoss):
 
 
 class CosineEmbeddingLoss(_MarginLoss):
-    """One less the cosine of pairs with target 1, and by how much that of others is above a
-    margin."""
+    """1 - cos(x1, x2) for pairs with target 1, and max(0, cos(x1, x2) - margin) for pairs with
+    target -1.
+
+    The inputs have the shape (N, D) and the targets (N,).
+
+    >>> import treadle as td
+    >>> x, y = td.asarray([[1.0, 0.0]], device="cpu"), td.asarray([[0.0, 1.0]], device="cpu")
+    >>> td.nn.CosineEmbeddingLoss()(x, y, td.asarray([1], device="cpu")).item()
+    1.0
+    """
 
     def forward(self, input1: ArrayLike, input2: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
@@ -64,7 +87,14 @@ class CosineEmbeddingLoss(_MarginLoss):
 
 
 class TripletMarginLoss(Loss):
-    """By how much an anchor is not closer to a positive than to a negative, with a margin."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is the p-norm of the
+    difference of two rows of (N, D).
+
+    >>> import treadle as td
+    >>> a, far = td.zeros((1, 2), device="cpu"), td.asarray([[3.0, 4.0]], device="cpu")
+    >>> td.nn.TripletMarginLoss(eps=0.0)(a, far, a).item()  # 5 - 0 + 1
+    6.0
+    """
 
     def __init__(
         self,
@@ -99,7 +129,15 @@ class TripletMarginLoss(Loss):
 
 
 class TripletMarginWithDistanceLoss(Loss):
-    """`TripletMarginLoss` with a distance of one's own."""
+    """`TripletMarginLoss` with the function d that is given, `pairwise_distance` by default.
+
+    >>> import treadle as td
+    >>> a, far = td.zeros((1, 2), device="cpu"), td.asarray([[3.0, 4.0]], device="cpu")
+    >>> d = td.nn.PairwiseDistance(p=1, eps=0.0)
+    >>> loss = td.nn.TripletMarginWithDistanceLoss(distance_function=d)
+    >>> loss(a, far, a).item()  # 7 - 0 + 1
+    8.0
+    """
 
     def __init__(
         self,

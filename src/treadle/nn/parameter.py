@@ -27,12 +27,12 @@ def is_parameter(tensor: Tensor) -> bool:
 
 
 class Parameter(Tensor, metaclass=_IsParameter):
-    """A tensor that a module learns: assigned to an attribute of a `Module`, it is among the
+    """A tensor that a module learns: assigned to an attribute of a `Module`, it is one of the
     module's `parameters()`.
 
-    It shares the memory of `data`, if that is all of a tensor's memory; a part of one, numbers and
-    arrays of other libraries are copied. One that does not require gradients (`requires_grad=False`
-    or `p.requires_grad_(False)`) stays a parameter.
+    It shares the memory of `data` if it is all of a tensor's memory; a part of a tensor, numbers
+    and arrays of other libraries are copied. A parameter that does not require gradients
+    (`requires_grad=False` or `p.requires_grad_(False)`) stays a parameter.
 
     >>> import treadle as td
     >>> weight = td.nn.Parameter(td.ones(3, device="cpu"))

@@ -42,7 +42,8 @@ class _MaxPool(FunctionModule):
 
 
 class MaxPool1d(_MaxPool):
-    """The greatest element of each window of one axis; with `return_indices` its place, too.
+    """The maximum of each window of (N, C, L) or (C, L); with `return_indices` also its position,
+    as an integer.
 
     >>> import treadle as td
     >>> td.nn.MaxPool1d(2)(td.ones((1, 4), device="cpu")).shape
@@ -53,7 +54,8 @@ class MaxPool1d(_MaxPool):
 
 
 class MaxPool2d(_MaxPool):
-    """The greatest element of each window of two axes; with `return_indices` its place, too.
+    """The maximum of each window of (N, C, H, W) or (C, H, W); with `return_indices` also its
+    position, as an integer.
 
     >>> import treadle as td
     >>> images = td.reshape(td.arange(16.0, device="cpu"), (1, 1, 4, 4))
@@ -65,7 +67,13 @@ class MaxPool2d(_MaxPool):
 
 
 class MaxPool3d(_MaxPool):
-    """The greatest element of each window of three axes; with `return_indices` its place, too."""
+    """The maximum of each window of (N, C, D, H, W) or (C, D, H, W); with `return_indices` also its
+    position, as an integer.
+
+    >>> import treadle as td
+    >>> td.nn.MaxPool3d(2)(td.ones((1, 3, 8, 6, 4), device="cpu")).shape
+    (1, 3, 4, 3, 2)
+    """
 
     _function = staticmethod(pooling.max_pool3d)
 
@@ -89,21 +97,42 @@ class _MaxUnpool(FunctionModule):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """What `MaxPool1d` found, put back to its places."""
+    """The inverse of `MaxPool1d`: the values at their positions, and zeros elsewhere.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 5.0, 2.0, 0.0]], device="cpu")
+    >>> values, positions = td.nn.MaxPool1d(2, return_indices=True)(x)
+    >>> td.nn.MaxUnpool1d(2)(values, positions).tolist()
+    [[0.0, 5.0, 2.0, 0.0]]
+    """
 
     _axes = 1
     _function = staticmethod(unpooling.max_unpool1d)
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """What `MaxPool2d` found, put back to its places."""
+    """The inverse of `MaxPool2d`: the values at their positions, and zeros elsewhere.
+
+    >>> import treadle as td
+    >>> pool = td.nn.MaxPool2d(2, return_indices=True)
+    >>> values, positions = pool(td.ones((1, 3, 8, 6), device="cpu"))
+    >>> td.nn.MaxUnpool2d(2)(values, positions).shape
+    (1, 3, 8, 6)
+    """
 
     _axes = 2
     _function = staticmethod(unpooling.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """What `MaxPool3d` found, put back to its places."""
+    """The inverse of `MaxPool3d`: the values at their positions, and zeros elsewhere.
+
+    >>> import treadle as td
+    >>> pool = td.nn.MaxPool3d(2, return_indices=True)
+    >>> values, positions = pool(td.ones((1, 3, 8, 6, 4), device="cpu"))
+    >>> td.nn.MaxUnpool3d(2)(values, positions).shape
+    (1, 3, 8, 6, 4)
+    """
 
     _axes = 3
     _function = staticmethod(unpooling.max_unpool3d)
@@ -113,7 +142,12 @@ class MaxUnpool3d(_MaxUnpool):
 
 
 class AvgPool1d(FunctionModule):
-    """The mean of each window of one axis."""
+    """The mean of each window of (N, C, L) or (C, L). `stride` is `kernel_size` if it is not given.
+
+    >>> import treadle as td
+    >>> td.nn.AvgPool1d(2)(td.asarray([[1.0, 3.0, 5.0, 9.0]], device="cpu")).tolist()
+    [[2.0, 7.0]]
+    """
 
     _text = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
     _function = staticmethod(pooling.avg_pool1d)
@@ -158,7 +192,8 @@ class _AvgPool(FunctionModule):
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of each window of two axes.
+    """The mean of each window of (N, C, H, W) or (C, H, W). `stride` is `kernel_size` if it is not
+    given.
 
     >>> import treadle as td
     >>> td.nn.AvgPool2d(2)(td.ones((1, 1, 4, 4), device="cpu")).shape
@@ -169,7 +204,13 @@ class AvgPool2d(_AvgPool):
 
 
 class AvgPool3d(_AvgPool):
-    """The mean of each window of three axes."""
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W). `stride` is `kernel_size` if it
+    is not given.
+
+    >>> import treadle as td
+    >>> td.nn.AvgPool3d(2)(td.ones((1, 3, 8, 6, 4), device="cpu")).shape
+    (1, 3, 4, 3, 2)
+    """
 
     _function = staticmethod(pooling.avg_pool3d)
 
@@ -192,19 +233,34 @@ class _LPPool(FunctionModule):
 
 
 class LPPool1d(_LPPool):
-    """The norm of each window of one axis."""
+    """The `norm_type`-norm of each window of (N, C, L) or (C, L).
+
+    >>> import treadle as td
+    >>> td.nn.LPPool1d(2, kernel_size=2)(td.asarray([[3.0, 4.0, 6.0, 8.0]], device="cpu")).tolist()
+    [[5.0, 10.0]]
+    """
 
     _function = staticmethod(pooling.lp_pool1d)
 
 
 class LPPool2d(_LPPool):
-    """The norm of each window of two axes."""
+    """The `norm_type`-norm of each window of (N, C, H, W) or (C, H, W).
+
+    >>> import treadle as td
+    >>> td.nn.LPPool2d(2, kernel_size=2)(td.ones((1, 3, 8, 6), device="cpu")).shape
+    (1, 3, 4, 3)
+    """
 
     _function = staticmethod(pooling.lp_pool2d)
 
 
 class LPPool3d(_LPPool):
-    """The norm of each window of three axes."""
+    """The `norm_type`-norm of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import treadle as td
+    >>> td.nn.LPPool3d(2, kernel_size=2)(td.ones((1, 3, 8, 6, 4), device="cpu")).shape
+    (1, 3, 4, 3, 2)
+    """
 
     _function = staticmethod(pooling.lp_pool3d)
 
@@ -220,19 +276,39 @@ class _AdaptiveMaxPool(FunctionModule):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """The greatest elements of `output_size` windows that share an axis."""
+    """The maxima of `output_size` windows that divide the axis of (N, C, L) or (C, L) evenly; with
+    `return_indices` also their positions.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 5.0, 2.0, 4.0]], device="cpu")
+    >>> values, positions = td.nn.AdaptiveMaxPool1d(2, return_indices=True)(x)
+    >>> values.tolist(), positions.tolist()
+    ([[5.0, 4.0]], [[1, 3]])
+    """
 
     _function = staticmethod(pooling.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """The greatest elements of `output_size` windows that share two axes."""
+    """The maxima of `output_size` windows that divide the axes of (N, C, H, W) or (C, H, W) evenly;
+    with `return_indices` also their positions.
+
+    >>> import treadle as td
+    >>> td.nn.AdaptiveMaxPool2d(2)(td.ones((1, 3, 8, 6), device="cpu")).shape
+    (1, 3, 2, 2)
+    """
 
     _function = staticmethod(pooling.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """The greatest elements of `output_size` windows that share three axes."""
+    """The maxima of `output_size` windows that divide the axes of (N, C, D, H, W) or (C, D, H, W)
+    evenly; with `return_indices` also their positions.
+
+    >>> import treadle as td
+    >>> td.nn.AdaptiveMaxPool3d(2)(td.ones((1, 3, 8, 6, 4), device="cpu")).shape
+    (1, 3, 2, 2, 2)
+    """
 
     _function = staticmethod(pooling.adaptive_max_pool3d)
 
@@ -245,13 +321,18 @@ class _AdaptiveAvgPool(FunctionModule):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """The means of `output_size` windows that share an axis."""
+    """The means of `output_size` windows that divide the axis of (N, C, L) or (C, L) evenly.
+
+    >>> import treadle as td
+    >>> td.nn.AdaptiveAvgPool1d(2)(td.ones((1, 3, 8), device="cpu")).shape
+    (1, 3, 2)
+    """
 
     _function = staticmethod(pooling.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """The means of `output_size` windows that share two axes.
+    """The means of `output_size` windows that divide the axes of (N, C, H, W) or (C, H, W) evenly.
 
     >>> import treadle as td
     >>> td.nn.AdaptiveAvgPool2d(1)(td.ones((1, 3, 4, 4), device="cpu")).shape
@@ -262,7 +343,13 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """The means of `output_size` windows that share three axes."""
+    """The means of `output_size` windows that divide the axes of (N, C, D, H, W) or (C, D, H, W)
+    evenly.
+
+    >>> import treadle as td
+    >>> td.nn.AdaptiveAvgPool3d(2)(td.ones((1, 3, 8, 6, 4), device="cpu")).shape
+    (1, 3, 2, 2, 2)
+    """
 
     _function = staticmethod(pooling.adaptive_avg_pool3d)
 

@@ -211,12 +211,11 @@ class _Recurrent(Module):
 
 
 class RNN(_Recurrent):
-    """h = tanh(W_ih x + b_ih + W_hh h + b_hh) at each place, or relu for tanh (`nonlinearity`).
+    """h = tanh(W_ih x + b_ih + W_hh h + b_hh) at each step, or with relu (`nonlinearity`).
 
-    Called with sequences (L, N, input_size), or (N, L, input_size) with `batch_first`, or
-    (L, input_size), and perhaps the first states h_0 of shape (layers * directions, N,
-    hidden_size); gives the outputs of the last layer at all places, and the last states of all
-    layers.
+    It takes sequences (L, N, input_size), or (N, L, input_size) with `batch_first`, or (L,
+    input_size), and optionally the initial states, of shape (layers * directions, N, hidden_size).
+    It returns the outputs of the last layer at all steps, and the last states of all layers.
 
     >>> import treadle as td
     >>> layer = td.nn.RNN(3, 4, num_layers=2, device="cpu")
@@ -258,9 +257,11 @@ class RNN(_Recurrent):
 
 
 class LSTM(_Recurrent):
-    """Long short-term memory, by S. Hochreiter and J. Schmidhuber, 1997: a cell is kept, and gates
-    say what of it is forgotten, written and shown. The states are (h, c); with `proj_size` the
-    outputs and h are projected to fewer elements. The rest as for `RNN`.
+    """Long short-term memory, by S. Hochreiter and J. Schmidhuber, 1997: each layer has a cell
+    state, and gates decide which part of it is forgotten, written and output.
+
+    The states are (h, c); with `proj_size` the outputs and h are projected to fewer elements. The
+    other arguments and shapes are those of `RNN`.
 
     >>> import treadle as td
     >>> lstm = td.nn.LSTM(4, 8, device="cpu")
@@ -305,7 +306,7 @@ class LSTM(_Recurrent):
 
 
 class GRU(_Recurrent):
-    """Gated recurrent units, by K. Cho and others, 2014. The rest as for `RNN`.
+    """Gated recurrent units, by K. Cho and others, 2014. Arguments and shapes are those of `RNN`.
 
     >>> import treadle as td
     >>> gru = td.nn.GRU(4, 8, device="cpu")

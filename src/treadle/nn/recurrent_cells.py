@@ -74,7 +74,15 @@ class _Cell(Module):
 
 
 class RNNCell(_Cell):
-    """One place of an `RNN`: the next state of (N, input_size) and the state (N, hidden_size)."""
+    """One step of an `RNN`: it takes (N, input_size) and the state (N, hidden_size), zeros if it is
+    not given, and returns the next state.
+
+    >>> import treadle as td
+    >>> cell = td.nn.RNNCell(4, 8, device="cpu")
+    >>> h = cell(td.ones((2, 4), device="cpu"))
+    >>> cell(td.ones((2, 4), device="cpu"), h).shape
+    (2, 8)
+    """
 
     _gates = 1
 
@@ -103,7 +111,15 @@ class RNNCell(_Cell):
 
 
 class LSTMCell(_Cell):
-    """One place of an `LSTM`, whose states are a pair."""
+    """One step of an `LSTM`: it takes (N, input_size) and the states (h, c), both of shape (N,
+    hidden_size), zeros if they are not given, and returns the next states.
+
+    >>> import treadle as td
+    >>> cell = td.nn.LSTMCell(4, 8, device="cpu")
+    >>> h, c = cell(td.ones((2, 4), device="cpu"))
+    >>> h.shape, c.shape
+    ((2, 8), (2, 8))
+    """
 
     _gates = 4
 
@@ -116,7 +132,14 @@ class LSTMCell(_Cell):
 
 
 class GRUCell(_Cell):
-    """One place of a `GRU`."""
+    """One step of a `GRU`: it takes (N, input_size) and the state (N, hidden_size), zeros if it is
+    not given, and returns the next state.
+
+    >>> import treadle as td
+    >>> cell = td.nn.GRUCell(4, 8, device="cpu")
+    >>> cell(td.ones((2, 4), device="cpu")).shape
+    (2, 8)
+    """
 
     _gates = 3
 

@@ -15,7 +15,7 @@ Sizes = int | tuple[int, ...]
 
 
 class Flatten(FunctionModule):
-    """Make one axis of those from `start_dim` to `end_dim`.
+    """Merge the axes from `start_dim` to `end_dim` into one.
 
     >>> import treadle as td
     >>> td.nn.Flatten()(td.ones((2, 3, 4), device="cpu")).shape
@@ -30,7 +30,7 @@ class Flatten(FunctionModule):
 
 
 class Unflatten(FunctionModule):
-    """Make several axes of one; one of their extents may be -1.
+    """Divide the axis `dim` into several, of which one extent may be -1.
 
     >>> import treadle as td
     >>> td.nn.Unflatten(1, (3, -1))(td.ones((2, 12), device="cpu")).shape
@@ -52,8 +52,7 @@ class Unflatten(FunctionModule):
 
 
 class Upsample(FunctionModule):
-    """Images (N, C, …) of another size, or `scale_factor` times as large: see
-    `td.nn.functional.interpolate`.
+    """Resize images (N, C, …) to `size`, or by `scale_factor`; see `td.nn.functional.interpolate`.
 
     >>> import treadle as td
     >>> td.nn.Upsample(scale_factor=2)(td.ones((1, 1, 2, 2), device="cpu")).shape
@@ -90,21 +89,33 @@ class Upsample(FunctionModule):
 
 
 class UpsamplingNearest2d(Upsample):
-    """`Upsample` in the mode "nearest"."""
+    """`Upsample` with `mode="nearest"`, of (N, C, H, W).
+
+    >>> import treadle as td
+    >>> x = td.asarray([[[[1.0, 2.0]]]], device="cpu")
+    >>> td.nn.UpsamplingNearest2d(scale_factor=2)(x).tolist()
+    [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """`Upsample` in the mode "bilinear", with aligned corners."""
+    """`Upsample` with `mode="bilinear"` and aligned corners, of (N, C, H, W).
+
+    >>> import treadle as td
+    >>> x = td.asarray([[[[0.0, 2.0]]]], device="cpu")
+    >>> td.nn.UpsamplingBilinear2d(size=(1, 3))(x).tolist()
+    [[[[0.0, 1.0, 2.0]]]]
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
 class PixelShuffle(FunctionModule):
-    """Make r * r channels one that is r times as high and wide.
+    """Rearrange (N, C * r * r, H, W) to (N, C, H * r, W * r), where r is `upscale_factor`.
 
     >>> import treadle as td
     >>> td.nn.PixelShuffle(2)(td.ones((1, 4, 2, 2), device="cpu")).shape
@@ -119,7 +130,12 @@ class PixelShuffle(FunctionModule):
 
 
 class PixelUnshuffle(FunctionModule):
-    """What `PixelShuffle` did, undone."""
+    """The inverse of `PixelShuffle`: rearrange (N, C, H * r, W * r) to (N, C * r * r, H, W).
+
+    >>> import treadle as td
+    >>> td.nn.PixelUnshuffle(2)(td.ones((1, 1, 4, 6), device="cpu")).shape
+    (1, 4, 2, 3)
+    """
 
     _text = "downscale_factor={downscale_factor}"
     _function = staticmethod(folding.pixel_unshuffle)
@@ -129,7 +145,14 @@ class PixelUnshuffle(FunctionModule):
 
 
 class ChannelShuffle(FunctionModule):
-    """Channels in another order: the first of each group, then the second of each, …"""
+    """The channels of (N, C, …) in another order: the first of each group, then the second of each,
+    and so on.
+
+    >>> import treadle as td
+    >>> x = td.arange(6, device="cpu").reshape(1, 6, 1)
+    >>> td.nn.ChannelShuffle(2)(x).ravel().tolist()
+    [0, 3, 1, 4, 2, 5]
+    """
 
     _text = "groups={groups}"
     _function = staticmethod(folding.channel_shuffle)
@@ -139,7 +162,7 @@ class ChannelShuffle(FunctionModule):
 
 
 class Unfold(FunctionModule):
-    """The windows of images, each a column.
+    """The windows of images (N, C, H, W), as columns: (N, C * kh * kw, L) for L windows.
 
     >>> import treadle as td
     >>> td.nn.Unfold(2)(td.ones((1, 1, 3, 3), device="cpu")).shape
@@ -156,7 +179,14 @@ class Unfold(FunctionModule):
 
 
 class Fold(FunctionModule):
-    """Images of windows: what overlaps is added."""
+    """The inverse of `Unfold`: columns (N, C * kh * kw, L) are put at their windows of an image (N,
+    C, *output_size), and added where they overlap.
+
+    >>> import treadle as td
+    >>> columns = td.ones((1, 4, 4), device="cpu")
+    >>> td.nn.Fold(output_size=3, kernel_size=2)(columns).tolist()
+    [[[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]]]
+    """
 
     _text = "output_size={output_size}, " + Unfold._text
     _function = staticmethod(folding.fold)
@@ -182,7 +212,13 @@ class Fold(FunctionModule):
 
 
 class CosineSimilarity(FunctionModule):
-    """The cosine of the angle between vectors along an axis."""
+    """The cosine of the angle between vectors along the axis `dim`.
+
+    >>> import treadle as td
+    >>> x, y = td.ones((3, 8), device="cpu"), td.ones((3, 8), device="cpu")
+    >>> td.nn.CosineSimilarity()(x, y).shape
+    (3,)
+    """
 
     _function = staticmethod(distances.cosine_similarity)
 
@@ -191,7 +227,13 @@ class CosineSimilarity(FunctionModule):
 
 
 class PairwiseDistance(FunctionModule):
-    """The p-norm of the differences of vectors."""
+    """The p-norm of x1 - x2 + eps along the last axis.
+
+    >>> import treadle as td
+    >>> x, y = td.asarray([[3.0, 4.0]], device="cpu"), td.zeros((1, 2), device="cpu")
+    >>> td.nn.PairwiseDistance(eps=0.0)(x, y).tolist()
+    [5.0]
+    """
 
     _function = staticmethod(distances.pairwise_distance)
 

@@ -98,8 +98,11 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself, and a network of two products at each place, each added to
-    what it was made of, and normalized after that, or before (`norm_first`).
+    """Self-attention of a sequence (L, N, d_model), then a network of two linear layers at each
+    position.
+
+    The result of each is added to its input, and normalized after that, or before with
+    `norm_first`. With `batch_first` the shape is (N, L, d_model).
 
     >>> import treadle as td
     >>> layer = td.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, device="cpu")
@@ -124,7 +127,15 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """A `TransformerEncoderLayer` that also attends to what an encoder made (`memory`)."""
+    """A `TransformerEncoderLayer` that also attends to the result of an encoder (`memory`).
+
+    It takes (T, N, d_model) and memory (S, N, d_model), or with the batch first.
+
+    >>> import treadle as td
+    >>> layer = td.nn.TransformerDecoderLayer(8, 2, 16, device="cpu")
+    >>> layer(td.ones((3, 1, 8), device="cpu"), td.ones((5, 1, 8), device="cpu")).shape
+    (3, 1, 8)
+    """
 
     _looks = True
 
@@ -169,9 +180,10 @@ def _attended(
 
 
 class TransformerEncoder(Module):
-    """Several encoder layers, copies of one, and perhaps a norm behind them.
+    """Several copies of an encoder layer, one after the other, and optionally a norm after the
+    last.
 
-    `enable_nested_tensor` and `mask_check` are PyTorch's, and change nothing.
+    `enable_nested_tensor` and `mask_check` are PyTorch's arguments and have no effect.
 
     >>> import treadle as td
     >>> layer = td.nn.TransformerEncoderLayer(8, 2, 16, device="cpu")
@@ -209,7 +221,14 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Several decoder layers, copies of one, and perhaps a norm behind them."""
+    """Several copies of a decoder layer, one after the other, and optionally a norm after the last.
+
+    >>> import treadle as td
+    >>> layer = td.nn.TransformerDecoderLayer(8, 2, 16, device="cpu")
+    >>> decoder = td.nn.TransformerDecoder(layer, num_layers=2)
+    >>> decoder(td.ones((3, 1, 8), device="cpu"), td.ones((5, 1, 8), device="cpu")).shape
+    (3, 1, 8)
+    """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -239,7 +258,10 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder of one sequence, and a decoder of another one that looks at it.
+    """An encoder of one sequence, and a decoder of another that attends to the encoder's result.
+
+    It takes (S, N, d_model) and (T, N, d_model), or with the batch first, and returns (T, N,
+    d_model).
 
     >>> import treadle as td
     >>> model = td.nn.Transformer(8, 2, 1, 1, 16, device="cpu")
