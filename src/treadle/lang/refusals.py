@@ -38,7 +38,7 @@ REFUSALS: dict[str, Refusal] = {
         "a kernel can't define a class",
         "define a @td.struct outside and use it here",
     ),
-    "Delete": Refusal("del", "del means nothing in a kernel", "leave the variable alone"),
+    "Delete": Refusal("del", "a kernel can't delete a variable", "remove this line"),
     "With": Refusal(
         "with", "a kernel has no context managers", "write the steps out, without with"
     ),
@@ -185,7 +185,7 @@ REFUSALS: dict[str, Refusal] = {
     "foreign_builtin": Refusal(
         "call of another function of Python or of a library, as sum",
         "{name} can't run on a device",
-        "write it out, with loops and td's functions",
+        "write loops, and use td's functions",
     ),
     "number_text": Refusal(
         "float('nan'), int('1')",
