@@ -65,8 +65,10 @@ def _what_is_installed() -> str:
 @app.callback(invoke_without_command=True)
 def options(
     context: typer.Context,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the versions of treadle and its dependencies.")
+    ] = False,
 ) -> None:
     """One kernel, every GPU."""
     global _debug
@@ -104,7 +106,9 @@ def devices(
         table.add_section()
     Console().print(table)
     used = known.default_device().id
-    typer.echo(f"Kernels run on {used} unless you choose: td.device(…), TREADLE_DEVICE=…")
+    typer.echo(
+        f"The default device is {used}; TREADLE_DEVICE=… or td.set_default_device(…) changes it."
+    )
     for hint in hints(found):
         typer.echo(hint)
 
@@ -112,36 +116,37 @@ def devices(
 @app.command()
 def transpile(
     file: Annotated[
-        Path, typer.Argument(help="CUDA C++ (.cu, .cuh, .cpp, .h), or Python with @td.kernel.")
+        Path,
+        typer.Argument(help="CUDA C++ (.cu, .cuh, .cpp, .h), or Python with @td.kernel functions."),
     ],
     to: Annotated[
         str | None,
-        typer.Option("--to", help="wgsl, cuda, ptx, msl, llvm or ir. wgsl if not given."),
+        typer.Option("--to", help="The target: wgsl (default), cuda, ptx, msl, llvm or ir."),
     ] = None,
-    kernel: Annotated[str | None, typer.Option("--kernel", help="Only this one.")] = None,
+    kernel: Annotated[str | None, typer.Option("--kernel", help="Print only this kernel.")] = None,
     block: Annotated[
         str | None,
-        typer.Option("--block", help="Threads in a block: X or X,Y,Z. 256 if not given."),
+        typer.Option("--block", help="Threads in a block: X or X,Y,Z. 256 by default."),
     ] = None,
     shared: Annotated[
         int,
         typer.Option(
             "--shared",
             min=0,
-            help="Bytes of dynamic shared memory: extern __shared__, td.shared(None, …).",
+            help="Bytes of dynamic shared memory (extern __shared__, or td.shared(None, …)).",
         ),
     ] = 0,
     template: Annotated[
         str | None,
-        typer.Option("--template", help='Arguments of a C++ template: "float,256".'),
+        typer.Option("--template", help='Arguments of a C++ template, as "float,256".'),
     ] = None,
     define: Annotated[
         list[str] | None,
-        typer.Option("-D", metavar="NAME[=VALUE]", help="A macro of CUDA C++; may be repeated."),
+        typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro of CUDA C++. Repeatable."),
     ] = None,
     include: Annotated[
         list[Path] | None,
-        typer.Option("-I", metavar="DIR", help="Where #include looks; may be repeated."),
+        typer.Option("-I", metavar="DIR", help="A folder to search for #include. Repeatable."),
     ] = None,
     report: Annotated[
         bool,
@@ -152,21 +157,23 @@ def transpile(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", help="Write here, not to the screen; of several kernels, each to a file named so."
+            "-o",
+            help="Write to this file; several kernels to one file each, as out.KERNEL.wgsl.",
         ),
     ] = None,
 ) -> None:
-    """Print what the kernels of a file become on a target. No device is needed.
+    """Print the kernels of a file in the language of a target. No device is needed.
 
-    CUDA C++ is read as nvcc would, code for the host alone skipped. Of templates
-    an instance is printed: --kernel reduce --template "float,256". Kernels that
-    cannot be printed are listed at the end, each with its reason; the status is 1
-    if there is no other. --report lists all that matters for other devices, line
-    by line; with --to also what that target refuses.
+    A CUDA C++ file is read as nvcc reads it, and its host code is skipped.
+    A template needs its arguments: --kernel reduce --template "float,256".
+    Kernels that cannot be printed are listed at the end, with the reason;
+    the exit status is 1 if there are no others. --report lists what each
+    kernel uses, line by line, and what other devices emulate or refuse; with
+    --to also what that target refuses.
 
-    A Python file is run, as `python FILE` would but with another __name__.
-    Parameters without annotations have no known type: kernels with such are left
-    out.
+    A Python file is run, like `python FILE` but with another __name__.
+    Kernels with unannotated parameters are left out: their types are not
+    known.
     """
     from treadle.cli.transpile import TARGETS, check_output, parse_block, transpile_file
     from treadle.cuda_cpp.load import SUFFIXES
@@ -189,7 +196,7 @@ def transpile(
             return
         printed = cuda.transpile_cuda(wanted, to or "wgsl", extent, shared)
     elif template or define or include or report:
-        raise typer.BadParameter("--template, -D, -I and --report are for files of CUDA C++")
+        raise typer.BadParameter("--template, -D, -I and --report are only for CUDA C++ files")
     else:
         printed = transpile_file(file, to or "wgsl", kernel, extent, shared)
     if output is None:
@@ -197,31 +204,35 @@ def transpile(
     else:
         written = printed.write(output)
         if len(written) > 1:
-            _say(f"each kernel has a file of its own: {', '.join(map(str, written))}")
+            _say(f"wrote one file for each kernel: {', '.join(map(str, written))}")
     for note in printed.left_out:
         _say(note)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
 def profile(
-    script: Annotated[Path, typer.Argument(help="A Python program.")],
+    script: Annotated[Path, typer.Argument(help="The Python program to run.")],
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            help="The program's own arguments; after -- if they look like the options here."
+            help="Arguments of the program. Put -- before those that look like options here."
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", help="Write a trace here, for https://ui.perfetto.dev."),
+        typer.Option(
+            "-o", help="Also write a trace to this file, to be opened in https://ui.perfetto.dev."
+        ),
     ] = None,
     device: Annotated[
-        str | None, typer.Option("--device", help="Where what names no device runs.")
+        str | None,
+        typer.Option("--device", help="The program's default device, as cuda or cpu."),
     ] = None,
 ) -> None:
-    """Run a Python program, then show what its kernels, copies and waits took.
+    """Run a Python program, and show how long its kernels, copies and waits took.
 
-    It runs as `python SCRIPT ARGUMENTS` would. The table comes at its end, even if it fails.
+    The program runs like `python SCRIPT ARGUMENTS`. The table is shown at its
+    end, also if it fails.
     """
     from treadle.cli.profile import profile_script
 
@@ -233,24 +244,28 @@ def profile(
 @app.command()
 def bench(
     suites: Annotated[
-        list[str] | None, typer.Argument(metavar="[SUITE]...", help="arrays; all if none is named.")
+        list[str] | None,
+        typer.Argument(metavar="[SUITE]...", help="arrays. All suites by default."),
     ] = None,
     device: Annotated[
-        str | None, typer.Option("--device", help="Measure there; the best device if not given.")
+        str | None, typer.Option("--device", help="The device to measure. The best one by default.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--json", help="Write the figures here, for programs.")
+        Path | None, typer.Option("--json", help="Also write the figures to this file, as JSON.")
     ] = None,
     small: Annotated[
-        bool, typer.Option("--small", help="Small arrays: to try it, not for its figures.")
+        bool,
+        typer.Option("--small", help="Small arrays: a quick test, not for its figures."),
     ] = False,
 ) -> None:
-    """Measure how fast this machine computes, beside NumPy and PyTorch where they are installed.
+    """Measure how fast this machine computes, compared with NumPy and PyTorch if installed.
 
-    arrays: elementwise chains, sums, softmax and layer norm of large arrays as GB/s beside a copy
-    on the same device; what a small operation costs the host; memory beyond an expression's inputs.
+    The suite "arrays" measures elementwise chains, sums, softmax and layer
+    norm of large arrays, in GB/s, compared with a copy on the same device;
+    the host time of a small operation; and the peak memory of an expression.
 
-    Every result is compared with NumPy's in float64 before it is timed. Close other programs.
+    Each result is compared with NumPy's in float64 before it is timed. Close
+    other programs first.
     """
     from treadle.cli.bench.command import SUITES, run_bench
 
@@ -262,9 +277,9 @@ def bench(
 
 @app.command()
 def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove every entry.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all compiled kernels.")] = False,
 ) -> None:
-    """Show, or clear, the compiled kernels kept on disk."""
+    """Show or remove the compiled kernels that are kept on disk."""
     from treadle.runtime import disk_cache
 
     if not disk_cache.is_usable():  # a line of the log has said why
@@ -274,37 +289,46 @@ def cache(
     if clear:
         typer.echo(f"removed {usage.entries} kernels, {size} in {usage.folder}")
     else:
-        most = f"{disk_cache.MOST_BYTES >> 20} MiB, and {disk_cache.KEPT_DAYS} days without use"
-        typer.echo(f"{usage.entries} kernels, {size} of at most {most}, in {usage.folder}")
+        most = f"{disk_cache.MOST_BYTES >> 20} MiB"
+        kept = f"kept until unused for {disk_cache.KEPT_DAYS} days"
+        typer.echo(f"{usage.entries} kernels, {size} of at most {most}, in {usage.folder}; {kept}")
 
 
 @app.command()
 def demo(
-    device: Annotated[str | None, typer.Option("--device", help="Only this device.")] = None,
-    output: Annotated[Path, typer.Option("-o", help="Where the picture goes.")] = Path(
+    device: Annotated[
+        str | None,
+        typer.Option("--device", help="Only this device."),
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", help="The file for the picture.")] = Path(
         "treadle-demo.png"
     ),
     kernels: Annotated[
-        bool, typer.Option("--kernels/--no-kernels", help="Photograph and wave, or not.")
+        bool,
+        typer.Option("--kernels/--no-kernels", help="Run or skip the kernels."),
     ] = True,
-    train: Annotated[bool, typer.Option("--train/--no-train", help="Digits, or not.")] = True,
+    train: Annotated[
+        bool, typer.Option("--train/--no-train", help="Train the network or skip it.")
+    ] = True,
     epochs: Annotated[
-        int, typer.Option("--epochs", min=1, help="How often each digit is learned from.")
+        int, typer.Option("--epochs", min=1, help="Passes over the training data.")
     ] = 15,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Of first weights, order, noise and dropout.")
+        int, typer.Option("--seed", min=0, help="Seed of the random numbers of the training.")
     ] = 0,
 ) -> None:
-    """See that it works: kernels on every device, then a network that learns to read digits.
+    r"""Test the installation: run kernels on every device, then train a network.
 
-    Kernels blur a photograph, find its edges, count its brightness and simulate a wave, on every
-    device found; the results are compared with NumPy's in float64, and the times shown.
+    The kernels blur a photograph, find its edges, compute a histogram of its
+    brightness and simulate a wave, on every device. The results are compared
+    with NumPy's in float64, and the times are shown.
 
-    Then the best device (or that of --device) trains two layers on 1438 handwritten digits of
-    scikit-learn's, and reads 359 others. The code is in treadle/cli/demo/training.py, and may be
-    where you begin.
+    Then a network of two layers is trained on 1438 handwritten digits of
+    scikit-learn, on the best device, and tested on 359 others. Its code,
+    treadle/cli/demo/training.py, is a start for a network of your own.
 
-    A picture of both is saved. It all needs: pip install treadle[demo]
+    A picture of the results is saved. The demo needs matplotlib and
+    scikit-learn: pip install "treadle\[demo]"
     """
     from treadle.cli.demo.show import run_demo
 

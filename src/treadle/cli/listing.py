@@ -27,7 +27,7 @@ def hints(found: list[Device]) -> list[str]:
     nvidia = any("nvidia" in device.vendor.lower() for device in found)
     if shutil.which("nvidia-smi") and not nvidia:
         lines.append(
-            "An NVIDIA card seems to be here, but not its Vulkan driver, through which WebGPU "
-            "reaches it (on Debian and Ubuntu: the libnvidia-gl package of your driver's version)."
+            "This machine seems to have an NVIDIA GPU, but not its Vulkan driver, which WebGPU "
+            "needs (on Debian and Ubuntu: the libnvidia-gl package of your driver's version)."
         )
     return lines

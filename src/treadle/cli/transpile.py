@@ -26,7 +26,9 @@ def parse_block(text: str) -> Dim3:
     except ValueError:
         raise ValueError(f"{text!r} is not X, X,Y or X,Y,Z") from None
     if min(extent) < 1 or extent.count > MAX_BLOCK:
-        raise ValueError(f"{text!r}: every part is at least 1, and all are {MAX_BLOCK} at most")
+        raise ValueError(
+            f"{text!r}: each part must be at least 1, and the product at most {MAX_BLOCK}"
+        )
     return extent
 
 
@@ -89,8 +91,8 @@ def _untyped(kernel: Kernel) -> list[str]:
 def _why_left_out(kernel: Kernel) -> str:
     names = ", ".join(_untyped(kernel))
     return (
-        f"kernel {kernel.name} is left out, for the types of its parameters are not known without "
-        f"arguments: annotate {names}, or choose another with --kernel"
+        f"kernel {kernel.name} is left out, since the types of its parameters are not known: "
+        f"annotate {names}, or choose another kernel with --kernel"
     )
 
 
@@ -107,13 +109,13 @@ def check_output(output: Path) -> None:
     if os.path.isdir(output):
         raise TreadleError(f"{output} is a folder: -o takes the name of a file")
     if not os.path.isdir(output.parent):
-        raise TreadleError(f"{no_folder(output.parent)}; {output.name} was to be written there")
+        raise TreadleError(f"{no_folder(output.parent)}: cannot write {output.name} there")
 
 
 def kernels_of(file: Path) -> dict[str, Kernel]:
     """The kernels that running a file defines, by name."""
     if b"\0" in file.read_bytes():
-        raise TreadleError(f"{file} is no Python file: it has null bytes")
+        raise TreadleError(f"{file} is not a Python file: it has null bytes")
     try:
         names = runpy.run_path(str(file), run_name="<transpile>")
     except TreadleError:

@@ -129,8 +129,8 @@ def _names(module: CudaModule, wanted: Wanted) -> Sequence[str]:
         if len(templates) != 1:
             listed = ", ".join(templates) or "none"
             raise TreadleError(
-                f"--template needs --kernel, to say of which kernel: {wanted.file} has the "
-                f"templates {listed}"
+                f"--template needs --kernel to name the kernel: {wanted.file} has the templates "
+                f"{listed}"
             )
         return templates
     return module.kernels

@@ -299,5 +299,5 @@ def _compare(name: str, found: np.ndarray[Any, Any], right: np.ndarray[Any, Any]
     if found.shape != right.shape or not error <= _TOLERANCE:
         raise TreadleError(
             f"{name} is wrong: shape {found.shape} where NumPy has {right.shape}, relative error "
-            f"{error:.1e} where {_TOLERANCE:g} is right. Nothing was timed; please report it"
+            f"{error:.1e} where {_TOLERANCE:g} is allowed. It was not timed; please report this"
         )

@@ -32,19 +32,19 @@ def run_demo(device: str | None, output: Path, with_kernels: bool, epochs: int, 
     image = photograph() if with_kernels else None
     result, wrong = (None, []) if image is None else _run_kernels(console, chosen, image)
     if len(chosen) == 1 and device is None:
-        console.print("Only the CPU was found. `treadle devices` says how to make a GPU appear.")
+        console.print("Only the CPU was found. `treadle devices` says what is missing for a GPU.")
     trained = None
     if digits is not None:
         where = chosen[0]
         trained = training.train(digits, where, epochs, seed, console)
         count = round(trained.accuracies[-1] * len(trained.labels))
         console.print(
-            f"{where.id} learned to read digits in {trained.seconds:.1f} s: "
-            f"{count} of {len(trained.labels)} new ones are right ({trained.accuracies[-1]:.1%})",
+            f"{where.id} trained the network in {trained.seconds:.1f} s: it reads "
+            f"{count} of {len(trained.labels)} new digits correctly ({trained.accuracies[-1]:.1%})",
             highlight=False,
         )
     save_picture(image, result, trained, output)
-    console.print(f"The picture is in {output}", highlight=False)
+    console.print(f"saved the picture: {output}", markup=False, highlight=False)
     if wrong:
         raise TreadleError("results differ from NumPy's: " + "; ".join(wrong))
 
@@ -64,7 +64,7 @@ def _run_kernels(
                 progress.update(task, advance=1, description=f"{name}: {part}")
 
             results[one.id] = work.run_on_device(image, one, step)
-        progress.update(task, advance=1, description="four programs, on each device")
+        progress.update(task, advance=1, description="four kernels on each device")
     console.print(_table(chosen, results, truth))
     wrong = [
         f"{part} on {name} is off by {off:.1e}"
@@ -85,13 +85,13 @@ def _check_format(output: Path) -> None:
     ending = output.suffix.removeprefix(".").lower()
     if ending and ending not in known:
         raise TreadleError(
-            f"{output}: .{ending} is no known picture: use one of {', '.join(known)}"
+            f"{output}: matplotlib does not write .{ending} pictures: use one of {', '.join(known)}"
         )
 
 
 def _no_matplotlib() -> TreadleError:
     return TreadleError(
-        "the demo needs matplotlib, for its photograph and to draw: pip install treadle[plot]"
+        'the demo needs matplotlib, for its photograph and its picture: pip install "treadle[plot]"'
     )
 
 

@@ -65,8 +65,8 @@ def load_digits() -> Digits:
         from sklearn.datasets import load_digits as load
     except ImportError:
         raise TreadleError(
-            "the demo trains on the digits that scikit-learn ships: pip install treadle[demo], or "
-            "see the kernels alone with --no-train"
+            "the demo trains on the digits of scikit-learn, which is missing: "
+            'pip install "treadle[demo]", or run only the kernels with --no-train'
         ) from None
     pixels, labels = load(return_X_y=True)
     pictures = np.asarray(pixels / 16, np.float32)
