@@ -48,7 +48,7 @@ def _run(script: Path, arguments: list[str]) -> int:
     except Exception as error:
         words = " ".join(f"{type(error).__name__}: {error}".split())
         raise TreadleError(
-            f"{script} failed: {words} (treadle --debug profile … shows where)"
+            f"{script} failed: {words} (treadle --debug profile … shows the traceback)"
         ) from error
     return 0
 

@@ -129,5 +129,7 @@ def kernels_of(file: Path) -> dict[str, Kernel]:
         ) from error
     except Exception as error:
         words = " ".join(f"{type(error).__name__}: {error}".split())
-        raise TreadleError(f"running {file} failed: {words}") from error
+        raise TreadleError(
+            f"running {file} failed: {words} (treadle --debug transpile … shows the traceback)"
+        ) from error
     return {name: value for name, value in names.items() if isinstance(value, Kernel)}

@@ -1,6 +1,8 @@
 """Neural networks: modules with PyTorch's names, arguments, defaults and state dicts.
 
-`functional` has what layers compute as functions of tensors, `init` the initial values.
+Parameters are float32 unless `dtype` is given. Layers without parameters return their input's
+dtype. Docstrings write shapes with PyTorch's letters: N is the batch, C the channels, D, H, W and L
+are extents. `functional` has the functions of layers, `init` the initial values of parameters.
 """
 
 from treadle.nn import functional, init, utils
