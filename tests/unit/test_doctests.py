@@ -1,7 +1,8 @@
-"""The examples in docstrings run."""
+"""The examples in docstrings run, and each layer has one."""
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 
 import pytest
@@ -17,3 +18,13 @@ def test_docstring_examples(name):
     module = importlib.import_module(name)
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
+
+
+def test_every_class_of_layers_has_an_example():
+    classes = {name: getattr(treadle.nn, name) for name in treadle.nn.__all__}
+    lacking = [
+        name
+        for name, value in classes.items()
+        if inspect.isclass(value) and ">>> " not in (vars(value)["__doc__"] or "")
+    ]
+    assert lacking == []
