@@ -1,8 +1,8 @@
 """Neural networks: modules with PyTorch's names, arguments, defaults and state dicts.
 
-Parameters are float32 unless `dtype` is given. Layers without parameters return their input's
-dtype. Docstrings write shapes with PyTorch's letters: N is the batch, C the channels, D, H, W and L
-are extents. `functional` has the functions of layers, `init` the initial values of parameters.
+Parameters are float32 unless `dtype` is given. Layers without parameters return the dtype of a
+floating input. Docstrings write shapes with PyTorch's letters: N is the batch, C the channels, D,
+H, W and L are extents. `functional` has the functions of layers, `init` the initial values.
 """
 
 from treadle.nn import functional, init, utils
