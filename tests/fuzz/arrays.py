@@ -188,19 +188,31 @@ _BINARY: list[Callable[[Any, Any], Any]] = [
     lambda x, y: x ^ y,
 ]
 _UNARY: list[Callable[[Any], Any]] = [lambda x: -x, lambda x: ~x, lambda x: abs(x)]
-_SHAPES = [(6,), (4, 6), (1, 6), (4, 1), (2, 3, 4), (1,), (), (0,), (3, 0), (7, 5), (24,), (37,)]
+Sizes = tuple[int, int, int]  # of the arrays that a program begins with
+USUAL = (2, 3, 4)
+
+
+def _shapes(sizes: Sizes) -> list[tuple[int, ...]]:
+    """The shapes that arrays are reshaped or broadcast to: many have as many elements."""
+    a, b, c = sizes
+    row = a * b
+    return [
+        (row,), (c, row), (1, row), (c, 1), sizes, (1,), (), (0,), (3, 0), (7, 5), (c * row,), (37,)
+    ]  # fmt: skip
 
 
 class Run:
     """A program while it runs. `outputs` are what it read."""
 
-    def __init__(self, space: NumPy, seed: int) -> None:
+    def __init__(self, space: NumPy, seed: int, sizes: Sizes = USUAL) -> None:
         self.space = space
+        self.shapes = _shapes(sizes)
         random = np.random.default_rng(seed)
         self.arrays: list[Any] = []
         self.writable: list[bool] = []
         self.outputs: list[np.ndarray] = []
-        for shape in ((4, 6), (6,), (4, 6), (2, 3, 4)):
+        row, matrix = self.shapes[:2]
+        for shape in (matrix, row, matrix, sizes):
             self.keep(space.array(random.integers(-99, 99, shape).astype(np.int32)), True)
 
     def keep(self, array: Any, writable: bool) -> None:
@@ -270,13 +282,13 @@ class Run:
     def reshape(self, a: int, b: int, c: int) -> None:
         at = self.pick(a)
         x = self.arrays[at]
-        fitting = [s for s in _SHAPES if int(np.prod(s)) == x.size]
+        fitting = [s for s in self.shapes if int(np.prod(s)) == x.size]
         if fitting:
             self.keep(self.space.reshape(x, fitting[b % len(fitting)]), self.writable[at])
 
     def spread(self, a: int, b: int, c: int) -> None:
         x = self.arrays[self.pick(a)]
-        fitting = [s for s in _SHAPES if _fits(x.shape, s)]
+        fitting = [s for s in self.shapes if _fits(x.shape, s)]
         if fitting:
             self.keep(self.space.spread(x, fitting[b % len(fitting)]), False)
 
@@ -453,9 +465,11 @@ def _owner(x: Any) -> Any:
     return x
 
 
-def outputs(space: NumPy, seed: int, program: Sequence[Instruction]) -> list[np.ndarray]:
+def outputs(
+    space: NumPy, seed: int, program: Sequence[Instruction], sizes: Sizes = USUAL
+) -> list[np.ndarray]:
     """Everything that a program reads, and what its arrays hold at the end."""
-    run = Run(space, seed)
+    run = Run(space, seed, sizes)
     for instruction in program:
         run.step(instruction)
     return [*run.outputs, *(space.read(array) for array in run.arrays)]

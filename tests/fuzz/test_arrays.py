@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import treadle as td
-from tests.fuzz.arrays import Instruction, NumPy, Treadle, outputs
+from tests.fuzz.arrays import Instruction, NumPy, Sizes, Treadle, outputs
 from treadle.runtime import settings
 
 _numbers = st.integers(0, 9999)
@@ -39,5 +39,23 @@ def test_tensors_do_what_numpy_does(seed: int, program: list[Instruction]) -> No
                 settings.eager = False
             for number, (one, other) in enumerate(zip(expected, found, strict=True)):
                 what = f"output {number} on {device.id}, {'one by one' if eager else 'fused'}"
+                assert other.dtype == one.dtype, what
+                np.testing.assert_array_equal(other, one, err_msg=what)
+
+
+_sizes = st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 9))
+
+
+@pytest.mark.timeout(3000)
+@given(_numbers, _programs, st.lists(_sizes, min_size=2, max_size=5))
+def test_sizes_may_change(seed: int, program: list[Instruction], sizes: list[Sizes]) -> None:
+    """Plans are shared by the same program with other sizes, and the same ones again."""
+    for each in (*sizes, sizes[0]):
+        with np.errstate(over="ignore"):
+            expected = outputs(NumPy(), seed, program, each)
+        for device in _devices():
+            found = outputs(Treadle(device), seed, program, each)
+            for number, (one, other) in enumerate(zip(expected, found, strict=True)):
+                what = f"output {number} on {device.id} for sizes {each} of {sizes}"
                 assert other.dtype == one.dtype, what
                 np.testing.assert_array_equal(other, one, err_msg=what)

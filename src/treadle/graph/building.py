@@ -65,7 +65,7 @@ class Built(NamedTuple):
     def is_too_large(self) -> bool:
         """Whether an array of it is larger than what the device binds."""
         most = self.node.device.limits.max_binding_size
-        return max(memory_of(self.node, self.leaves)) > most
+        return any(bytes > most for bytes in memory_of(self.node, self.leaves))
 
     def cuts_rows(self) -> bool:
         """Whether an array is so large that a kernel would see rows of it in parts."""

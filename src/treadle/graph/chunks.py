@@ -107,7 +107,8 @@ def cuts_rows(
     device: Device, program: Program, integers: Sequence[int], memory: tuple[int, ...]
 ) -> bool:
     """Whether a reduced axis of a program has to be cut."""
-    if max(memory) <= device.limits.max_binding_size:
+    most = device.limits.max_binding_size
+    if not any(bytes > most for bytes in memory):
         return False
     cut = Cut(device, program, tuple(integers), memory, reaches_of(program, integers))
     return cut.is_in_rows(cut.lengths(integers))

@@ -206,8 +206,7 @@ def _is_big(draft: Draft, numbers: Numbers, points: int) -> bool:
     """Whether indices need 64 bits."""
     integers = numbers.integers
     return (
-        max(integers, default=0) >= _MOST_INDEX
-        or min(integers, default=0) <= -_MOST_INDEX
+        any(each >= _MOST_INDEX or each <= -_MOST_INDEX for each in integers)
         or any(leaf.size >= _MOST_INDEX for leaf in (draft.node, *draft.reads.leaves))
         or points >= _MOST_INDEX
     )

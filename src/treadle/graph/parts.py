@@ -7,8 +7,6 @@ at the same element, and how that element is aligned.
 
 from __future__ import annotations
 
-from typing import Any
-
 from treadle.graph.node import CALL, CONSTANT, WRITE, Node, pending_readers
 
 _MOST_INDEX = 1 << 31
@@ -16,7 +14,6 @@ _MOST_INDEX = 1 << 31
 # anyway, and all that are alike share a plan, which those of longer programs would not.
 _FEW_ELEMENTS = 1 << 12
 _FEW_OPERATIONS = 8
-_ALIGNED = 4  # elements that GPUs load at once
 
 
 def is_part(node: Node) -> bool:
@@ -36,16 +33,6 @@ def is_part(node: Node) -> bool:
         if stride:
             seen *= extent
     return 0 < seen < source.size
-
-
-def key_of(node: Node, source: int, found: dict[tuple[int, int], int]) -> Any:
-    """The detail of a view or a write in a graph's key. `source` is the number of what it is of,
-    and `found` the parts of the graph so far."""
-    if not is_part(node):
-        return node.detail
-    shape, strides, offset = node.detail
-    number = found.setdefault((source, offset), len(found))
-    return shape, strides, number, 0 if node.device.traits.serial_threads else offset % _ALIGNED
 
 
 def is_short(write: Node) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from treadle.graph.node import PRODUCT, Node
+from treadle.graph.sizes import valued
 from treadle.graph.views import merge_axes
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.product import route_of
@@ -20,7 +21,8 @@ def is_of_a_library(node: Node) -> bool:
 
 def why_kept(node: Node) -> str | None:
     """Why a product is computed by itself, wherever it is read; None if it need not be."""
-    route = route_of(node.device, node.dtype, node.detail)
+    # For other sizes another route may be quicker, but each computes them.
+    route = route_of(node.device, node.dtype, valued(node.detail))
     if route in ("host", "vendor"):
         return "a library computes it"
     return "it is a kernel of its own" if node.device.traits.serial_threads else None

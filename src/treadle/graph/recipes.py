@@ -1,8 +1,10 @@
 """Plans remembered: what a graph became last time is what an equal graph becomes.
 
-Two graphs are equal if they have the same operations, sources, shapes and dtypes, and read arrays
-that lie in memory in the same way. Which arrays these are, and the values of Python numbers, may
-differ. So a loop plans its first iteration, and the later ones only look.
+Two graphs are equal if they have the same operations, sources and dtypes, and read arrays that lie
+in memory in the same way. Which arrays these are, and the values of Python numbers, may differ. So a
+loop plans its first iteration, and the later ones only look. Extents, strides and offsets may differ,
+too: the second sizes of a graph are planned as symbols (`plan_of_sizes`), and what that plan found
+out about them decides for which others it holds.
 """
 
 from __future__ import annotations
@@ -22,21 +24,24 @@ from treadle.graph.node import (
     JOIN,
     PLACEHOLDER,
     PRODUCT,
-    VIEW,
     WRITE,
     Node,
     pending_readers,
 )
 from treadle.graph.numbering import Moving
-from treadle.graph.parts import key_of
+from treadle.graph.node_sizes import WITH_SIZES
 from treadle.graph.placeholders import values_unknown
+from treadle.graph.plans_of_sizes import PlanOfSizes
 from treadle.graph.runners import JoinedParts, ProductRunner, runner_for
 from treadle.graph.schedule import wanted_later
+from treadle.graph.sizes import TooManySizes
 from treadle.kernels.product import filling
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.launch import Repeat
 
 _RECENT_RECIPES = 1024
+_RECENT_SIZES = 64  # of equal graphs
+_MOST_PLANS = 16  # of equal graphs, with other facts about their sizes
 
 
 # A kernel to run (a plain tuple, since each small operation makes one): the node, its leaves, the
@@ -57,21 +62,30 @@ _Part = tuple[
 class Graph:
     """The pending nodes below some roots, sources first, and the computed ones that they read.
 
-    `key` is equal for equal graphs; None if what else is pending matters, too.
+    `key` is equal for graphs that are equal but for their sizes, and `sizes` are these, of the nodes
+    of `trail` one after the other; the key is None if what else is pending matters, too. `later`
+    are the nodes that others, outside of the graph, still have to read.
     """
 
-    __slots__ = ("computed", "key", "order", "position")
+    __slots__ = ("computed", "is_wide", "key", "later", "order", "position", "roots", "sizes", "trail")
 
     def __init__(self, roots: Sequence[Node]) -> None:
         self.order: list[Node] = []
         self.computed: list[Node] = []
         self.position: dict[Node, int] = {}
         self.key: tuple[Any, ...] | None = None
+        self.sizes: tuple[int, ...] = ()
+        self.trail: list[Node] = []
+        self.later: set[Node] = set()
+        self.roots = roots
+        self.is_wide = False  # an array is larger than what the device binds
         self._walk(roots)
 
     def _walk(self, roots: Sequence[Node]) -> None:
         position, order, computed = self.position, self.order, self.computed
         parts: list[Any] = []
+        sizes: list[int] = []
+        trail = self.trail
         numbers: dict[str, int] = {}  # equal numbers are one number in a kernel
         buffers: dict[int, int] = {}  # and arrays may share memory
         begins: dict[tuple[int, int], int] = {}  # and parts may begin at the same element
@@ -95,12 +109,18 @@ class Graph:
                         computed.append(source)
                         buffer = buffers.setdefault(id(array.buffer), len(buffers))
                         wide = array.buffer.size > limit
-                        parts.append((buffer, array.key, source.shape, array.offset, wide))
+                        self.is_wide = self.is_wide or wide
+                        parts.append((buffer, array.key, wide))
+                        sizes += source.shape
+                        sizes.append(array.offset)
+                        trail.append(source)
                     elif source.op == CONSTANT:
                         number = position[source] = len(order)
                         order.append(source)
                         value = numbers.setdefault(repr(source.detail), len(numbers))
-                        parts.append((value, source.shape, source.dtype.short))
+                        parts.append((value, len(source.shape), source.dtype.short))
+                        sizes += source.shape
+                        trail.append(source)
                     else:
                         stack.append(source)
                         missing = True
@@ -111,38 +131,43 @@ class Graph:
             stack.pop()
             position[node] = len(order)
             order.append(node)
-            op, detail = node.op, node.detail
+            trail.append(node)
+            op, detail, shape = node.op, node.detail, node.shape
+            sizes += shape
             if op == CONSTANT:
                 detail = numbers.setdefault(repr(detail), len(numbers))
-            elif op == VIEW:
-                detail = key_of(node, numbered[0], begins)
+            elif op in WITH_SIZES:
+                if op == WRITE:
+                    writes.append(node)
+                detail = WITH_SIZES[op](node, sizes, numbered[0], begins)
             elif op == CALL:
                 detail = None
             elif op == PLACEHOLDER:
                 raise values_unknown()
             elif op == FAILED:
                 raise TreadleError(detail)
-            elif op == WRITE:
-                detail = key_of(node, numbered[0], begins)
-                writes.append(node)
             saved = node.saved > 0
-            parts.append((op, detail, node.shape, node.dtype.short, saved, *numbered))
+            parts.append((op, detail, len(shape), node.dtype.short, saved, *numbered))
         if not any(
             reader not in position
             for write in writes
             for reader in pending_readers(write.sources[0])
         ):
             ends = [position[root] for root in roots]
-            later = wanted_later(order)
-            if later:
-                ends += sorted(~position[node] for node in later)
+            self.later = wanted_later(order)
+            if self.later:
+                ends += sorted(~position[node] for node in self.later)
             # A device that is closed and opened again has another stream; launches are bound to it.
             self.key = (roots[0].device.default_stream, tuple(ends), tuple(parts))
+            self.sizes = tuple(sizes)
+
+    def nodes(self) -> Callable[[int], Node]:
+        """The nodes by their numbers: what is computed is numbered from the end, -1, -2, …"""
+        return [*self.order, *reversed(self.computed)].__getitem__
 
     def tasks(self, recipe: Sequence[_Part]) -> list[Task]:
         """A recipe with this graph's nodes, the last task first."""
-        # What is computed is numbered from the end: -1, -2, …
-        get = [*self.order, *reversed(self.computed)].__getitem__
+        get = self.nodes()
         return [
             (
                 get(node),
@@ -187,15 +212,61 @@ def _takes_integers(runner: Runner | None) -> bool:
     )
 
 
-_recipes: RecentCache[Any, list[_Part]] = RecentCache(_RECENT_RECIPES)
+class _Recipes:
+    """What graphs that are equal but for their sizes became: for sizes that came up lately, and for
+    others, which hold the same facts."""
+
+    __slots__ = ("_last", "_plans", "_varying", "known")
+
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        self.known: RecentCache[tuple[int, ...], list[_Part]] = RecentCache(_RECENT_SIZES)
+        self._plans: list[PlanOfSizes] = []
+        self._last = sizes  # that were planned last
+        self._varying: set[int] = set()  # the positions of sizes that have had several values
+
+    def planned(self, graph: Graph) -> list[Task] | None:
+        """The tasks for sizes that are new; None if no plan with symbols is made for them."""
+        sizes, last, varying = graph.sizes, self._last, self._varying
+        self._last = sizes
+        if graph.is_wide:
+            return None
+        nodes = graph.nodes()
+        for plan in reversed(self._plans):
+            groups = plan.groups(graph, nodes)
+            if groups is not None:
+                return [task_of(group) for group in groups]
+        pairs = zip(sizes, last, strict=True)
+        varying.update([at for at, (size, other) in enumerate(pairs) if size != other])
+        try:
+            plan = PlanOfSizes(graph, sorted(varying))
+        except TooManySizes:
+            return None
+        if len(self._plans) >= _MOST_PLANS:
+            del self._plans[0]
+        self._plans.append(plan)
+        groups = plan.groups(graph, nodes)
+        assert groups is not None, "the sizes that were planned hold the facts of the plan"
+        return [task_of(group) for group in groups]
+
+
+_recipes: RecentCache[Any, _Recipes] = RecentCache(_RECENT_RECIPES)
 
 
 def remembered(graph: Graph) -> list[Task] | None:
     """The tasks for a graph that is equal to an earlier one, the last one first."""
     if graph.key is None:
         return None
-    recipe = _recipes.get(graph.key)
-    return None if recipe is None else graph.tasks(recipe)
+    recipes = _recipes.get(graph.key)
+    if recipes is None:
+        return None
+    recipe = recipes.known.get(graph.sizes)
+    if recipe is not None:
+        return graph.tasks(recipe)
+    tasks = recipes.planned(graph)
+    if tasks is not None:
+        remember(graph, tasks)
+        tasks.reverse()
+    return tasks
 
 
 def remember(graph: Graph, tasks: Sequence[Task]) -> None:
@@ -204,7 +275,10 @@ def remember(graph: Graph, tasks: Sequence[Task]) -> None:
         return
     if any(task[4] and not _takes_integers(task[5]) for task in tasks):
         return  # chunks know where their parts begin
-    _recipes[graph.key] = graph.recipe(tasks)
+    recipes = _recipes.get(graph.key)
+    if recipes is None:
+        recipes = _recipes[graph.key] = _Recipes(graph.sizes)
+    recipes.known[graph.sizes] = graph.recipe(tasks)
 
 
 def task_of(group: Group) -> Task:
