@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from weakref import ref
 
 from treadle.graph.groups import Group, groups_of
-from treadle.graph.node import Node
+from treadle.graph.node import VIEW, Node
 from treadle.graph.node_sizes import with_sizes
 from treadle.graph.numbering import Moving
 from treadle.graph.schedule import Plan
@@ -169,9 +169,10 @@ class _Copies:
         self.of: dict[Node, Node] = {}
         self.numbers: dict[Node, int] = {}
         self._storages: dict[int, _Storage] = {}
-        # What reads a copy from outside of the graph: a node that is in no plan.
+        # What reads a copy from outside of the graph. A view: others that still have to read what the
+        # graph writes are not outside, see `Graph.key`.
         root = graph.roots[0]
-        self._outside = Node("outside", (), (), root.dtype, root.device)
+        self._outside = Node(VIEW, (), (), root.dtype, root.device)
         following = iter(numbers)
         for node in graph.trail:
             copy = self._copy(node, following)
