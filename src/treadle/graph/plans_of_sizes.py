@@ -25,7 +25,7 @@ from treadle.graph.sizes import Record, symbols_of
 class Pending(Protocol):
     """A graph of pending nodes: see `recipes.Graph`."""
 
-    roots: Sequence[Node]
+    roots: list[Node]
     trail: list[Node]
     position: dict[Node, int]
     later: set[Node]
@@ -169,8 +169,8 @@ class _Copies:
         self.of: dict[Node, Node] = {}
         self.numbers: dict[Node, int] = {}
         self._storages: dict[int, _Storage] = {}
-        # What reads a copy from outside of the graph. A view: others that still have to read what the
-        # graph writes are not outside, see `Graph.key`.
+        # What reads a copy from outside of the graph. A view, since what still has to read memory
+        # that the graph writes is never outside (`Graph`).
         root = graph.roots[0]
         self._outside = Node(VIEW, (), (), root.dtype, root.device)
         following = iter(numbers)

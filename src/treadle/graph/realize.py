@@ -31,7 +31,7 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
         assert graph is not None
         tasks = remembered(graph) if not watchers else None
         if tasks is None:
-            tasks = _planned(pending, graph)
+            tasks = _planned(graph)
         del graph, pending, nodes
         if planned is not None:
             planned()
@@ -41,9 +41,9 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
             _run(tasks.pop())
 
 
-def _planned(pending: list[Node], graph: Graph) -> list[Task]:
+def _planned(graph: Graph) -> list[Task]:
     """The tasks for a new graph, the last one first."""
-    groups = groups_of(Plan(pending))
+    groups = groups_of(Plan(graph.roots))
     tasks = []
     for group in groups:
         for watch in watchers:

@@ -1,10 +1,10 @@
 """Plans remembered: what a graph became last time is what an equal graph becomes.
 
 Two graphs are equal if they have the same operations, sources and dtypes, and read arrays that lie
-in memory in the same way. Which arrays these are, and the values of Python numbers, may differ. So a
-loop plans its first iteration, and the later ones only look. Extents, strides and offsets may differ,
-too: the second sizes of a graph are planned as symbols (`plan_of_sizes`), and what that plan found
-out about them decides for which others it holds.
+in memory in the same way. Which arrays these are, and the values of Python numbers, may differ. So
+a loop plans its first iteration, and the later ones only look. Extents, strides and offsets may
+differ, too: the second sizes of a graph are planned as symbols (`plans_of_sizes`), and what that
+plan found out about them decides for which others it holds.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from treadle.graph.node import (
     Node,
     pending_readers,
 )
-from treadle.graph.numbering import Moving
 from treadle.graph.node_sizes import WITH_SIZES
+from treadle.graph.numbering import Moving
 from treadle.graph.placeholders import values_unknown
 from treadle.graph.plans_of_sizes import PlanOfSizes
 from treadle.graph.runners import JoinedParts, ProductRunner, runner_for
@@ -60,24 +60,35 @@ _Part = tuple[
 
 
 class Graph:
-    """The pending nodes below some roots, sources first, and the computed ones that they read.
+    """The pending nodes below some roots, sources first, and the computed ones that they read. What
+    still has to read memory that is written is a root, too.
 
-    `key` is equal for graphs that are equal but for their sizes, and `sizes` are these, of the nodes
-    of `trail` one after the other; the key is None if what else is pending matters, too. `later`
-    are the nodes that others, outside of the graph, still have to read.
+    `key` is equal for graphs that are equal but for their sizes, and `sizes` are these, of the
+    nodes of `trail` one after the other. `later` are the nodes that others, outside of the graph,
+    still have to read.
     """
 
-    __slots__ = ("computed", "is_wide", "key", "later", "order", "position", "roots", "sizes", "trail")
+    __slots__ = (
+        "computed",
+        "is_wide",
+        "key",
+        "later",
+        "order",
+        "position",
+        "roots",
+        "sizes",
+        "trail",
+    )
 
     def __init__(self, roots: Sequence[Node]) -> None:
         self.order: list[Node] = []
         self.computed: list[Node] = []
         self.position: dict[Node, int] = {}
-        self.key: tuple[Any, ...] | None = None
-        self.sizes: tuple[int, ...] = ()
+        self.key: tuple[Any, ...]
+        self.sizes: tuple[int, ...]
         self.trail: list[Node] = []
         self.later: set[Node] = set()
-        self.roots = roots
+        self.roots = list(roots)
         self.is_wide = False  # an array is larger than what the device binds
         self._walk(roots)
 
@@ -93,7 +104,7 @@ class Graph:
         stack = list(roots)
         stack.reverse()
         writes: list[Node] = []
-        while stack:
+        while stack or (stack := self._add_readers(writes)):
             node = stack[-1]
             if node in position:
                 stack.pop()
@@ -148,18 +159,24 @@ class Graph:
                 raise TreadleError(detail)
             saved = node.saved > 0
             parts.append((op, detail, len(shape), node.dtype.short, saved, *numbered))
-        if not any(
-            reader not in position
-            for write in writes
-            for reader in pending_readers(write.sources[0])
-        ):
-            ends = [position[root] for root in roots]
-            self.later = wanted_later(order)
-            if self.later:
-                ends += sorted(~position[node] for node in self.later)
-            # A device that is closed and opened again has another stream; launches are bound to it.
-            self.key = (roots[0].device.default_stream, tuple(ends), tuple(parts))
-            self.sizes = tuple(sizes)
+        ends = [position[root] for root in self.roots]
+        self.later = wanted_later(order)
+        if self.later:
+            ends += sorted(~position[node] for node in self.later)
+        # A device that is closed and opened again has another stream; launches are bound to it.
+        self.key = (roots[0].device.default_stream, tuple(ends), tuple(parts))
+        self.sizes = tuple(sizes)
+
+    def _add_readers(self, writes: list[Node]) -> list[Node]:
+        """Make roots of what still has to read memory that is written, and was not reached."""
+        found: dict[Node, None] = {}
+        for write in writes:
+            for reader in pending_readers(write.sources[0]):
+                if reader not in self.position:
+                    found[reader] = None
+        writes.clear()
+        self.roots += found
+        return list(reversed(found))
 
     def nodes(self) -> Callable[[int], Node]:
         """The nodes by their numbers: what is computed is numbered from the end, -1, -2, …"""
@@ -254,8 +271,6 @@ _recipes: RecentCache[Any, _Recipes] = RecentCache(_RECENT_RECIPES)
 
 def remembered(graph: Graph) -> list[Task] | None:
     """The tasks for a graph that is equal to an earlier one, the last one first."""
-    if graph.key is None:
-        return None
     recipes = _recipes.get(graph.key)
     if recipes is None:
         return None
@@ -271,8 +286,6 @@ def remembered(graph: Graph) -> list[Task] | None:
 
 def remember(graph: Graph, tasks: Sequence[Task]) -> None:
     """Remember the tasks of a graph."""
-    if graph.key is None or any(task[0] not in graph.position for task in tasks):
-        return
     if any(task[4] and not _takes_integers(task[5]) for task in tasks):
         return  # chunks know where their parts begin
     recipes = _recipes.get(graph.key)

@@ -221,12 +221,12 @@ class Size:
         return self._record.made("-", other, self)
 
     def __mul__(self, other: Number) -> Number:
-        if not isinstance(other, (int, Size)):  # a tuple, repeated so often
+        if isinstance(other, (tuple, list)):  # repeated so often
             return other * self.__index__()
         return self._record.made("*", self, other)
 
     def __rmul__(self, other: Number) -> Number:
-        return self._record.made("*", other, self)
+        return self * other
 
     def __floordiv__(self, other: Number) -> Number:
         return self._record.made("//", self, _divisor(other))

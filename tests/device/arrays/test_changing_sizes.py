@@ -1,0 +1,164 @@
+"""Loops over arrays whose sizes change: right, and planned once for each class of sizes."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle.graph import plans_of_sizes, realize, schedule
+
+
+@pytest.fixture
+def plans(monkeypatch):
+    """How many plans were made, in a list of one number."""
+    count = [0]
+
+    class Counted(schedule.Plan):
+        def __init__(self, roots):
+            count[0] += 1
+            super().__init__(roots)
+
+    monkeypatch.setattr(realize, "Plan", Counted)
+    monkeypatch.setattr(plans_of_sizes, "Plan", Counted)
+    return count
+
+
+def softmax(x):
+    e = td.exp(x - td.max(x, axis=-1, keepdims=True))
+    return e / td.sum(e, axis=-1, keepdims=True)
+
+
+def softmax_of(x):
+    e = np.exp(x.astype(np.float64) - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+PROGRAMS = {
+    "map": (lambda x: td.exp(x) * 2 + 1, lambda x: np.exp(x.astype(np.float64)) * 2 + 1),
+    "sum": (lambda x: td.sum(x, axis=0), lambda x: x.astype(np.float64).sum(axis=0)),
+    "rows": (softmax, softmax_of),
+    "columns": (lambda x: softmax(x.T), lambda x: softmax_of(x.T)),
+    "flat": (lambda x: td.reshape(x, (-1,)) + 1, lambda x: x.reshape(-1) + 1),
+    "product": (lambda x: x @ x.T, lambda x: x.astype(np.float64) @ x.T),
+    "joined": (
+        lambda x: td.concat([x, x[:1]], axis=0) * 2,
+        lambda x: np.concatenate([x, x[:1]]) * 2,
+    ),
+    "rolled": (lambda x: x + td.roll(x, 1, axis=1), lambda x: x + np.roll(x, 1, 1)),
+    "flipped": (lambda x: td.flip(x, axis=0) + x, lambda x: x[::-1] + x),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_random_sizes_share_plans(device, rng, plans, name):
+    program, expected = PROGRAMS[name]
+
+    def run(rows, columns):
+        x = rng.standard_normal((rows, columns)).astype(np.float32)
+        found = program(td.asarray(x, device=device)).numpy()
+        np.testing.assert_allclose(found, expected(x), rtol=1e-4, atol=1e-5)
+
+    for _ in range(12):
+        run(*rng.integers(1, 40, 2))
+    before = plans[0]
+    for _ in range(12):
+        run(*rng.integers(8, 33, 2))
+    for _ in range(5):
+        run(*rng.integers(33, 60, 2))
+    assert plans[0] - before <= 6
+    assert plans[0] <= 30
+
+
+def test_a_cache_that_grows(device, rng, plans):
+    keys = rng.standard_normal((48, 1, 3, 1, 8)).astype(np.float32)
+    queries = rng.standard_normal((48, 1, 3, 1, 8)).astype(np.float32)
+    cache, counts = None, []
+    for n, (key, query) in enumerate(zip(keys, queries, strict=True), 1):
+        new = td.asarray(key, device=device)
+        cache = new if cache is None else td.concat([cache, new], axis=2)
+        scores = softmax(td.asarray(query, device=device) @ td.permute_dims(cache, (0, 1, 3, 2)))
+        found = (scores @ cache).numpy()
+        all_keys = np.concatenate(keys[:n], axis=2).astype(np.float64)
+        expected = softmax_of(query @ all_keys.swapaxes(2, 3)) @ all_keys
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+        counts.append(plans[0])
+    assert counts[-1] - counts[24] <= 3, counts
+
+
+def test_a_cache_of_fixed_room(device, rng, plans):
+    cache = td.zeros((2, 32, 8), device=device)
+    expected = np.zeros((2, 32, 8), np.float32)
+    counts = []
+    for n in range(32):
+        new = rng.standard_normal((2, 1, 8)).astype(np.float32)
+        cache[:, n : n + 1] = td.asarray(new, device=device)
+        expected[:, n : n + 1] = new
+        read = td.sum(cache[:, : n + 1] ** 2, axis=1)
+        np.testing.assert_allclose(read.numpy(), (expected[:, : n + 1] ** 2).sum(1), rtol=1e-4)
+        counts.append(plans[0])
+    assert counts[-1] - counts[16] <= 3, counts
+
+
+def test_writes_with_pending_readers_share_plans(device, plans):
+    x = td.asarray(np.arange(12, dtype=np.float32), device=device)
+    expected = np.arange(12, dtype=np.float32)
+    for n in range(1, 9):
+        old = x[:n] * 2  # pending, and reads what is written next
+        x[:n] = td.asarray(np.full(n, 100 + n, np.float32), device=device)
+        first, second = expected[:n] * 2, expected.copy()
+        second[:n] = 100 + n
+        np.testing.assert_array_equal(x.numpy(), second)
+        np.testing.assert_array_equal(old.numpy(), first)
+        expected = second
+    assert plans[0] <= 8
+
+
+@pytest.mark.parametrize(
+    "sizes", [(0, 5, 1, 7, 0, 3), (1, 1, 2, 1, 9), (16, 17, 15, 16, 1024, 1023)]
+)
+def test_edges_switch_plans(device, rng, sizes):
+    for n in sizes:
+        x = rng.standard_normal((n, 4)).astype(np.float32)
+        y = td.asarray(x, device=device)
+        views = [
+            (y + y[:, :1], x + x[:, :1]),
+            (td.broadcast_to(y[:1], (n, 4)) + y if n else y, x[:1] + x if n else x),
+            (y[::2].T * 3, x[::2].T * 3),
+            (y[::-1, 1:] - y[:, :3], x[::-1, 1:] - x[:, :3]),
+            (td.sum(y, axis=0), x.astype(np.float64).sum(0)),
+        ]
+        for found, expected in views:
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_overlapping_views_of_changing_sizes(device):
+    for n in (6, 9, 5, 30, 2, 1, 64):
+        x = np.arange(n, dtype=np.float32)
+        y = td.asarray(x, device=device)
+        y[1:] = y[:-1] * 2
+        x[1:] = x[:-1].copy() * 2
+        np.testing.assert_array_equal(y.numpy(), x)
+        y[: n // 2] += y[n - n // 2 :]
+        x[: n // 2] += x[n - n // 2 :].copy()
+        np.testing.assert_array_equal(y.numpy(), x)
+
+
+def test_threads_that_plan_at_once(device, rng):
+    inputs = [rng.standard_normal((int(n), 6)).astype(np.float32) for n in rng.integers(1, 50, 40)]
+    wrong = []
+
+    def work(part):
+        for x in part:
+            found = softmax(td.asarray(x, device=device) * 3).numpy()
+            if not np.allclose(found, softmax_of(x * 3), rtol=1e-4, atol=1e-5):
+                wrong.append(x.shape)
+
+    threads = [threading.Thread(target=work, args=(inputs[k::4],)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

@@ -1,0 +1,166 @@
+"""Sizes as symbols: what is computed of them, what was found out, and for which others it holds."""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+import pytest
+
+from treadle.graph.sizes import Record, Size, symbols_of, valued
+from treadle.graph.views import compose, merge_axes, permute, reshape, slice_axis, whole
+
+OPERATORS = [
+    operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.lshift,
+    operator.rshift, operator.and_, operator.or_,
+]  # fmt: skip
+NUMBERS = [1, 2, 3, 7, 64, 1000]
+
+
+@pytest.mark.parametrize("operation", OPERATORS)
+def test_they_compute_as_integers_do(operation):
+    for first in NUMBERS:
+        for second in (1, 2, 5):
+            record = Record()
+            a, b = record.symbol(first), record.symbol(second)
+            results = (operation(a, b), operation(a, second), operation(first, b))
+            assert [valued(each) for each in results] == [operation(first, second)] * 3
+            function = record.function(results)
+            for other, another in ((11, 3), (second + 1, second)):
+                found = function(other, another)
+                assert found == (
+                    operation(other, another), operation(other, second), operation(first, another)
+                )  # fmt: skip
+
+
+def test_other_methods_of_integers():
+    record = Record()
+    a = record.symbol(20)
+    results = (
+        -a,
+        +a,
+        abs(-a),
+        *divmod(a, 6),
+        *divmod(100, a),
+        a.bit_length(),
+        math.prod((2, a, a)),
+    )
+    assert valued(results) == (-20, 20, 20, 3, 2, 5, 0, 5, 800)
+    assert record.function(results)(33) == (-33, 33, 33, 5, 3, 3, 1, 6, 2178)
+
+
+def test_comparisons_are_facts():
+    record = Record()
+    a, b = record.symbol(8), record.symbol(3)
+    assert a > b
+    assert b <= 8
+    assert a != b
+    assert a == 8 * 1
+    assert not a < 2
+    assert a >= 8
+    function = record.function((a + b,))
+    assert function(8, 3) == (11,)
+    assert function(8, 4) == (12,)
+    for others in ((9, 3), (8, 9), (8, 8), (7, 3)):
+        assert function(*others) is None, others
+
+
+def test_what_is_known_already_is_not_asked_for_again():
+    record = Record()
+    a = record.symbol(8)
+    assert all(a * 2 > 3 for _ in range(5))
+    assert len(record.facts) == 1
+    assert a * 1 is a
+    assert a + 0 is a
+    assert 0 + a is a
+    assert a * 0 == 0
+    assert len(record.facts) == 1
+
+
+def test_integers_that_are_taken_out_are_facts():
+    record = Record()
+    a = record.symbol(3)
+    assert list(range(a)) == [0, 1, 2]
+    assert "abc"[a - 1] == "c"
+    assert (7,) * a == (7, 7, 7)
+    function = record.function(())
+    assert function(3) == ()
+    assert function(4) is None
+
+
+def test_values_may_be_looked_at_without_a_fact():
+    record = Record()
+    numbers = symbols_of(record, (5, 7, 5, 9), [0, 2, 3])
+    assert numbers[0] is numbers[2]
+    assert numbers[1] == 7
+    assert len(record.symbols) == 2
+    assert valued(((numbers[0],), numbers[3])) == ((5,), 9)
+    assert record.facts == []
+
+
+def test_no_floats():
+    record = Record()
+    a = record.symbol(3)
+    with pytest.raises(TypeError):
+        a * 0.5
+    with pytest.raises(TypeError):
+        a / 2  # type: ignore[operator]
+    with pytest.raises(ZeroDivisionError):
+        a // (a - 3)
+
+
+def test_sizes_of_different_plans_are_not_equal():
+    one, other = Record().symbol(5), Record().symbol(5)
+    assert one != other
+    assert hash(one) != hash(other)
+    assert whole((one,)) is not whole((other,))
+
+
+def drawn(rng, numbers):
+    """A view of a matrix, as views are made by slices, transposes and reshapes."""
+    rows, columns = numbers
+    view = whole((rows, columns))
+    for step in rng.integers(0, 3, 3):
+        axes = len(view.shape)
+        if step == 0:
+            view = permute(view, tuple(reversed(range(axes))))
+        elif step == 1 and view.shape[0] > 2:
+            view = slice_axis(view, 0, 1, 1, view.shape[0] - 1)
+        else:
+            view = reshape(view, (math.prod(view.shape),)) or view
+    return view
+
+
+def test_views_of_sizes_are_the_views_for_others():
+    """What a plan is made of, computed for some sizes and used for others."""
+    held = 0
+    for seed in range(300):
+        sizes = [
+            tuple(int(n) for n in np.random.default_rng((seed, k)).integers(1, 9, 2))
+            for k in range(6)
+        ]
+
+        def plan(numbers, seed=seed):
+            rng = np.random.default_rng(seed)
+            outer, inner = drawn(rng, numbers), drawn(rng, numbers)
+            composed = compose(whole(inner.shape), inner)
+            return tuple(composed or ()), *merge_axes(outer.shape, [outer.strides])
+
+        record = Record()
+        planned = plan([record.symbol(each) for each in sizes[0]])
+        flat = (planned[0], planned[1], tuple(planned[2]))
+        function = record.function(flat)
+        for each in sizes:
+            found = function(*each)
+            if found is None:
+                continue
+            held += 1
+            expected = plan(each)
+            assert found == (tuple(expected[0]), expected[1], tuple(expected[2])), (seed, each)
+    assert held > 600
+
+
+def test_a_size_shows_its_value():
+    assert repr(Record().symbol(5)) == "<size 5>"
+    assert isinstance(Record().symbol(1), Size)
