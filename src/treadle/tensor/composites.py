@@ -50,7 +50,12 @@ def composite(function: Callable[P, R]) -> Callable[P, R]:
                 break
         else:
             return function(*args, **kwargs)
-        derivative = history.derivatives[name]
+        derivative = history.derivatives.get(name)
+        if derivative is None:
+            raise NotImplementedError(
+                f"{name} is a composite function without a derivative: add a rule for {name!r} to "
+                "the RULES of a file in autograd/rules"
+            )
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         sources: list[Node] = []

@@ -1,13 +1,19 @@
-"""No public function loses a history in silence: it has a derivative, or backward refuses."""
+"""No public function loses a history in silence: it has a derivative, or is among the few that
+may lack one."""
 
+import importlib
 import math
+import pkgutil
 
 import numpy as np
 import pytest
 
 import treadle as td
 from treadle.core.errors import AutogradError
+from treadle.graph.history import derivatives
+from treadle.graph.program import Reduce
 from treadle.runtime import settings
+from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import FUNCTIONS, RULES
 
 _STEP = 1e-6
@@ -89,6 +95,12 @@ WITHOUT = {
 }  # fmt: skip
 # What they give does not depend on the elements.
 LIKE = {"empty_like", "fftfreq", "ones_like", "rfftfreq", "zeros_like", "histc"}
+# Operations with floating results that may lack a derivative, and why. Backward refuses them.
+WITHOUT_DERIVATIVE = {
+    "unique_all": "which elements are kept changes in steps; PyTorch has no derivative either",
+    "positive": "it is the operation `copy`, which has one",
+}
+ADD = "has no derivative: add a rule to {}, or a line with the reason to WITHOUT_DERIVATIVE here"
 
 
 def namespaces():
@@ -128,6 +140,45 @@ def number(found):
     return total
 
 
+def test_that_elementwise_operations_have_derivatives():
+    """Those that give floats or complex numbers."""
+    floating = [
+        name
+        for name, rule in RULES.items()
+        if rule.result != "bool" and rule.kinds & {"float", "complex"}
+    ]
+    lost = [name for name in floating if name not in (derivatives.keys() | WITHOUT_DERIVATIVE)]
+    assert not lost, f"{lost} {ADD.format('RULES of autograd/rules/elementwise.py')}"
+
+
+def test_that_reductions_have_derivatives():
+    """Those that give one of their elements' kind."""
+    steps = {Reduce.ANY, Reduce.ALL, Reduce.ARGMAX, Reduce.ARGMIN}  # of bools and places
+    fused = {Reduce.EXP_SUM}  # made of others when kernels are planned
+    lost = {f"reduce {kind.value}" for kind in set(Reduce) - steps - fused} - derivatives.keys()
+    assert not lost, f"{lost} {ADD.format('NODES of autograd/rules/reductions.py')}"
+
+
+def test_that_composite_functions_have_derivatives():
+    code = composite(lambda: None).__code__
+    found = set()
+    for module in pkgutil.walk_packages(td.tensor.__path__, "treadle.tensor."):
+        for value in vars(importlib.import_module(module.name)).values():
+            while callable(value) and hasattr(value, "__wrapped__"):
+                if getattr(value, "__code__", None) is code:
+                    found.add(value.__name__)
+                value = value.__wrapped__
+    assert len(found) > 50
+    lost = found - derivatives.keys()
+    assert not lost, f"{lost} {ADD.format('the RULES of a file in autograd/rules')}"
+
+
+def check_refusal(error):
+    """Fail unless the operation that was refused may lack a derivative."""
+    operation = str(error).partition(" has no derivative")[0]
+    assert operation in WITHOUT_DERIVATIVE, f"{operation} {ADD.format('a file in autograd/rules')}"
+
+
 @pytest.mark.parametrize(("name", "function"), EVERY, ids=[name for name, _ in EVERY])
 def test_that_no_gradient_is_lost(name, function, monkeypatch):
     monkeypatch.setattr(settings, "eager", True)  # few kernels, which many functions share
@@ -142,7 +193,8 @@ def test_that_no_gradient_is_lost(name, function, monkeypatch):
         return
     try:
         (slope,) = td.autograd.grad(number(found), x)
-    except AutogradError:
+    except AutogradError as error:
+        check_refusal(error)
         return
     way = rng.standard_normal(array.shape)
     with td.no_grad():
@@ -211,15 +263,17 @@ COMPLEX_CALLS = {
     "triplet_margin_loss": lambda f, x: f(x, x.mT + 1, x * x),
     "unfold": lambda f, x: f(x[None, None], 2),
 }
-# What refuses complex numbers: they have no order, or the function is one of real numbers.
+# What refuses complex numbers: they have no order, or the function is one of real numbers. Of the
+# elementwise functions the table says it.
 REAL_ALONE = """
-argmax argmin argsort atan2 cbrt cdist ceil clip copysign erf erfc floor floor_divide gamma
-greater greater_equal histc histogram hypot less less_equal lgamma max maximum
-min minimum nextafter remainder searchsorted signbit sort topk trunc ihfft rfft
-rfft2 rfftn batch_norm celu elu gelu hardsigmoid hardswish hardtanh layer_norm
-leaky_relu local_response_norm log_softmax logsigmoid mish mse_loss prelu relu relu6 rms_norm
+argmax argmin argsort cdist clip histc histogram max min searchsorted sort topk ihfft rfft rfft2
+rfftn batch_norm celu elu gelu hardsigmoid hardswish hardtanh layer_norm leaky_relu
+local_response_norm log_softmax logsigmoid mish mse_loss prelu relu relu6 rms_norm
 scaled_dot_product_attention selu softmax softmin softplus softshrink threshold
 """
+REAL_ROWS = {
+    name for name, rule in RULES.items() if "float" in rule.kinds and "complex" not in rule.kinds
+}
 LAYERS = """
 batch_norm bilinear celu channel_shuffle conv1d conv_transpose1d cosine_similarity elu fold gelu glu
 hardshrink hardsigmoid hardswish hardtanh interpolate l1_loss layer_norm leaky_relu linear
@@ -242,7 +296,7 @@ def test_gradients_of_complex_numbers(name, function, monkeypatch):
 
     array = draw() + 2 * np.eye(3)
     x = td.asarray(array, device="cpu").requires_grad_()
-    if name in REAL_ALONE.split():
+    if name in REAL_ROWS or name in REAL_ALONE.split():
         with pytest.raises((td.errors.DtypeError, ValueError)):
             complex_results(name, function, x)
         return
@@ -251,8 +305,8 @@ def test_gradients_of_complex_numbers(name, function, monkeypatch):
         return
     try:
         (slope,) = td.autograd.grad(number(found), x)
-    except AutogradError:
-        assert name.startswith("unique"), "a derivative is lost"
+    except AutogradError as error:
+        check_refusal(error)
         return
     for way in (draw(), draw()):
         with td.no_grad():
