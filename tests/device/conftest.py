@@ -13,14 +13,15 @@ from tests.support.ptx_device import ptx_device
 from treadle.drivers.cuda.library import driver_installed
 
 # How each is found. The same physical device through OpenGL, or Dawn, is a device of its own here.
-_FOUND: dict[str, Callable[[], td.Device]] = {
+FINDERS: dict[str, Callable[[], td.Device]] = {
     "cpu": lambda: td.device("cpu"),
     "webgpu": lambda: td.device("webgpu"),
     "webgpu-gl": lambda: td.device("webgpu", api="gl"),
     "dawn": dawn_device,
+    "cuda": lambda: td.device("cuda"),
 }
-if driver_installed():  # else there is nothing to say in each of a thousand skips
-    _FOUND["cuda"] = lambda: td.device("cuda")
+# Without NVIDIA's driver there is nothing to say in each of a thousand skips.
+_FOUND = {name: find for name, find in FINDERS.items() if name != "cuda" or driver_installed()}
 _MARKS = {"cuda": pytest.mark.cuda}
 # In an evaluator of PTX: what is printed as PTX for two generations of GPUs, and as CUDA C++, of
 # which NVIDIA's compiler makes PTX.

@@ -21,8 +21,9 @@ from tools.cuda_corpus.spec import (
     Vector,
     dims,
 )
+from treadle import codegen
 
-TARGETS = ("wgsl", "ptx", "cuda", "msl", "llvm")
+TARGETS = tuple(codegen.TARGETS)
 _VECTORS = {2: td.vec2, 3: td.vec3, 4: td.vec4}
 
 

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from treadle.codegen import TARGETS
 from treadle.core.errors import TreadleError
 
 app = typer.Typer(
@@ -121,7 +122,7 @@ def transpile(
     ],
     to: Annotated[
         str | None,
-        typer.Option("--to", help="The target: wgsl (default), cuda, ptx, msl, llvm or ir."),
+        typer.Option("--to", help=f"The target: {', '.join(TARGETS)} or ir. wgsl by default."),
     ] = None,
     kernel: Annotated[str | None, typer.Option("--kernel", help="Print only this kernel.")] = None,
     block: Annotated[
@@ -175,11 +176,11 @@ def transpile(
     Kernels with unannotated parameters are left out: their types are not
     known.
     """
-    from treadle.cli.transpile import TARGETS, check_output, parse_block, transpile_file
+    from treadle.cli.transpile import LANGUAGES, check_output, parse_block, transpile_file
     from treadle.cuda_cpp.load import SUFFIXES
 
-    if to not in (None, *TARGETS):
-        raise typer.BadParameter(f"{to!r} is not one of {', '.join(TARGETS)}", param_hint="--to")
+    if to not in (None, *LANGUAGES):
+        raise typer.BadParameter(f"{to!r} is not one of {', '.join(LANGUAGES)}", param_hint="--to")
     try:
         extent = None if block is None else parse_block(block)
     except ValueError as error:

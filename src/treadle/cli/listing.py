@@ -15,7 +15,7 @@ def describe(device: Device) -> dict[str, Any]:
     facts = dataclasses.asdict(device.info)
     del facts["traits"]  # what treadle decides by, of no use to others
     facts["features"] = sorted(device.features)
-    facts["through"] = f"{device.info.api or 'LLVM'} {device.driver}".strip()
+    facts["through"] = f"{device.info.api} {device.driver}".strip() or device.info.backend
     return facts
 
 

@@ -8,6 +8,7 @@ import runpy
 from dataclasses import dataclass
 from pathlib import Path
 
+from treadle.codegen import TARGETS
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import TreadleError
 from treadle.core.paths import no_file, no_folder
@@ -16,7 +17,7 @@ from treadle.lang.kernel import Kernel
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.launch import MAX_BLOCK
 
-TARGETS = ("wgsl", "cuda", "ptx", "msl", "llvm", "ir")
+LANGUAGES = (*TARGETS, "ir")  # what kernels are printed in; the IR has a text form, too
 
 
 def parse_block(text: str) -> Dim3:

@@ -1,7 +1,8 @@
 """What a target is: one record, from which the pipeline and the runtime read everything.
 
 `codegen/<name>/target.py` has the record, as `TARGET`. A new target is such a folder and a line in
-the table here; nothing else names it.
+`TARGETS` of `codegen/__init__.py`. No other code decides by a target's name; docstrings and pages
+list the names for readers, and `tests/unit/codegen/test_every_target.py` says where one is missing.
 """
 
 from __future__ import annotations
@@ -10,20 +11,12 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from treadle.codegen import TARGETS
 from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
 from treadle.ir.intervals import Interval
 from treadle.ir.passes.instrument import ReportSite
-
-TARGETS: dict[str, str] = {
-    "wgsl": "treadle.codegen.wgsl.target",
-    "llvm": "treadle.codegen.llvm.target",
-    "ptx": "treadle.codegen.ptx.target",
-    "cuda": "treadle.codegen.cuda.target",
-    "msl": "treadle.codegen.msl.target",
-}
-"""The module of each target's record, by the name that `source` and `KernelCode.target` use."""
 
 
 @dataclass(frozen=True, slots=True)

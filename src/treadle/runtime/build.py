@@ -127,7 +127,7 @@ def print_source(
     definition: KernelDefinition, signature: Signature, target: str, block: Dim3, shared_bytes: int
 ) -> str:
     """A kernel's source for a target, or its IR, without a device."""
-    from treadle.codegen.target import TARGETS
+    from treadle.codegen import TARGETS
 
     if target not in (*TARGETS, "ir"):
         raise CompileError(f"unknown target {target!r}: use one of {', '.join(TARGETS)} or ir")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 import treadle as td
-from treadle.codegen.target import TARGETS
+from treadle.codegen import TARGETS
 from treadle.drivers import BACKENDS, BackendEntry
 
 

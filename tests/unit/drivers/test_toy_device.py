@@ -11,6 +11,7 @@ import pytest
 
 import treadle as td
 from tests.support.toy import add_toy
+from treadle.cli.listing import describe
 
 
 @pytest.fixture
@@ -38,6 +39,7 @@ def test_it_is_a_device_like_others(toy: td.Device) -> None:
     assert toy in td.devices()
     assert td.default_device() is not toy  # it is found by its name only
     assert td.arange(3, device=toy).dtype is td.int32  # a trait
+    assert describe(toy)["through"] == "toy"  # it has no API and no version of a driver
 
 
 def test_kernels_run_on_it(toy: td.Device) -> None:
