@@ -332,6 +332,8 @@ NAMES: dict[str, Any] = {
     "trunc": _unary(np.trunc), "round": _unary(np.rint),
     "sqrt": lambda x: Value(_settle(_slop(np.sqrt(x.array)))), "fma": _fma,
     "minimum": _minmax(np.minimum), "maximum": _minmax(np.maximum),
+    "copysign": _minmax(np.copysign), "sign": _unary(np.sign),
+    "clip": lambda x, low, high: Value(np.clip(x.array, _lift(low, x).array, _lift(high, x).array)),
     "isnan": lambda x: Value(np.isnan(x.array)), "isinf": lambda x: Value(np.isinf(x.array)),
     "isfinite": lambda x: Value(np.isfinite(x.array)),
     "signbit": lambda x: Value(np.signbit(x.array)),
@@ -340,6 +342,18 @@ NAMES: dict[str, Any] = {
 NAMES["vec4"] = {
     NAMES["u32"]: lambda *parts: types.SimpleNamespace(**dict(zip("xyzw", parts, strict=True)))
 }
+
+
+class _Language:
+    """What stands behind `td.` in the library's functions."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in NAMES:
+            raise AttributeError(
+                f"the shim does not know td.{name}: add it to NAMES in {__name__}, or write the "
+                f"function with {', '.join(NAMES)}"
+            )
+        return NAMES[name]
 
 
 class _Rewrite(ast.NodeTransformer):
@@ -422,7 +436,7 @@ def vectorized(function: types.FunctionType) -> Callable[..., Value]:
     ast.fix_missing_locations(tree)
     names = dict(function.__globals__)
     namespace: dict[str, Any] = {
-        "td": types.SimpleNamespace(**NAMES),
+        "td": _Language(),
         "_where": _where,
         "_any": lambda mask: bool(mask.array.any()),
     }

@@ -204,6 +204,7 @@ FUNCTIONS |= {  # those that only other front ends name
 @np.errstate(all="ignore")
 def reference(name: str, type: str, *arguments: Any) -> tuple[Any, Any]:
     """The true values: doubles, and the rests to add to them (0 for f32)."""
+    assert name in FUNCTIONS, f"add what {name} truly is to FUNCTIONS in {__name__}"
     on_doubles, in_mpmath = FUNCTIONS[name]
     doubles = [np.asarray(argument, np.float64) for argument in arguments]
     high = np.array(on_doubles(*doubles), np.float64)

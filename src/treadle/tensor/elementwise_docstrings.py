@@ -145,6 +145,8 @@ def _filled(text: str) -> str:
 
 
 def _example(name: str) -> str:
+    if name not in _EXAMPLES:
+        raise LookupError(f"{name} has no example: add a line to _EXAMPLES in {__name__}")
     x, other, shown, *rounded = _EXAMPLES[name]
     call = f"td.{name}(x{', ' if other else ''}{other}).tolist()"
     if rounded:

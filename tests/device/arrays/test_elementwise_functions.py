@@ -75,7 +75,8 @@ def arity(name: str) -> int:
 
 
 def reference(name, *operands):
-    function = REFERENCES.get(name) or getattr(np, NAMES_IN_NUMPY.get(name, name))
+    function = REFERENCES.get(name) or getattr(np, NAMES_IN_NUMPY.get(name, name), None)
+    assert function is not None, f"NumPy has no {name}: add what it is to REFERENCES here"
     if name in ("ceil", "floor", "trunc", "round") and operands[0].dtype.kind in "iu":
         return operands[0]
     with np.errstate(all="ignore"):
