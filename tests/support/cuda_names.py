@@ -1,4 +1,4 @@
-"""The names of the functions in CUDA's mathematics, as its documentation lists them."""
+"""The names of the functions in CUDA's mathematics: those of its documentation and its headers."""
 
 from __future__ import annotations
 
@@ -80,6 +80,12 @@ __float2T2_rn __float22T2_rn __floats2T2_rn __T2float __T22float2 __T2T2 __halve
 __high2T2 __highs2T2 __low2T __low2T2 __lows2T2 __T2char_rz __T2uchar_rz __T_as_short __T_as_ushort
 __short_as_T __ushort_as_T
 """
+# In CUDA's headers, but not in its documentation: older names, and what C++ adds.
+_HEADERS = """
+__all __any __ballot __finite __finitef __isfinited __isinf __isinff __isnan __isnanf __shfl
+__shfl_down __shfl_up __shfl_xor __signbit __signbitd __signbitf fdivide isgreater isgreaterequal
+isless islessequal islessgreater isnormal isunordered mul24 mul64hi mulhi umul24
+"""
 _NARROW_INTEGERS = ("int", "uint", "short", "ushort", "ll", "ull")
 _ROUNDINGS = ("rn", "rz", "ru", "rd")
 
@@ -87,7 +93,7 @@ _ROUNDINGS = ("rn", "rz", "ru", "rd")
 def api_names() -> frozenset[str]:
     """Every name."""
     names = {*_BOTH, *(f"{name}f" for name in _BOTH), *_TESTS.split(), _SINGLE_ONLY}
-    for text in (_INTRINSICS, _INTEGERS, _CASTS, _DPX):
+    for text in (_INTRINSICS, _INTEGERS, _CASTS, _DPX, _HEADERS):
         names.update(text.split())
     names.update(f"__{name}{lanes}" for name in _LANES.split() for lanes in (2, 4))
     for type in ("half", "bfloat16"):

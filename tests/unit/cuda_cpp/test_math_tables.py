@@ -308,6 +308,8 @@ def test_results_through_pointers() -> None:
 def test_every_name_is_known_or_refused() -> None:
     known = set(FUNCTIONS) | set(OUTPUTS) | set(REFUSED)
     assert sorted(api_names() - known) == []
+    listed = "add new names to tests/support/cuda_names.py"
+    assert sorted(known - api_names()) == [], listed
     assert not set(REFUSED) & (set(FUNCTIONS) | set(OUTPUTS))
     assert set(FUNCTIONS) >= FLOATING
 
