@@ -79,7 +79,7 @@ class OfNode:
         self._needs = needs
 
     def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
-        """Returns the rule for all sources."""
+        """The positions of the values that the rule reads, whichever sources are tracked."""
         return self._needs
 
     def backward(self, made: History, gradients: Sequence[Tensor | None]) -> Flow:

@@ -13,7 +13,8 @@ from treadle.core.dtypes import DType, int64
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """The defaults are a GPU's that other libraries do not reach and that can do all there is."""
+    """The defaults suit an unknown GPU: it has every operation, and shares no memory with the host
+    or with other libraries."""
 
     targets: tuple[str, ...]
     """What kernels are printed as for the device, as `codegen.target` names it; the usual first."""

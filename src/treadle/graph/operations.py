@@ -90,8 +90,10 @@ DIRECT: dict[str, Direct] = {
     "complex": lambda x, y: n.Construct((x, y), Vector(x.type, 2)),  # of two floats
 }  # fmt: skip
 
-# What an operation costs beside an addition: what computing a value twice takes, and how much
-# code it is. About a fifth of a function's IR (a test compares them).
+# The cost of an operation relative to an addition. It decides whether a value is computed twice or
+# stored, and bounds the size of a kernel. For a function it is about a fifth of the operations in
+# its IR; an operation that is not in the table costs `_USUAL_COST`, and a test fails where that is
+# far too little.
 COSTS: dict[str, int] = dict.fromkeys(
     ("cast", "add", "subtract", "multiply", "negative", "abs", "where", "minimum", "maximum",
      "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and",
@@ -113,7 +115,7 @@ _APPLIED_SHARE = 5  # parts of a user's function that cost as much as an additio
 
 
 def cost_of(op: str, short: str = "f32", detail: Any = None) -> int:
-    """What an operation with a result of this dtype costs beside an addition."""
+    """The cost of an operation with a result of this dtype, relative to an addition."""
     if isinstance(detail, Applied):
         return detail.cost
     cost = COSTS.get(op, _USUAL_COST)
@@ -138,7 +140,7 @@ class Applied:
 
     @cached_property
     def cost(self) -> int:
-        """What it costs beside an addition."""
+        """Its cost relative to an addition."""
         return max(size_of_functions(self.functions) // _APPLIED_SHARE, 1)
 
     def __repr__(self) -> str:

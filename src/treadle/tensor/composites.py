@@ -42,7 +42,7 @@ def composite(function: Callable[P, R]) -> Callable[P, R]:
     casts = name in LOWERED or name in WIDENED
 
     @functools.wraps(function)
-    def one(*args: P.args, **kwargs: P.kwargs) -> R:
+    def recorded_as_one(*args: P.args, **kwargs: P.kwargs) -> R:
         if casts and lower.get() is not None:
             args, kwargs = cast_arguments(name, args, kwargs)  # type: ignore[assignment]
         for value in (*args, *kwargs.values()):
@@ -75,20 +75,21 @@ def composite(function: Callable[P, R]) -> Callable[P, R]:
             kept: list[Node] = []
             if len(nodes) > 1 and "out" in derivative.wants:  # type: ignore[attr-defined]
                 kept, nodes = nodes, [_seen(each) for each in results]  # type: ignore[arg-type]
-            record_composite(Named(derivative, options, bool(kept)), nodes, sources, options, kept)
+            of_call = CallDerivative(derivative, options, bool(kept))
+            record_composite(of_call, nodes, sources, options, kept)
         return result
 
-    return one
+    return recorded_as_one
 
 
-class Named:
-    """The derivative for the arguments of one call, which needs the values that its parameters
-    name."""
+class CallDerivative:
+    """The derivative of a composite function for one call: it keeps those arguments and results
+    that the rule names as parameters."""
 
-    __slots__ = ("by_name", "name", "positions")
+    __slots__ = ("derivative", "name", "positions")
 
     def __init__(self, derivative: Any, options: Options, several: bool) -> None:
-        self.by_name = derivative
+        self.derivative = derivative
         self.name: str = derivative.name
         self.positions = [
             history.RESULT if each == "out" else options[each]
@@ -102,7 +103,7 @@ class Named:
 
     def backward(self, made: history.History, gradients: Sequence[Any]) -> Any:
         """The gradients of the sources, each with its history."""
-        return self.by_name.of_call(made, gradients)
+        return self.derivative.of_call(made, gradients)
 
 
 def _own(result: Tensor) -> Node:

@@ -1,7 +1,11 @@
 """`td.autocast`: products in float16 or bfloat16, and functions that need the range in float32.
 
 Two tables list these functions, as PyTorch's tables for CUDA do. All other functions compute in the
-dtypes of their arguments.
+dtypes of their arguments: so do `mean`, `var` and `std`, which are not in PyTorch's tables, and
+which accumulate float16 and bfloat16 in float32 in any case.
+
+Elementwise and composite functions look their names up here. Any other function of the tables has
+to be decorated with `cast_by_name`.
 """
 
 from __future__ import annotations

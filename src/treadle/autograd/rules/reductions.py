@@ -21,8 +21,8 @@ from treadle.tensor.tensor import Tensor
 _where, _conj = FUNCTIONS["where"], FUNCTIONS["conj"]
 
 
-def spread(g: Tensor, axes: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
-    """A value of a result, broadcast to the elements that were reduced to it."""
+def broadcast_back(g: Tensor, axes: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
+    """A value that a result has (its gradient, say), broadcast along the axes that were reduced."""
     view = g._where
     for axis in sorted(axes):
         view = views.unsqueeze(view, axis)
@@ -39,7 +39,7 @@ def _edge_shape(made: History) -> tuple[int, ...]:
 
 
 def _sum(g: Tensor, made: History) -> tuple[Any]:
-    return (spread(g, made.options[1], _edge_shape(made)),)
+    return (broadcast_back(g, made.options[1], _edge_shape(made)),)
 
 
 def _extreme(g: Tensor, made: History) -> tuple[Any]:
@@ -48,8 +48,8 @@ def _extreme(g: Tensor, made: History) -> tuple[Any]:
     A product, so that the gradient of a NaN is NaN (0 · g / 0), as that of PyTorch's `amax` is."""
     axes, shape = made.options[1], _edge_shape(made)
     x, out = tensor_of(made, 0), tensor_of(made, RESULT)
-    found: Any = (x == spread(out, axes, shape)).to(g.dtype)
-    return (found * spread(g / total(found, axis=axes), axes, shape),)
+    found: Any = (x == broadcast_back(out, axes, shape)).to(g.dtype)
+    return (found * broadcast_back(g / total(found, axis=axes), axes, shape),)
 
 
 def _product(g: Tensor, made: History) -> tuple[Any]:
@@ -57,10 +57,10 @@ def _product(g: Tensor, made: History) -> tuple[Any]:
 
     x: Any = tensor_of(made, 0)
     groups = [
-        spread(reduce(values, axis=axes), axes, shape)
+        broadcast_back(reduce(values, axis=axes), axes, shape)
         for reduce, values in zip((product, total, total), parts_of_factors(x), strict=True)
     ]
-    return (spread(g, axes, shape) * of_others(x, *groups),)
+    return (broadcast_back(g, axes, shape) * of_others(x, *groups),)
 
 
 def parts_of_factors(x: Any) -> tuple[Any, Any, Any]:
@@ -102,7 +102,7 @@ def _over(g: Any, x: Tensor, axis: Any, keepdims: bool) -> Any:
     axes = some_axes("gradient", axis, len(x.shape))
     if keepdims:
         return broadcast_to(g, x.shape)
-    return spread(g, axes, x.shape)
+    return broadcast_back(g, axes, x.shape)
 
 
 def _distance(x: Any, axis: Any, correction: float) -> tuple[Any, float]:

@@ -113,7 +113,7 @@ def _combined(reduction: Reduction, left: n.Expression, right: n.Expression) -> 
     if kind == Reduce.SUM:
         return ir.add(left, right)
     if kind != Reduce.PROD:
-        return ir.intrinsic(kind.value, left, right)
+        return ir.intrinsic(kind.value, left, right)  # MAX, MIN: the intrinsics have these names
     if not isinstance(type, Vector):
         return ir.mul(left, right)
     (a, b), (c, d) = ((ir.extract(pair, "x"), ir.extract(pair, "y")) for pair in (left, right))

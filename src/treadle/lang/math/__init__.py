@@ -160,9 +160,11 @@ FURTHER: dict[str, MathFunction] = _functions(FURTHER_BOUNDS)
 
 @cache
 def library() -> dict[str, FunctionType]:
-    """All functions, by name and type ("exp_f32"). A function for a single type has its plain name.
+    """All functions. The front end looks up the plain name, which functions of one version have
+    ("rand_uniform"), then the name with the type it computes in ("exp_f32").
 
-    Narrow floats are computed in float32 and rounded; only `nextafter` needs versions for them.
+    For float16 and bfloat16 it computes in float32 and rounds, unless there is a version for the
+    narrow type itself ("nextafter_f16").
     """
     return {
         f"{name}_{type}": version

@@ -27,7 +27,8 @@ from treadle.lang.math.generic import either, generic
 from treadle.lang.math.logarithm import DENORMAL_SHIFT, exponent_of, fraction_of, normalized
 from treadle.lang.math.polynomials import exp2_tail, log2_quotient_tail
 
-# The first parts, here and below, are heads of 12 and 26 bits.
+# The first part, here and below, is a head: the number rounded to 12 bits (26 in f64), so that the
+# product of two heads is exact.
 LOG2_TEN_HIGH = either(3.3212890625, 3.321928083896637)
 LOG2_TEN_LOW = either(0.0006390323873623479, 1.0990725384979695e-08)
 TWO_OVER_LN2 = 2.8853900817779268

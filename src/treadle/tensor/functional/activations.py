@@ -14,6 +14,7 @@ from treadle.tensor.functional.compute_dtype import may_write, widened
 from treadle.tensor.functional.normalization import softmax
 from treadle.tensor.generator import Generator
 from treadle.tensor.operands import operand
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.random import exponential, uniform
 from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import argmax
@@ -461,6 +462,7 @@ def reglu(input: ArrayLike, axis: int = -1) -> Tensor:
 # --- rows --------------------------------------------------------------------------------------
 
 
+@cast_by_name
 @takes_dim
 def softmin(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
     """`softmax` of -x.

@@ -21,6 +21,7 @@ from treadle.tensor.dtypes import promote
 from treadle.tensor.functional.heads import AttentionOptions, laid_out
 from treadle.tensor.generator import Generator, default_generator
 from treadle.tensor.operands import node_of
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.random import words_of_a_draw
 from treadle.tensor.tensor import Tensor, from_node
 
@@ -30,6 +31,7 @@ _NAME = "scaled_dot_product_attention"
 Integers = tuple[int, ...]
 
 
+@cast_by_name
 def scaled_dot_product_attention(
     query: ArrayLike,
     key: ArrayLike,

@@ -22,6 +22,7 @@ from treadle.tensor.functional.convolution_operations import (
 from treadle.tensor.functional.windows import check_positive, numbers_of
 from treadle.tensor.manipulation import swapaxes
 from treadle.tensor.operands import prepare
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.products import matmul
 from treadle.tensor.tensor import Tensor, from_node
 
@@ -32,6 +33,7 @@ __all__ = [
 Sizes = int | Sequence[int]
 
 
+@cast_by_name
 def conv1d(
     input: ArrayLike,
     weight: ArrayLike,
@@ -53,6 +55,7 @@ def conv1d(
     return _convolution("conv1d", 1, (input, weight, bias), moves)
 
 
+@cast_by_name
 def conv2d(
     input: ArrayLike,
     weight: ArrayLike,
@@ -84,6 +87,7 @@ def conv2d(
     return _convolution("conv2d", 2, (input, weight, bias), moves)
 
 
+@cast_by_name
 def conv3d(
     input: ArrayLike,
     weight: ArrayLike,
@@ -105,6 +109,7 @@ def conv3d(
     return _convolution("conv3d", 3, (input, weight, bias), moves)
 
 
+@cast_by_name
 def conv_transpose1d(
     input: ArrayLike,
     weight: ArrayLike,
@@ -127,6 +132,7 @@ def conv_transpose1d(
     return _transposed("conv_transpose1d", 1, (input, weight, bias), moves)
 
 
+@cast_by_name
 def conv_transpose2d(
     input: ArrayLike,
     weight: ArrayLike,
@@ -155,6 +161,7 @@ def conv_transpose2d(
     return _transposed("conv_transpose2d", 2, (input, weight, bias), moves)
 
 
+@cast_by_name
 def conv_transpose3d(
     input: ArrayLike,
     weight: ArrayLike,

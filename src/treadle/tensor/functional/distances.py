@@ -18,6 +18,7 @@ from treadle.tensor.dtypes import promote
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.compute_dtype import widened
 from treadle.tensor.manipulation import broadcast_to
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import min as least
 from treadle.tensor.reductions import sum as total
@@ -50,6 +51,7 @@ def lengths(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
     return _pow(total(_pow(size, p), axis=axis, keepdims=keepdims), 1 / p)
 
 
+@cast_by_name
 @takes_dim
 def normalize(input: ArrayLike, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
     """x, divided along an axis by its p-norm (or by eps, where that is greater).
@@ -72,6 +74,7 @@ def scaled_to_length_one(input: Tensor, axis: int, eps: float) -> Tensor:
     return (x / _maximum(lengths(x, 2, axis, True), eps)).to(dtype)
 
 
+@cast_by_name
 @takes_dim
 def cosine_similarity(x1: ArrayLike, x2: ArrayLike, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along an axis; the arrays broadcast. Lengths below
@@ -101,6 +104,7 @@ def pairwise_distance(
     return lengths(a - b + eps, p, -1, keepdim).to(dtype.component)
 
 
+@cast_by_name
 def pdist(input: ArrayLike, p: float = 2.0) -> Tensor:
     """The p-norms of the differences of all pairs of rows, in the order (0, 1), (0, 2), …, (1, 2),
     …

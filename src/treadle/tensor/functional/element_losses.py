@@ -21,6 +21,7 @@ from treadle.tensor.functional.loss_reduction import (
     weighted,
 )
 from treadle.tensor.manipulation import expand_dims
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
 
@@ -37,6 +38,7 @@ _LEAST_LOG = -100.0  # the least logarithm of a probability
 # --- distances ------------------------------------------------------------------------------------
 
 
+@cast_by_name
 def mse_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -56,6 +58,7 @@ def mse_loss(
     return _distance("mse_loss", input, target, weight, reduction, _square)
 
 
+@cast_by_name
 def l1_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -76,6 +79,7 @@ def l1_loss(
     return _distance("l1_loss", input, target, weight, reduction, _abs, may_be_complex=True)
 
 
+@cast_by_name
 def smooth_l1_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -104,6 +108,7 @@ def smooth_l1_loss(
     return _distance("smooth_l1_loss", input, target, None, reduction, loss)
 
 
+@cast_by_name
 def huber_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -176,6 +181,7 @@ def binary_cross_entropy(
     return reduced(weighted(name, losses, weight), reduction, dtype)
 
 
+@cast_by_name
 def binary_cross_entropy_with_logits(
     input: ArrayLike,
     target: ArrayLike,
@@ -223,6 +229,7 @@ def negative_log_sigmoid(x: Tensor) -> Tensor:
     return _log1p(_exp(-_abs(x))) + _maximum(-x, 0)
 
 
+@cast_by_name
 def kl_div(
     input: ArrayLike,
     target: ArrayLike,
@@ -252,6 +259,7 @@ def kl_div(
     return (total(losses) / (x.shape[0] if x.shape else 1)).to(dtype)
 
 
+@cast_by_name
 def poisson_nll_loss(
     input: ArrayLike,
     target: ArrayLike,

@@ -22,6 +22,7 @@ from treadle.tensor.functional.loss_reduction import (
 )
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.operands import operand
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import any as any_of
 from treadle.tensor.reductions import mean
@@ -44,6 +45,7 @@ _COSINE_EPS = 1e-12  # of squared lengths
 # --- pairs, with targets 1 and -1 ------------------------------------------------------------
 
 
+@cast_by_name
 def hinge_embedding_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -60,6 +62,7 @@ def hinge_embedding_loss(
     return reduced(losses, reduction, dtype)
 
 
+@cast_by_name
 def margin_ranking_loss(
     input1: ArrayLike,
     input2: ArrayLike,
@@ -83,6 +86,7 @@ def margin_ranking_loss(
     return reduced(_maximum(t * (b - a) + margin, 0), reduction, dtype)
 
 
+@cast_by_name
 def soft_margin_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -97,6 +101,7 @@ def soft_margin_loss(
     return reduced(-logsigmoid(t * x), reduction, dtype)
 
 
+@cast_by_name
 def cosine_embedding_loss(
     input1: ArrayLike,
     input2: ArrayLike,
@@ -125,6 +130,7 @@ def cosine_embedding_loss(
 # --- classes -----------------------------------------------------------------------------------
 
 
+@cast_by_name
 def multi_margin_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -174,6 +180,7 @@ def multi_margin_loss(
     return reduced(where(outside, math.nan, losses), reduction, dtype)
 
 
+@cast_by_name
 def multilabel_margin_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -242,6 +249,7 @@ def _check_classes(name: str, outside: Tensor, count: int) -> None:
 # --- triplets -------------------------------------------------------------------------------------
 
 
+@cast_by_name
 def triplet_margin_loss(
     anchor: ArrayLike,
     positive: ArrayLike,

@@ -21,6 +21,7 @@ from treadle.tensor.dtypes import finfo
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.compute_dtype import compute_dtypes, widened, widened_real
 from treadle.tensor.functional.standardization import scaled, scaled_to_rms_one, standardized
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import sum as total
@@ -85,6 +86,7 @@ def _of_single(name: str, x: Tensor, axis: int, value: float) -> Tensor:
 # --- over the last axes --------------------------------------------------------------------------
 
 
+@cast_by_name
 def layer_norm(
     input: ArrayLike,
     normalized_shape: int | Sequence[int],
@@ -106,6 +108,7 @@ def layer_norm(
     return standardized(x, tuple(range(-len(shape), 0)), eps, weight, bias)
 
 
+@cast_by_name
 def rms_norm(
     input: ArrayLike,
     normalized_shape: int | Sequence[int],
@@ -242,6 +245,7 @@ def instance_norm(
     return standardized(x, axes, eps, scale, shift, average, variance)
 
 
+@cast_by_name
 def group_norm(
     input: ArrayLike,
     num_groups: int,

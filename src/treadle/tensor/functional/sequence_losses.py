@@ -20,6 +20,7 @@ from treadle.tensor.creation import asarray
 from treadle.tensor.elementwise_functions import clip, where
 from treadle.tensor.functional.compute_dtype import widened_real
 from treadle.tensor.functional.loss_reduction import reduced, reduction_of
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.ranges import arange
 from treadle.tensor.scans import cumulative_sum
 from treadle.tensor.tensor import Tensor, from_node
@@ -36,6 +37,7 @@ class Alignment(NamedTuple):
     blank: int
 
 
+@cast_by_name
 def ctc_loss(
     log_probs: ArrayLike,
     targets: ArrayLike,

@@ -15,6 +15,7 @@ from treadle.tensor.linalg.operations import svdvals
 from treadle.tensor.linalg.stacks import floating, in_compute_dtype, stacked, warn_of_host
 from treadle.tensor.manipulation import moveaxis
 from treadle.tensor.operands import operand
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import min as smallest
 from treadle.tensor.reductions import sum as total
@@ -25,6 +26,7 @@ __all__ = ["matrix_norm", "norm", "vector_norm"]
 _abs, _sqrt, _square = (FUNCTIONS[name] for name in ("abs", "sqrt", "square"))
 
 
+@cast_by_name
 @takes_dim
 def vector_norm(
     x: ArrayLike, /, *, axis: Axes | None = None, keepdims: bool = False, ord: Any = 2
