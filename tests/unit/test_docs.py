@@ -200,3 +200,23 @@ def test_the_map_of_the_house_shows_every_room() -> None:
     files = (path for path in ROOT.glob("tests/*/*.*") if path.parent.name != "__pycache__")
     folders |= {path.parent.relative_to(ROOT).as_posix() for path in files}
     assert named == rooms | folders
+
+
+def test_recipes_name_files_and_tables_that_exist() -> None:
+    """Each `path` in docs/design/adding.md, and each `TABLE` of a path."""
+    page = (ROOT / "docs/design/adding.md").read_text(encoding="utf-8")
+    rooms = (
+        ".", "src/treadle", "src/treadle/lang/math", "src/treadle/autograd/rules",
+        "src/treadle/cuda_cpp/builtins", "tests/device/gradients", "tests/unit/cuda_cpp",
+    )  # fmt: skip
+    folders = [ROOT / room for room in rooms]
+    paths = set(re.findall(r"`(?:python )?([\w/*.]+\.(?:py|md|yml))`", page))
+    assert len(paths) > 30
+    missing = {path for path in paths if not any(any(each.glob(path)) for each in folders)}
+    assert missing == set()
+    tables = re.findall(r"`(_?[A-Z][A-Z_]+)`[^`]{0,40} of\s+`([\w/.]+\.py)`", page)
+    assert len(tables) > 12
+    for table, path in tables:
+        found = [file for each in folders for file in each.glob(path)]
+        texts = [file.read_text(encoding="utf-8") for file in found]
+        assert any(re.search(rf"^{table}\b", text, re.M) for text in texts), (table, path)

@@ -11,6 +11,7 @@ from treadle.codegen.c_family.module import Module
 from treadle.codegen.c_family.names import KEYWORDS
 from treadle.codegen.c_family.scope import Scope
 from treadle.codegen.msl import atomics, subgroups
+from treadle.codegen.msl.builtins import use
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.source import NOWHERE
 from treadle.ir import nodes as n
@@ -204,21 +205,6 @@ def _allow(module: Module, type: Scalar, node: n.Expression | None) -> None:
         raise error
     if feature := _FEATURES.get(type.name):
         module.required.add(feature)
-
-
-BUILTINS = {
-    "thread_idx": "uint3 thread_idx [[thread_position_in_threadgroup]]",
-    "block_idx": "uint3 block_idx [[threadgroup_position_in_grid]]",
-    "grid_dim": "uint3 grid_dim [[threadgroups_per_grid]]",
-    "lane": "uint lane [[thread_index_in_simdgroup]]",
-    "thread_number": "uint thread_number [[thread_index_in_threadgroup]]",
-}
-
-
-def use(module: Module, name: str) -> str:
-    """A value that the entry point is handed."""
-    module.builtins.setdefault(name, BUILTINS[name])
-    return name
 
 
 def _builtin(scope: Scope, node: n.Builtin) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from treadle.codegen.c_family.module import Module
 from treadle.codegen.c_family.scope import SUM, UNARY, Scope
+from treadle.codegen.msl.builtins import use
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.types import BOOL, I32, Scalar
@@ -43,8 +44,6 @@ def subgroup(scope: Scope, node: n.Subgroup) -> str:
     if node.op == "shuffle":
         text = scope.text(source, SUM)
     else:
-        from treadle.codegen.msl.language import use
-
         use(module, "lane")
         amount = scope.text(source, UNARY)
         unsigned = f"(uint){amount}" if source.type == I32 else amount
@@ -56,8 +55,6 @@ def subgroup(scope: Scope, node: n.Subgroup) -> str:
 
 def _present(module: Module) -> str:
     """How many lanes of this thread's group have a thread."""
-    from treadle.codegen.msl.language import use
-
     count = module.block.count
     if count % 32 == 0 or count < 32:
         return f"{min(count, 32)}u"

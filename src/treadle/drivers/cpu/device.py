@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import struct
 import weakref
 from dataclasses import replace
 from typing import Any
@@ -19,7 +18,8 @@ from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.traits import Traits
 from treadle.drivers import base
 from treadle.drivers.cpu import machine
-from treadle.drivers.cpu.compiler import ENTRY, compiler
+from treadle.drivers.cpu.compiler import compiler
+from treadle.drivers.cpu.kernels import CompiledKernel
 from treadle.drivers.cpu.stream import Stream
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
@@ -87,24 +87,6 @@ class Buffer(base.Buffer):
         if self.pointer is None:
             raise DeviceLost("this buffer was freed: its memory is no longer there")
         return self.memory
-
-
-class CompiledKernel(base.CompiledKernel):
-    """Machine code of a kernel, loaded into the process."""
-
-    __slots__ = ("entry", "grids", "image", "library", "pack", "pointer", "seconds")
-
-    def __init__(self, device: Device, code: KernelCode, image: bytes) -> None:
-        loaded = compiler().load_object(image, (code.entry,))
-        self.device = device
-        self.code = code
-        self.image = image
-        self.library = loaded.library
-        self.pointer = loaded.addresses[code.entry]
-        self.entry = ENTRY(self.pointer)
-        self.pack = struct.Struct(f"{len(code.bindings)}Q").pack
-        self.grids: dict[Dim3, tuple[bytes, int]] = {}  # as `launch` hands them on
-        self.seconds = 0.0  # that one block takes, as last measured; 0.0 before
 
 
 class Device(base.Device):

@@ -10,15 +10,13 @@ import ctypes
 import struct
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import DeviceLost, LaunchError
 from treadle.drivers import base
 from treadle.drivers.cpu import native, workers
-
-if TYPE_CHECKING:
-    from treadle.drivers.cpu.device import CompiledKernel, Device
+from treadle.drivers.cpu.kernels import CompiledKernel
 
 _LARGEST_EXTENT = (1 << 31) - 1
 # Work that is worth waking other threads for, and what one thread should claim at least.
@@ -74,7 +72,7 @@ class Stream(base.Stream):
 
     __slots__ = ("_captured",)
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: base.Device) -> None:
         self.device = device
         self._captured: list[Call | HostCall] | None = None
 
