@@ -35,7 +35,7 @@ class ForAll(NamedTuple):
 
 
 # None where there is a call for each example.
-Rule = Callable[[Node, Sequence[Source], int], ForAll | None]
+BatchingRule = Callable[[Node, Sequence[Source], int], ForAll | None]
 
 
 def call_for_all(
@@ -121,7 +121,7 @@ def _by_rows(node: Node, sources: Sequence[Source], count: int) -> ForAll:
     return ForAll([_with_axis(each, count) for each in sources], node.detail.options)
 
 
-def _along(position: int) -> Rule:
+def _along(position: int) -> BatchingRule:
     """A rule for kernels that work along the axis that an option names."""
 
     def rule(node: Node, sources: Sequence[Source], count: int) -> ForAll:
@@ -195,7 +195,7 @@ _STACKS = (
     triangular.solve_triangular,
 )  # fmt: skip
 
-RULES: dict[Any, Rule] = {
+RULES: dict[Any, BatchingRule] = {
     **dict.fromkeys((sort, argsort, topk), _by_rows),
     **dict.fromkeys(_STACKS, _by_stacks),
     **dict.fromkeys((max_pool, max_pool_with_places, mean_pool), _by_stacks),

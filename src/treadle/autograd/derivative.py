@@ -18,6 +18,7 @@ from treadle.tensor.tensor import Tensor, from_node
 
 # What a derivative gives: gradients of sources, each with the source's history.
 Flow = Iterable[tuple[History | None, Any]]
+# A function of a gradient and of the values that its other parameters name.
 Rule = Callable[..., Any]
 HALVES = (float16, bfloat16)
 _POSITIONS = {"x": 0, "y": 1, "z": 2, "out": RESULT}
