@@ -44,6 +44,9 @@ class RecentCache(Generic[Key, Value]):
             self._old, self._young = self._young, {}
         self._young[key] = value
 
+    def __contains__(self, key: Key) -> bool:
+        return key in self._young or key in self._old
+
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 

@@ -31,6 +31,7 @@ REDUCE = "reduce"  # detail: (kind, axes); the shape lacks these
 WRITE = "write"  # sources: an array and values; detail: the View of the array that they replace
 JOIN = "join"  # of parts that cover it; detail: where each begins, as indices along the axes
 PRODUCT = "product"  # of matrices, read in place in its sources; detail: a kernels.factors.Product
+COMPOSITE = "composite"  # of several operations until it is planned; detail: see `composites.py`
 CALL = "call"  # what is not a fused kernel; detail: see `calls.py`
 PLACEHOLDER = "placeholder"  # of an example, within td.vmap; see `placeholders.py`
 COMPUTED = "computed"
@@ -189,6 +190,39 @@ def _record(node: Node) -> None:
 def _prune(readers: list[ref[Node]]) -> None:
     """Forget the readers that are computed or gone."""
     readers[:] = [one for one in readers if (node := one()) is not None and node.array is None]
+
+
+def without_history(
+    op: str,
+    sources: tuple[Node, ...],
+    shape: tuple[int, ...],
+    dtype: DType,
+    device: Device,
+    detail: Any,
+    serial: int,
+) -> Node:
+    """A node within a plan: it has no history, and its place in the order of nodes is given."""
+    node = Node.__new__(Node)
+    node.op, node.sources, node.shape = op, sources, shape
+    node.dtype, node.device, node.detail = dtype, device, detail
+    node.size = math.prod(shape)
+    node.array = node.readers = node.history = None
+    node.eager = node.overwritten = False
+    node.serial, node.depth, node.saved = serial, 0, 0
+    enter_reader(node)
+    return node
+
+
+def enter_reader(node: Node) -> None:
+    """Let the sources of a node know that it reads them."""
+    me = ref(node)
+    for source in node.sources:
+        if source.array is not None:
+            source.array.storage.add_reader(me)
+        elif source.readers is None:
+            source.readers = [me]
+        else:
+            source.readers.append(me)
 
 
 def computed(array: DeviceArray) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -11,30 +11,56 @@ from treadle.graph.parts import is_part
 from treadle.graph.views import View
 
 _ALIGNED = 4  # elements that GPUs load at once
+WITH_SIZES = frozenset({VIEW, WRITE, JOIN, PRODUCT})  # operations with sizes in their details
 
 # The parts of arrays that a graph sees, by array and first element.
 Begins = dict[tuple[int, int], int]
 
 
-def _of_view(node: Node, sizes: list[int], source: int, begins: Begins) -> Any:
-    """Where a part begins is neither a size nor in the key, but which parts begin at the same
-    element and how that is aligned."""
-    shape, strides, offset = node.detail
-    if node.op == WRITE:
-        sizes += shape
-    sizes += strides
-    if is_part(node):
-        number = begins.setdefault((source, offset), len(begins))
-        aligned = 0 if node.device.traits.serial_threads else offset % _ALIGNED
-        return len(shape), number, aligned
-    sizes.append(offset)
-    return len(shape)
+def sizes_of(node: Node, source: int, sizes: list[int], begins: Begins) -> Any:
+    """Add the sizes in the detail of a node to others, and return the rest of it, for a key. Where
+    a part begins is in neither, but which parts of the array of number `source` begin at the same
+    element, and how that is aligned."""
+    detail, is_of_part = node.detail, node.op in (VIEW, WRITE) and is_part(node)
+    rest = sizes_of_detail(node.op, detail, is_of_part, sizes)
+    if not is_of_part:
+        return rest
+    number = begins.setdefault((source, detail.offset), len(begins))
+    return rest, number, 0 if node.device.traits.serial_threads else detail.offset % _ALIGNED
 
 
-def _of_numbers(node: Node, sizes: list[int], source: int, begins: Begins) -> Any:
+def sizes_of_detail(op: str, detail: Any, is_of_part: bool, sizes: list[int]) -> Any:
+    """The same for a node that is not of a part, or without where that begins."""
+    if op == CONSTANT:
+        return repr(detail)  # -0.0 == 0.0
+    if op not in WITH_SIZES:
+        return detail
+    if op in (VIEW, WRITE):
+        shape, strides, offset = detail
+        if op == WRITE:  # a view's are the node's
+            sizes += shape
+        sizes += strides
+        if not is_of_part:
+            sizes.append(offset)
+        return len(shape)
     before = len(sizes)
-    _flatten(node.detail, sizes)
+    _flatten(detail, sizes)
     return len(sizes) - before
+
+
+def detail_with_sizes(
+    op: str, detail: Any, shape: tuple[Any, ...], is_of_part: bool, numbers: Iterator[Any]
+) -> Any:
+    """A detail with other sizes, in the order in which they were taken out; `shape` is the node's
+    new one."""
+    if op not in WITH_SIZES:
+        return detail
+    if op in (VIEW, WRITE):
+        axes = len(detail.shape)
+        seen = tuple(islice(numbers, axes)) if op == WRITE else shape
+        strides = tuple(islice(numbers, axes))
+        return View(seen, strides, detail.offset if is_of_part else next(numbers))
+    return filled(detail, numbers)
 
 
 def _flatten(numbers: tuple[Any, ...], sizes: list[int]) -> None:
@@ -45,33 +71,9 @@ def _flatten(numbers: tuple[Any, ...], sizes: list[int]) -> None:
             sizes.append(each)
 
 
-# The operations with sizes in their details. The functions add the sizes of a node to others, and
-# return the rest of the detail, for a key.
-WITH_SIZES: dict[str, Callable[[Node, list[int], int, Begins], Any]] = {
-    VIEW: _of_view,
-    WRITE: _of_view,
-    JOIN: _of_numbers,
-    PRODUCT: _of_numbers,
-}
-
-
-def with_sizes(node: Node, numbers: Iterator[Any]) -> tuple[tuple[Any, ...], Any]:
-    """The shape and the detail of a pending node with other numbers, in the order of a key."""
-    shape = tuple(islice(numbers, len(node.shape)))
-    detail = node.detail
-    if node.op == CONSTANT or node.op not in WITH_SIZES:
-        return shape, detail
-    if node.op in (VIEW, WRITE):
-        axes = len(detail.shape)
-        seen = tuple(islice(numbers, axes)) if node.op == WRITE else shape
-        strides = tuple(islice(numbers, axes))
-        return shape, View(seen, strides, detail.offset if is_part(node) else next(numbers))
-    return shape, _filled(detail, numbers)
-
-
-def _filled(template: tuple[Any, ...], numbers: Iterator[Any]) -> Any:
+def filled(template: tuple[Any, ...], numbers: Iterator[Any]) -> Any:
     """A (named) tuple of tuples and numbers, with others."""
     found = [
-        _filled(each, numbers) if isinstance(each, tuple) else next(numbers) for each in template
+        filled(each, numbers) if isinstance(each, tuple) else next(numbers) for each in template
     ]
     return type(template)(*found) if hasattr(template, "_fields") else tuple(found)

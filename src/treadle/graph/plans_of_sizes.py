@@ -7,17 +7,19 @@ symbols decides for which sizes it holds; its integers are computed from them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Protocol
 from weakref import ref
 
+from treadle.core.dtypes import DType
+from treadle.graph.composites import expand
 from treadle.graph.groups import Group, groups_of
-from treadle.graph.node import VIEW, Node
-from treadle.graph.node_sizes import with_sizes
+from treadle.graph.node import COMPOSITE, PRODUCT, VIEW, WRITE, Node, without_history
+from treadle.graph.node_sizes import WITH_SIZES, detail_with_sizes, filled, sizes_of_detail
 from treadle.graph.numbering import Moving
+from treadle.graph.parts import is_part
 from treadle.graph.schedule import Plan
 from treadle.graph.sizes import Record, symbols_of
 
@@ -30,6 +32,10 @@ class Pending(Protocol):
     position: dict[Node, int]
     later: set[Node]
     sizes: tuple[int, ...]
+    order: list[Node]
+
+    def nodes(self, inner: Sequence[Inner] = ()) -> Callable[[int], Node]:
+        """The nodes by their numbers."""
 
 
 class PlanOfSizes:
@@ -42,8 +48,11 @@ class PlanOfSizes:
         numbers = symbols_of(record, graph.sizes, dynamic)
         copies = _Copies(graph, numbers)
         groups = groups_of(Plan([copies.of[root] for root in graph.roots]))
-        self._groups = [_numbered(group, copies.numbers) for group in groups]
-        self._function = record.function(tuple([_integers(group) for group in self._groups]))
+        numbers_of = InnerNumbers(copies.numbers, len(graph.order))
+        self._groups = [_numbered(group, numbers_of) for group in groups]
+        self._inner = [inner_of(node) for node in numbers_of.inner]
+        results = tuple([_integers(group) for group in self._groups])
+        self._function = record.function((results, tuple([_sizes(each) for each in self._inner])))
         self.facts = record.facts
         self.dynamic = frozenset(dynamic)
         static = [at for at in range(len(graph.sizes)) if at not in self.dynamic]
@@ -57,9 +66,8 @@ class PlanOfSizes:
         self._firsts = _getter([first[graph.sizes[at]] for at in repeated])
         self._symbols = _getter(list(first.values()))
 
-    def groups(self, graph: Pending, nodes: Callable[[int], Node]) -> list[Group] | None:
-        """The kernels for a graph; None if it has sizes for which the plan does not hold. `nodes`
-        has the graph's nodes by their numbers."""
+    def groups(self, graph: Pending) -> list[Group] | None:
+        """The kernels for a graph; None if it has sizes for which the plan does not hold."""
         sizes = graph.sizes
         if self._static(sizes) != self._static_sizes or self._repeated(sizes) != self._firsts(
             sizes
@@ -68,9 +76,67 @@ class PlanOfSizes:
         found = self._function(*self._symbols(sizes))
         if found is None:
             return None
+        for node in graph.order:
+            if node.op == COMPOSITE:
+                expand(node)
+        results, sizes = found
+        inner = [_with_sizes(*each) for each in zip(self._inner, sizes, strict=True)]
+        nodes = graph.nodes(inner)
         return [
-            group.of(integers, nodes) for group, integers in zip(self._groups, found, strict=True)
+            group.of(integers, nodes) for group, integers in zip(self._groups, results, strict=True)
         ]
+
+
+# A node inside of a composite one, that a plan computes or has as a constant: operation, shape,
+# dtype and detail.
+Inner = tuple[str, tuple[int, ...], DType, Any]
+
+
+def inner_of(node: Node) -> Inner:
+    """What a node inside of a composite one is."""
+    return node.op, node.shape, node.dtype, node.detail
+
+
+def _sizes(inner: Inner) -> tuple[Any, ...]:
+    """The sizes of such a node: its shape, and those of a product, by which it is computed."""
+    op, shape, _, detail = inner
+    sizes = list(shape)
+    if op == PRODUCT:
+        sizes_of_detail(op, detail, False, sizes)
+    return tuple(sizes)
+
+
+def _with_sizes(inner: Inner, sizes: tuple[int, ...]) -> Inner:
+    op, shape, dtype, detail = inner
+    numbers = iter(sizes)
+    shape = tuple([next(numbers) for _ in shape])
+    return op, shape, dtype, filled(detail, numbers) if op == PRODUCT else detail
+
+
+class InnerNumbers:
+    """The numbers of a graph's nodes, and further ones for the nodes inside of composite ones."""
+
+    __slots__ = ("_first", "_known", "_made", "inner")
+
+    def __init__(self, known: Mapping[Node, int], first: int) -> None:
+        self._known = known
+        self._first = first
+        self._made: dict[Node, int] = {}
+        self.inner: list[Node] = []
+
+    def of(self, node: Node) -> int:
+        """The number of a node."""
+        number = self._known.get(node)
+        if number is not None:
+            return number
+        if node not in self._made:
+            self._made[node] = self._first + len(self.inner)
+            self.inner.append(node)
+        return self._made[node]
+
+    def is_inner(self, node: Node) -> bool:
+        """Whether a node is inside of a composite one."""
+        return node not in self._known
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +179,17 @@ class _Numbered:
         )
 
 
-def _numbered(group: Group, numbers: Mapping[Node, int]) -> _Numbered:
-    number = numbers.__getitem__
+def _numbered(group: Group, numbers: InnerNumbers) -> _Numbered:
+    number = numbers.of
+    # Where a part inside of a composite begins is one of its sizes.
+    moving = [each for each in group.moving if not numbers.is_inner(each.node)]
     return _Numbered(
         group,
         number(group.node),
         tuple(map(number, group.leaves)),
         tuple(map(number, group.constants)),
-        tuple([(each.integer, number(each.node)) for each in group.moving]),
-        tuple([each.rest for each in group.moving]),
+        tuple([(each.integer, number(each.node)) for each in moving]),
+        tuple([each.rest for each in moving]),
         tuple([_numbered(part, numbers) for part in group.parts]),
     )
 
@@ -161,6 +229,10 @@ class _Storage:
     def __init__(self) -> None:
         self.readers: list[ref[Node]] = []
 
+    def add_reader(self, reader: ref[Node]) -> None:
+        """Add a copy that reads this memory."""
+        self.readers.append(reader)
+
 
 class _Copies:
     """Copies of a graph's nodes with other numbers for their sizes."""
@@ -182,27 +254,18 @@ class _Copies:
                 copy.readers = [*(copy.readers or ()), ref(self._outside), ref(self._outside)]
 
     def _copy(self, node: Node, numbers: Iterator[Any]) -> Node:
-        copy = Node.__new__(Node)
-        copy.op, copy.dtype, copy.device = node.op, node.dtype, node.device
-        copy.readers = None
-        copy.eager, copy.overwritten = node.eager, node.overwritten
-        copy.serial, copy.depth, copy.saved = node.serial, node.depth, node.saved
-        copy.history = None
-        copy.array, copy.detail, copy.sources = None, node.detail, ()
+        shape = tuple([next(numbers) for _ in node.shape])
+        op, detail, array, sources = node.op, node.detail, None, ()
         if node.array is not None:
-            copy.shape = tuple([next(numbers) for _ in node.shape])
             storage = self._storages.setdefault(id(node.array.buffer), _Storage())
-            copy.array = _Array(node.array, next(numbers), storage)  # type: ignore[assignment]
+            array = _Array(node.array, next(numbers), storage)
         else:
-            copy.shape, copy.detail = with_sizes(node, numbers)
-            copy.sources = tuple([self.of[source] for source in node.sources])
-        copy.size = math.prod(copy.shape)
-        me = ref(copy)
-        for source in copy.sources:
-            if source.array is not None:
-                source.array.storage.readers.append(me)  # type: ignore[union-attr]
-            elif source.readers is None:
-                source.readers = [me]
-            else:
-                source.readers.append(me)
+            if op == COMPOSITE:
+                detail = detail.with_sizes(numbers)
+            elif op in WITH_SIZES:
+                is_of_part = op in (VIEW, WRITE) and is_part(node)
+                detail = detail_with_sizes(op, detail, shape, is_of_part, numbers)
+            sources = tuple([self.of[source] for source in node.sources])
+        copy = without_history(op, sources, shape, node.dtype, node.device, detail, node.serial)
+        copy.array, copy.saved = array, node.saved
         return copy

@@ -19,6 +19,7 @@ from treadle.graph.fused import Runner, Sized
 from treadle.graph.groups import Group
 from treadle.graph.node import (
     CALL,
+    COMPOSITE,
     CONSTANT,
     FAILED,
     JOIN,
@@ -27,11 +28,12 @@ from treadle.graph.node import (
     WRITE,
     Node,
     pending_readers,
+    without_history,
 )
-from treadle.graph.node_sizes import WITH_SIZES
+from treadle.graph.node_sizes import WITH_SIZES, sizes_of
 from treadle.graph.numbering import Moving
 from treadle.graph.placeholders import values_unknown
-from treadle.graph.plans_of_sizes import PlanOfSizes
+from treadle.graph.plans_of_sizes import Inner, InnerNumbers, PlanOfSizes, inner_of
 from treadle.graph.runners import JoinedParts, ProductRunner, runner_for
 from treadle.graph.schedule import wanted_later
 from treadle.graph.sizes import TooManySizes
@@ -57,6 +59,8 @@ _Part = tuple[
     int, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[tuple[int, int, int], ...],
     Runner | None, DeviceArray | None, list[Repeat],
 ]  # fmt: skip
+# A recipe, and what the nodes inside of composite nodes are that it computes.
+_Recipe = tuple[list[_Part], list[Inner]]
 
 
 class Graph:
@@ -150,7 +154,10 @@ class Graph:
             elif op in WITH_SIZES:
                 if op == WRITE:
                     writes.append(node)
-                detail = WITH_SIZES[op](node, sizes, numbered[0], begins)
+                detail = sizes_of(node, numbered[0], sizes, begins)
+            elif op == COMPOSITE:
+                sizes += detail.sizes
+                detail = detail.key
             elif op == CALL:
                 detail = None
             elif op == PLACEHOLDER:
@@ -178,13 +185,21 @@ class Graph:
         self.roots += found
         return list(reversed(found))
 
-    def nodes(self) -> Callable[[int], Node]:
-        """The nodes by their numbers: what is computed is numbered from the end, -1, -2, …"""
-        return [*self.order, *reversed(self.computed)].__getitem__
+    def nodes(self, inner: Sequence[Inner] = ()) -> Callable[[int], Node]:
+        """The nodes by their numbers, those inside of composite nodes, which are made, behind the
+        others: what is computed is numbered from the end, -1, -2, …"""
+        made: list[Node] = []
+        if inner:
+            device = self.order[0].device
+            made = [
+                without_history(op, (), *rest, device, detail, 0) for op, *rest, detail in inner
+            ]
+        return [*self.order, *made, *reversed(self.computed)].__getitem__
 
-    def tasks(self, recipe: Sequence[_Part]) -> list[Task]:
+    def tasks(self, recipe: _Recipe) -> list[Task]:
         """A recipe with this graph's nodes, the last task first."""
-        get = self.nodes()
+        parts, inner = recipe
+        get = self.nodes(inner)
         return [
             (
                 get(node),
@@ -196,18 +211,22 @@ class Graph:
                 like,
                 repeats,
             )
-            for node, leaves, constants, integers, moving, runner, like, repeats in reversed(recipe)
+            for node, leaves, constants, integers, moving, runner, like, repeats in reversed(parts)
         ]
 
-    def recipe(self, tasks: Sequence[Task]) -> list[_Part]:
+    def recipe(self, tasks: Sequence[Task]) -> _Recipe:
         """Tasks with numbers for this graph's nodes."""
-        number = self.position.__getitem__
+        numbers = InnerNumbers(self.position, len(self.order))
+        number = numbers.of
         found: list[_Part] = []
         for node, leaves, constants, integers, moving, runner, like, repeats in tasks:
             places = tuple(map(number, leaves)), tuple(map(number, constants))
-            own = tuple([(at, number(part), rest) for at, part, rest in moving])
+            own = tuple(
+                # Where a part inside of a composite begins is one of its sizes.
+                [(at, number(part), rest) for at, part, rest in moving if part in self.position]
+            )
             found.append((number(node), *places, integers, own, runner, like, repeats))
-        return found
+        return found, [inner_of(node) for node in numbers.inner]
 
 
 def _moved(
@@ -236,7 +255,7 @@ class _Recipes:
     __slots__ = ("_last", "_plans", "_varying", "known")
 
     def __init__(self, sizes: tuple[int, ...]) -> None:
-        self.known: RecentCache[tuple[int, ...], list[_Part]] = RecentCache(_RECENT_SIZES)
+        self.known: RecentCache[tuple[int, ...], _Recipe] = RecentCache(_RECENT_SIZES)
         self._plans: list[PlanOfSizes] = []
         self._last = sizes  # that were planned last
         self._varying: set[int] = set()  # the positions of sizes that have had several values
@@ -247,9 +266,8 @@ class _Recipes:
         self._last = sizes
         if graph.is_wide:
             return None
-        nodes = graph.nodes()
         for plan in reversed(self._plans):
-            groups = plan.groups(graph, nodes)
+            groups = plan.groups(graph)
             if groups is not None:
                 return [task_of(group) for group in groups]
         pairs = zip(sizes, last, strict=True)
@@ -261,7 +279,7 @@ class _Recipes:
         if len(self._plans) >= _MOST_PLANS:
             del self._plans[0]
         self._plans.append(plan)
-        groups = plan.groups(graph, nodes)
+        groups = plan.groups(graph)
         assert groups is not None, "the sizes that were planned hold the facts of the plan"
         return [task_of(group) for group in groups]
 

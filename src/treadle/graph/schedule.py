@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from treadle.graph.composites import expand
 from treadle.graph.joins import MOST_PARTS
 from treadle.graph.node import (
     CALL,
+    COMPOSITE,
     CONSTANT,
     GATHER,
     INDEX,
@@ -86,6 +88,8 @@ class Plan:
             if node in done or node.array is not None:
                 continue
             done.add(node)
+            if node.op == COMPOSITE:
+                expand(node)
             stack.append((node, True))
             stack += [(source, False) for source in node.sources if source.array is None]
             if node.op == WRITE:

@@ -11,16 +11,25 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Any, ParamSpec, TypeVar
 
+from treadle.core.dtypes import DType
+from treadle.core.recent_cache import RecentCache
 from treadle.graph import history
+from treadle.graph.composites import Composite, composite_of
 from treadle.graph.history import recorded, recording
 from treadle.graph.node import Node, view_of
-from treadle.graph.placeholders import record_composite
+from treadle.graph.placeholders import record_composite, within
 from treadle.graph.views import whole
+from treadle.runtime import settings
 from treadle.tensor.cells import Cell
 from treadle.tensor.precision import LOWERED, WIDENED, cast_arguments, lower
-from treadle.tensor.tensor import Tensor
+from treadle.tensor.tensor import Tensor, from_node
+
+_RECENT_CALLS = 1024  # of a function, with other arguments
+_DECIDING = frozenset({NoneType, bool, int, float, str, DType})
+_STAND_IN = "argument"  # the operation of a node that stands for any other
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,6 +89,77 @@ def composite(function: Callable[P, R]) -> Callable[P, R]:
         return result
 
     return recorded_as_one
+
+
+def as_one_node(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
+    """Let calls of a function of tensors be one node each, which is expanded when a plan is made.
+    The function's result depends on nothing but its arguments, and it does not look at elements.
+    What it does is remembered for the shapes, dtypes and other arguments of a call."""
+    known: RecentCache[Any, Composite | None] = RecentCache(_RECENT_CALLS)
+
+    @functools.wraps(function)
+    def made_as_one(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+        nodes: list[Node] = []
+        key: list[Any] = []
+        for value in args:
+            if not _described(value, nodes, key):
+                return function(*args, **kwargs)
+        for name, value in kwargs.items():
+            key.append(name)
+            if not _described(value, nodes, key):
+                return function(*args, **kwargs)
+        if not nodes or settings.eager or lower.get() is not None or within.get() is not None:
+            return function(*args, **kwargs)
+        call = tuple(key)
+        composite = known.get(call)
+        if composite is None:
+            if call in known:
+                return function(*args, **kwargs)
+            composite = known[call] = _composite_of(function, nodes, args, kwargs)
+            if composite is None:
+                return function(*args, **kwargs)
+        return from_node(composite.node(nodes))
+
+    return made_as_one
+
+
+def _described(value: Any, nodes: list[Node], key: list[Any]) -> bool:
+    """Add to `key` what of an argument decides about operations; False if that is not known."""
+    kind = type(value)
+    if kind is Tensor:
+        node = value._node
+        if node.history is not None and recording.get():
+            return False
+        nodes.append(node)
+        key.append((node.shape, node.dtype, node.device))
+        return True
+    if kind not in _DECIDING and (
+        kind is not tuple or any(type(each) is not int for each in value)
+    ):
+        return False
+    key.append((kind, repr(value) if kind is float else value))  # -0.0 == 0.0
+    return True
+
+
+def _composite_of(
+    function: Callable[..., Tensor], nodes: list[Node], args: Any, kwargs: Any
+) -> Composite | None:
+    """What a function does with arguments like these, found out with nodes that stand for them."""
+    sources = [Node(_STAND_IN, (), node.shape, node.dtype, node.device) for node in nodes]
+    following = iter(map(from_node, sources))
+
+    def stood_in(value: Any) -> Any:
+        return next(following) if type(value) is Tensor else value
+
+    result = function(
+        *[stood_in(value) for value in args],
+        **{name: stood_in(value) for name, value in kwargs.items()},
+    )
+    if result._view is not None or result._boundary is not None:
+        return None
+    node = result._cell.value
+    same_device = all(each.device is node.device for each in nodes)
+    return composite_of(node, sources) if same_device else None
 
 
 class CallDerivative:

@@ -8,7 +8,7 @@ from typing import Any
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.axes import one_axis, takes_dim
-from treadle.tensor.composites import composite
+from treadle.tensor.composites import as_one_node, composite
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
 from treadle.tensor.functional.compute_dtype import may_write, widened
 from treadle.tensor.functional.normalization import softmax
@@ -179,6 +179,7 @@ def threshold(input: ArrayLike, threshold: float, value: float, inplace: bool = 
 
 @may_write
 @composite
+@as_one_node
 def elu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (exp(x) - 1) where x is negative.
 
@@ -209,6 +210,7 @@ def celu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @may_write
 @composite
+@as_one_node
 def selu(input: ArrayLike, inplace: bool = False) -> Tensor:
     """`elu` scaled so that mean 0 and variance 1 of the elements are preserved.
 
@@ -226,6 +228,7 @@ def selu(input: ArrayLike, inplace: bool = False) -> Tensor:
 
 
 @composite
+@as_one_node
 def gelu(input: ArrayLike, approximate: str = "none") -> Tensor:
     """X times the standard normal distribution function of x; approximated by a formula with tanh
     if `approximate` is "tanh".
@@ -246,6 +249,7 @@ def gelu(input: ArrayLike, approximate: str = "none") -> Tensor:
 
 @may_write
 @composite
+@as_one_node
 def silu(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The product x * sigmoid(x), also called swish.
 
@@ -263,6 +267,7 @@ swish = silu
 
 @may_write
 @composite
+@as_one_node
 def mish(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The product x * tanh(log(1 + exp(x))).
 
@@ -276,6 +281,7 @@ def mish(input: ArrayLike, inplace: bool = False) -> Tensor:
 
 
 @composite
+@as_one_node
 def softplus(input: ArrayLike, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold.
 
@@ -361,6 +367,7 @@ def hardsigmoid(input: ArrayLike, inplace: bool = False) -> Tensor:
 
 @may_write
 @composite
+@as_one_node
 def hardswish(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The product x * hardsigmoid(x).
 

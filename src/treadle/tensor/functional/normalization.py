@@ -15,7 +15,7 @@ from treadle.graph.views import View, whole
 from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.assembly import concat
 from treadle.tensor.axes import one_axis, takes_dim
-from treadle.tensor.composites import composite
+from treadle.tensor.composites import as_one_node, composite
 from treadle.tensor.creation import asarray, zeros
 from treadle.tensor.dtypes import finfo
 from treadle.tensor.elementwise_functions import FUNCTIONS
@@ -41,6 +41,7 @@ _pow = FUNCTIONS["pow"]
 
 @takes_dim
 @composite
+@as_one_node
 def softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
     """exp(x), divided by its sum along an axis. With `dtype` x is cast first. Rows of only -inf,
     and rows with inf or NaN, become NaN, as in PyTorch.
@@ -60,6 +61,7 @@ def softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None)
 
 @takes_dim
 @composite
+@as_one_node
 def log_softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
     """The logarithm of `softmax`, precise where the softmax is near 0.
 

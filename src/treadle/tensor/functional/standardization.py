@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.tensor.composites import composite
+from treadle.tensor.composites import as_one_node, composite
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.compute_dtype import widened
 from treadle.tensor.reductions import mean
@@ -18,6 +18,7 @@ _rsqrt, _square = FUNCTIONS["rsqrt"], FUNCTIONS["square"]
 
 
 @composite
+@as_one_node
 def standardized(
     input: Tensor,
     axes: tuple[int, ...],
@@ -37,6 +38,7 @@ def standardized(
 
 
 @composite
+@as_one_node
 def scaled_to_rms_one(input: Tensor, axes: tuple[int, ...], eps: float, scale: Any) -> Tensor:
     """An input scaled to mean square 1 over axes, times `scale`."""
     x, dtype = widened(input)

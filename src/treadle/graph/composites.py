@@ -1,0 +1,124 @@
+"""Composite nodes: several operations that are one node until they are planned.
+
+A `layer_norm` is a dozen operations. To make a dozen nodes at each call, and to look for all of
+them in a recipe, takes longer than its kernel. So what such a function makes of arrays of known
+shapes is remembered as a `Composite`, and a call makes one node of it. When a plan is made, and
+only then, the node is expanded: it becomes the last of the operations, and the others its sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from treadle.core.dtypes import DType
+from treadle.graph.node import (
+    CALL,
+    COMPOSITE,
+    COMPUTED,
+    CONSTANT,
+    JOIN,
+    PLACEHOLDER,
+    WRITE,
+    Node,
+    enter_reader,
+    without_history,
+)
+from treadle.graph.node_sizes import detail_with_sizes, sizes_of_detail
+
+# Operations that write, have several results, or are planned by what is around them.
+_NOT_INSIDE = frozenset({CALL, COMPOSITE, COMPUTED, JOIN, PLACEHOLDER, WRITE})
+
+
+class Operation(NamedTuple):
+    """One of the operations, with numbers for its sources: those of the composite come first."""
+
+    op: str
+    sources: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: DType
+    detail: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Composite:
+    """Operations that make one array of others, the last of which is the result. `key` is equal for
+    those that are equal but for their sizes, and `sizes` are these. `depth` is the length of the
+    longest chain of them."""
+
+    operations: tuple[Operation, ...]
+    key: int
+    sizes: tuple[int, ...]
+    depth: int
+
+    @property
+    def name(self) -> str:
+        """What people read of it."""
+        return self.operations[-1].op
+
+    def node(self, sources: Sequence[Node]) -> Node:
+        """A node of these sources."""
+        last = self.operations[-1]
+        device = sources[0].device
+        node = Node(COMPOSITE, tuple(sources), last.shape, last.dtype, device, self)
+        node.depth += self.depth - 1
+        return node
+
+    def with_sizes(self, numbers: Iterator[Any]) -> Composite:
+        """The same operations with other sizes."""
+        found = []
+        for each in self.operations:
+            shape = tuple([next(numbers) for _ in each.shape])
+            detail = detail_with_sizes(each.op, each.detail, shape, False, numbers)
+            found.append(each._replace(shape=shape, detail=detail))
+        return replace(self, operations=tuple(found))
+
+
+_keys: dict[Any, int] = {}
+
+
+def composite_of(result: Node, sources: Sequence[Node]) -> Composite | None:
+    """What makes a node of others. None if it is one of these, or is made of anything else."""
+    number = {source: at for at, source in enumerate(sources)}
+    depth = dict.fromkeys(number, 0)
+    operations: list[Operation] = []
+    parts: list[Any] = []
+    sizes: list[int] = []
+    stack = [result]
+    while stack:
+        node = stack[-1]
+        if node in number:
+            stack.pop()
+            continue
+        if node.array is not None or node.op in _NOT_INSIDE:
+            return None
+        missing = [source for source in node.sources if source not in number]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        own = tuple([number[source] for source in node.sources])
+        number[node] = len(number)
+        depth[node] = 1 + max([depth[source] for source in node.sources], default=-1)
+        operations.append(Operation(node.op, own, node.shape, node.dtype, node.detail))
+        sizes += node.shape
+        rest = sizes_of_detail(node.op, node.detail, False, sizes)
+        parts.append((node.op, own, len(node.shape), node.dtype.short, rest))
+    if not operations or result.op == CONSTANT:
+        return None
+    key = _keys.setdefault((len(sources), *parts), len(_keys))
+    return Composite(tuple(operations), key, tuple(sizes), depth[result])
+
+
+def expand(node: Node) -> None:
+    """Let a composite node be the last of its operations. It stays the node that tensors hold."""
+    composite: Composite = node.detail
+    nodes = list(node.sources)
+    *inner, last = composite.operations
+    for op, sources, shape, dtype, detail in inner:
+        own = tuple([nodes[each] for each in sources])
+        nodes.append(without_history(op, own, shape, dtype, node.device, detail, node.serial))
+    node.op, node.detail = last.op, last.detail
+    node.sources = tuple([nodes[each] for each in last.sources])
+    enter_reader(node)
