@@ -255,7 +255,9 @@ class _Copies:
 
     def _copy(self, node: Node, numbers: Iterator[Any]) -> Node:
         shape = tuple([next(numbers) for _ in node.shape])
-        op, detail, array, sources = node.op, node.detail, None, ()
+        op, detail = node.op, node.detail
+        array: Any = None
+        sources: tuple[Node, ...] = ()
         if node.array is not None:
             storage = self._storages.setdefault(id(node.array.buffer), _Storage())
             array = _Array(node.array, next(numbers), storage)

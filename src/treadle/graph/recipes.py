@@ -188,12 +188,11 @@ class Graph:
     def nodes(self, inner: Sequence[Inner] = ()) -> Callable[[int], Node]:
         """The nodes by their numbers, those inside of composite nodes, which are made, behind the
         others: what is computed is numbered from the end, -1, -2, …"""
-        made: list[Node] = []
-        if inner:
-            device = self.order[0].device
-            made = [
-                without_history(op, (), *rest, device, detail, 0) for op, *rest, detail in inner
-            ]
+        device = self.order[0].device
+        made = [
+            without_history(op, (), shape, dtype, device, detail, 0)
+            for op, shape, dtype, detail in inner
+        ]
         return [*self.order, *made, *reversed(self.computed)].__getitem__
 
     def tasks(self, recipe: _Recipe) -> list[Task]:

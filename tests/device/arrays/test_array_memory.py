@@ -24,6 +24,7 @@ def device(request) -> Iterator[td.Device]:
         found = td.device(request.param)
     except td.errors.DeviceNotFound as error:
         pytest.skip(str(error))
+    gc.collect()  # what earlier tests left would be freed while memory is counted
     with td.use_device(found):
         yield found
 
