@@ -192,7 +192,7 @@ Sizes = tuple[int, int, int]  # of the arrays that a program begins with
 USUAL = (2, 3, 4)
 
 
-def _shapes(sizes: Sizes) -> list[tuple[int, ...]]:
+def shapes_of(sizes: Sizes) -> list[tuple[int, ...]]:
     """The shapes that arrays are reshaped or broadcast to: many have as many elements."""
     a, b, c = sizes
     row = a * b
@@ -206,7 +206,7 @@ class Run:
 
     def __init__(self, space: NumPy, seed: int, sizes: Sizes = USUAL) -> None:
         self.space = space
-        self.shapes = _shapes(sizes)
+        self.shapes = shapes_of(sizes)
         random = np.random.default_rng(seed)
         self.arrays: list[Any] = []
         self.writable: list[bool] = []

@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treadle as td
-from tests.fuzz.arrays import Instruction, NumPy, Run, Treadle
+from tests.fuzz.arrays import USUAL, Instruction, NumPy, Run, Sizes, Treadle, shapes_of
 
-_SHAPES = ((4, 6), (6,), (4, 6), (2, 3, 4))
-_CALLS = 3
 _READ = 22  # in `arrays._DO`: what ends a recording
 _DRAW = 24
 
@@ -31,6 +29,7 @@ class _Given(Run):
 
     def __init__(self, space: NumPy, arrays: Sequence[Any]) -> None:
         self.space = space
+        self.shapes = shapes_of(USUAL)
         self.arrays, self.writable, self.outputs = [], [], []
         for array in arrays:
             self.keep(array, True)
@@ -51,8 +50,15 @@ def _body(device: td.Device, program: Sequence[Instruction], outside: td.Tensor)
     return body
 
 
-def _calls(device: td.Device, program: Sequence[Instruction], seed: int, compiled: bool) -> Any:
-    """All that several calls leave: results, the arguments afterwards, what is outside."""
+def _calls(
+    device: td.Device,
+    program: Sequence[Instruction],
+    seed: int,
+    sizes: Sequence[Sizes],
+    compiled: bool,
+) -> Any:
+    """All that calls with arguments of these sizes leave: results, the arguments afterwards, what
+    is outside."""
     random = np.random.default_rng(seed)
     td.manual_seed(seed)
 
@@ -62,11 +68,15 @@ def _calls(device: td.Device, program: Sequence[Instruction], seed: int, compile
     outside = new((4, 6))
     body = _body(device, program, outside)
     function = td.compile(body) if compiled else body
-    whole = new((8, 6))
     found: list[Any] = []
-    for call in range(_CALLS):
-        arguments = [new(shape) for shape in _SHAPES]
-        arguments[2] = whole[call : call + 4]  # a view, from another place each time
+    wholes: dict[Sizes, td.Tensor] = {}
+    for call, each in enumerate(sizes):
+        row, matrix = shapes_of(each)[:2]
+        if each not in wholes:
+            wholes[each] = new((matrix[0] + 4, matrix[1]))
+        whole = wholes[each]
+        arguments = [new(shape) for shape in (matrix, row, matrix, each)]
+        arguments[2] = whole[call : call + matrix[0]]  # a view, from another place each time
         found += function(arguments, 2)
         found += [*arguments, whole]
         if call == 1:
@@ -75,11 +85,13 @@ def _calls(device: td.Device, program: Sequence[Instruction], seed: int, compile
     return [array.numpy() if isinstance(array, td.Tensor) else array for array in found]
 
 
-def _compare(program: Sequence[Instruction], seed: int) -> None:
+def _compare(
+    program: Sequence[Instruction], seed: int, sizes: Sequence[Sizes] = (USUAL,) * 3
+) -> None:
     for name in ("cpu", "webgpu", *(["cuda"] if td.is_available("cuda") else [])):
         device = td.device(name)
-        expected = _calls(device, program, seed, compiled=False)
-        found = _calls(device, program, seed, compiled=True)
+        expected = _calls(device, program, seed, sizes, compiled=False)
+        found = _calls(device, program, seed, sizes, compiled=True)
         for number, (one, other) in enumerate(zip(expected, found, strict=True)):
             np.testing.assert_array_equal(other, one, err_msg=f"array {number} on {name}")
 
@@ -96,3 +108,15 @@ def test_a_replay_does_what_the_program_does(seed: int, program: list[Instructio
 @given(_numbers, _programs)
 def test_so_does_a_program_that_reads(seed: int, program: list[Instruction]) -> None:
     _compare([*program[:5], Instruction(_READ, 1, 2, 3), *program[5:]], seed)
+
+
+_sizes = st.sampled_from([USUAL, (1, 2, 3), (3, 2, 7), (2, 4, 1), (0, 3, 2)])
+
+
+@pytest.mark.timeout(3000)
+@settings(max_examples=_EXAMPLES // 2)
+@given(_numbers, _programs, st.lists(_sizes, min_size=4, max_size=4))
+def test_sizes_may_change_from_call_to_call(
+    seed: int, program: list[Instruction], sizes: list[Sizes]
+) -> None:
+    _compare([each for each in program if each.what != _READ], seed, sizes)

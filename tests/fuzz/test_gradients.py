@@ -21,7 +21,8 @@ try:
 except ImportError:  # there are machines that it has no wheel for
     torch = None
 
-_SHAPES = ((3, 4), (4,), (2, 3, 2))
+Shapes = tuple[tuple[int, ...], ...]
+_SHAPES: Shapes = ((3, 4), (4,), (2, 3, 2))
 _STEP = 1e-6
 
 
@@ -198,9 +199,16 @@ _OPERATIONS: list[Callable[[Program, Any, Step], Any]] = [
 ]  # fmt: skip
 
 
-def _arrays() -> list[np.ndarray]:
+def _arrays(shapes: Shapes = _SHAPES) -> list[np.ndarray]:
     rng = np.random.default_rng(3)
-    return [rng.standard_normal(shape) for shape in _SHAPES]
+    return [rng.standard_normal(shape) for shape in shapes]
+
+
+def _of_sizes(rows: int, columns: int, depth: int) -> Shapes:
+    return (rows, columns), (columns,), (2, rows, depth)
+
+
+_shapes = st.builds(_of_sizes, st.integers(1, 9), st.integers(1, 9), st.integers(1, 4))
 
 
 if torch is not None:
@@ -209,12 +217,23 @@ if torch is not None:
     @settings(max_examples=25)
     @given(_programs, st.integers(0, 7).map(bool))  # most one by one, in few kernels
     def test_gradients_of_drawn_programs(steps: list[Step], eager: bool) -> None:
-        theirs = [torch.as_tensor(x).requires_grad_() for x in _arrays()]
+        _compare(steps, eager, _SHAPES)
+
+    @pytest.mark.timeout(3000)
+    @settings(max_examples=8)
+    @given(_programs, st.lists(_shapes, min_size=3, max_size=3))
+    def test_gradients_of_changing_sizes(steps: list[Step], sizes: list[Shapes]) -> None:
+        for shapes in sizes:
+            _compare(steps, False, shapes)
+
+    def _compare(steps: list[Step], eager: bool, shapes: Shapes) -> None:
+        """The gradients of a program beside PyTorch's."""
+        theirs = [torch.as_tensor(x).requires_grad_() for x in _arrays(shapes)]
         program = Program(torch, theirs)
         done = program.run(steps)
         switches.eager = eager
         try:
-            mine = [td.asarray(x, device="cpu").requires_grad_() for x in _arrays()]
+            mine = [td.asarray(x, device="cpu").requires_grad_() for x in _arrays(shapes)]
             again = Program(td, mine)
             again.run(steps, done)
             assert [tuple(x.shape) for x in again.pool] == [tuple(x.shape) for x in program.pool]
