@@ -246,7 +246,7 @@ def profile(
 def bench(
     suites: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SUITE]...", help="arrays. All suites by default."),
+        typer.Argument(metavar="[SUITE]...", help="arrays, programs. All suites by default."),
     ] = None,
     device: Annotated[
         str | None, typer.Option("--device", help="The device to measure. The best one by default.")
@@ -265,8 +265,12 @@ def bench(
     norm of large arrays, in GB/s, compared with a copy on the same device;
     the host time of a small operation; and the peak memory of an expression.
 
-    Each result is compared with NumPy's in float64 before it is timed. Close
-    other programs first.
+    The suite "programs" measures whole programs: a decoder token by token,
+    steps of training, loops of small operations, and the first step of a
+    process.
+
+    Each result is compared with NumPy's in float64, or with PyTorch's, before
+    it is timed. Close other programs first.
     """
     from treadle.cli.bench.command import SUITES, run_bench
 

@@ -11,6 +11,7 @@ from treadle.graph.groups import Group, groups_of
 from treadle.graph.node import CALL, CONSTANT, VIEW, Node, pending_readers
 from treadle.graph.recipes import Graph, Task, remember, remembered, task_of
 from treadle.graph.schedule import Plan
+from treadle.runtime import counters
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.lazy import TrackedMemory
 
@@ -50,6 +51,7 @@ def _planned(graph: Graph) -> list[Task]:
             watch(group)
         tasks.append(task_of(group))
     remember(graph, tasks)
+    counters.count_plan()
     tasks.reverse()
     return tasks
 

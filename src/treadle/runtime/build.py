@@ -17,7 +17,7 @@ from treadle.drivers import base
 from treadle.ir.definition import KernelDefinition, LoweredKernel
 from treadle.ir.printer import to_text
 from treadle.ir.signature import ArrayArgument, Signature
-from treadle.runtime import disk_cache, profiler, settings
+from treadle.runtime import counters, disk_cache, profiler, settings
 from treadle.runtime.built_kernel import BuiltKernel, from_bytes, to_bytes
 from treadle.runtime.devices import Device
 from treadle.runtime.launch_records import BuildVariant
@@ -64,6 +64,7 @@ def _build(
     except CompileError as error:
         raise _placed(error, lowered) from None
     device.compiled[key] = made
+    counters.count_kernel()
     if (active := profiler.active) is not None:
         active.note_compilation(definition.name, how, device.id, began)
     seconds = time.perf_counter() - began

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from treadle.cli.bench import arrays, harness
+from treadle.cli.bench import arrays, harness, programs
 from treadle.cli.bench.harness import Figure
 from treadle.cli.transpile import check_output
 from treadle.core.errors import TreadleError
@@ -19,6 +19,7 @@ from treadle.runtime.devices import device as find_device
 
 SUITES: dict[str, Callable[[Device, bool], list[Callable[[], list[Figure]]]]] = {
     "arrays": arrays.measurements,
+    "programs": programs.measurements,
 }
 
 

@@ -250,12 +250,13 @@ def table(figures: list[Figure]) -> Table:
 
 def _cells(figure: Figure) -> list[str]:
     peers, unit = figure.peers, figure.unit
-    others = ", ".join(f"{name} {number(value)}" for name, value in figure.others)
+    amount = readable_seconds if unit == "s" else number
+    others = ", ".join(f"{name} {amount(value)}" for name, value in figure.others)
     return [
         f"{figure.suite}: {figure.name}" + (f" ({figure.note})" if figure.note else ""),
-        f"{number(figure.ours)} {unit}",
+        amount(figure.ours) if unit == "s" else f"{number(figure.ours)} {unit}",
         "" if figure.seconds is None else readable_seconds(figure.seconds),
-        f"{figure.peer} {number(peers)}" if peers else "",
+        f"{figure.peer} {amount(peers)}" if peers else "",
         f"{figure.ours / peers:.2f}" if peers else "",
         others,
     ]

@@ -1,0 +1,57 @@
+"""How often this process did expensive work that it remembers: what a loop adds was not found.
+
+A loop whose sizes change should add nothing after its first iterations; tests and the benchmarks
+of whole programs compare the counts before and after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treadle.core import forks
+
+
+@dataclass(frozen=True)
+class Counts:
+    """`plans` are graphs that were planned anew, `kernels` those that were printed, or compiled,
+    or loaded from disk."""
+
+    plans: int = 0
+    kernels: int = 0
+
+    def __sub__(self, earlier: Counts) -> Counts:
+        return Counts(self.plans - earlier.plans, self.kernels - earlier.kernels)
+
+
+_lock = forks.lock()
+_plans = 0
+_kernels = 0
+
+
+def counts() -> Counts:
+    """The counts since the process began.
+
+    >>> import treadle as td
+    >>> x = td.ones(8, device="cpu").realize()
+    >>> before = counts()
+    >>> for _ in range(3):
+    ...     y = (x * 2.5).realize()
+    >>> (counts() - before).plans
+    1
+    """
+    with _lock:
+        return Counts(_plans, _kernels)
+
+
+def count_plan() -> None:
+    """A graph was planned that no recipe was found for."""
+    global _plans
+    with _lock:
+        _plans += 1
+
+
+def count_kernel() -> None:
+    """A kernel was made ready for a device that did not have it."""
+    global _kernels
+    with _lock:
+        _kernels += 1
