@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
-from benchmarks import harness
+from benchmarks import commits, harness
 from benchmarks.harness import Figure
 
 DEVICES = ("cuda", "webgpu", "dawn")
@@ -99,9 +99,11 @@ def main() -> None:
     parser.add_argument("suite", nargs="*", choices=[*words, []], help="which; all if none")
     parser.add_argument("--name", help="the result file's name (default: the suites' names)")
     parser.add_argument("--runs", type=int, default=1, help="medians of this many runs of all")
+    parser.add_argument("--commit", help="of the code, for a copy without git's history")
     chosen = parser.parse_args()
     suites = suites_of(chosen.suite)
     about: dict[str, Any] = {"machine": harness.machine(), "card": harness.card()}
+    commit = chosen.commit or commits.here()
     print(", ".join(value for value in about.values() if value))
     figures: list[Figure] = []
     failed: list[str] = []
@@ -114,6 +116,9 @@ def main() -> None:
                 figures += run(measurement, failed, suite)
     figures = harness.medians(figures)
     harness.show(figures)
+    about["commit"] = commit
+    if not commit:
+        print("the commit is not known here, and the tables need it: give it with --commit")
     if figures:
         print(harness.keep(figures, chosen.name or "-".join(chosen.suite or suites), about))
     if failed:

@@ -309,6 +309,28 @@ def _training(results: list[Result]) -> str:
     )
 
 
+def _programs(results: list[Result]) -> str:
+    card, cuda = suite(results, "programs-cuda")
+    on_card = {"treadle, CUDA": cuda}
+    for kind in ("WebGPU", "Dawn"):
+        on_card[f"treadle, {kind}"] = _of_card(results, f"programs-{kind.lower()}", card)
+    machine, cpu = suite(results, "programs-cpu")
+    groups = [
+        Group(title, tuple(_ratio_rows({k: _timed(f) for k, f in figures.items()}, "PyTorch")))
+        for title, figures in ((card, on_card), (machine, {"treadle": cpu}))
+    ]
+    return draw(
+        "Whole programs",
+        "Speed beside PyTorch, eager (dashed: as fast): longer is better.",
+        groups,
+        3.0,
+    )
+
+
+def _timed(figures: dict[str, Figure]) -> dict[str, Figure]:
+    return {name: figure for name, figure in figures.items() if figure.unit in ("s", "µs")}
+
+
 def _themes(figures: dict[str, Figure]) -> dict[str, list[Figure]]:
     found: dict[str, list[Figure]] = {}
     for figure in figures.values():
@@ -375,6 +397,7 @@ _CHARTS = {
     "host-time.svg": _host_time,
     "cuda-cpp.svg": _cuda_cpp,
     "training.svg": _training,
+    "programs.svg": _programs,
     "library.svg": _library,
     "roofline-cuda.svg": lambda results: _roofline("cuda", "treadle, CUDA", results),
     "roofline-webgpu.svg": lambda results: _roofline("webgpu", "treadle, WebGPU", results),

@@ -43,7 +43,9 @@ class Step:
     environment: tuple[tuple[str, str], ...] = ()  # variables beside those of this process
 
 
-def steps(devices: list[str], card: str, *, tests: bool, benchmarks: bool) -> Iterator[Step]:
+def steps(
+    devices: list[str], card: str, *, tests: bool, benchmarks: bool, commit: str = ""
+) -> Iterator[Step]:
     """What there is to run, the tests first."""
     if tests:
         for name in devices:
@@ -57,9 +59,9 @@ def steps(devices: list[str], card: str, *, tests: bool, benchmarks: bool) -> It
         yield Step("demo", ("-m", "treadle.cli", "demo"), 120)
     if benchmarks:
         for name in devices:
-            yield Step(
-                f"benchmarks-{name}", ("-m", "benchmarks", name, "--name", f"{name}-{card}"), 240
-            )
+            given = ("--commit", commit) if commit else ()
+            command = ("-m", "benchmarks", name, "--name", f"{name}-{card}", *given)
+            yield Step(f"benchmarks-{name}", command, 420)
 
 
 def short(card: str) -> str:
@@ -105,6 +107,7 @@ def main() -> None:
     parser.add_argument("device", nargs="*", choices=[*DEVICES, []], help="which; all if none")
     parser.add_argument("--no-tests", action="store_true")
     parser.add_argument("--no-benchmarks", action="store_true")
+    parser.add_argument("--commit", default="", help="of the code, in a copy without git")
     chosen = parser.parse_args()
     devices = chosen.device or [name for name in DEVICES if td.is_available(name)]
     found = "\n".join(f"{d.id}: {d.name}, {d.driver}" for d in td.devices())
@@ -116,7 +119,11 @@ def main() -> None:
     harness.RESULTS.mkdir(exist_ok=True)
     outcomes = []
     for step in steps(
-        devices, card, tests=not chosen.no_tests, benchmarks=not chosen.no_benchmarks
+        devices,
+        card,
+        tests=not chosen.no_tests,
+        benchmarks=not chosen.no_benchmarks,
+        commit=chosen.commit,
     ):
         log = harness.RESULTS / f"{step.name}-{card}.log"
         outcomes.append(run(step, about, log))

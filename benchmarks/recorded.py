@@ -40,10 +40,18 @@ def machine(result: Result) -> str:
 def suite(results: Iterable[Result], name: str) -> tuple[str, dict[str, Figure]]:
     """A suite's newest figures by their names, and the card (or processor) that they are of: the
     one with most figures of the suite."""
-    found: dict[str, dict[str, Figure]] = {}
+    where, found = suite_with_results(results, name)
+    return where, {name: figure for name, (figure, _) in found.items()}
+
+
+def suite_with_results(
+    results: Iterable[Result], name: str
+) -> tuple[str, dict[str, tuple[Figure, Result]]]:
+    """The same, each figure with the result that it is from."""
+    found: dict[str, dict[str, tuple[Figure, Result]]] = {}
     for result in results:
         where = result.get("card") or result["machine"]
         for entry in result["figures"]:
             if entry["suite"] == name:
-                found.setdefault(where, {})[entry["name"]] = figure_of(entry)
+                found.setdefault(where, {})[entry["name"]] = figure_of(entry), result
     return max(found.items(), key=lambda one: len(one[1]), default=("", {}))

@@ -3,21 +3,28 @@
 The README has ten of them, docs/benchmarks.md has tables of all, folded, below the charts of
 docs/images/charts. One table for each machine. A figure that is in several files of a machine is
 taken from the newest; files of the same date count in the order of their names.
+
+Each figure stands with the commit that it was measured at; those that are older than the code that
+they measure are marked: "(old)". `benchmarks.commits` has the rule. The marks are those of the day
+that the command was run.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks import charts
+from benchmarks import charts, commits
+from benchmarks.commits import IsOld
 from benchmarks.harness import Figure, number
-from benchmarks.recorded import Result, by_machine, figure_of, read_results, suite
+from benchmarks.marks import OLD, amount, page_with
+from benchmarks.programs_table import programs
+from benchmarks.recorded import Result, by_machine, figure_of, read_results, suite_with_results
 
 _ROOT = Path(__file__).resolve().parent.parent
 README, PAGE = _ROOT / "README.md", _ROOT / "docs" / "benchmarks.md"
 _LIBRARY = "library-"  # what the names of the library's suites start with
-BEGIN, END = "<!-- benchmarks:begin -->\n", "<!-- benchmarks:end -->"
 NONE_YET = "*No results are recorded yet. `make bench` measures this machine.*\n"
 # What a result file says beside its figures, and how a table's heading calls it.
 _ABOUT = {
@@ -46,7 +53,7 @@ TEN = (
 )  # fmt: skip
 
 
-def tables(results: Iterable[Result]) -> str:
+def tables(results: Iterable[Result], is_old: IsOld = commits.never) -> str:
     """For each machine its tables, folded: of the kernel library, and of everything else."""
     parts = []
     for machine, found in by_machine(results).items():
@@ -61,30 +68,37 @@ def tables(results: Iterable[Result]) -> str:
                 ])
             ]  # fmt: skip
             if chosen:
-                parts.append(_folded(machine, library, chosen))
+                parts.append(_folded(machine, library, chosen, is_old))
     return "\n".join(parts) or NONE_YET
 
 
-def ten(results: Iterable[Result]) -> str:
+def ten(results: Iterable[Result], is_old: IsOld = commits.never) -> str:
     """The README's table."""
     results = list(results)
     rows, where = [], {}
     for name, figure_name, shown in TEN:
-        machine, figures = suite(results, name)
+        machine, figures = suite_with_results(results, name)
         if figure_name in figures:
             where[name.rpartition("-")[2] if "-" in name else "cpu"] = machine
-            figure = figures[figure_name]
+            figure, result = figures[figure_name]
             peers = ", ".join(f"{peer} {amount(v, figure.unit)}" for peer, v in _peers(figure))
-            rows.append(f"| {shown} | {amount(figure.ours, figure.unit)} | {peers} |")
+            cells = (shown, amount(figure.ours, figure.unit), peers, _commit(name, result, is_old))
+            rows.append(f"| {' | '.join(cells)} |")
     if not rows:
         return NONE_YET
     cpu, cards = where.get("cpu"), sorted({m for name, m in where.items() if name != "cpu"})
     machines = [f"CPU: {cpu}"] if cpu else []
     machines += [f"CUDA and WebGPU: {', '.join(cards)}; PyTorch runs on CUDA"] if cards else []
     return "\n".join(
-        ["| what | treadle | others, in the same run |", "|---|---|---|", *rows, "",
+        ["| what | treadle | others, in the same run | commit |", "|---|---|---|---|", *rows, "",
          f"{'. '.join(machines)}."]
     ) + "\n"  # fmt: skip
+
+
+def _commit(suite: str, result: Result, is_old: IsOld) -> str:
+    """The commit of a result's figure of a suite, marked if the code has changed since."""
+    commit, shown = commits.of_result(result)
+    return shown + OLD * is_old(commit, suite)
 
 
 def _peers(figure: Figure) -> list[tuple[str, float]]:
@@ -92,43 +106,24 @@ def _peers(figure: Figure) -> list[tuple[str, float]]:
     return [(name, value) for name, value in found if name not in ("copy", "read")]
 
 
-def amount(value: float, unit: str) -> str:
-    """A value with its unit, in one that suits it.
-
-    >>> amount(0.000299, "s"), amount(0.0537, "s"), amount(1.5, "s"), amount(28754.0, "GFLOP/s")
-    ('299 µs', '53.7 ms', '1.5 s', '28.8 TFLOP/s')
-    """
-    smaller = {"s": ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms"))}
-    for bound, factor, name in smaller.get(unit, ()):
-        if value < bound:
-            return f"{number(value * factor)} {name}"
-    larger = {"GFLOP/s": "TFLOP/s", "GB/s": "TB/s", "G interactions/s": "T interactions/s"}
-    if unit in larger and value >= 1e3:
-        return f"{number(value / 1e3)} {larger[unit]}"
-    return f"{number(value)} {unit}"
-
-
-def page_with(page: str, text: str) -> str:
-    """The page's text with what stands between its marks as it should be now."""
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}{text}{END}{after}"
-
-
-def pages(results: Iterable[Result]) -> dict[Path, str]:
+def pages(results: Iterable[Result], is_old: IsOld = commits.never) -> dict[Path, str]:
     """The pages with figures, as they should be now."""
     results = list(results)
-    texts = {README: ten(results), PAGE: tables(results)}
-    return {path: page_with(path.read_text(encoding="utf-8"), text) for path, text in texts.items()}
+    texts = {README: ten(results, is_old), PAGE: tables(results, is_old)}
+    found = {
+        path: page_with(path.read_text(encoding="utf-8"), text) for path, text in texts.items()
+    }
+    found[README] = page_with(found[README], programs(results, is_old), "programs")
+    return found
 
 
-def row(figure: Figure) -> str:
+def row(figure: Figure, commit: str) -> str:
     """A figure as a line of its table.
 
-    >>> row(Figure("cpu", "n-body", "ms", 12.0, 1.0, False, "Numba", 15.0, True))
-    '| cpu | n-body | 12 ms | Numba 15 ms (0.80) | at most 1 × Numba |'
-    >>> row(Figure("start", "import", "s", 0.21345, 0.2, peer="import numpy", peers=0.1))
-    '| start | import | 0.213 s | import numpy 0.1 s (2.13) | **missed**: at most 0.2 s |'
+    >>> row(Figure("cpu", "n-body", "ms", 12.0, 1.0, False, "Numba", 15.0, True), "4527901d")
+    '| cpu | n-body | 12 ms | Numba 15 ms (0.80) | at most 1 × Numba | 4527901d |'
+    >>> row(Figure("start", "import", "s", 0.21345, 0.2, peer="import numpy", peers=0.1), "")
+    '| start | import | 0.213 s | import numpy 0.1 s (2.13) | **missed**: at most 0.2 s |  |'
     """
     peer = f"{figure.peer} {number(figure.peers)} {figure.unit}" if figure.peers else ""
     if figure.peers:
@@ -136,15 +131,25 @@ def row(figure: Figure) -> str:
     others = (f"{name} {number(value)} {figure.unit}" for name, value in figure.others)
     peer = ", ".join(text for text in (peer, *others) if text)
     name = figure.name + (f" ({figure.note})" if figure.note else "")
-    cells = [figure.suite, name, f"{number(figure.ours)} {figure.unit}", peer, _target(figure)]
+    cells = [
+        figure.suite,
+        name,
+        f"{number(figure.ours)} {figure.unit}",
+        peer,
+        _target(figure),
+        commit,
+    ]
     if figure.roofline is not None:
         cells.insert(3, f"{figure.roofline:.2f}")
     return f"| {' | '.join(cells)} |"
 
 
 _HEADING = {
-    False: ("| suite | figure | treadle | peer, same run | target |", "|---" * 5 + "|"),
-    True: ("| suite | figure | treadle | roofline | peer, same run | target |", "|---" * 6 + "|"),
+    False: ("| suite | figure | treadle | peer, same run | target | commit |", "|---" * 6 + "|"),
+    True: (
+        "| suite | figure | treadle | roofline | peer, same run | target | commit |",
+        "|---" * 7 + "|",
+    ),
 }
 
 
@@ -156,34 +161,35 @@ def _target(figure: Figure) -> str:
     return text if figure.met else f"**missed**: {text}"
 
 
-def _folded(machine: str, library: bool, results: list[Result]) -> str:
-    what = "the kernel library" if library else "kernels, arrays, launches, training"
+def _folded(machine: str, library: bool, results: list[Result], is_old: IsOld) -> str:
+    what = "the kernel library" if library else "kernels, arrays, launches, training, programs"
     lines = [
         '<details markdown="1">',
         f"<summary>{machine}: {what}</summary>",
         "",
-        _table(results),
+        _table(results, is_old),
         "</details>",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _table(results: list[Result]) -> str:
-    figures: dict[tuple[str, str], Figure] = {}
+def _table(results: list[Result], is_old: IsOld) -> str:
+    figures: dict[tuple[str, str], tuple[Figure, str]] = {}
     details: dict[str, str] = {}
     for result in results:
         details |= {key: f"{word}{result[key]}" for key, word in _ABOUT.items() if result.get(key)}
         for entry in result["figures"]:
             figure = figure_of(entry)
-            figures[figure.suite, figure.name] = figure
+            commit = _commit(figure.suite, result, is_old)
+            figures[figure.suite, figure.name] = figure, commit
     details.pop("card", None)
     dates = sorted({str(result["date"]) for result in results})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     lines = [
         f"Measured {'; '.join([when, *details.values()])}. In brackets: treadle / peer.",
         "",
-        *_HEADING[any(figure.roofline is not None for figure in figures.values())],
-        *(row(figure) for figure in figures.values()),
+        *_HEADING[any(figure.roofline is not None for figure, _ in figures.values())],
+        *(row(*one) for one in figures.values()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -191,7 +197,11 @@ def _table(results: list[Result]) -> str:
 def main() -> None:
     """Write the README's table, the page's tables, and the charts."""
     results = read_results()
-    for path, text in pages(results).items():
+    try:
+        is_old = commits.history()
+    except commits.NoHistory as error:
+        sys.exit(f"which figures are old is known from git's history: run it in a clone ({error})")
+    for path, text in pages(results, is_old).items():
         path.write_text(text, encoding="utf-8")
     charts.FOLDER.mkdir(exist_ok=True)
     for name, text in charts.charts(results).items():

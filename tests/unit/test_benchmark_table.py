@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import doctest
 import json
+import subprocess
 from dataclasses import asdict
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from benchmarks import __main__ as command
-from benchmarks import charts, host, table
+from benchmarks import charts, commits, host, marks, programs_table, table
 from benchmarks.harness import Figure, keep
 from benchmarks.recorded import read_results
 
-PAGE = f"# A page\n\n{table.BEGIN}old text\n{table.END}\nmore\n"
+BEGIN, END = "<!-- benchmarks:begin -->\n", "<!-- benchmarks:end -->"
+PAGE = f"# A page\n\n{BEGIN}old text\n{END}\nmore\n"
 
 
 def test_pages_show_the_committed_results():
+    # Which figures are marked as old changes with each commit, and is as it was when they were
+    # last written.
     for path, text in table.pages(read_results()).items():
-        assert path.read_text(encoding="utf-8") == text, "run `python -m benchmarks.table`"
+        written = marks.unmarked(path.read_text(encoding="utf-8"))
+        assert written == text, "run `python -m benchmarks.table`"
 
 
 def test_charts_show_the_committed_results():
@@ -62,16 +69,15 @@ def test_speeds_are_relative_to_the_peer():
 
 
 def test_examples():
-    for module in (table, host, command):
+    for module in (table, marks, host, command):
         assert doctest.testmod(module).failed == 0
 
 
 def test_without_results(tmp_path):
     nothing = read_results(tmp_path)
     for text in (table.tables(nothing), table.ten(nothing)):
-        assert table.page_with(PAGE, text) == (
-            f"# A page\n\n{table.BEGIN}{table.NONE_YET}{table.END}\nmore\n"
-        )
+        assert marks.page_with(PAGE, text) == (f"# A page\n\n{BEGIN}{table.NONE_YET}{END}\nmore\n")
+    assert programs_table.programs(nothing) == ""
     for picture in charts.charts(nothing).values():
         assert ET.fromstring(picture).tag.endswith("svg")
 
@@ -80,27 +86,24 @@ def test_what_the_harness_keeps_is_what_the_table_shows(tmp_path, monkeypatch):
     monkeypatch.setattr("benchmarks.harness.RESULTS", tmp_path)
     saxpy = Figure("cpu", "saxpy", "GB/s", 38.04, 0.9, True, "copy", 40.0, True)
     path = keep([saxpy], "cpu", {"machine": "Some CPU, 2 cores", "card": ""})
-    keep(
-        [Figure("gpu", "add", "GB/s", 2871.3)],
-        "gpu",
-        {"machine": "Other CPU, 16 cores", "card": "H100", "webgpu": "H100 (580)"},
-    )
+    about = {"machine": "Other CPU, 16 cores", "card": "H100", "webgpu": "H100 (580)"}
+    keep([Figure("gpu", "add", "GB/s", 2871.3)], "gpu", about | {"commit": "4527901d+changes"})
     path.write_text(json.dumps(json.loads(path.read_text()) | {"date": "2026-01-01"}))
 
     assert table.tables(read_results(tmp_path)).splitlines()[:8] == [
         '<details markdown="1">',
-        "<summary>Some CPU, 2 cores: kernels, arrays, launches, training</summary>",
+        "<summary>Some CPU, 2 cores: kernels, arrays, launches, training, programs</summary>",
         "",
         "Measured 2026-01-01. In brackets: treadle / peer.",
         "",
-        "| suite | figure | treadle | peer, same run | target |",
-        "|---|---|---|---|---|",
-        "| cpu | saxpy | 38 GB/s | copy 40 GB/s (0.95) | at least 0.9 × copy |",
+        "| suite | figure | treadle | peer, same run | target | commit |",
+        "|---|---|---|---|---|---|",
+        "| cpu | saxpy | 38 GB/s | copy 40 GB/s (0.95) | at least 0.9 × copy | unknown |",
     ]
     text = table.tables(read_results(tmp_path))
     assert "<summary>H100, Other CPU, 16 cores: " in text
     assert "WebGPU on H100 (580)" in text
-    assert "| gpu | add | 2870 GB/s |  |  |" in text
+    assert "| gpu | add | 2870 GB/s |  |  | 4527901d+changes |" in text
 
 
 def test_a_row_shows_every_peer_and_a_round_target():
@@ -113,7 +116,7 @@ def test_a_row_shows_every_peer_and_a_round_target():
     }
     assert (
         "| arrays-cpu | mean | 49 GB/s | read 50 GB/s (0.98), NumPy 0.169 GB/s, PyTorch 1 GB/s "
-        "| at least 0.667 × read |\n"
+        "| at least 0.667 × read | unknown |\n"
     ) in table.tables([result])
 
 
@@ -123,9 +126,116 @@ def test_the_newest_figure_counts():
         return {"date": date, "machine": "M", "figures": figures}
 
     text = table.tables([result("2026-01-01", 9.0), result("2026-02-01", 7.0)])
-    assert "| cpu | launch | 7 µs |  | at most 8 µs |" in text
-    assert "9" not in text.split("|---|---|---|---|---|")[1]
+    assert "| cpu | launch | 7 µs |  | at most 8 µs | unknown |" in text
+    assert "9" not in text.split("|---|---|---|---|---|---|")[1]
     assert "Measured 2026-01-01 to 2026-02-01" in text
+
+
+# --- commits -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A clone, and what commits a file's new text in it."""
+
+    def git(*arguments):
+        who = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+        done = subprocess.run(
+            ["git", "-C", str(tmp_path), *who, *arguments],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    def change(file, text):
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        git("add", ".")
+        git("commit", "-qm", file)
+        return git("rev-parse", "--short=10", "HEAD")
+
+    git("init", "-q")
+    return tmp_path, change
+
+
+def test_a_figure_is_old_after_a_change_of_what_its_suite_measures(clone):
+    root, change = clone
+    first = change("src/treadle/graph/plan.py", "1")
+    second = change("src/treadle/nn/linear.py", "1")
+    change("docs/page.md", "1")
+    is_old = commits.history(root)
+    assert not is_old(second, "programs-cuda")
+    assert is_old(first, "programs-cuda")
+    assert not is_old(first, "arrays-cpu")  # which measures no layers
+    change("src/treadle/core/limits.py", "# a comment")
+    is_old = commits.history(root)
+    assert all(is_old(second, suite) for suite in ("programs-cpu", "arrays-cpu", "parsing", "cpu"))
+    assert is_old("", "cpu")
+    assert is_old("0123456789", "cpu")  # of another history
+
+
+def test_the_commit_that_is_measured(clone):
+    root, change = clone
+    commit = change("src/treadle/a.py", "1")
+    assert commits.here(root) == commit
+    (root / "benchmarks.json").write_text("{}")  # figures that another suite wrote
+    assert commits.here(root) == commit
+    (root / "src/treadle/a.py").write_text("2")
+    assert commits.here(root) == f"{commit}+changes"
+    assert commits.of_result({"commit": f"{commit}+changes"}) == (commit, f"{commit}+changes")
+    assert commits.of_result({"recorded": commit}) == (commit, f"≤ {commit}")
+    assert commits.of_result({}) == ("", "unknown")
+
+
+def test_a_copy_without_history(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert commits.here(tmp_path) == ""
+    with pytest.raises(commits.NoHistory):
+        commits.history(tmp_path)
+
+
+def test_every_suite_says_what_it_measures():
+    suites = {entry["suite"] for result in read_results() for entry in result["figures"]}
+    for suite in {*suites, *command.SUITES}:
+        for folder in commits.MEASURED[suite.partition("-")[0]]:
+            assert (commits.ROOT / "src" / "treadle" / folder).is_dir()
+
+
+def test_old_figures_are_marked_and_nothing_else_differs():
+    results = read_results()
+    text = table.tables(results, lambda commit, suite: suite == "cpu")
+    old = [line for line in text.splitlines() if line.endswith("(old) |")]
+    assert old
+    assert all(line.startswith("| cpu |") for line in old)
+    assert marks.unmarked(text) == table.tables(results)
+    first = table.ten(results, lambda commit, suite: suite == "launch-cuda").splitlines()
+    assert [line for line in first if "(old)" in line] == [
+        line for line in first if line.startswith("| CUDA: host time of a launch |")
+    ]
+
+
+def test_the_table_of_programs():
+    def result(suite, card, *figures):
+        entries = [asdict(Figure(f"programs-{suite}", *one)) for one in figures]
+        return {
+            "date": "2026-01-01", "machine": "M", "card": card, "commit": f"{suite}1",
+            "figures": json.loads(json.dumps(entries)),
+        }  # fmt: skip
+
+    mlp = "MLP 784-256-10, batch 64, Adam, a step: eager"
+    results = [
+        result("cpu", "", (mlp, "s", 3.8e-3, None, False, "PyTorch", 1.2e-3)),
+        result("cuda", "H100", (mlp, "s", 1.81e-3, 1.0, False, "PyTorch", 0.94e-3, True)),
+        result("dawn", "H100", ("float((x + 1).sum()), 1000 elements", "s", 106e-6)),
+    ]
+    assert programs_table.programs(results, lambda commit, suite: commit == "dawn1") == (
+        "| program | cpu | PyTorch, CPU | cuda | webgpu | dawn | PyTorch, CUDA |\n"
+        "|---|---|---|---|---|---|---|\n"
+        "| MLP, a step | 3.8 ms | 1.2 ms | 1.81 ms | – | – | 940 µs |\n"
+        "| float((x + 1).sum()) | – | – | – | – | 106 µs | – |\n"
+        "\n"
+        "CPU: M, smaller models; H100. Measured at cpu cpu1, cuda cuda1, dawn dawn1 (old).\n"
+    )
 
 
 def test_a_device_stands_for_its_suites(monkeypatch):
