@@ -35,7 +35,7 @@ def counts() -> Counts:
     >>> x = td.ones(8, device="cpu").realize()
     >>> before = counts()
     >>> for _ in range(3):
-    ...     y = (x * 2.5).realize()
+    ...     y = td.atan(td.sinh(x) - td.cosh(x) * x).realize()
     >>> (counts() - before).plans
     1
     """

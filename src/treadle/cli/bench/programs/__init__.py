@@ -6,6 +6,8 @@ with PyTorch's, before anything is timed.
 
 from __future__ import annotations
 
+from typing import Any
+
 from treadle.cli.bench.programs import (
     decoder,
     digits,
@@ -17,15 +19,24 @@ from treadle.cli.bench.programs import (
     rows,
     sequences,
 )
-from treadle.cli.bench.programs.setting import Measurement, setting
+from treadle.cli.bench.programs.setting import Measurement, setting_for
 from treadle.runtime.devices import Device
 
-_PROGRAMS = (
-    operations, perceptron, decoder, resnet, rows, sequences, loops, digits, lengths,
-)  # fmt: skip
+# The programs' modules, by what they are called on the command line.
+PROGRAMS: dict[str, Any] = {
+    "operations": operations,
+    "mlp": perceptron,
+    "decoder": decoder,
+    "resnet": resnet,
+    "rows": rows,
+    "lstm": sequences,
+    "loops": loops,
+    "digits": digits,
+    "lengths": lengths,
+}
 
 
 def measurements(device: Device, small: bool = False, suite: str = "programs") -> list[Measurement]:
     """What the suite measures, one after the other."""
-    chosen = setting(suite, device, small)
-    return [one for program in _PROGRAMS for one in program.measurements(chosen)]
+    chosen = setting_for(suite, device, small)
+    return [one for program in PROGRAMS.values() for one in program.measurements(chosen)]

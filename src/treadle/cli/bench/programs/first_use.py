@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.cli.bench.harness import Figure
-from treadle.cli.bench.programs.setting import SMALL, Setting, setting
+from treadle.cli.bench.programs.setting import SMALL, Setting, setting_for
 from treadle.core.errors import TreadleError
 
 _MODULES = {"decoder": "decoder", "resnet": "resnet", "resnet-compiled": "resnet"}
@@ -61,7 +61,7 @@ def main(program: str, spec: str, size: str) -> None:
     """Run the first step of a program on a device."""
     find: Any = importlib.import_module("treadle")
     module = importlib.import_module(f"treadle.cli.bench.programs.{_MODULES[program]}")
-    chosen = setting("", find.device(spec), size == "small")
+    chosen = setting_for("", find.device(spec), size == "small")
     with find.use_device(chosen.device):
         step = module.first_step(chosen, program)
         chosen.ours.wait()

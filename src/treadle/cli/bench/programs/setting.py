@@ -149,7 +149,7 @@ def one(wait: Run, step: Run) -> float:
     return wall_seconds(wait, step)[0]
 
 
-def setting(suite: str, device: Device, small: bool = False) -> Setting:
+def setting_for(suite: str, device: Device, small: bool = False) -> Setting:
     """Sizes for a device, and PyTorch on the same hardware."""
     host = device.traits.host_memory
     torch = installed("torch") if host else None
