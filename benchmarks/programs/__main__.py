@@ -21,7 +21,7 @@ parser = argparse.ArgumentParser(
 )
 parser.add_argument("device", help="cpu, cuda, webgpu or dawn")
 parser.add_argument("program", nargs="*", choices=[*PROGRAMS, []], help="which; all if none")
-parser.add_argument("--lengths", type=int, help="of texts (400 on a card, 200 elsewhere)")
+parser.add_argument("--lengths", type=int, help="of texts (400 on a card, 100 elsewhere)")
 chosen = parser.parse_args()
 device = td.device(chosen.device)
 made = setting_for(f"programs-{chosen.device}", device)

@@ -40,6 +40,7 @@ def small():
 
     with pytest.MonkeyPatch.context() as patch, td.use_device("cpu"):
         patch.setattr(setting, "wall_seconds", once)
+        patch.setattr(setting, "_CALM", 0.0)
         found = setting.setting_for("programs", td.device("cpu"), small=True)
         yield dataclasses.replace(found, peer=None)
 

@@ -21,7 +21,7 @@ from treadle.cli.bench.programs.setting import (
 )
 
 _BATCH, _FEATURES, _HIDDEN = 8, 32, 64
-_SEQUENCES = 24
+_SEQUENCES = 12
 _TOLERANCE = 1e-4
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from treadle.runtime.devices import Device
 
 Array = np.ndarray[Any, Any]
 Measurement = Callable[[], list[Figure]]
+_CALM = 0.2  # seconds
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ HOST = Sizes(
     DecoderSizes(12, 64, 4, 512, 256),
     ImageSizes(8, 32, 16, 10),
     DecoderSizes(2, 64, 4, 512, 1024),
-    (100, 200),
+    (100, 100),
     grid=256,
 )
 SMALL = Sizes(
@@ -131,8 +133,8 @@ class Setting:
         return self.device.traits.host_memory
 
     def figure(self, name: str, step: Run, theirs: Run | None, **more: Any) -> Figure:
-        """Seconds of a step, by the host's clock, and of the peer's step. The peer goes first:
-        threads of NumPy's BLAS stay awake for a while, in the way of PyTorch's."""
+        """Seconds of a step, by the host's clock, and of the peer's step, one after the other:
+        the threads of each stay awake for a while, in the way of the other's."""
         peers = None if self.peer is None or theirs is None else one(self.peer.wait, theirs)
         took = one(self.ours.wait, step)
         return Figure(
@@ -145,7 +147,8 @@ class Setting:
 
 
 def one(wait: Run, step: Run) -> float:
-    """Seconds of one step."""
+    """Seconds of one step, after the threads of what ran before had time to fall asleep."""
+    time.sleep(_CALM)
     return wall_seconds(wait, step)[0]
 
 
