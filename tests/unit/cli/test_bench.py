@@ -72,7 +72,7 @@ def test_arrays_fit_what_a_kernel_sees():
 def test_wrong_usage():
     done = treadle("bench", "speed")
     assert done.returncode == 2
-    assert "'speed' is not one of arrays" in done.stderr
+    assert "'speed' is not one of arrays, programs" in done.stderr
 
 
 def test_a_wrong_result_is_not_timed():

@@ -221,8 +221,9 @@ def measurements(setting: Setting) -> list[Measurement]:
 def tokens(setting: Setting) -> list[Figure]:
     """Seconds of a token."""
     sizes = setting.sizes.decoder
-    model = model_of(setting.ours, sizes)
+    model = decoder(setting.ours, sizes)
     state = drawn(shapes_of(model))
+    setting.ours.load(model, state)
     texts: list[tuple[str, Generation, Keep]] = []
     eager: list[tuple[str, Keep]] = [("growing caches", grown), ("caches of fixed room", written)]
     for name, keep in eager:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from treadle.cli.bench.harness import Figure
-from treadle.cli.bench.programs.decoder import Cache, grown, model_of, reference
+from treadle.cli.bench.programs.decoder import Cache, decoder, grown, model_of, reference
 from treadle.cli.bench.programs.setting import (
     Array,
     DecoderSizes,
@@ -40,8 +40,9 @@ def measurements(setting: Setting) -> list[Measurement]:
 def _lengths(setting: Setting) -> list[Figure]:
     sizes, (first, more) = setting.sizes.any_length, setting.sizes.lengths
     ours, peer = setting.ours, setting.peer
-    model = model_of(ours, sizes)
+    model = decoder(ours, sizes)
     state = drawn(shapes_of(model))
+    ours.load(model, state)
     prompts = _prompts(sizes, first + more)
     short = prompts[0][:, :_COMPARED]
     right = reference(state, sizes, [*map(int, short[0])])[-1]
