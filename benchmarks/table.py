@@ -123,12 +123,12 @@ def row(figure: Figure, commit: str) -> str:
     >>> row(Figure("cpu", "n-body", "ms", 12.0, 1.0, False, "Numba", 15.0, True), "4527901d")
     '| cpu | n-body | 12 ms | Numba 15 ms (0.80) | at most 1 × Numba | 4527901d |'
     >>> row(Figure("start", "import", "s", 0.21345, 0.2, peer="import numpy", peers=0.1), "")
-    '| start | import | 0.213 s | import numpy 0.1 s (2.13) | **missed**: at most 0.2 s |  |'
+    '| start | import | 213 ms | import numpy 100 ms (2.13) | **missed**: at most 200 ms |  |'
     """
-    peer = f"{figure.peer} {number(figure.peers)} {figure.unit}" if figure.peers else ""
+    peer = f"{figure.peer} {_shown(figure.peers, figure.unit)}" if figure.peers else ""
     if figure.peers:
         peer += f" ({figure.ours / figure.peers:.2f})"
-    others = (f"{name} {number(value)} {figure.unit}" for name, value in figure.others)
+    others = (f"{name} {_shown(value, figure.unit)}" for name, value in figure.others)
     peer = ", ".join(text for text in (peer, *others) if text)
     name = figure.name + (f" ({figure.note})" if figure.note else "")
     cells = [
@@ -144,6 +144,11 @@ def row(figure: Figure, commit: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def _shown(value: float, unit: str) -> str:
+    """A value with its unit: that of the figure, but for times, which vary most."""
+    return amount(value, unit) if unit == "s" else f"{number(value)} {unit}"
+
+
 _HEADING = {
     False: ("| suite | figure | treadle | peer, same run | target | commit |", "|---" * 6 + "|"),
     True: (
@@ -156,8 +161,9 @@ _HEADING = {
 def _target(figure: Figure) -> str:
     if figure.met is None:  # no target, or no peer was measured
         return ""
-    text = f"at {'least' if figure.higher else 'most'} {number(figure.target)} "
-    text += f"× {figure.peer}" if figure.ratio else figure.unit
+    target = figure.target or 0.0
+    text = f"at {'least' if figure.higher else 'most'} "
+    text += f"{number(target)} × {figure.peer}" if figure.ratio else _shown(target, figure.unit)
     return text if figure.met else f"**missed**: {text}"
 
 

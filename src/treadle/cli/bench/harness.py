@@ -265,8 +265,10 @@ def _cells(figure: Figure) -> list[str]:
 def _target(figure: Figure) -> str:
     if figure.target is None:
         return ""
+    is_time = figure.unit == "s" and not figure.ratio
+    target = (readable_seconds if is_time else number)(figure.target)
     verdict = {True: " [green]ok[/]", False: " [red]MISSED[/]", None: ""}[figure.met]
-    return f"{'≥' if figure.higher else '≤'} {number(figure.target)}{'x' * figure.ratio}{verdict}"
+    return f"{'≥' if figure.higher else '≤'} {target}{'x' * figure.ratio}{verdict}"
 
 
 def number(value: float | None) -> str:
