@@ -134,7 +134,7 @@ def row(figure: Figure, commit: str) -> str:
     cells = [
         figure.suite,
         name,
-        f"{number(figure.ours)} {figure.unit}",
+        _shown(figure.ours, figure.unit),
         peer,
         _target(figure),
         commit,
