@@ -41,7 +41,7 @@ def _jacobi(setting: Setting) -> list[Figure]:
     plate = np.zeros((edge, edge), np.float32)
     plate[0] = 1.0
     right, _ = jacobi(plate.astype(np.float64), most, 0.0)
-    # What the last iteration changes: so that all libraries test for it, and none stops before.
+    # Less than the last iteration changes, so that each library does as many iterations.
     accepted = 1e-9
 
     def loop(make: Callable[[], Any]) -> Callable[[], Any]:
