@@ -38,6 +38,7 @@ from treadle.graph.runners import JoinedParts, ProductRunner, runner_for
 from treadle.graph.schedule import wanted_later
 from treadle.graph.sizes import TooManySizes
 from treadle.kernels.product import filling
+from treadle.runtime import counters
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.launch import Repeat
 
@@ -271,6 +272,7 @@ class _Recipes:
                 return [task_of(group) for group in groups]
         pairs = zip(sizes, last, strict=True)
         varying.update([at for at, (size, other) in enumerate(pairs) if size != other])
+        counters.count_plan()
         try:
             plan = PlanOfSizes(graph, sorted(varying))
         except TooManySizes:
