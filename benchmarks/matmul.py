@@ -8,7 +8,7 @@ from __future__ import annotations
 from treadle.core.dtypes import f32
 from treadle.kernels.device_code.matrix_product import Form, Loading, Tile, tile_multiplier
 from treadle.kernels.tiles import TILES
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 
 LARGE = {spec: TILES[spec == "cuda", 4, "large"][0] for spec in ("cuda", "webgpu", "dawn")}
 # By the rows and columns of the matrices.

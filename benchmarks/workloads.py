@@ -16,7 +16,7 @@ import treadle as td
 from benchmarks import kernels
 from benchmarks.matmul import LARGE, matmul_of, numbers
 from treadle.kernels.device_code.matrix_product import Tile
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 
 Run = Callable[[], object]
 

@@ -1,6 +1,7 @@
 """Write what type checkers and editors see of names that tables make when treadle is imported.
 
-Three files, which `docs/design/typing.md` explains: the methods of `Tensor`
+Of which `docs/design/typing.md` tells: the names that packages import when they are first used
+(`core/deferred_imports.py`; a stub beside each), the methods of `Tensor`
 (`tensor/declarations.pyi`), the names of the kernel language that are functions of tensors as well
 (`lang/__init__.pyi`), and the types that annotate kernels (`lang/annotations.pyi`). Signatures and
 docstrings are those of the running program. `tests/unit/test_stubs.py` says when they are out of
@@ -16,7 +17,10 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -149,8 +153,10 @@ _OPERAND = "ArrayLike"
 
 def given_to_tensor() -> dict[str, Any]:
     """What Tensor has besides what its class statement defines, by name."""
-    left = vars(Tensor).keys() - _own_names() - _NOT_DECLARED
-    return {name: vars(Tensor)[name] for name in sorted(left)}
+    left = sorted(vars(Tensor).keys() - _own_names() - _NOT_DECLARED)
+    for name in left:
+        getattr(Tensor, name)  # what is deferred is imported, and takes its place
+    return {name: vars(Tensor)[name] for name in left}
 
 
 def _operators() -> dict[str, tuple[str, str]]:
@@ -251,8 +257,7 @@ def _builtin(function: BuiltinFunction) -> Iterator[str]:
 
 def language() -> str:
     """The text of `lang/__init__.pyi`."""
-    texts = [(SOURCE / "lang" / f"{name}.py").read_text() for name in ("namespace", "__init__")]
-    tree = ast.parse("\n".join(texts))
+    tree = ast.parse((SOURCE / "lang" / "namespace.py").read_text())
     taken = {name for name in lang.__all__ if name not in builtins.__all__}
     marked = _annotating()
     imports = []
@@ -261,6 +266,9 @@ def language() -> str:
             kept = [each for each in node.names if (each.asname or each.name) in taken - marked]
             names = ", ".join(f"{each.name} as {each.asname or each.name}" for each in kept)
             imports += [f"from {node.module} import {names}\n"] if kept else []
+    for place, names in lang.NAMES.items():
+        if place != "treadle.lang.namespace":
+            imports += [f"from {place} import {each} as {each}\n" for each in names.split()]
     own = ", ".join(f"{name} as {name}" for name in sorted(marked))
     body = []
     for name in sorted(builtins.__all__):
@@ -339,7 +347,34 @@ _KINDS = {
 }  # fmt: skip
 
 
+# --- names that are imported when they are first used --------------------------------------------
+
+
+def exporting() -> dict[Path, str]:
+    """The modules that export names by a table (`core.deferred_imports`), by their stubs' paths."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        if re.search(r"__getattr__, __dir__ = _?exports\(", path.read_text()):
+            parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+            found[path.with_suffix(".pyi")] = ".".join(parts).removesuffix(".__init__")
+    return found
+
+
+def exported(module: ModuleType) -> str:
+    """The text of the stub of a module that exports names by a table: imports of all of them."""
+    places = {name: place for place, names in module.NAMES.items() for name in names.split()}
+    lines = []
+    for name in module.__all__:
+        place = places.get(name, module.__name__)
+        if place.startswith("treadle.lang."):
+            place = "treadle.lang"  # whose stub says what they are
+        lines.append(f"from {place} import {name} as {name}\n")
+    every = "".join(f'    "{name}",\n' for name in module.__all__)
+    return f'{WRITTEN}"""{doc_of(module)}\n"""\n\n{"".join(lines)}\n__all__ = [\n{every}]\n'
+
+
 STUBS: dict[Path, Callable[[], str]] = {
+    **{path: partial(exported, import_module(name)) for path, name in exporting().items()},
     SOURCE / "tensor" / "declarations.pyi": declared_methods,
     SOURCE / "lang" / "__init__.pyi": language,
     SOURCE / "lang" / "annotations.pyi": annotations,

@@ -16,99 +16,80 @@ Write a kernel once, in Python, and run it on the CPU and on any GPU that WebGPU
 [2.0, 2.0, 2.0, 2.0]
 """
 
-from treadle import autograd, data, lang, nn, optim, tensor
-from treadle.autograd.checkpoint import checkpoint
-from treadle.autograd.jacobians import hessian, jacfwd, jacrev
-from treadle.autograd.modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from treadle.autograd.transforms import grad, jvp, value_and_grad, vjp
-from treadle.autograd.vmap import vmap
-from treadle.core import errors
-from treadle.core.dtypes import DType
-from treadle.core.version import __version__
-from treadle.cuda_cpp.load import cuda_module
-from treadle.data import load, save
-from treadle.lang import *  # noqa: F403  a name of both is one function: of numbers and of tensors
-from treadle.optim.scaling import GradScaler
-from treadle.runtime.devices import (
-    Device,
-    Stream,
-    default_device,
-    device,
-    devices,
-    is_available,
-    memory_stats,
-    set_default_device,
-    use_device,
-)
-from treadle.runtime.events import Event
-from treadle.runtime.graphs import Graph
-from treadle.runtime.profile.session import profile
-from treadle.tensor import *  # noqa: F403  every name there is public
+import os as _os
+from collections.abc import Mapping as _Mapping
+from typing import Any as _Any
 
-from treadle.tensor.array_api import ARRAY_API_VERSION as __array_api_version__  # isort: skip
-
-from treadle.autograd.rules import derivatives as _derivatives
-from treadle.core.environment import is_on as _is_on
-from treadle.graph import explain as _explain
+from treadle import lang as _lang
+from treadle import tensor as _tensor
+from treadle.core.deferred_imports import exports as _exports
 from treadle.graph import history as _history
-from treadle.lang import builtins as _builtins
+from treadle.lang import tensor_functions as _tensor_functions
 from treadle.runtime import lazy as _lazy
-from treadle.tensor.cells import LazyTensors as _LazyTensors
-from treadle.tensor.elementwise_functions import FUNCTIONS as _FUNCTIONS
-from treadle.tensor.products import dot as _dot
 
-# What lower layers ask of higher ones, which they do not import: all of it, and nowhere else.
-_lazy.install(_LazyTensors())
-_builtins.install({**_FUNCTIONS, "dot": _dot})
-_history.install(_derivatives, autograd.backward)
-if _is_on("TREADLE_EXPLAIN"):
-    _explain.explain_everything()
+# A name of both the kernel language and tensors is one function: of numbers and of tensors.
+NAMES = {
+    **_lang.NAMES,
+    **_tensor.NAMES,
+    "treadle.autograd.checkpoint": "checkpoint",
+    "treadle.autograd.jacobians": "hessian jacfwd jacrev",
+    "treadle.autograd.modes": "enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled",
+    "treadle.autograd.transforms": "grad jvp value_and_grad vjp",
+    "treadle.autograd.vmap": "vmap",
+    "treadle.core": "errors",
+    "treadle.core.dtypes": "DType",
+    "treadle.core.version": "__version__",
+    "treadle.cuda_cpp.load": "cuda_module",
+    "treadle.data.saving": "load save",
+    "treadle.optim.scaling": "GradScaler",
+    "treadle.runtime.devices": (
+        "default_device Device device devices is_available memory_stats set_default_device Stream "
+        "use_device"
+    ),
+    "treadle.runtime.events": "Event",
+    "treadle.runtime.graphs": "Graph",
+    "treadle.runtime.profile.session": "profile",
+    "treadle.tensor": "fft linalg random",
+    "treadle.tensor.array_api": "__array_api_version__ __array_namespace_info__",
+}
+__all__, __getattr__, __dir__ = _exports(__name__, NAMES, "autograd data nn optim")
 
-__all__ = [
-    "DType",
-    "Device",
-    "Event",
-    "GradScaler",
-    "Graph",
-    "Stream",
-    "__array_api_version__",
-    "__version__",
-    "autograd",
-    "checkpoint",
-    "cuda_module",
-    "data",
-    "default_device",
-    "device",
-    "devices",
-    "enable_grad",
-    "errors",
-    "grad",
-    "hessian",
-    "inference_mode",
-    "is_available",
-    "is_grad_enabled",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "load",
-    "memory_stats",
-    "nn",
-    "no_grad",
-    "optim",
-    "profile",
-    "save",
-    "set_default_device",
-    "set_grad_enabled",
-    "use_device",
-    "value_and_grad",
-    "vjp",
-    "vmap",
-]
-__all__ += tensor.__all__
-__all__ += lang.__all__
+# What lower layers ask of higher ones, which they do not import: all of it, and nowhere else. It is
+# imported when it is first asked.
+
+
+def _functions() -> _Mapping[str, _Any]:
+    from treadle.tensor.elementwise_functions import FUNCTIONS
+    from treadle.tensor.products import dot
+
+    return {**FUNCTIONS, "dot": dot}
+
+
+def _lazy_arrays() -> _lazy.LazyArrays:
+    from treadle.tensor.cells import LazyTensors
+
+    return LazyTensors()
+
+
+def _derivatives() -> _Mapping[str, _history.Derivative]:
+    from treadle.autograd.rules import derivatives
+
+    return derivatives
+
+
+def _backward(*arguments: _Any, **keywords: _Any) -> None:
+    from treadle.autograd.engine import backward
+
+    backward(*arguments, **keywords)
+
+
+_tensor_functions.install(_functions)
+_lazy.install(_lazy_arrays)
+_history.install(_derivatives, _backward)
+if "TREADLE_EXPLAIN" in _os.environ:
+    from treadle.core.environment import is_on as _is_on
+
+    if _is_on("TREADLE_EXPLAIN"):
+        from treadle.graph.explain import explain_everything as _explain_everything
+
+        _explain_everything()

@@ -11,7 +11,7 @@ import numpy as np
 import treadle as td
 from treadle.core.dtypes import as_dtype
 from treadle.ir.definition import KernelOptions
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 from treadle.lang.math.complex import COMPLEX
 from treadle.lang.source import function_from_text
 

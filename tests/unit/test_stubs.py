@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import collections
+import importlib
 import inspect
 
 import pytest
 
 import treadle as td
 from tools import stubs
+from treadle.tensor import elementwise_functions, method_table
 
 
 @pytest.mark.parametrize("path", stubs.STUBS, ids=lambda path: f"{path.parent.name}/{path.name}")
@@ -62,8 +64,27 @@ def test_public_names_are_listed_once_and_are_there():
 
 
 def test_functions_of_layers_are_all_listed():
-    modules = {value.__module__ for value in vars(td.nn.functional).values() if callable(value)}
     listed = set()
-    for name in modules:
-        listed |= set(__import__(name, fromlist=["__all__"]).__all__)
+    for name in td.nn.functional.NAMES:
+        listed |= set(importlib.import_module(name).__all__)
     assert set(td.nn.functional.__all__) == listed
+
+
+def test_names_of_the_kernel_language_are_all_listed():
+    namespace = importlib.import_module("treadle.lang.namespace")
+    assert set(td.lang.NAMES["treadle.lang.namespace"].split()) == set(namespace.__all__)
+
+
+def test_methods_of_tensors_are_all_listed():
+    for places in (method_table.METHODS, method_table.PROPERTIES):
+        for place, names in places.items():
+            module, _, table = place.partition(":")
+            if table in ("METHODS", "OPERATORS"):
+                assert set(names.split()) == set(getattr(importlib.import_module(module), table))
+    functions = {
+        name
+        for places in (method_table.METHODS, method_table.PROPERTIES)
+        for name in places["treadle.tensor.elementwise_functions:FUNCTIONS"].split()
+    }
+    # `x.where(condition, other)` has other parameters than the function.
+    assert functions == elementwise_functions.FUNCTIONS.keys() - {"where"}

@@ -1,30 +1,12 @@
 """Differentiation: the backward pass over histories, and the derivatives of all operations."""
 
-from treadle.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from treadle.autograd.engine import grad, run_backward
-from treadle.autograd.function import Function
-from treadle.autograd.gradcheck import gradcheck
-from treadle.autograd.modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from treadle.core.deferred_imports import exports
 
-backward = run_backward
-
-__all__ = [
-    "Function",
-    "backward",
-    "detect_anomaly",
-    "enable_grad",
-    "grad",
-    "gradcheck",
-    "inference_mode",
-    "is_anomaly_enabled",
-    "is_grad_enabled",
-    "no_grad",
-    "set_detect_anomaly",
-    "set_grad_enabled",
-]
+NAMES = {
+    "treadle.autograd.anomaly": "detect_anomaly is_anomaly_enabled set_detect_anomaly",
+    "treadle.autograd.engine": "backward grad",
+    "treadle.autograd.function": "Function",
+    "treadle.autograd.gradient_check": "gradcheck",
+    "treadle.autograd.modes": "enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled",
+}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES)

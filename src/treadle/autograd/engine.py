@@ -27,7 +27,7 @@ from treadle.tensor.tensor import Tensor, copy_for_views, from_node
 COMPUTED_AFTER = 200  # histories: about two layers of a transformer
 
 
-def run_backward(
+def backward(
     outputs: Tensor | Sequence[Tensor],
     gradients: Any = None,
     retain_graph: bool | None = None,

@@ -13,7 +13,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import TreadleError
 from treadle.core.paths import no_file, no_folder
 from treadle.ir.signature import Signature
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.launch import MAX_BLOCK
 

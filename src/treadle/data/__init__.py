@@ -1,46 +1,19 @@
 """Training in practice: datasets, loaders that prefetch batches, saved states, progress."""
 
-from treadle.data.collate import default_collate, default_convert
-from treadle.data.datasets import (
-    ConcatDataset,
-    Dataset,
-    IterableDataset,
-    Subset,
-    TensorDataset,
-    random_split,
-)
-from treadle.data.loader import DataLoader
-from treadle.data.progress import progress
-from treadle.data.samplers import (
-    BatchSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-)
-from treadle.data.saving import load, save
-from treadle.data.workers import WorkerInfo, get_worker_info
+from treadle.core.deferred_imports import exports
 
-__all__ = [
-    "BatchSampler",
-    "ConcatDataset",
-    "DataLoader",
-    "Dataset",
-    "IterableDataset",
-    "RandomSampler",
-    "Sampler",
-    "SequentialSampler",
-    "Subset",
-    "SubsetRandomSampler",
-    "TensorDataset",
-    "WeightedRandomSampler",
-    "WorkerInfo",
-    "default_collate",
-    "default_convert",
-    "get_worker_info",
-    "load",
-    "progress",
-    "random_split",
-    "save",
-]
+NAMES = {
+    "treadle.data.collate": "default_collate default_convert",
+    "treadle.data.datasets": (
+        "ConcatDataset Dataset IterableDataset random_split Subset TensorDataset"
+    ),
+    "treadle.data.loader": "DataLoader",
+    "treadle.data.progress_bar": "progress",
+    "treadle.data.samplers": (
+        "BatchSampler RandomSampler Sampler SequentialSampler SubsetRandomSampler "
+        "WeightedRandomSampler"
+    ),
+    "treadle.data.saving": "load save",
+    "treadle.data.workers": "get_worker_info WorkerInfo",
+}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES)

@@ -50,13 +50,22 @@ class Derivative(Protocol):
 # The derivatives of operations by their names, and of functions that are recorded as one operation;
 # and what runs a backward pass. `treadle/__init__.py` installs them, which are known above.
 derivatives: Mapping[str, Derivative]
+_known: Callable[[], Mapping[str, Derivative]]
 run_backward: Callable[..., None]
 
 
-def install(known: Mapping[str, Derivative], backward: Callable[..., None]) -> None:
-    """Differentiate with these from here on."""
-    global derivatives, run_backward
-    derivatives, run_backward = known, backward
+def install(known: Callable[[], Mapping[str, Derivative]], backward: Callable[..., None]) -> None:
+    """Set the functions that find the derivatives and that run a backward pass."""
+    global _known, run_backward
+    _known, run_backward = known, backward
+
+
+def __getattr__(name: str) -> Any:
+    """The derivatives, which are imported when one is first asked for."""
+    if name != "derivatives":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = _known()
+    return found
 
 
 class History:

@@ -31,7 +31,7 @@ from treadle.kernels.device_code.convolution import MOST_JOINED, Tile
 from treadle.kernels.device_code.convolution_cpu import NEAR
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import flat, new, serial_threads, zeros
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
 

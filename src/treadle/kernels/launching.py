@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core.dtypes import DType
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 

@@ -9,7 +9,7 @@ from treadle.kernels.device_code import scattering
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import flat, new, serial_threads, start, zeros
 from treadle.kernels.sort import sort_with_order
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray
 
 _MOST_THREADS = 1 << 30  # of a launch

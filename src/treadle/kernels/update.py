@@ -9,7 +9,7 @@ from treadle.kernels.device_code import optimizer_steps
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.optimizer_steps import WIDTH, Form
 from treadle.kernels.launching import serial_threads
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 from treadle.runtime.arrays import DeviceArray
 
 # A kernel for elements of a form: how a step is taken.

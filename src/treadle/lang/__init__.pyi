@@ -1,7 +1,7 @@
 # Written by tools/stubs.py: change the tables or docstrings that it reads instead.
 """The kernel language: Python functions that run on every device.
 
-`kernel` has the decorators and their classes, `types` the annotations, `builtins` the functions
+`decorators` has the decorators and their classes, `types` the annotations, `builtins` the functions
 that kernels call, `namespace` all names, `lower` the lowering to IR, `interpreter` the execution as
 plain Python, `refusals` the constructs that are not allowed.
 """
@@ -48,9 +48,9 @@ from treadle.lang.annotations import vec2 as vec2
 from treadle.lang.annotations import vec3 as vec3
 from treadle.lang.annotations import vec4 as vec4
 from treadle.lang.builtins import BuiltinVariable
+from treadle.lang.decorators import func as func
+from treadle.lang.decorators import kernel as kernel
 from treadle.lang.interpreter_state import interpret as interpret
-from treadle.lang.kernel import func as func
-from treadle.lang.kernel import kernel as kernel
 from treadle.lang.types import struct as struct
 from treadle.lang.values import Value
 from treadle.tensor.annotations import ArrayLike, Shape

@@ -2,18 +2,19 @@
 
 Each is a small object that the lowering recognizes by identity. Called outside a kernel it raises
 an error; inside `td.interpret()` it runs. The mathematical ones are functions of tensors too
-(`install`).
+(`tensor_functions`).
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
 from treadle.core.errors import TreadleError
 from treadle.lang.builtin_docs import document
 from treadle.lang.interpreter_state import current_run
+from treadle.lang.tensor_functions import function_of_tensors
 
 Group = Literal["index", "memory", "barrier", "loop", "atomic", "subgroup", "math", "value"]
 
@@ -22,14 +23,21 @@ class BuiltinFunction:
     """A function of the kernel language. `arity` is the least and the largest number of
     arguments."""
 
-    __signature__: Any  # as a function of tensors
-
     def __init__(self, name: str, group: Group, arity: tuple[int, int], doc: str) -> None:
         self.name = name
         self.group = group
         self.arity = arity
-        self.outside: Callable[..., Any] | None = None
-        self.__doc__ = document(name, group, doc)
+        self.kernel_doc = document(name, group, doc)
+        self._is_found = False
+        self._outside: Callable[..., Any] | None = None
+
+    @property
+    def outside(self) -> Callable[..., Any] | None:
+        """The function of tensors that it is where no kernel runs."""
+        if not self._is_found:
+            self._outside = function_of_tensors(self.name)
+            self._is_found = True
+        return self._outside
 
     @property
     def __name__(self) -> str:
@@ -47,14 +55,6 @@ class BuiltinFunction:
             "@td.kernel or @td.func, and launch that"
         )
 
-    def set_tensor_function(self, function: Callable[..., Any]) -> None:
-        """Set the function of tensors that it is outside of kernels."""
-        self.outside = function
-        self.__doc__ = function.__doc__
-        parameters = inspect.signature(function).parameters.values()
-        bare = [parameter.replace(annotation=parameter.empty) for parameter in parameters]
-        self.__signature__ = inspect.Signature(bare)
-
     @property
     def usage(self) -> str:
         """How it is called, for messages."""
@@ -65,6 +65,36 @@ class BuiltinFunction:
 
     def __repr__(self) -> str:
         return f"<treadle.{self.name}>"
+
+
+class _OfFunction:
+    """An attribute of a built-in function that is its function's of tensors, if it has one. The
+    class keeps its own."""
+
+    def __init__(self, read: Callable[[BuiltinFunction], Any], of_class: Any = None) -> None:
+        self._read = read
+        self._of_class = of_class
+
+    def __get__(self, instance: BuiltinFunction | None, owner: type | None = None) -> Any:
+        found = self._of_class if instance is None else self._read(instance)
+        if found is None:
+            raise AttributeError("only functions of tensors have a signature")
+        return found
+
+
+def _doc(builtin: BuiltinFunction) -> str:
+    return builtin.kernel_doc if builtin.outside is None else builtin.outside.__doc__ or ""
+
+
+def _signature(builtin: BuiltinFunction) -> inspect.Signature | None:
+    if builtin.outside is None:
+        return None
+    parameters = inspect.signature(builtin.outside).parameters.values()
+    return inspect.Signature([each.replace(annotation=each.empty) for each in parameters])
+
+
+BuiltinFunction.__doc__ = _OfFunction(_doc, BuiltinFunction.__doc__)  # type: ignore[assignment]
+BuiltinFunction.__signature__ = _OfFunction(_signature)  # type: ignore[attr-defined]
 
 
 _USUAL: dict[tuple[str, tuple[int, int]], str] = {
@@ -294,7 +324,7 @@ NAMES: dict[str, BuiltinFunction | BuiltinVariable] = {
 
 # The docstrings are made from tables; doctest finds them here.
 __test__ = {
-    name: value.__doc__ for name, value in NAMES.items() if isinstance(value, BuiltinFunction)
+    name: value.kernel_doc for name, value in NAMES.items() if isinstance(value, BuiltinFunction)
 }
 
 __all__ = [
@@ -417,11 +447,3 @@ __all__ = [
     "vote_any",
     "where",
 ]  # fmt: skip
-
-
-def install(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Set the functions of tensors that these names are outside of kernels, as `td.exp(x)`."""
-    for name, function in functions.items():
-        builtin = NAMES.get(name)
-        if isinstance(builtin, BuiltinFunction):
-            builtin.set_tensor_function(function)

@@ -1,6 +1,6 @@
 """What layers compute, as functions of tensors."""
 
-from treadle.tensor import functional as _functional
-from treadle.tensor.functional import *  # noqa: F403  what its __all__ names
+from treadle.core.deferred_imports import exports
+from treadle.tensor.functional import NAMES
 
-__all__ = _functional.__all__
+__all__, __getattr__, __dir__ = exports(__name__, NAMES)

@@ -1,14 +1,14 @@
 """Optimizers: what changes parameters so that a loss falls."""
 
-from treadle.optim import lr_scheduler
-from treadle.optim.adagrad import Adagrad
-from treadle.optim.adam import Adam, AdamW
-from treadle.optim.lion import Lion
-from treadle.optim.optimizer import Optimizer
-from treadle.optim.rmsprop import RMSprop
-from treadle.optim.scaling import GradScaler
-from treadle.optim.sgd import SGD
+from treadle.core.deferred_imports import exports
 
-__all__ = [
-    "SGD", "Adagrad", "Adam", "AdamW", "GradScaler", "Lion", "Optimizer", "RMSprop", "lr_scheduler",
-]  # fmt: skip
+NAMES = {
+    "treadle.optim.adagrad": "Adagrad",
+    "treadle.optim.adam": "Adam AdamW",
+    "treadle.optim.lion": "Lion",
+    "treadle.optim.optimizer": "Optimizer",
+    "treadle.optim.rmsprop": "RMSprop",
+    "treadle.optim.scaling": "GradScaler",
+    "treadle.optim.sgd": "SGD",
+}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "lr_scheduler")

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from treadle.kernels.device_code import optimizer_steps
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 from treadle.optim import checks
 from treadle.optim.fused import Fused
 from treadle.optim.groups import Group

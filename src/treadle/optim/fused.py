@@ -13,7 +13,7 @@ from treadle.graph.views import View
 from treadle.kernels import update
 from treadle.kernels.device_code import optimizer_steps
 from treadle.kernels.update import Derivation
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 from treadle.optim.flat_parameters import Flat, full, partition
 from treadle.optim.groups import Group
 from treadle.optim.optimizer import Optimizer

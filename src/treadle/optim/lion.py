@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from treadle.kernels.device_code import optimizer_steps
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 from treadle.optim import checks
 from treadle.optim.fused import Fused
 from treadle.optim.groups import Group

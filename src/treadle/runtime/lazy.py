@@ -8,6 +8,7 @@ object that `treadle/__init__.py` installs here.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 _FEW_READERS = 64
@@ -63,9 +64,18 @@ class LazyArrays(Protocol):
 
 
 arrays: LazyArrays
+_find: Callable[[], LazyArrays]
 
 
-def install(lazy_arrays: LazyArrays) -> None:
-    """Set the implementation."""
-    global arrays
-    arrays = lazy_arrays
+def install(find: Callable[[], LazyArrays]) -> None:
+    """Set the function that finds the implementation."""
+    global _find
+    _find = find
+
+
+def __getattr__(name: str) -> Any:
+    """The implementation, which is imported at first use."""
+    if name != "arrays":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = _find()
+    return found

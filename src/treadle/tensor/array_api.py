@@ -12,8 +12,8 @@ from treadle.runtime.devices import device as find_device
 from treadle.tensor.annotations import DeviceLike
 from treadle.tensor.dtypes import default_integer, isdtype, supports
 
-ARRAY_API_VERSION = "2024.12"
-_VERSIONS = ("2021.12", "2022.12", "2023.12", ARRAY_API_VERSION)
+__array_api_version__ = "2024.12"
+_VERSIONS = ("2021.12", "2022.12", "2023.12", __array_api_version__)
 # The standard does not know float16 and bfloat16, so they are not listed.
 _STANDARD = tuple(dtype for dtype in ALL_DTYPES if dtype.name not in ("float16", "bfloat16"))
 _MAX_DIMENSIONS = 64  # NumPy's arrays have no more
@@ -72,7 +72,7 @@ class NamespaceInfo:
         }
 
     def __repr__(self) -> str:
-        return f"<treadle: Array API {ARRAY_API_VERSION}>"
+        return f"<treadle: Array API {__array_api_version__}>"
 
 
 def __array_namespace_info__() -> NamespaceInfo:
@@ -99,7 +99,7 @@ class ArrayApiMethods:
         """
         if api_version is not None and api_version not in _VERSIONS:
             raise ValueError(
-                f"treadle has the Array API {ARRAY_API_VERSION}, and what came before, but not "
+                f"treadle has the Array API {__array_api_version__}, and what came before, but not "
                 f"{api_version!r}"
             )
         return importlib.import_module("treadle")

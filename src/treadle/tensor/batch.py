@@ -10,7 +10,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import LaunchError
 from treadle.graph.node import constant
 from treadle.graph.realize import realize
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor import products, reductions

@@ -14,7 +14,7 @@ import numpy as np
 from treadle.graph.views import merge_axes
 from treadle.ir.definition import KernelOptions
 from treadle.ir.types import Scalar
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 from treadle.lang.source import function_from_text, resolve_annotations
 from treadle.lang.types import declared_type
 from treadle.runtime.arrays import DeviceArray

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -91,21 +91,19 @@ def _positive(self: Tensor) -> Tensor:
     return self.copied()
 
 
-def install(further: Mapping[str, Callable[..., Any]]) -> None:
-    """Add the operators to `Tensor`; `further` are those of other modules."""
-    for short, name in BINARY.items():
-        _set(f"__{short}__", _binary(name))
-        _set(f"__r{short}__", _reflected(name))
-        _set(f"__i{short}__", _in_place(name))
-    for short, name in COMPARISONS.items():
-        _set(f"__{short}__", _binary(name))
-    for short, name in UNARY.items():
-        _set(f"__{short}__", _unary(name))
-    _set("__pos__", _positive)
-    for short, method in further.items():
-        _set(f"__{short}__", method)
-
-
-def _set(name: str, method: Callable[..., Any]) -> None:
+def named(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A special method with its name, which errors show."""
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    setattr(Tensor, name, method)
+    return method
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    **{f"__{short}__": _binary(name) for short, name in BINARY.items()},
+    **{f"__r{short}__": _reflected(name) for short, name in BINARY.items()},
+    **{f"__i{short}__": _in_place(name) for short, name in BINARY.items()},
+    **{f"__{short}__": _binary(name) for short, name in COMPARISONS.items()},
+    **{f"__{short}__": _unary(name) for short, name in UNARY.items()},
+    "__pos__": _positive,
+}
+# By their names in the class (`method_table`).
+OPERATORS = {name: named(method, name) for name, method in _METHODS.items()}

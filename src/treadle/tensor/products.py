@@ -17,7 +17,7 @@ from treadle.tensor.contraction import Names, contracted
 from treadle.tensor.conversions import cast, common_shape, is_number
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.operands import prepare
-from treadle.tensor.operators import is_operand
+from treadle.tensor.operators import is_operand, named
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.tensor import Tensor
 
@@ -200,4 +200,8 @@ def _at_in_place(self: Tensor, other: Any) -> Any:
     return self
 
 
-OPERATORS = {"matmul": _at, "rmatmul": _at_reflected, "imatmul": _at_in_place}
+OPERATORS = {
+    "__matmul__": named(_at, "__matmul__"),
+    "__rmatmul__": named(_at_reflected, "__rmatmul__"),
+    "__imatmul__": named(_at_in_place, "__imatmul__"),
+}

@@ -32,10 +32,6 @@ from treadle.tensor.operands import node_of
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.tensor import Tensor, as_device_dtype, from_node
 
-METHODS = (
-    "all", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "prod",
-    "std", "sum", "var",
-)  # fmt: skip
 _HALVES = (float16, bfloat16)
 
 

@@ -31,6 +31,7 @@ from treadle.runtime.arrays import (
 )
 from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
+from treadle.tensor import method_table
 from treadle.tensor.array_api import ArrayApiMethods
 from treadle.tensor.autograd_methods import AutogradMethods, Boundary
 from treadle.tensor.cells import Cell, OwnedCell, compute, compute_soon, compute_version, written
@@ -382,6 +383,9 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
         made = from_numpy(await self.numpy_async(), where)
         self._record_move(made)
         return made.to(dtype=dtype)
+
+
+method_table.add_to(Tensor)
 
 
 def from_cell(cell: Cell, view: View | None) -> Tensor:

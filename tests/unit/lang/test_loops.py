@@ -9,7 +9,7 @@ from treadle.core import dtypes as td
 from treadle.ir.signature import ArrayArgument, Signature
 from treadle.ir.types import I32
 from treadle.ir.verify import verify
-from treadle.lang.kernel import kernel
+from treadle.lang.decorators import kernel
 from treadle.lang.types import Array
 
 

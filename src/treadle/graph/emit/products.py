@@ -33,7 +33,7 @@ from treadle.kernels.device_code.matrix_product import (
 from treadle.kernels.machine import Machine
 from treadle.kernels.product import JOINING, launch_for
 from treadle.kernels.tiles import Problem
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 from treadle.runtime.arguments import declared_arguments
 
 FINISH = finish.definition.__name__

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 
 RUN = 256  # elements that a thread sums before it adds them to the sum so far
 

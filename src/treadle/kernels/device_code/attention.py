@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 from treadle.lang.math import bits, draws
 from treadle.lang.math.polynomials import exp2_tail
 

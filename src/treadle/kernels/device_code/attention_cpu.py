@@ -19,7 +19,7 @@ from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.attention import LN_2, LOG2_E, Attending, kept, power_of, share_of
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 
 STRETCH = 512  # keys whose weights are stored at a time
 COLUMNS = 256  # of the value, of a block

@@ -14,7 +14,7 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.attention import LN_2, LOG2_E, kept, power_of
 from treadle.kernels.device_code.block_reductions import maximum_of_block, side_of, sum_of_block
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 
 
 @td.struct

@@ -13,7 +13,7 @@ import functools
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.element_arithmetic import arithmetic_of
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 
 
 @functools.cache

@@ -12,7 +12,7 @@ import functools
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.lang.kernel import Function
+from treadle.lang.decorators import Function
 
 _SIDE = 16  # threads that reduce the values of all others
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from treadle import lang as td
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 
 
 @functools.cache

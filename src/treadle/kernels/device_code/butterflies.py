@@ -13,7 +13,7 @@ from typing import Any
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.lang.kernel import Function
+from treadle.lang.decorators import Function
 
 RADICES = (2, 3, 4, 5, 7, 8, 11, 13)
 

@@ -6,7 +6,7 @@ import functools
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 
 
 @td.kernel(checked=False)

@@ -24,7 +24,7 @@ from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.convolution import Along
 from treadle.kernels.device_code.keys import wide
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 
 LANES = 16
 NEAR = (1 << 30) - 1  # changes no index; lets the compiler know that it is not negative

@@ -13,7 +13,7 @@ from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.convolution import Along, Tile
 from treadle.kernels.device_code.keys import wide
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.lang.kernel import Function
+from treadle.lang.decorators import Function
 
 
 class Arithmetic(NamedTuple):

@@ -7,7 +7,7 @@ import functools
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.keys import wide
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 
 OUTSIDE = -1  # an index of no row: it counts in a mean
 IGNORED = -2  # one that does not

@@ -7,7 +7,7 @@ import functools
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.keys import LAST_32, LAST_64, key_of, wide
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 
 
 @functools.cache

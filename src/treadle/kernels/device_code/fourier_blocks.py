@@ -21,7 +21,7 @@ from treadle.kernels.device_code.fourier_passes import (
     start_of,
     untangled,
 )
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 
 _GAP = 16
 

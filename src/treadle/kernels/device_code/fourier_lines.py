@@ -13,7 +13,7 @@ import functools
 from treadle import lang as td
 from treadle.kernels.device_code.butterflies import butterfly, order, times
 from treadle.kernels.device_code.fourier_passes import Pass, Steps, finisher, loader, stages
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 
 LANES = 16  # threads of a block
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.butterflies import times
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 
 NEAR = 1024
 

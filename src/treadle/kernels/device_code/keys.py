@@ -10,7 +10,7 @@ from __future__ import annotations
 from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.lang.kernel import Function
+from treadle.lang.decorators import Function
 
 INFINITY_32 = 0x7F800000
 LAST_32 = 0x7FFFFFFF

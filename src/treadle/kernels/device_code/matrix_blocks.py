@@ -13,7 +13,7 @@ from typing import NamedTuple
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.element_arithmetic import arithmetic_of
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 
 SIDE = 16  # threads along either side of a tile of a product
 DEPTH = 16

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.keys import wide
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 
 MOST_BATCHES = 3  # axes
 _GAP = 4  # padding elements after each row of a tile: transposed stores use different banks

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.keys import key_of, wide
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 
 
 class Sorting(NamedTuple):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.block_reductions import side_of, sum_of_block
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 
 
 class Reducing(NamedTuple):

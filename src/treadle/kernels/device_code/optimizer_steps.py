@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.keys import wide
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 
 # What a row of `now` begins with; what an algorithm derives follows.
 SKIPPED = 0  # not 0: this step is not taken

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.keys import wide
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 
 
 class Pooling(NamedTuple):

@@ -14,7 +14,7 @@ from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.keys import key_of, wide
 from treadle.kernels.device_code.merge_sort import Sorting
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 
 DIGITS = 256
 

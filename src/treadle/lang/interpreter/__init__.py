@@ -54,7 +54,7 @@ from treadle.runtime.launch import check_block, threads_of
 
 
 class Interpreted(KernelDefinition, Protocol):
-    """A kernel in Python (`treadle.lang.kernel.Kernel`)."""
+    """A kernel in Python (`treadle.lang.decorators.Kernel`)."""
 
     @property
     def definition(self) -> Any:

@@ -4,24 +4,17 @@ Rates are on the device, too, and are written there when a schedule changes them
 `scheduler.step()` outside of a compiled function, whose replays then go on with the new rates.
 """
 
-from treadle.optim.lr_scheduler.base import LRScheduler
-from treadle.optim.lr_scheduler.combined import ChainedScheduler, SequentialLR
-from treadle.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
-from treadle.optim.lr_scheduler.cycles import CyclicLR, OneCycleLR
-from treadle.optim.lr_scheduler.factors import (
-    ConstantLR,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    MultiplicativeLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
-)
-from treadle.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from treadle.core.deferred_imports import exports
 
-__all__ = [
-    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
-    "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
-    "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
-]  # fmt: skip
+NAMES = {
+    "treadle.optim.lr_scheduler.base": "LRScheduler",
+    "treadle.optim.lr_scheduler.combined": "ChainedScheduler SequentialLR",
+    "treadle.optim.lr_scheduler.cosine": "CosineAnnealingLR CosineAnnealingWarmRestarts",
+    "treadle.optim.lr_scheduler.cycles": "CyclicLR OneCycleLR",
+    "treadle.optim.lr_scheduler.factors": (
+        "ConstantLR ExponentialLR LambdaLR LinearLR MultiplicativeLR MultiStepLR PolynomialLR "
+        "StepLR"
+    ),
+    "treadle.optim.lr_scheduler.plateau": "ReduceLROnPlateau",
+}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES)

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from treadle.graph.history import recording
-from treadle.lang.kernel import Function, Kernel
+from treadle.lang.decorators import Function, Kernel
 from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.attributes import Attributes, place_of
 from treadle.tensor.compiled.bytecode import NOTHING, Chain, Reads, reads_of

@@ -4,9 +4,11 @@ They are lazy and computed on the device: complex64 for float32 and integers, co
 float64, where the device has that.
 """
 
-from treadle.tensor.fft import frequencies, one_axis, several_axes
-from treadle.tensor.fft.frequencies import *  # noqa: F403  what its __all__ names
-from treadle.tensor.fft.one_axis import *  # noqa: F403  what its __all__ names
-from treadle.tensor.fft.several_axes import *  # noqa: F403  what its __all__ names
+from treadle.core.deferred_imports import exports
 
-__all__ = [*one_axis.__all__, *several_axes.__all__, *frequencies.__all__]
+NAMES = {
+    "treadle.tensor.fft.frequencies": "fftfreq fftshift ifftshift rfftfreq",
+    "treadle.tensor.fft.one_axis": "fft hfft ifft ihfft irfft rfft",
+    "treadle.tensor.fft.several_axes": "fft2 fftn ifft2 ifftn irfft2 irfftn rfft2 rfftn",
+}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES)

@@ -7,20 +7,18 @@ host, to which a GPU's elements are copied. float16 and bfloat16 are computed in
 once.
 """
 
-from numpy.linalg import LinAlgError
+from treadle.core.deferred_imports import exports
 
-from treadle.tensor.linalg import factors, norms, powers, spectra, systems
-from treadle.tensor.linalg.factors import *  # noqa: F403  what its __all__ names
-from treadle.tensor.linalg.norms import *  # noqa: F403  what its __all__ names
-from treadle.tensor.linalg.powers import *  # noqa: F403  what its __all__ names
-from treadle.tensor.linalg.spectra import *  # noqa: F403  what its __all__ names
-from treadle.tensor.linalg.systems import *  # noqa: F403  what its __all__ names
-from treadle.tensor.manipulation import matrix_transpose
-from treadle.tensor.products import matmul, outer, tensordot, vecdot
-
-__all__ = ["LinAlgError", "matmul", "matrix_transpose", "outer", "tensordot", "vecdot"]
-__all__ += factors.__all__
-__all__ += norms.__all__
-__all__ += powers.__all__
-__all__ += spectra.__all__
-__all__ += systems.__all__
+NAMES = {
+    "numpy.linalg": "LinAlgError",
+    "treadle.tensor.linalg.factors": "cholesky det qr QRResult slogdet SlogdetResult",
+    "treadle.tensor.linalg.norms": "matrix_norm norm vector_norm",
+    "treadle.tensor.linalg.powers": "cross diagonal matrix_exp matrix_power multi_dot trace",
+    "treadle.tensor.linalg.spectra": (
+        "cond eig eigh EighResult EigResult eigvals eigvalsh matrix_rank pinv svd SVDResult svdvals"
+    ),
+    "treadle.tensor.linalg.systems": "inv lstsq LstsqResult solve solve_triangular",
+    "treadle.tensor.manipulation": "matrix_transpose",
+    "treadle.tensor.products": "matmul outer tensordot vecdot",
+}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES)

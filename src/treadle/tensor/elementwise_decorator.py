@@ -21,8 +21,8 @@ from treadle.graph.operations import Applied
 from treadle.ir.types import F32, Scalar, Struct, Type, Vector
 from treadle.lang import types
 from treadle.lang.captures import CaptureSet
+from treadle.lang.decorators import Function, as_function
 from treadle.lang.interpreter_state import current_run, state
-from treadle.lang.kernel import Function, as_function
 from treadle.lang.types import class_of
 from treadle.runtime import arguments as binding
 from treadle.runtime import convert, settings
