@@ -7,20 +7,65 @@ error; and only the lowest byte of a returned boolean is defined.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from treadle.drivers.webgpu_native.native import Handle, Native
 from treadle.drivers.webgpu_native.provider import Library, MatrixUnit, Poll, Provider
 
+_LIBRARIES = {"win32": "wgpu_native-release.dll", "darwin": "libwgpu_native-release.dylib"}
 # WGPUInstanceBackend: Vulkan, OpenGL, Metal, Direct3D 12
 _BACKENDS = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3
 # WGPUInstanceFlag
 _DEBUG, _VALIDATION, _DISCARD_LABELS = 1 << 0, 1 << 1, 1 << 2
 
 
-def _load() -> Library:
-    from wgpu.backends.wgpu_native import ffi, lib
+def resources() -> Path:
+    """The folder of the package that has the library and its header. The package is not imported,
+    which takes it a while. ImportError if it is not installed."""
+    spec = find_spec("wgpu")
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError("No module named 'wgpu'", name="wgpu")
+    return Path(spec.submodule_search_locations[0], "resources")
 
+
+def header_of(folder: Path) -> str:
+    """The header, as the package has it for cffi."""
+    return (folder / "combined_header.h").read_text(encoding="utf-8")
+
+
+def digest_of(header: str) -> str:
+    """What tells one header from another."""
+    return hashlib.sha256(header.encode()).hexdigest()
+
+
+def _from_tables() -> tuple[Any, Any] | None:
+    """The two objects of cffi, made of the tables that we have of the header. None where the
+    package has another header, or its variables ask for another library."""
+    from treadle.drivers.webgpu_native import wgpu_header  # large, and not there in a browser
+
+    if any(os.environ.get(name, "").strip() for name in ("WGPU_LIB_PATH", "WGPU_DEBUG")):
+        return None
+    library = resources() / _LIBRARIES.get(sys.platform, "libwgpu_native-release.so")
+    try:
+        if not library.exists() or digest_of(header_of(library.parent)) != wgpu_header.SHA256:
+            return None
+    except OSError:
+        return None
+    return wgpu_header.ffi, wgpu_header.ffi.dlopen(str(library))
+
+
+def _load() -> Library:
+    found = _from_tables()
+    if found is None:
+        from wgpu.backends.wgpu_native import ffi, lib
+
+        found = ffi, lib
+    ffi, lib = found
     number = lib.wgpuGetVersion()  # uint32_t wgpuGetVersion(void)
     return Library(ffi, lib, ".".join(str(number >> shift & 0xFF) for shift in (24, 16, 8, 0)))
 
