@@ -256,10 +256,9 @@ def _bytes_at(address: int, size: int, owner: object) -> np.ndarray[Any, Any]:
 
 
 def _llvmlite_version() -> str | None:
-    """The version that is installed, without importing it: that takes tens of milliseconds."""
-    from importlib import metadata
-
+    """The version that is installed; the package alone does not load the library."""
     try:
-        return metadata.version("llvmlite")
-    except metadata.PackageNotFoundError:
+        import llvmlite
+    except ImportError:
         return None
+    return str(llvmlite.__version__)
