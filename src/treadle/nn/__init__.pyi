@@ -1,7 +1,9 @@
 # Written by tools/stubs.py: change the tables or docstrings that it reads instead.
 """Neural networks: modules with PyTorch's names, arguments, defaults and state dicts.
 
-`functional` has what layers compute as functions of tensors, `init` the initial values.
+Parameters are float32 unless `dtype` is given. Layers without parameters return the dtype of a
+floating input. Docstrings write shapes with PyTorch's letters: N is the batch, C the channels, D,
+H, W and L are extents. `functional` has the functions of layers, `init` the initial values.
 """
 
 from treadle.nn import functional as functional
