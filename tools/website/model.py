@@ -86,6 +86,7 @@ def _class(name: str, value: type, parent: griffe.Object) -> griffe.Class:
         maker.parameters = _parameters(_signature(value), entry, bound=False)
         entry.set_member("__init__", maker)
     for member in members(value):
+        getattr(value, member, None)  # what is deferred is imported, and takes its place
         described = _member(member, inspect.getattr_static(value, member), entry)
         if described is not None and described.docstring is not None:
             entry.set_member(member, described)

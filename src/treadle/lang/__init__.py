@@ -5,7 +5,12 @@ that kernels call, `namespace` all names, `lower` the lowering to IR, `interpret
 plain Python, `refusals` the constructs that are not allowed.
 """
 
+from typing import TYPE_CHECKING
+
 from treadle.core.deferred_imports import exports
+
+if TYPE_CHECKING:  # "go to definition" leads here from the stub, and further from here
+    from treadle.lang.namespace import *  # noqa: F403
 
 NAMES = {
     "treadle.lang.decorators": "func kernel",
