@@ -23,6 +23,7 @@ from typing import Any as _Any
 from treadle import lang as _lang
 from treadle import tensor as _tensor
 from treadle.core.deferred_imports import exports as _exports
+from treadle.core.deferred_imports import importing as _importing
 from treadle.graph import history as _history
 from treadle.lang import tensor_functions as _tensor_functions
 from treadle.runtime import lazy as _lazy
@@ -59,26 +60,30 @@ __all__, __getattr__, __dir__ = _exports(__name__, NAMES, "autograd data nn opti
 
 
 def _functions() -> _Mapping[str, _Any]:
-    from treadle.tensor.elementwise_functions import FUNCTIONS
-    from treadle.tensor.products import dot
+    with _importing():
+        from treadle.tensor.elementwise_functions import FUNCTIONS
+        from treadle.tensor.products import dot
 
     return {**FUNCTIONS, "dot": dot}
 
 
 def _lazy_arrays() -> _lazy.LazyArrays:
-    from treadle.tensor.cells import LazyTensors
+    with _importing():
+        from treadle.tensor.cells import LazyTensors
 
     return LazyTensors()
 
 
 def _derivatives() -> _Mapping[str, _history.Derivative]:
-    from treadle.autograd.rules import derivatives
+    with _importing():
+        from treadle.autograd.rules import derivatives
 
     return derivatives
 
 
 def _backward(*arguments: _Any, **keywords: _Any) -> None:
-    from treadle.autograd.engine import backward
+    with _importing():
+        from treadle.autograd.engine import backward
 
     backward(*arguments, **keywords)
 

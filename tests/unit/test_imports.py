@@ -188,3 +188,51 @@ def test_threads_at_once_use_a_deferred_method():
     for each in threads:
         each.join()
     assert found == [td.cumulative_prod] * 4
+
+
+FORKS = """
+import os, threading, treadle as td
+begun = threading.Event()
+def use():
+    begun.set()
+    for name in td.nn.__all__:
+        getattr(td.nn, name)
+thread = threading.Thread(target=use)
+thread.start()
+begun.wait()
+codes = []
+for name in ("Linear", "Conv2d", "LSTM", "Transformer"):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if callable(getattr(td.nn, name)) else 1)
+    codes.append(os.waitpid(child, 0)[1])
+thread.join()
+assert codes == [0] * 4
+"""
+
+
+def test_a_fork_waits_for_imports_of_other_threads():
+    _loaded(FORKS)
+
+
+def test_imports_of_other_threads_are_waited_for():
+    running = deferred_imports._Running()
+    entered, leave = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with running.one_more():
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    entered.wait()
+    assert not running.acquire(blocking=False)
+    assert not running.acquire(timeout=0.01)
+    leave.set()
+    assert running.acquire(timeout=60)
+    running.release()
+    thread.join()
+    with running.one_more():  # a module that forks while it is imported waits for others alone
+        assert running.acquire(blocking=False)
+        running.release()

@@ -8,9 +8,67 @@ and editors.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+from threading import RLock, get_ident
 from typing import Any
+
+from treadle.core import forks
+
+_PAUSE = 1e-3  # seconds between looks at whether other threads are done
+
+
+class _Running:
+    """The deferred imports that run now, by thread; for `forks` a lock, which is taken where no
+    other thread imports. In a child that is forked while another thread imports a module, that
+    module stays locked for ever."""
+
+    def __init__(self) -> None:
+        self._gate = RLock()  # held for moments, and by a thread that forks
+        self._threads: Counter[int] = Counter()
+
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        """While this thread imports."""
+        me = get_ident()
+        with self._gate:
+            self._threads[me] += 1
+        try:
+            yield
+        finally:
+            with self._gate:
+                self._threads[me] -= 1
+                if not self._threads[me]:
+                    del self._threads[me]
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Keep other threads from importing, once none does."""
+        limit = time.monotonic() + timeout
+        while True:
+            if self._gate.acquire(blocking=False):
+                if not self._threads.keys() - {get_ident()}:
+                    return True
+                self._gate.release()
+            if not blocking or (timeout >= 0 and time.monotonic() >= limit):
+                return False
+            time.sleep(_PAUSE)
+
+    def release(self) -> None:
+        """Let them import again."""
+        self._gate.release()
+
+    def _at_fork_reinit(self) -> None:
+        self._gate._at_fork_reinit()  # type: ignore[attr-defined]
+        self._threads = Counter({me: n for me, n in self._threads.items() if me == get_ident()})
+
+
+_running = _Running()
+forks.adopt(_running)
+# For imports in functions that several threads may call first.
+importing = _running.one_more
 
 Exports = tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]
 
@@ -30,9 +88,11 @@ def exports(module: str, names: Mapping[str, str], submodules: str = "") -> Expo
         """The value of a name, imported now, and from here on an attribute of the module."""
         place = places.get(name)
         if place is not None:
-            value = getattr(__import__(place, fromlist=(name,)), name)
+            with importing():
+                value = getattr(__import__(place, fromlist=(name,)), name)
         elif name in modules:
-            value = import_module(f"{module}.{name}")
+            with importing():
+                value = import_module(f"{module}.{name}")
         else:
             # With the module in it, Python suggests names that are spelled nearly the same.
             raise AttributeError(
@@ -71,7 +131,8 @@ class DeferredAttribute:
     def found(self) -> Any:
         """What the class has from here on."""
         module, _, table = self._place.partition(":")
-        there = import_module(module)
+        with importing():
+            there = import_module(module)
         value = getattr(there, table)[self._function] if table else getattr(there, self._function)
         value = property(value) if self._is_property else value
         setattr(self._owner, self._name, value)

@@ -99,10 +99,13 @@ class Tracing:
         graph = self._graph
         for each in list(preparing):
             each.prepare_trace(graph.device)
-        traced, present = set(self._cells), cells_of(graph.device)
-        realize([cell.value for cell in present])
-        self._before.update((cell, cell.value) for cell in present if cell not in traced)
-        del traced, present
+        # The values are taken once: other threads may give their arrays new ones meanwhile.
+        present = {cell: cell.value for cell in cells_of(graph.device)}
+        realize(list(present.values()))
+        for cell in self._cells:
+            present.pop(cell, None)
+        self._before.update(present)
+        del present
         try:
             graph.begin()
             result, trace = self._recorded()
