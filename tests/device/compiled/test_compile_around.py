@@ -10,6 +10,7 @@ import pytest
 
 import treadle as td
 from tests.support.compiled import add_one, array, counted
+from treadle.tensor.compiled import tracing
 
 # --- tensors from outside ------------------------------------------------------------------------
 
@@ -351,6 +352,30 @@ def test_threads(device):
     for thread in threads:
         thread.join()
     assert not errors
+
+
+def test_another_thread_as_a_trace_begins(device, monkeypatch):
+    other = td.ones(4).realize()
+
+    def change() -> None:
+        with td.use_device(device):
+            other.__iadd__(1)
+
+    def compute(nodes):
+        realize(nodes)
+        thread = threading.Thread(target=change)  # after the values are computed
+        thread.start()
+        thread.join()
+
+    realize = tracing.realize
+    monkeypatch.setattr(tracing, "realize", compute)
+    f = td.compile(lambda x: x * 2)
+    assert f(td.ones(3)).tolist() == [2.0] * 3
+    monkeypatch.undo()
+    assert f(td.full(3, 2.0)).tolist() == [4.0] * 3
+    first, *rest = other.tolist()
+    assert first >= 2
+    assert rest == [first] * 3
 
 
 def test_another_thread_during_a_trace(device):

@@ -100,12 +100,11 @@ class Tracing:
         for each in list(preparing):
             each.prepare_trace(graph.device)
         # The values are taken once: other threads may give their arrays new ones meanwhile.
-        present = {cell: cell.value for cell in cells_of(graph.device)}
-        realize(list(present.values()))
-        for cell in self._cells:
-            present.pop(cell, None)
-        self._before.update(present)
-        del present
+        traced = set(self._cells)
+        values = [(each, each.value) for each in cells_of(graph.device)]
+        realize([value for _, value in values])
+        self._before.update((each, value) for each, value in values if each not in traced)
+        del traced, values
         try:
             graph.begin()
             result, trace = self._recorded()
