@@ -24,11 +24,11 @@ HEAVY = (
 )  # fmt: skip
 # What computing does without that finds its kernels on disk: the compiler, and what is not used.
 COMPILER = (
-    "treadle.codegen.pipeline", "treadle.codegen.llvm", "treadle.codegen.wgsl", "treadle.ir.passes",
-    "treadle.ir.parser", "treadle.lang.lower", "treadle.lang.interpreter", "treadle.autograd",
-    "treadle.cli", "treadle.cuda_cpp", "treadle.data", "treadle.formats", "treadle.nn",
-    "treadle.optim", "treadle.tensor.compiled", "treadle.tensor.fft", "treadle.tensor.functional",
-    "treadle.tensor.linalg", "treadle.tensor.random",
+    "ml_dtypes", "treadle.codegen.pipeline", "treadle.codegen.llvm", "treadle.codegen.wgsl",
+    "treadle.ir.passes", "treadle.ir.parser", "treadle.lang.lower", "treadle.lang.interpreter",
+    "treadle.autograd", "treadle.cli", "treadle.cuda_cpp", "treadle.data", "treadle.formats",
+    "treadle.nn", "treadle.optim", "treadle.tensor.compiled", "treadle.tensor.fft",
+    "treadle.tensor.functional", "treadle.tensor.linalg", "treadle.tensor.random",
 )  # fmt: skip
 SMALL = "import treadle as td\nassert float((td.ones(3, device='cpu') + 1).sum()) == 6\n"
 EXPORTING = list(stubs.exporting().values())

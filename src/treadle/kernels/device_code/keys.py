@@ -66,11 +66,12 @@ def float64_key_descending(x):
     return td.where(magnitude > td.i64(INFINITY_64), td.i64(LAST_64), key)
 
 
-# The dtypes that kernels compute with: each holds every value, and every target can store it.
-_WIDER: dict[DType, DType] = {
-    dtypes.bool_: dtypes.i32, dtypes.i8: dtypes.i32, dtypes.i16: dtypes.i32,
-    dtypes.u8: dtypes.u32, dtypes.u16: dtypes.u32,
-    dtypes.f16: dtypes.f32, dtypes.bf16: dtypes.f32,
+# The dtypes that kernels compute with: each holds every value, and every target can store it. By
+# names, since hashing bfloat16 imports `ml_dtypes`.
+_WIDER: dict[str, DType] = {
+    "bool": dtypes.i32, "int8": dtypes.i32, "int16": dtypes.i32,
+    "uint8": dtypes.u32, "uint16": dtypes.u32,
+    "float16": dtypes.f32, "bfloat16": dtypes.f32,
 }  # fmt: skip
 
 
@@ -80,7 +81,7 @@ def wide(dtype: DType) -> DType:
     >>> wide(dtypes.float16), wide(dtypes.uint64)
     (treadle.float32, treadle.uint64)
     """
-    return _WIDER.get(dtype, dtype)
+    return _WIDER.get(dtype.name, dtype)
 
 
 def key_of(dtype: DType, descending: bool = False) -> Function:
