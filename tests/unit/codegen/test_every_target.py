@@ -19,7 +19,7 @@ from treadle.cli.app import app
 from treadle.codegen import TARGETS
 from treadle.cuda_cpp.kernel import Kernel as CudaKernel
 from treadle.drivers import BACKENDS
-from treadle.lang.kernel import Kernel
+from treadle.lang.decorators import Kernel
 
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
