@@ -61,6 +61,14 @@ def test_kernels_from_disk_need_no_compiler(tmp_path):
     assert _those_of(COMPILER, _loaded(SMALL, TREADLE_CACHE_DIR=folder)) == []
 
 
+def test_looking_for_devices_opens_no_driver():
+    rest = (
+        "pycparser", "wgpu", "treadle.drivers.cuda.device", "treadle.drivers.cuda.stream",
+        "treadle.drivers.webgpu_native.device", "treadle.drivers.webgpu_native.stream",
+    )  # fmt: skip
+    assert _those_of(rest, _loaded("import treadle as td\nassert td.devices()")) == []
+
+
 @pytest.mark.parametrize("name", EXPORTING)
 def test_every_exported_name_is_there(name):
     module = importlib.import_module(name)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from treadle.core.errors import DeviceLost, DeviceNotFound
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers.base import FORKED, Backend
 from treadle.drivers.cuda import library as driver
 from treadle.drivers.cuda import properties
-from treadle.drivers.cuda.device import AFTER_A_FAULT, CudaDevice
+
+if TYPE_CHECKING:
+    from treadle.drivers.cuda.device import CudaDevice
 
 _log = logging.getLogger("treadle")
 
@@ -56,6 +59,9 @@ class CudaBackend(Backend):
 
     def open(self, info: DeviceInfo, *, limits: Limits | None = None) -> CudaDevice:
         """Open a listed device; with `limits` it says that it has those."""
+        # Here, so that where no card is opened the rest of the driver is not imported.
+        from treadle.drivers.cuda.device import AFTER_A_FAULT, CudaDevice
+
         library = driver.load()
         if isinstance(library, str):
             raise DeviceNotFound(f"{info.id} cannot be opened: {library}")

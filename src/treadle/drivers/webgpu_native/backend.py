@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from treadle.core.environment import is_on
 from treadle.core.errors import DeviceNotFound
@@ -10,9 +11,11 @@ from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers.base import Backend
 from treadle.drivers.webgpu_native import adapters
 from treadle.drivers.webgpu_native.dawn import DAWN
-from treadle.drivers.webgpu_native.device import WebgpuDevice
 from treadle.drivers.webgpu_native.provider import Provider
 from treadle.drivers.webgpu_native.wgpu_native import WGPU_NATIVE
+
+if TYPE_CHECKING:
+    from treadle.drivers.webgpu_native.device import WebgpuDevice
 
 _log = logging.getLogger("treadle")
 _LLVMPIPE = (
@@ -62,6 +65,9 @@ class WebgpuBackend(Backend):
         other than the device's own means none. `validate` (default: TREADLE_VALIDATE=1) turns on
         the driver's checks, shaders' own bounds checks, and labels for graphics debuggers.
         """
+        # Here, so that where no device is opened the rest of the driver is not imported.
+        from treadle.drivers.webgpu_native.device import WebgpuDevice
+
         if validate is None:
             validate = is_on("TREADLE_VALIDATE")
         for adapter in adapters.list_adapters(self.provider, api=info.api, validate=validate):
