@@ -192,7 +192,7 @@ def test_what_is_no_function():
     for wrong, words in ((waits, "async"), (gives, "a generator"), (State, "a class"), (3, "int")):
         with pytest.raises(TypeError, match=words):
             td.compile(wrong)
-    with pytest.raises(TypeError, match="after it has returned"):
+    with pytest.raises(TypeError, match="compute before they return"):
         td.compile(lambda: (x for x in range(3)), device="cpu")()
 
 
