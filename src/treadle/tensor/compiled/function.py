@@ -9,7 +9,7 @@ import threading
 import types
 import warnings
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar, overload
 
 from treadle.core import forks
@@ -53,18 +53,33 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 @overload
 def compile(
-    function: _Function, /, *, strict: bool = False, device: str | Device | None = None
+    function: _Function,
+    /,
+    *,
+    dynamic: bool | None = None,
+    strict: bool = False,
+    device: str | Device | None = None,
 ) -> _Function: ...
 
 
 @overload
 def compile(
-    function: None = None, /, *, strict: bool = False, device: str | Device | None = None
+    function: None = None,
+    /,
+    *,
+    dynamic: bool | None = None,
+    strict: bool = False,
+    device: str | Device | None = None,
 ) -> Callable[[_Function], _Function]: ...
 
 
 def compile(
-    function: Any = None, /, *, strict: bool = False, device: str | Device | None = None
+    function: Any = None,
+    /,
+    *,
+    dynamic: bool | None = None,
+    strict: bool = False,
+    device: str | Device | None = None,
 ) -> Any:
     """Compile a function of tensors: its Python runs once, and later calls replay what it did.
 
@@ -73,6 +88,11 @@ def compile(
     has. Arguments and results may be nested tuples, lists, dicts, named tuples and dataclasses.
     Tensors are of the same kind if their shapes, dtypes and shared memory are the same; other
     arguments must be equal. So each value of a number is traced anew: pass it as a tensor.
+
+    A trace has fixed sizes. With `dynamic=True` only the first shapes and integers among the
+    arguments are traced; for others the function's Python runs, whose kernels and plans all sizes
+    share. By default that is so from the ninth shape of an array, or value of an integer, on (a
+    warning tells of it), with `dynamic=False` never.
 
     What the function and its callees read from outside (variables, closures, attributes, elements
     of containers) is guarded: it is checked before each replay, and if it has changed, the function
@@ -100,7 +120,7 @@ def compile(
     (0.5, 1)
     """
     if function is None:
-        return functools.partial(compile, strict=strict, device=device)
+        return functools.partial(compile, dynamic=dynamic, strict=strict, device=device)
     if not callable(function):
         raise TypeError(f"td.compile takes a function, not {type(function).__name__}")
     if isinstance(function, Compiled):
@@ -115,7 +135,10 @@ def compile(
             raise TypeError(
                 f"td.compile takes an ordinary function, and {function.__name__} is {what}"
             )
-    return Compiled(function, None if device is None else find_device(device), strict)
+    if dynamic is not None and type(dynamic) is not bool:
+        raise TypeError(f"td.compile: dynamic is True, False or None, not {dynamic!r}")
+    where = None if device is None else find_device(device)
+    return Compiled(function, where, strict, dynamic)
 
 
 class _Entry(NamedTuple):
@@ -158,12 +181,21 @@ class Compiled:
 
     _traced_inside = "_function"  # what traces of other functions look at in its place
 
-    def __init__(self, function: Callable[..., Any], device: Device | None, strict: bool) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        device: Device | None,
+        strict: bool,
+        dynamic: bool | None,
+    ) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._name: str = getattr(function, "__qualname__", type(function).__name__)
         self._device = device
         self._strict = strict
+        self._most_sizes = 1 if dynamic else None if dynamic is False or strict else _MANY_VALUES
+        self._warns_of_sizes = dynamic is None
+        self._sizes: dict[str, set[Any]] = {}  # integers and shapes that were traced, by argument
         # By the key of arguments; the most recently used first.
         self._traces: OrderedDict[tuple[Any, ...], list[_Entry]] = OrderedDict()
         self._values: dict[str, set[Any]] = {}  # of numbers among the arguments
@@ -183,7 +215,9 @@ class Compiled:
         """Drop the traces and release their memory. The next call traces anew."""
         with self._lock:
             self._drop(0)
-            for each in (self._unsteady, self._values, self._objects, self._changes):
+            for each in (
+                self._unsteady, self._values, self._objects, self._changes, self._sizes
+            ):  # fmt: skip
                 each.clear()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -204,7 +238,7 @@ class Compiled:
         with lock, self._lock:
             entries = self._traces.get(key)
             found = None if entries is None else self._fitting(key, entries)
-            if found is None:
+            if found is None and not self._has_new_size(arguments):
                 return self._trace(arguments)
             if type(found) is Trace:
                 if settings.check_compiled:
@@ -212,6 +246,25 @@ class Compiled:
                     return checked(self._name, found, self._function, arguments, names)
                 return found.run(arguments)
         return self._function(*args, **kwargs)
+
+    def _has_new_size(self, arguments: Arguments) -> bool:
+        """Whether an argument has had so many sizes that for others Python runs."""
+        most = self._most_sizes
+        if most is None:
+            return False
+        for path, size in _sizes_of(arguments):
+            seen = self._sizes.get(path)
+            if seen is not None and len(seen) >= most and size not in seen:
+                if self._warns_of_sizes:
+                    what = "shapes" if type(size) is tuple else "values"
+                    self._warn_of_many(
+                        f"was traced for {len(seen)} {what} of its argument {path}: for others, "
+                        f"such as {size!r}, its Python runs. dynamic=True makes it so from the "
+                        "second on, dynamic=False traces all; a tensor without axes, "
+                        "td.asarray(value), has one trace for all values"
+                    )
+                return True
+        return False
 
     def _fitting(self, key: tuple[Any, ...], entries: list[_Entry]) -> Trace | Split | None:
         """The trace for such arguments whose guards hold."""
@@ -365,10 +418,15 @@ class Compiled:
             )
 
     def _notice(self, arguments: Arguments) -> None:
-        """Warn of an argument that has a trace for each of its values."""
+        """Note the sizes among arguments that were traced, and warn of an argument that has a trace
+        for each of its values."""
+        for path, size in _sizes_of(arguments):
+            self._sizes.setdefault(path, set()).add(size)
         for name, argument in arguments.named():
             for path, value in named_leaves(name, argument):
                 kind = type(value)
+                if kind is int and self._most_sizes is not None:
+                    continue
                 if kind is int or kind is float or kind is str:
                     self._count(f"its argument {path}", value)
                 elif kind is not bool and value is not None and not is_array(value):
@@ -421,6 +479,16 @@ class Compiled:
         if splits:
             text += f", {len(splits)} of them run in Python: {splits[-1]}"
         return f"<compiled {self._name}: {text}>"
+
+
+def _sizes_of(arguments: Arguments) -> Iterator[tuple[str, Any]]:
+    """The integers among the arguments, and the shapes of arrays, with their names."""
+    for name, argument in arguments.named():
+        for path, value in named_leaves(name, argument):
+            if type(value) is int:
+                yield path, value
+            elif is_array(value):
+                yield path, tuple(value.shape)
 
 
 def _users_level() -> int:
