@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import struct
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from treadle.drivers.cpu.compiler import optimize
+from treadle.drivers.cpu.llvm_calls import Calls, Module
 
 _SYMBOL_TABLE, _AARCH64, _X86_64 = 2, 183, 62  # ELF's numbers
 
@@ -32,27 +34,28 @@ def _machine(processor: Processor) -> Any:
     )
 
 
-def _module(source: str, processor: Processor) -> Any:
-    """The module after the passes that the cpu driver runs."""
-    import llvmlite.binding as llvm
+_calls = functools.cache(Calls)
 
+
+def _module(source: str, processor: Processor) -> Module:
+    """The module after the passes that the cpu driver runs."""
     machine = _machine(processor)
-    module = llvm.parse_assembly(source)
-    module.verify()
-    module.triple = processor.triple
-    module.data_layout = str(machine.target_data)
-    optimize(llvm, machine, module, source)
+    module = Module(_calls(), source)
+    module.set_target(processor.triple, str(machine.target_data))
+    optimize(module, machine, source)
     return module
 
 
 def object_file(source: str, processor: Processor) -> bytes:
     """The machine code of a module."""
-    return bytes(_machine(processor).emit_object(_module(source, processor)))
+    with closing(_module(source, processor)) as module:
+        return module.emit(_machine(processor), as_object=True)
 
 
 def assembly(source: str, processor: Processor) -> str:
     """The assembly of a module."""
-    return str(_machine(processor).emit_assembly(_module(source, processor)))
+    with closing(_module(source, processor)) as module:
+        return module.emit(_machine(processor), as_object=False).decode()
 
 
 def architecture(image: bytes) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import signal
 import subprocess
 import sys
@@ -10,12 +9,12 @@ import threading
 
 import pytest
 
-from treadle.core.interrupts import Uninterruptible, interruptibly
+from treadle.core.interrupts import Uninterruptible
 
 COMPILE = """
 import sys, threading
 import treadle as td
-from treadle.runtime import build
+from treadle.core import background
 
 terms = "".join(
     f"    s = td.sin(s * {k}.5) + td.cos(s) * td.exp(s - {k})\\n" for k in range(int(sys.argv[2]))
@@ -23,12 +22,14 @@ terms = "".join(
 source = f"def big(x: td.Array[td.f32]):\\n    s = x[0]\\n{terms}    x[0] = s\\n"
 big = td.kernel(source=source)
 x = td.ones(32, device=sys.argv[1]).realize()
-interruptibly = build.interruptibly
+begin = background.begin
 
 def announced(call):
-    return interruptibly(lambda: print("compiling", flush=True) or call())
+    function = call._function
+    call._function = lambda: print("compiling", flush=True) or function()
+    begin(call)
 
-build.interruptibly = announced
+background.begin = announced
 try:
     big[1, 32](x)
 except KeyboardInterrupt:
@@ -49,30 +50,6 @@ def test_a_compilation_is_interrupted(device, terms):
         out, err = process.communicate(timeout=60)
     assert out == "heard True\n", err
     assert process.returncode == 3, err
-
-
-def test_results_and_errors_come_through():
-    variable = contextvars.ContextVar("variable", default=0)
-    variable.set(5)
-    assert interruptibly(lambda: (variable.get(), threading.current_thread().name)) == (
-        5, "treadle-compile",
-    )  # fmt: skip
-
-    def fails():
-        raise ZeroDivisionError("in the thread")
-
-    with pytest.raises(ZeroDivisionError, match="in the thread"):
-        interruptibly(fails)
-
-
-def test_other_threads_call_themselves():
-    names = []
-    thread = threading.Thread(
-        target=lambda: interruptibly(lambda: names.append(threading.current_thread())),
-    )
-    thread.start()
-    thread.join()
-    assert names == [thread]
 
 
 def test_uninterruptible_code_runs_as_a_whole():

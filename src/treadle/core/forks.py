@@ -27,6 +27,7 @@ PATIENCE = 60.0  # seconds
 
 _locks: set[weakref.ref[Any]] = set()
 _hooks: list[Callable[[bool], None]] = []
+_around: list[tuple[Callable[[], None], Callable[[], None]]] = []
 # By the thread that forks: the locks that it took, and whether that was all of them.
 _taken: dict[int, tuple[list[Any], bool]] = {}
 
@@ -55,9 +56,16 @@ def in_child(hook: Callable[[bool], None]) -> Callable[[bool], None]:
     return hook
 
 
+def around(before: Callable[[], None], after: Callable[[], None]) -> None:
+    """Call functions before each fork, when no lock is taken yet, and after it in the parent."""
+    _around.append((before, after))
+
+
 def _before() -> None:
     """Take all locks, in no order: where one has to be waited for, the others are let go of, so
     that its holder does not wait for us."""
+    for before, _ in _around:
+        before()
     limit = time.monotonic() + PATIENCE
     awaited: Any = None
     while True:
@@ -83,6 +91,8 @@ def _after_in_parent() -> None:
     taken, _ = _taken.pop(threading.get_ident())
     for each in reversed(taken):
         each.release()
+    for _, after in _around:
+        after()
 
 
 def _after_in_child() -> None:

@@ -38,6 +38,12 @@ class Call:
         """Compute the node."""
         node.become(self.function(*arrays, *self.options))
 
+    def imagine(
+        self, node: Node, arrays: Sequence[DeviceArray], known: dict[Node, DeviceArray]
+    ) -> None:
+        """Go through the function with imagined arrays, so that its kernels are compiled."""
+        known[node] = self.function(*arrays, *self.options)
+
 
 @dataclass(frozen=True, slots=True)
 class CallOfSeveral:
@@ -59,6 +65,15 @@ class CallOfSeveral:
             other = reference()
             if other is not None and other.array is None:
                 other.become(array)
+
+    def imagine(
+        self, node: Node, arrays: Sequence[DeviceArray], known: dict[Node, DeviceArray]
+    ) -> None:
+        """Go through the function with imagined arrays, so that its kernels are compiled."""
+        for reference, array in zip(self.nodes, self.function(*arrays, *self.options), strict=True):
+            other = reference()
+            if other is not None:
+                known[other] = array
 
 
 def call(

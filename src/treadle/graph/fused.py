@@ -16,6 +16,7 @@ from treadle.ir.definition import KernelOptions, LoweredKernel, Work
 from treadle.ir.nodes import Kernel
 from treadle.ir.signature import Declared, DeclaredParameter, Signature
 from treadle.ir.types import F32, I32, I64, SCALARS
+from treadle.kernels.launching import new
 from treadle.kernels.machine import machine_of
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -171,7 +172,8 @@ class Sized:
     ) -> None:
         """Compute the outputs, which are the last of the arrays. `repeats` are an earlier run's
         launches, whose arrays were of the same classes; or empty, and then filled."""
-        scratch = [_scratch(self._device, short, count) for short, count in self._scratch]
+        like = arrays[-1]
+        scratch = [new(like, dtype_named(short), count) for short, count in self._scratch]
         scalars = _flat(scalars)
         known = len(repeats) == len(self._launches)
         found: list[Repeat] = []
@@ -231,10 +233,6 @@ class Fused:
             launch = launcher.bound(stage.grid, stage.block, 0, None, stage.threads)
             launches.append((launch, stage))
         return Sized(self.device, launches, strategy)
-
-
-def _scratch(device: Device, short: str, count: int) -> DeviceArray:
-    return DeviceArray.allocate(device, dtype_named(short), (count,))
 
 
 def fused_for(device: Device, program: Program) -> Fused:

@@ -7,6 +7,7 @@ from typing import Any
 from weakref import ref
 
 from treadle.core import forks
+from treadle.graph.compiling import compile_all
 from treadle.graph.groups import Group, groups_of
 from treadle.graph.node import CALL, CONSTANT, VIEW, Node, pending_readers
 from treadle.graph.recipes import Graph, Task, remember, remembered, task_of
@@ -33,6 +34,8 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
         tasks = remembered(graph) if not watchers else None
         if tasks is None:
             tasks = _planned(graph)
+        if graph.is_new and len(tasks) > 1:
+            compile_all(tasks)
         del graph, pending, nodes
         if planned is not None:
             planned()

@@ -75,6 +75,7 @@ class Graph:
 
     __slots__ = (
         "computed",
+        "is_new",
         "is_wide",
         "key",
         "later",
@@ -94,6 +95,7 @@ class Graph:
         self.trail: list[Node] = []
         self.later: set[Node] = set()
         self.roots = list(roots)
+        self.is_new = True  # no plan was known for it, so that its kernels may be new, too
         self.is_wide = False  # an array is larger than what the device binds
         self._walk(roots)
 
@@ -269,6 +271,7 @@ class _Recipes:
         for plan in reversed(self._plans):
             groups = plan.groups(graph)
             if groups is not None:
+                graph.is_new = False
                 return [task_of(group) for group in groups]
         pairs = zip(sizes, last, strict=True)
         varying.update([at for at, (size, other) in enumerate(pairs) if size != other])
@@ -295,6 +298,7 @@ def remembered(graph: Graph) -> list[Task] | None:
         return None
     recipe = recipes.known.get(graph.sizes)
     if recipe is not None:
+        graph.is_new = False
         return graph.tasks(recipe)
     tasks = recipes.planned(graph)
     if tasks is not None:

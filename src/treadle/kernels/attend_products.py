@@ -388,6 +388,8 @@ def _some(array: DeviceArray, start: int, count: int) -> DeviceArray:
 
 
 def _clear(array: DeviceArray) -> None:
+    if array.key.imagined:
+        return
     item = array.dtype.itemsize
     stream = array.device.default_stream.handle
     stream.fill_zero(array.buffer, array.offset * item, array.size * item)

@@ -18,14 +18,16 @@ def flat(array: DeviceArray) -> DeviceArray:
 
 
 def new(like: DeviceArray, dtype: DType, *shape: int) -> DeviceArray:
-    """New memory on the device of another array, contents undefined."""
+    """New memory on the device of another array, contents undefined; imagined like that one."""
+    if like.key.imagined:
+        return DeviceArray.imagined(like.device, dtype, shape)
     return DeviceArray.allocate(like.device, dtype, shape)
 
 
 def zeros(like: DeviceArray, dtype: DType, *shape: int) -> DeviceArray:
     """New memory on the device of another array, filled with zeros."""
     made = new(like, dtype, *shape)
-    if made.size:
+    if made.size and not made.key.imagined:
         made.device.default_stream.handle.fill_zero(made.buffer, 0, made.buffer.size)
     return made
 

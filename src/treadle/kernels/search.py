@@ -6,7 +6,7 @@ from typing import Literal
 
 from treadle.core.dtypes import DType, i32
 from treadle.kernels.device_code.binary_search import searcher
-from treadle.kernels.launching import flat
+from treadle.kernels.launching import flat, new
 from treadle.runtime.arrays import DeviceArray
 
 
@@ -29,7 +29,7 @@ def searchsorted(
     ([1, 4], [3, 4])
     """
     assert isinstance(elements.dtype, DType)
-    places = DeviceArray.allocate(values.device, dtype, values.shape)
+    places = new(values, dtype, *values.shape)
     if values.size:
         kernel = searcher(elements.dtype, dtype, side == "right", sorter is not None)
         order = 0 if sorter is None else sorter

@@ -86,8 +86,8 @@ def _sorted(
         raise ShapeError(f"{x.size} elements are too many to be sorted at once: sort them in parts")
     assert isinstance(x.dtype, DType)
     n = x.shape[-1] if x.shape else 1
-    values = DeviceArray.allocate(x.device, x.dtype, x.shape)
-    order = None if place is None else DeviceArray.allocate(x.device, place, x.shape)
+    values = new(x, x.dtype, *x.shape)
+    order = None if place is None else new(x, place, *x.shape)
     if x.size:
         final = _Pair(flat(values), 0 if order is None else flat(order))
         what = Sorting(x.dtype, x.dtype, place, descending)

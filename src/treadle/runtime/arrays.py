@@ -44,6 +44,16 @@ class ArrayClass:
     has_offset: bool
     big: bool
     read_only: bool = False  # refused where a kernel writes it
+    imagined: bool = False  # without memory: launches only have their kernels compiled
+
+    @property
+    def of_memory(self) -> ArrayClass:
+        """The class of an array in memory that is as this one is imagined."""
+        facts = (
+            self.device, self.dtype, self.ndim, self.contiguous, self.has_offset, self.big,
+            self.read_only, False,
+        )  # fmt: skip
+        return _class_of(facts, self.element)
 
 
 _classes: dict[tuple[Any, ...], ArrayClass] = {}
@@ -56,17 +66,45 @@ def array_class(
     strides: tuple[int, ...],
     offset: int,
     read_only: bool = False,
+    imagined: bool = False,
 ) -> ArrayClass:
     """The class of an array. Without a device, the kernel's source is only printed."""
     contiguous = is_contiguous(shape, strides)
     reach = offset + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True) if n)
     big = max(reach, math.prod(shape)) >= MOST_NARROW
-    facts = (device, dtype, len(shape), contiguous, offset != 0, big, read_only)
+    facts = (device, dtype, len(shape), contiguous, offset != 0, big, read_only, imagined)
+    return _classes.get(facts) or _class_of(facts, element_type(dtype))
+
+
+def _class_of(facts: tuple[Any, ...], element: Type) -> ArrayClass:
     key = _classes.get(facts)
     if key is None:
-        key = ArrayClass(device, dtype, element_type(dtype), *facts[2:])
-        key = _classes.setdefault(facts, key)
+        device, dtype, *rest = facts
+        key = _classes.setdefault(facts, ArrayClass(device, dtype, element, *rest))
     return key
+
+
+class ImaginedBuffer:
+    """The buffer of imagined arrays, which tells those apart that share no memory. Whatever is done
+    with it other than a launch fails before anything happens."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        raise TypeError("this array is imagined: it has no memory")
+
+
+class Imagined:
+    """The storage of imagined arrays."""
+
+    __slots__ = ("buffer",)
+
+    readers = None
+    shared = False
+    pool = None
+
+    def __init__(self) -> None:
+        self.buffer = ImaginedBuffer()
 
 
 class LaunchArray(Protocol):
@@ -129,7 +167,8 @@ class DeviceArray:
         self.strides = strides
         self.offset = offset
         self.size = size
-        self.key = array_class(device, dtype, shape, strides, offset, read_only)
+        imagined = type(storage) is Imagined
+        self.key = array_class(device, dtype, shape, strides, offset, read_only, imagined)
 
     @classmethod
     def allocate(
@@ -147,6 +186,13 @@ class DeviceArray:
     ) -> DeviceArray:
         """A template for `another`: an array without memory."""
         return cls(device, None, dtype, shape)
+
+    @classmethod
+    def imagined(
+        cls, device: Device, dtype: DType | np.dtype[Any], shape: tuple[int, ...]
+    ) -> DeviceArray:
+        """An array without memory, for which a launch only has its kernel compiled."""
+        return cls(device, Imagined(), dtype, shape)
 
     def another(self) -> DeviceArray:
         """A new array like this contiguous one, contents undefined."""
@@ -180,6 +226,7 @@ class DeviceArray:
     def upload(self, data: np.ndarray[Any, Any]) -> None:
         """Copy a NumPy array of this dtype and shape into this contiguous array. ValueError if this
         is read-only."""
+        self._need_memory()
         if self.key.read_only:
             raise ValueError("this tensor is read-only: copy it first")
         if self.size:
@@ -189,6 +236,7 @@ class DeviceArray:
 
     def to_host(self) -> np.ndarray[Any, Any]:
         """The elements as a new NumPy array. Waits for the work that computes them."""
+        self._need_memory()
         if not self.contiguous:
             whole, pick = self.span()
             return pick(whole.to_host())
@@ -196,6 +244,10 @@ class DeviceArray:
         if self.size:
             self.device.default_stream.handle.read(self.buffer, offset, raw)
         return target
+
+    def _need_memory(self) -> None:
+        if self.key.imagined:
+            raise TypeError("this array is imagined: it has no memory")
 
     def assign(self, data: np.ndarray[Any, Any]) -> None:
         """Write NumPy data, broadcast and cast, to the elements."""
@@ -213,6 +265,8 @@ class DeviceArray:
     def copy_to(self, where: Device) -> DeviceArray:
         """A contiguous copy on a device, through the host's memory only where the devices cannot
         copy directly."""
+        if self.key.imagined:
+            return DeviceArray.imagined(where, self.dtype, self.shape)
         copy = DeviceArray.allocate(where, self.dtype, self.shape)
         if self.size and not (self.contiguous and self._copied(copy)):
             copy.upload(self.to_host())

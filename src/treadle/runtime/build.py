@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 import time
+from collections.abc import Callable
+from functools import partial
 
 from treadle.codegen.records import Options, Target
+from treadle.core import background, forks
+from treadle.core.background import Call
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, FormatError
-from treadle.core.interrupts import interruptibly
+from treadle.core.interrupts import Uninterruptible
 from treadle.core.limits import DeviceInfo
 from treadle.core.nesting import deep_nesting
 from treadle.core.version import __version__
@@ -22,21 +24,58 @@ from treadle.runtime.built_kernel import BuiltKernel, from_bytes, to_bytes
 from treadle.runtime.devices import Device
 from treadle.runtime.launch_records import BuildVariant
 
-_log = logging.getLogger("treadle")
-_SLOW = 1.0  # seconds of compiling from which on the log names the kernel
+Made = tuple[BuiltKernel, base.CompiledKernel]
+
+_lowering = forks.lock()
 
 
-def build(
+class Build:
+    """A kernel that is compiled, or will be by a worker thread."""
+
+    __slots__ = ("_call", "_made", "_place")
+
+    def __init__(
+        self,
+        made: Made | None,
+        call: Call[Made] | None = None,
+        place: Callable[[CompileError], CompileError] | None = None,
+    ) -> None:
+        self._made = made
+        self._call = call
+        self._place = place  # what adds its place to an error
+
+    def wait(self) -> None:
+        """Wait until it is compiled, or failed to be."""
+        if self._call is not None:
+            self._call.wait()
+
+    def result(self) -> Made:
+        """The code, once it is there; CompileError if a compiler refused it, for who asks first
+        (`background.Raised` for others, who may have it compiled again)."""
+        if self._made is not None:
+            return self._made
+        assert self._call is not None
+        assert self._place is not None
+        try:
+            return self._call.result()
+        except CompileError as error:
+            raise self._place(error) from None
+
+
+def begin(
     definition: KernelDefinition, signature: Signature, variant: BuildVariant, device: Device
-) -> tuple[BuiltKernel, base.CompiledKernel]:
-    """The kernel compiled for a device; from memory or disk if it was compiled before."""
+) -> Build:
+    """Have a kernel compiled for a device, unless it was before: then it is in memory or on disk.
+
+    Python's part of it is done when this returns; compilers of others work in worker threads.
+    """
     with deep_nesting(definition.name):
-        return _build(definition, signature, variant, device)
+        return _begin(definition, signature, variant, device)
 
 
-def _build(
+def _begin(
     definition: KernelDefinition, signature: Signature, variant: BuildVariant, device: Device
-) -> tuple[BuiltKernel, base.CompiledKernel]:
+) -> Build:
     began = time.perf_counter()
     lowered = definition.lower(signature)
     options = Options(
@@ -52,61 +91,73 @@ def _build(
         __version__, disk_cache.source_state(), to_text(lowered.kernel, spans=True),
         repr(options), target.key(), handle.cache_key(),
     )  # fmt: skip
-    known: tuple[BuiltKernel, base.CompiledKernel] | None = device.compiled.get(key)
-    if known is not None:
-        return known
-    how = "from disk"
+    place = partial(_placed, lowered=lowered)
+    with _lowering:  # a second thread finds what the first one has begun
+        made: Made | None = device.compiled.get(key)
+        if made is not None:
+            return Build(made)
+        build: Build | None = device.builds.get(key)
+        if build is not None:
+            return build
+        try:
+            built, binary = _from_disk(key) or (None, None)
+            how = "compiled" if built is None else "from disk"
+            if built is None:
+                built = _from_scratch(lowered, options, target, signature)
+        except CompileError as error:
+            raise place(error) from None
+        finish = partial(_finish, definition.name, key, built, binary, device, handle, how, began)
+        if binary is not None:  # loaded at once
+            return Build(finish())
+        call = Call(finish, definition.name)
+        build = Build(None, call, place)
+        with Uninterruptible():
+            device.builds[key] = build
+            background.begin(call)
+        return build
+
+
+def _finish(
+    name: str,
+    key: str,
+    built: BuiltKernel,
+    binary: bytes | None,
+    device: Device,
+    handle: base.Device,
+    how: str,
+    began: float,
+) -> Made:
+    """Compile printed code and keep it; in a worker thread, if that takes time."""
     try:
-        made = _from_disk(key, handle)
-        if made is None:
-            how = "compiled"
-            made = _from_scratch(key, lowered, options, target, signature, handle)
-    except CompileError as error:
-        raise _placed(error, lowered) from None
-    device.compiled[key] = made
+        compiled = handle.compile(built.code, binary)
+        made = built, compiled
+        if device.is_open_as(handle):
+            device.compiled[key] = made
+        if how == "compiled" and settings.disk_cache:
+            disk_cache.save(key, to_bytes(built, handle.binary(compiled)))
+    finally:
+        device.builds.pop(key, None)
     counters.count_kernel()
     if (active := profiler.active) is not None:
-        active.note_compilation(definition.name, how, device.id, began)
-    seconds = time.perf_counter() - began
-    if seconds > _SLOW:
-        level = logging.WARNING if _at_a_terminal() else logging.INFO
-        text = "compiling kernel %s for %s took %.1f s"
-        _log.log(level, text, definition.name, device.id, seconds)
+        active.note_compilation(name, how, device.id, began)
     return made
 
 
-def _at_a_terminal() -> bool:
-    """Whether warnings go to a terminal that a user watches. In a file, a pipe or a notebook they
-    would be mixed into the output."""
-    try:
-        return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # there is no stderr, or it is closed
-        return False
-
-
-def _from_disk(key: str, handle: base.Device) -> tuple[BuiltKernel, base.CompiledKernel] | None:
+def _from_disk(key: str) -> tuple[BuiltKernel, bytes | None] | None:
     content = disk_cache.load(key) if settings.disk_cache else None
     if content is None:
         return None
     try:
-        built, binary = from_bytes(content)
+        return from_bytes(content)
     except FormatError:
         disk_cache.discard(key)
         return None
-    if binary is None:
-        return built, interruptibly(lambda: handle.compile(built.code))
-    return built, handle.compile(built.code, binary)
 
 
 def _from_scratch(
-    key: str,
-    lowered: LoweredKernel,
-    options: Options,
-    target: Target,
-    signature: Signature,
-    handle: base.Device,
-) -> tuple[BuiltKernel, base.CompiledKernel]:
-    # Imported here, so that a process that finds its kernels on disk does not load the compiler.
+    lowered: LoweredKernel, options: Options, target: Target, signature: Signature
+) -> BuiltKernel:
+    # Here, so that a process that finds its kernels on disk does not load the compiler.
     from treadle.codegen import pipeline
 
     ready = pipeline.lower(lowered.kernel, options, target)
@@ -117,11 +168,7 @@ def _from_scratch(
         frozenset(position for position, name in zip(arrays, names, strict=True) if name in used)
         for used in (pipeline.writes_of(ready.kernel), pipeline.reads_of(lowered.kernel))
     )
-    built = BuiltKernel(code, ready.sites, writes, reads)
-    compiled = interruptibly(lambda: handle.compile(code))
-    if settings.disk_cache:
-        disk_cache.save(key, to_bytes(built, handle.binary(compiled)))
-    return built, compiled
+    return BuiltKernel(code, ready.sites, writes, reads)
 
 
 def print_source(

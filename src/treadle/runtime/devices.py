@@ -57,6 +57,7 @@ class Device:
         self._pool: Pool | None = None
         self._stream: Stream | None = None
         self.compiled: RecentCache[str, Any] = RecentCache(_RECENT_KERNELS)  # by their keys on disk
+        self.builds: dict[str, Any] = {}  # by the same keys, those that are not compiled yet
         self.programs: RecentCache[Any, Any] = RecentCache(
             _RECENT_PROGRAMS
         )  # the array library's kernels
@@ -179,11 +180,14 @@ class Device:
 
     def close(self) -> None:
         """Release the device. Its arrays are lost; the next use opens it again."""
+        for build in list(self.builds.values()):
+            build.wait()  # compilers use the driver
         with _lock:
             if self._driver is not None:
                 self._driver.close()
             self._driver = self._pool = self._stream = None
             self.compiled.clear()
+            self.builds.clear()
             self.several_streams = False
 
     def __repr__(self) -> str:

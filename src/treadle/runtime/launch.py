@@ -27,6 +27,7 @@ from treadle.runtime.launch_records import BuildVariant, LaunchRecord
 
 # Compilers are imported by the first build, so that `import treadle` stays fast.
 if TYPE_CHECKING:
+    from treadle.runtime.build import Build, Made
     from treadle.runtime.built_kernel import BuiltKernel
 
 MAX_BLOCK = 1024  # threads; on devices with smaller workgroups a lane runs several threads
@@ -128,6 +129,7 @@ class Launcher:
     def __init__(self, definition: KernelDefinition) -> None:
         self.definition = definition
         self._prepared: dict[Any, Prepared] = {}
+        self._begun: dict[Any, Build] = {}  # what is compiled, by the same keys
         self._lock = forks.lock()
 
     def launch_threads(
@@ -208,8 +210,9 @@ class Launcher:
             prepared = prepared_launches.get(key)
             if prepared is None:
                 variant = BuildVariant(block, _sharing(keys), folded, shared_bytes, settings.check)
-                classes = keys[1 : len(values) + 1]
-                prepared = self._prepare(key, classes, values, variant, len(threads), to.device)
+                prepared = self._prepare(key, values, variant, len(threads), to.device)
+                if prepared is None:
+                    return None
             if not runs:
                 _refuse_grid(definition.name, grid, values)
                 return None
@@ -259,17 +262,22 @@ class Launcher:
 
     def _prepare(
         self,
-        key: Any,
-        classes: list[Any],
+        key: tuple[Any, ...],
         values: list[Any],
         variant: BuildVariant,
         axes: int,
         device: Device,
-    ) -> Prepared:
-        """Prepare the first launch with a key: check the arguments, build the code."""
-        from treadle.runtime.build import build
-
+    ) -> Prepared | None:
+        """Everything for the first launch of a kind: arguments checked, code built. None if an
+        array is imagined: then its code is built meanwhile, by other threads."""
         definition = self.definition
+        classes = key[1 : len(values) + 1]
+        imagined = any(isinstance(one, ArrayClass) and one.imagined for one in classes)
+        if imagined:
+            classes = tuple(_in_memory(one) for one in classes)
+            key = (key[0], *classes, *key[len(values) + 1 :])
+            if key in self._prepared or key in self._begun or len(self._begun) >= _MOST_PREPARED:
+                return None
         binding.check_count(definition, len(classes))
         for position, one in enumerate(classes):
             if isinstance(one, ArrayClass) and one.device is not device and one.device:
@@ -285,10 +293,13 @@ class Launcher:
             for position, (one, value) in enumerate(zip(classes, values, strict=True))
         )
         signature = Signature(tuple(map(binding.argument_of, bound)), axes)
+        made = self._built(key, signature, variant, device, wait=not imagined)
+        if made is None or isinstance(made, Prepared):
+            return made
+        built, compiled = made
         with self._lock:
             prepared = self._prepared.get(key)
             if prepared is None:
-                built, compiled = build(definition, signature, variant, device)
                 _check_written(definition, classes, built.written)
                 names = tuple(parameter.name for parameter in definition.parameters)
                 pack = binding.make_packer(built.code.layout, names, bound)
@@ -297,6 +308,41 @@ class Launcher:
                         del self._prepared[old]
                 prepared = self._prepared[key] = Prepared(built, compiled, pack)
         return prepared
+
+    def _built(
+        self,
+        key: tuple[Any, ...],
+        signature: Signature,
+        variant: BuildVariant,
+        device: Device,
+        wait: bool,
+    ) -> Made | Prepared | None:
+        """The code for a key, waited for without a lock; what another thread prepared meanwhile;
+        or None where it is not waited for."""
+        from treadle.core.background import Raised
+        from treadle.runtime.build import begin
+
+        while True:
+            with self._lock:
+                if (prepared := self._prepared.get(key)) is not None:
+                    return prepared
+                begun = self._begun.get(key)
+                if begun is None:
+                    begun = begin(self.definition, signature, variant, device)
+                    self._begun[key] = begun
+            if not wait:
+                return None
+            failed = True
+            try:
+                return begun.result()
+            except Raised:  # another thread has that error: this one has its own
+                continue
+            except KeyboardInterrupt:
+                failed = False  # it goes on, and the next launch finds what it gives
+                raise
+            finally:
+                if failed and self._begun.get(key) is begun:
+                    del self._begun[key]
 
     def source(
         self,
@@ -342,7 +388,7 @@ def _check_launch_options(name: str, shared_bytes: Any, stream: Any) -> None:
 
 
 def _check_written(
-    definition: KernelDefinition, classes: list[Any], written: frozenset[int]
+    definition: KernelDefinition, classes: Sequence[Any], written: frozenset[int]
 ) -> None:
     """LaunchError if the kernel writes to read-only memory."""
     for position in sorted(written):
@@ -352,6 +398,11 @@ def _check_written(
                 f"{what} is written by the kernel, but it is read-only: pass a copy (x.copy()), "
                 "or make it writable"
             )
+
+
+def _in_memory(one: Any) -> Any:
+    """The class of an argument whose memory is there."""
+    return one.of_memory if isinstance(one, ArrayClass) and one.imagined else one
 
 
 def _sharing(keys: list[Any]) -> tuple[int, ...] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -251,19 +253,19 @@ def test_arm_machine_code(triple, lanes):
     import llvmlite.binding as llvm
 
     from treadle.drivers.cpu.compiler import optimize
+    from treadle.drivers.cpu.llvm_calls import Calls, Module
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(triple).create_target_machine(opt=2, reloc="pic")
     code = print_llvm(from_text(STENCIL), LlvmOptions(lanes=lanes))
     assert code.source.startswith(VECTORIZED) == (lanes > 1)
-    module = llvm.parse_assembly(code.source)
-    module.triple = triple
-    module.data_layout = str(machine.target_data)
-    optimize(llvm, machine, module, code.source)
-    image = machine.emit_object(module)
+    with closing(Module(Calls(), code.source)) as module:
+        module.set_target(triple, str(machine.target_data))
+        optimize(module, machine, code.source)
+        image = module.emit(machine, as_object=True)
+        assembly = module.emit(machine, as_object=False).decode()
     assert image[:4] in (b"\x7fELF", b"\xcf\xfa\xed\xfe")
-    assembly = machine.emit_assembly(module)
     assert ".4s" in assembly or lanes == 1  # vector registers of four floats
 
 

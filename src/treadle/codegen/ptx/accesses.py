@@ -44,10 +44,11 @@ class Scope:
 class Known:
     """Registers that hold what was computed before: for each key, the variables it depends on."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_entries", "_mentioned")
 
     def __init__(self) -> None:
         self._entries: dict[Any, tuple[str, frozenset[str]]] = {}
+        self._mentioned: set[str] = set()  # all variables of entries, and perhaps others
 
     def get(self, key: Any) -> str | None:
         """The register for a key."""
@@ -57,13 +58,15 @@ class Known:
     def put(self, key: Any, register: str, variables: frozenset[str]) -> None:
         """Remember a register."""
         self._entries[key] = (register, variables)
+        self._mentioned |= variables
 
     def forget(self, names: frozenset[str]) -> None:
         """These variables change."""
-        if any(names & variables for _, variables in self._entries.values()):
+        if not self._mentioned.isdisjoint(names):
             self._entries = {
-                key: entry for key, entry in self._entries.items() if not names & entry[1]
+                key: entry for key, entry in self._entries.items() if names.isdisjoint(entry[1])
             }
+            self._mentioned -= names
 
     def snapshot(self) -> dict[Any, tuple[str, frozenset[str]]]:
         """All of it, to come back to."""
@@ -72,6 +75,7 @@ class Known:
     def restore(self, entries: dict[Any, tuple[str, frozenset[str]]]) -> None:
         """Only what was known then."""
         self._entries = dict(entries)
+        self._mentioned.update(*(variables for _, variables in entries.values()))
 
 
 class Accesses(ABC):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,7 @@ from treadle.core import forks
 from treadle.core.errors import CompileError, refused_by_compiler
 from treadle.core.once import once
 from treadle.drivers.cpu.halves import with_conversions
+from treadle.drivers.cpu.llvm_calls import Calls, Module
 
 # void entry(ptr bindings, ptr parameters, ptr grid, i64 first, i64 last)
 ENTRY = ctypes.CFUNCTYPE(
@@ -28,13 +31,13 @@ class Loaded:
 
 
 class Compiler:
-    """The host's code generator and linker. One thread at a time uses it."""
+    """The host's code generator and linker."""
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
         from llvmlite.binding import ffi
 
-        # Every call of llvmlite's takes a lock of its own, also when machine code is let go of.
+        # llvmlite's own calls take a lock of its own, also when machine code is let go of.
         inner = getattr(getattr(ffi.lib, "_lock", None), "_lock", None)
         if inner is not None:
             forks.adopt(inner)
@@ -46,14 +49,12 @@ class Compiler:
         self.processor = str(llvm.get_host_cpu_name())
         self.features = _features(llvm)
         self.triple = str(llvm.get_process_triple())
-        target = llvm.Target.from_triple(self.triple)
-        self._machine, self._without_vl = (
-            target.create_target_machine(
-                cpu=self.processor, features=features, opt=2, reloc="pic", codemodel="small"
-            )
-            for features in (self.features, f"{self.features},-avx512vl")
-        )
-        self._jit = llvm.create_lljit_compiler(self._machine, use_jit_link=True)
+        self._target = llvm.Target.from_triple(self.triple)
+        self._calls = Calls()
+        self._idle: list[tuple[Any, Any]] = []
+        machine = self._machine(self.features)
+        self._layout = str(machine.target_data)
+        self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True)
 
     @property
     def version(self) -> str:
@@ -72,36 +73,45 @@ class Compiler:
 
     def compile_object(self, source: str, name: str) -> bytes:
         """Optimized machine code of a module, as an object file. CompileError has LLVM's reason
-        and the module."""
-        llvm = self._llvm
+        and the module. Several threads may compile at the same time."""
         source = with_conversions(source, self.triple, self.features)
-        with self._lock:
-            try:
-                module = llvm.parse_assembly(source)
-                module.verify()
-            except RuntimeError as error:
-                raise refused_by_compiler("LLVM", name, str(error), source) from None
-            module.triple = self.triple
-            module.data_layout = str(self._machine.target_data)
-            optimize(llvm, self._machine, module, source)
-            return bytes(self._machine_for(module).emit_object(module))
+        try:
+            module = Module(self._calls, source)
+        except RuntimeError as error:
+            raise refused_by_compiler("LLVM", name, str(error), source) from None
+        return self._emit(module, source, as_object=True)
 
     def assembly(self, source: str) -> str:
         """The machine's assembly of a module, for people."""
-        llvm = self._llvm
-        with self._lock:
-            module = llvm.parse_assembly(source)
-            module.triple = self.triple
-            module.data_layout = str(self._machine.target_data)
-            optimize(llvm, self._machine, module, source)
-            return str(self._machine_for(module).emit_assembly(module))
+        return self._emit(Module(self._calls, source), source, as_object=False).decode()
 
-    def _machine_for(self, module: Any) -> Any:
-        """The code generator for an optimized module: without AVX-512VL where LLVM is wrong with
-        it (`codegen.faults`)."""
-        if "+avx512vl" in self.features and takes_bits_of_moved_conditions(str(module)):
-            return self._without_vl
-        return self._machine
+    def _emit(self, module: Module, source: str, as_object: bool) -> bytes:
+        """Machine code of a module, which is closed."""
+        with closing(module), self._machines() as (machine, without_vl):
+            module.set_target(self.triple, self._layout)
+            optimize(module, machine, source)
+            # Without AVX-512VL where LLVM is wrong with it (`codegen.faults`).
+            if "+avx512vl" in self.features and takes_bits_of_moved_conditions(module.text()):
+                machine = without_vl
+            return module.emit(machine, as_object)
+
+    @contextmanager
+    def _machines(self) -> Iterator[tuple[Any, Any]]:
+        """Code generators for this thread: with all of the processor's features, and without
+        AVX-512VL."""
+        try:
+            found = self._idle.pop()
+        except IndexError:
+            found = self._machine(self.features), self._machine(f"{self.features},-avx512vl")
+        try:
+            yield found
+        finally:
+            self._idle.append(found)
+
+    def _machine(self, features: str) -> Any:
+        return self._target.create_target_machine(
+            cpu=self.processor, features=features, opt=2, reloc="pic", codemodel="small"
+        )
 
     def load_object(self, image: bytes, symbols: tuple[str, ...]) -> Loaded:
         """Link an object file into the process; the addresses of what it defines."""
@@ -131,34 +141,11 @@ def takes_bits_of_moved_conditions(module: str) -> bool:
     return _AS_BITS.search(module) is not None and _MOVED.search(module) is not None
 
 
-def optimize(llvm: Any, machine: Any, module: Any, source: str) -> None:
-    """The passes that run on a kernel's module.
-
-    What the printer vectorized needs its variables in registers and a clean up: a sixth of the
-    time that LLVM's own list takes, which makes it no faster. The other modules get that list, as
-    they need LLVM's vectorizer; unrolling and interleaving are left to what a kernel asks for,
-    because they double the time once more.
-    """
+def optimize(module: Module, machine: Any, source: str) -> None:
+    """Run the passes for kernels on a module."""
     from treadle.codegen.llvm import VECTORIZED
 
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = True
-    options.slp_vectorization = True
-    options.loop_interleaving = False
-    options.loop_unrolling = False
-    builder = llvm.create_pass_builder(machine, options)
-    if source.startswith(VECTORIZED) and "llvm.loop.unroll" not in source:
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_always_inliner_pass()
-        passes.add_sroa_pass()
-        passes.add_simplify_cfg_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_loop_rotate_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_simplify_cfg_pass()
-    else:
-        passes = builder.getModulePassManager()
-    passes.run(module, builder)
+    module.optimize(machine, source.startswith(VECTORIZED) and "llvm.loop.unroll" not in source)
 
 
 def _features(llvm: Any) -> str:

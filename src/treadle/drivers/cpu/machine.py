@@ -8,6 +8,7 @@ import platform
 from pathlib import Path
 
 from treadle.core.environment import count
+from treadle.core.processors import usable_processors
 
 _MOST_THREADS = 1024
 
@@ -27,9 +28,7 @@ def thread_count() -> int:
     wanted = count("TREADLE_CPU_THREADS", _MOST_THREADS, "as many as the process may run on")
     if wanted is not None:
         return wanted
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return usable_processors()
 
 
 def total_memory() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import weakref
 from collections import deque
@@ -72,6 +73,8 @@ class WebgpuDevice(Device):
         self.lost: str | None = None
         self._forked = False
         self._errors: list[tuple[int, str]] = []
+        # Of threads that compile, by their identities: what is wrong is theirs to tell.
+        self._compiling: dict[int, list[tuple[int, str]]] = {}
         self.batches: tuple[Batch, ...] = ()  # replaced, never changed, so readers need no lock
         # The stream whose batch is open, if one is: never two of them, so that work has one order.
         self.appending: Callable[[], WebgpuStream | None] = lambda: None
@@ -420,13 +423,17 @@ class WebgpuDevice(Device):
         """The callbacks for errors and loss, which the library may call at any time. They do not
         refer to the device, which could not be freed otherwise."""
         errors, lost = self._errors, weakref.WeakMethod(self._on_lost)
+        compiling = self._compiling
 
         def on_lost(message: str) -> None:
             tell = lost()
             if tell is not None:
                 tell(message)
 
-        return Listener(lambda type, message: errors.append((type, message)), on_lost)
+        def on_error(type: int, message: str) -> None:  # within the call that is wrong
+            compiling.get(threading.get_ident(), errors).append((type, message))
+
+        return Listener(on_error, on_lost)
 
     def _on_lost(self, message: str) -> None:
         if self.lost is None:
@@ -448,6 +455,16 @@ class WebgpuDevice(Device):
         """Raise DeviceLost if the device is gone."""
         if self.lost is not None:
             raise self.lose(self.lost)
+
+    @contextmanager
+    def compiling(self) -> Iterator[list[tuple[int, str]]]:
+        """For a thread that compiles a kernel, without the device's lock: what the library
+        complains about in its calls. The runtime closes no device for which it compiles."""
+        found = self._compiling[threading.get_ident()] = []
+        try:
+            yield found
+        finally:
+            del self._compiling[threading.get_ident()]
 
     def take_errors(self) -> list[tuple[int, str]]:
         """What the library complained about since the last look: (WGPUErrorType, message)."""

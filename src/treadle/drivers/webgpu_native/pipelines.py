@@ -75,19 +75,17 @@ def compile_kernel(device: WebgpuDevice, code: KernelCode) -> WebgpuKernel:
     UnsupportedOnTarget if the device lacks what the code needs."""
     _check_fits(device, code)
     native = device.native
-    with device.lock:
-        device.raise_errors("earlier work")
-        types = tuple("storage" if binding.writes else "read" for binding in code.bindings)
-        layout = device.layout(types, parameters=code.layout.size > 0)
+    with device.compiling() as errors:  # without its lock: it works, and compiles others, meanwhile
+        with device.lock:
+            types = tuple("storage" if binding.writes else "read" for binding in code.bindings)
+            layout = device.layout(types, parameters=code.layout.size > 0)
         module = native.create_shader(
             device.handle, code.source, trusted=not device.validate, label=code.name
         )
-        errors = device.take_errors()
         if not errors:
             pipeline = native.create_pipeline(
                 device.handle, layout.handle, module, code.entry, code.name
             )
-            errors = device.take_errors()
             if errors:
                 native.release_pipeline(pipeline)
         native.release_shader(module)

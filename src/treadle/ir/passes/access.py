@@ -66,6 +66,7 @@ def _body_access(
     body: n.Block, functions: dict[str, dict[str, Access]], parameters: dict[str, list[str]]
 ) -> dict[str, Access]:
     found: dict[str, Access] = {}
+    seen: set[tuple[Any, ...]] = set()  # unrolled kernels have thousands of equal accesses
 
     def note(memory: str, access: Access) -> None:
         before = found.get(memory)
@@ -74,6 +75,10 @@ def _body_access(
     def touch(place: n.Place, **how: Any) -> None:
         root = root_of(place)
         if isinstance(root, n.Element):
+            what = (root.memory, place.type, root.type, *how)
+            if what in seen:
+                return
+            seen.add(what)
             types, elements = frozenset({place.type}), frozenset({root.type})
             note(root.memory, Access(types=types, elements=elements, **how))
 

@@ -1,0 +1,236 @@
+"""The kernels of a plan are compiled side by side: each once, and each launch waits for its own."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle.core import background
+from treadle.core.errors import CompileError
+from treadle.core.recent_cache import RecentCache
+from treadle.graph import recipes
+from treadle.runtime import settings
+
+SECONDS = 60
+
+
+class Compiler:
+    """What compiles for a device, watched: `begun` and `made` are the names of kernels; `before`
+    and `after` are called in the worker."""
+
+    def __init__(self, device, monkeypatch):
+        self.begun: list[str] = []
+        self.made: list[str] = []
+        self.sources: list[str] = []  # kernels of one name may differ
+        self.after = lambda: None
+        self.before = lambda name: None
+        self._driver = type(device.handle)
+        compile, begin = self._driver.compile, background.begin
+
+        def watched(driver, code, binary=None):
+            self.before(code.name)
+            made = compile(driver, code, binary)
+            self.made.append(code.name)
+            self.sources.append(code.source)
+            self.after()
+            return made
+
+        def noted(call):
+            self.begun.append(call.name)
+            begin(call)
+
+        monkeypatch.setattr(self._driver, "compile", watched)
+        monkeypatch.setattr(background, "begin", noted)
+
+
+@pytest.fixture
+def compiler(device, monkeypatch):
+    """Nothing is compiled yet, in memory or on disk."""
+    workers = background._Workers()
+    workers.most = 4
+    monkeypatch.setattr(background, "_workers", workers)
+    monkeypatch.setattr(settings, "disk_cache", False)
+    monkeypatch.setattr(recipes, "_recipes", RecentCache(64))
+    device.compiled.clear()
+    device.programs.clear()
+    return Compiler(device, monkeypatch)
+
+
+def data(device, rows=6, columns=10):
+    values = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns) / 7 - 3
+    return values, td.asarray(values, device=device)
+
+
+def program(x):
+    """Three kernels at least, each of which reads what the one before wrote."""
+    first = x.sum(axis=0)
+    second = (x * first).max(axis=1)
+    return (x.T * second + first.sum()).sum(axis=1)
+
+
+def expected(x):
+    first = x.sum(axis=0)
+    second = (x * first).max(axis=1)
+    return (x.T * second + first.sum()).sum(axis=1)
+
+
+def test_all_kernels_of_a_plan_are_begun_before_the_first_is_needed(device, compiler):
+    values, x = data(device)
+    hold = threading.Event()
+    compiler.before = lambda name: hold.wait(SECONDS)
+    waited, wait = [], background._workers.wait_for
+
+    def noted(call):
+        waited.append(list(compiler.begun))
+        hold.set()
+        wait(call)
+
+    background._workers.wait_for = noted
+    result = program(x)
+    np.testing.assert_allclose(result.numpy(), expected(values), rtol=1e-5)
+    assert len(waited[0]) >= 3
+    assert compiler.begun == waited[0]  # no launch had to begin one
+    assert sorted(compiler.made) == sorted(compiler.begun)
+
+
+def test_results_do_not_depend_on_who_is_ready_first(device, compiler):
+    values, x = data(device)
+    last = threading.Event()
+
+    def before(name):
+        if not compiler.made and name == compiler.begun[0]:
+            assert last.wait(SECONDS)
+
+    compiler.before, compiler.after = before, last.set
+    np.testing.assert_allclose(program(x).numpy(), expected(values), rtol=1e-5)
+    assert compiler.made[0] != compiler.begun[0]
+
+
+def test_kernels_of_the_library_are_compiled_side_by_side_too(device, compiler):
+    values, x = data(device, 4, 64)
+    weight = td.ones((2, 1, 3), device=device)
+    images = x.reshape(4, 1, 64)
+    ordered = td.sort(x.sum(axis=0) + 1.0)
+    convolved = td.nn.functional.conv1d(images, weight).sum()
+    waited, wait = [], background._workers.wait_for
+    hold = threading.Event()
+    compiler.before = lambda name: hold.wait(SECONDS)
+
+    def noted(call):
+        waited.append(list(compiler.begun))
+        hold.set()
+        wait(call)
+
+    background._workers.wait_for = noted
+    together = (ordered.sum() + convolved).item()
+    sums = sum(values[:, n : n + 62].sum(dtype=np.float64) for n in range(3)) * 2
+    assert together == pytest.approx(values.sum(dtype=np.float64) + 64 + sums, rel=1e-4)
+    assert compiler.begun == (waited[0] if waited else [])
+
+
+def test_a_kernel_is_compiled_once_for_several_plans_and_threads(device, compiler):
+    values, x = data(device)
+    start = threading.Barrier(4)
+    results, errors = [], []
+
+    def work():
+        try:
+            start.wait(SECONDS)
+            results.append(program(x).numpy())
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    for result in results:
+        np.testing.assert_allclose(result, expected(values), rtol=1e-5)
+    assert len(results) == 4
+    assert len(set(compiler.sources)) == len(compiler.sources)
+
+
+def test_a_failure_is_raised_where_the_kernel_is_needed(device, compiler):
+    values, x = data(device)
+    first = x.sum(axis=0)
+    second = td.sqrt(first * first).max()
+
+    def before(name):
+        if "max" in name:
+            raise CompileError(f"the compiler refused kernel {name}")
+
+    compiler.before = before
+    with pytest.raises(CompileError, match=r"refused kernel .*max"):
+        second.item()
+    np.testing.assert_allclose(first.numpy(), values.sum(axis=0), rtol=1e-5)
+    with pytest.raises(CompileError, match=r"refused kernel .*max"):  # again, and not another error
+        td.sqrt(first * first).max().item()
+    compiler.before = lambda name: None
+    assert td.sqrt(first * first).max().item() == pytest.approx(np.abs(values.sum(0)).max(), 1e-5)
+
+
+def test_a_failure_of_what_is_never_needed_is_not_raised(device, compiler):
+    from treadle.graph.compiling import compile_all
+    from treadle.graph.groups import groups_of
+    from treadle.graph.schedule import Plan
+
+    def before(name):
+        raise CompileError("refused")
+
+    compiler.before = before
+    values, x = data(device)
+    node = program(x)._node
+    compile_all([recipes.task_of(group) for group in groups_of(Plan([node]))][::-1])
+    assert len(compiler.begun) >= 3
+    compiler.before = lambda name: None
+    assert x.min().item() == values.min()
+
+
+def test_an_interrupted_wait_leaves_the_compilation(device, compiler):
+    values, x = data(device)
+    entered, hold = threading.Event(), threading.Event()
+
+    def before(name):
+        entered.set()
+        assert hold.wait(SECONDS)
+
+    def interrupt():
+        assert entered.wait(SECONDS)
+        _thread.interrupt_main()
+
+    compiler.before = before
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        program(x).realize()
+    thread.join()
+    hold.set()
+    np.testing.assert_allclose(program(x).numpy(), expected(values), rtol=1e-5)
+    assert len(set(compiler.sources)) == len(compiler.sources)  # none a second time
+
+
+def test_imagined_arrays_have_no_memory(device):
+    from treadle.runtime.arrays import DeviceArray
+
+    array = DeviceArray.imagined(device, td.float32, (2, 3))
+    real = DeviceArray.allocate(device, td.float32, (2, 3))
+    assert array.key.of_memory is real.key
+    assert array.key is not real.key
+    assert array.view((3,), (1,), 0).key.imagined
+    for use in (array.to_host, lambda: array.upload(np.zeros((2, 3), np.float32))):
+        with pytest.raises(TypeError, match="imagined"):
+            use()
+
+
+def test_compiled_functions_compile_side_by_side(device, compiler):
+    values, x = data(device)
+    compiled = td.compile(program)
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(x).numpy(), expected(values), rtol=1e-5)
+    assert len(set(compiler.sources)) == len(compiler.sources) >= 3
