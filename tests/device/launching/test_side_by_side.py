@@ -194,17 +194,18 @@ def test_a_failure_of_what_is_never_needed_is_not_raised(device, compiler):
 
 def test_an_interrupted_wait_leaves_the_compilation(device, compiler):
     values, x = data(device)
-    entered, hold = threading.Event(), threading.Event()
+    waits, hold, wait = threading.Event(), threading.Event(), background._workers.wait_for
 
-    def before(name):
-        entered.set()
-        assert hold.wait(SECONDS)
+    def noted(call):
+        waits.set()
+        wait(call)
 
     def interrupt():
-        assert entered.wait(SECONDS)
+        assert waits.wait(SECONDS)
         _thread.interrupt_main()
 
-    compiler.before = before
+    background._workers.wait_for = noted
+    compiler.before = lambda name: hold.wait(SECONDS)
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
