@@ -154,12 +154,9 @@ class Runner(Protocol):
 class Sized:
     """A program ready to run for extents that are known."""
 
-    __slots__ = ("_device", "_launches", "_scratch")
+    __slots__ = ("_launches", "_scratch")
 
-    def __init__(
-        self, device: Device, launches: list[tuple[Launch, Stage]], strategy: Strategy
-    ) -> None:
-        self._device = device
+    def __init__(self, launches: list[tuple[Launch, Stage]], strategy: Strategy) -> None:
         self._launches = launches
         self._scratch = strategy.scratch
 
@@ -232,7 +229,7 @@ class Fused:
                 )
             launch = launcher.bound(stage.grid, stage.block, 0, None, stage.threads)
             launches.append((launch, stage))
-        return Sized(self.device, launches, strategy)
+        return Sized(launches, strategy)
 
 
 def fused_for(device: Device, program: Program) -> Fused:

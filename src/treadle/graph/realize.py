@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 from weakref import ref
 
 from treadle.core import forks
@@ -35,7 +34,7 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
         if tasks is None:
             tasks = _planned(graph)
         if graph.is_new and len(tasks) > 1:
-            compile_all(tasks)
+            compile_all([task for task in tasks if not _is_cleared(task[0])])
         del graph, pending, nodes
         if planned is not None:
             planned()
@@ -83,7 +82,7 @@ def _run(task: Task) -> None:
     else:
         result = target.another()
         arrays.append(result)
-        if node.op == CONSTANT and _is_zero(node.detail):
+        if _is_cleared(node):
             _clear(result)
         else:
             _launch(task, arrays)
@@ -97,9 +96,9 @@ def _launch(task: Task, arrays: list[DeviceArray | None]) -> None:
         runner.run(arrays, integers, scalars, repeats)  # type: ignore[arg-type]
 
 
-def _is_zero(value: Any) -> bool:
-    """Whether a number is bytes of 0; -0.0 is not."""
-    return bool(value == 0) and "-" not in str(value)
+def _is_cleared(node: Node) -> bool:
+    """Whether no kernel computes a node: its bytes are 0 (those of -0.0 are not)."""
+    return node.op == CONSTANT and bool(node.detail == 0) and "-" not in str(node.detail)
 
 
 def _clear(array: DeviceArray) -> None:
