@@ -13,6 +13,7 @@ import pytest
 
 from treadle.core import background
 from treadle.core.background import Call, Raised
+from treadle.core.processors import usable_processors
 
 SECONDS = 60
 
@@ -227,3 +228,10 @@ def test_a_short_wait_has_no_notice(workers, monkeypatch):
     gate.open.set()
     call.result()
     assert terminal.getvalue() == ""
+
+
+@pytest.mark.parametrize(("value", "most"), [("3", 3), ("", None), ("none", None)])
+def test_how_many_calls_run_at_the_same_time(monkeypatch, value, most):
+    monkeypatch.setenv("TREADLE_COMPILE_THREADS", value)
+    usual = min(usable_processors(), background._MOST_WORKERS)
+    assert background._Workers().most == (most or usual)

@@ -13,7 +13,7 @@ from treadle.core import background
 from treadle.core.errors import CompileError
 from treadle.core.recent_cache import RecentCache
 from treadle.graph import recipes
-from treadle.runtime import settings
+from treadle.runtime import build, settings
 
 SECONDS = 60
 
@@ -235,3 +235,23 @@ def test_compiled_functions_compile_side_by_side(device, compiler):
     for _ in range(3):
         np.testing.assert_allclose(compiled(x).numpy(), expected(values), rtol=1e-5)
     assert len(set(compiler.sources)) == len(compiler.sources) >= 3
+
+
+def test_nothing_is_compiled_that_is_not_launched(device, compiler, monkeypatch):
+    """What is zero is cleared by the driver, without a kernel."""
+    needed, result = set(), build.Build.result
+
+    def noted(one):
+        needed.add(one)
+        return result(one)
+
+    monkeypatch.setattr(build.Build, "result", noted)
+    values, x = data(device)
+    y = td.zeros(10, device=device)
+    y[2:5] = x.sum(axis=0)[2:5]
+    z = td.concat([y, x.max(axis=0)])
+    wanted = np.zeros(20, np.float32)
+    wanted[2:5] = values.sum(axis=0)[2:5]
+    wanted[10:] = values.max(axis=0)
+    np.testing.assert_allclose(z.numpy(), wanted, rtol=1e-5)
+    assert len(compiler.begun) == len(needed) >= 2
