@@ -12,6 +12,7 @@ host memory do not.
 from __future__ import annotations
 
 import contextlib
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -532,7 +533,7 @@ class WebgpuStream(Stream):
         self.flush()
         await self.device.wait_for_async(self.device.serial)
 
-    def __del__(self) -> None:
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
         live = getattr(self, "_live", None)
         if live is None:
             return
@@ -541,7 +542,8 @@ class WebgpuStream(Stream):
             with contextlib.suppress(TreadleError):  # no caller is left to handle it
                 self.flush()
         self.device.remove_batch(live)
-        if self._scratch is not None:
+        # As Python ends, the globals of modules may be None, those of this one, too.
+        if self._scratch is not None and not ends():
             self.device.free(self._scratch)
 
     # ------------------------------------------------------------------ recordings
