@@ -76,9 +76,6 @@ class PlanOfSizes:
         found = self._function(*self._symbols(sizes))
         if found is None:
             return None
-        for node in graph.order:
-            if node.op == COMPOSITE:
-                expand(node)
         results, sizes = found
         inner = [_with_sizes(*each) for each in zip(self._inner, sizes, strict=True)]
         nodes = graph.nodes(inner)
@@ -167,8 +164,11 @@ class _Numbered:
                 own[at] = node.detail.offset + rest
             integers = tuple(own)
         parts = zip(self.parts, of_parts, strict=True)
+        node = nodes(self.node)
+        if node.op == COMPOSITE and self.group.program is None:
+            expand(node)  # it is computed by what its last operation is
         return Group(
-            nodes(self.node),
+            node,
             self.group.program,
             tuple(map(nodes, self.leaves)),
             integers,
