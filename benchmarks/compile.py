@@ -21,7 +21,7 @@ from treadle.ir.definition import LoweredKernel
 from treadle.ir.signature import Signature
 from treadle.lang.interpreter.arguments import take_arguments
 from treadle.runtime import settings
-from treadle.runtime.build import build
+from treadle.runtime.build import begin
 from treadle.runtime.launch_records import BuildVariant
 
 __all__ = ["about", "measurements"]
@@ -156,7 +156,7 @@ class _Lowered:
         """How long it takes to build it for a device that does not have it."""
         device.compiled.clear()
         began = time.perf_counter()
-        build(self, self.signature, BuildVariant(Dim3(64)), device)
+        begin(self, self.signature, BuildVariant(Dim3(64)), device).result()
         return 1e3 * (time.perf_counter() - began)
 
 
