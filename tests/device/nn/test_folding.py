@@ -90,7 +90,7 @@ def test_refusals():
         "stride must be positive, not": (F.unfold, x, 2, 1, 0, 0),
         "padding must not be negative": (F.unfold, x, 2, 1, -1),
         r"kernel_size=\(2, 2, 2\) has 3 numbers, not 2": (F.unfold, x, (2, 2, 2)),
-        r"an input of shape \(1, 6, 16\) is no 9 columns": (F.fold, x.reshape(1, 6, 16), 4, 2),
+        r"an input of shape \(1, 6, 16\) is not 9 columns": (F.fold, x.reshape(1, 6, 16), 4, 2),
         "6 channels of shape .* are not divided by upscale_factor": (F.pixel_shuffle, x, 2),
         "not divided by downscale_factor=3": (F.pixel_unshuffle, x, 3),
         "6 channels of shape .* do not divide into 4 groups": (F.channel_shuffle, x, 4),

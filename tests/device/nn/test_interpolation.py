@@ -121,7 +121,7 @@ def test_refusals():
             "size": 3, "mode": "linear",
         },
         "align_corners is for linear, bilinear": {"size": 3, "align_corners": True},
-        "give size or scale_factor, and not both": {"size": 3, "scale_factor": 2},
+        "give either size or scale_factor": {"size": 3, "scale_factor": 2},
         "antialias is for bilinear": {"size": 3, "antialias": True},
         "'lanczos' is for antialias=True": {"size": 3, "mode": "lanczos"},
         "recompute_scale_factor has no meaning": {"size": 3, "recompute_scale_factor": True},

@@ -21,7 +21,7 @@ from treadle.ir.traverse import Node, root_of, statements_in, walk
 from treadle.ir.types import I64
 
 _WARP = 32
-_ITERATIONS = 2 * _WARP  # of a loop over offsets in a warp: more are not run
+_ITERATIONS = 256  # of all loops over offsets, which may be nested: more are not run
 
 _EVALUATED: dict[str, Callable[[int, int], int]] = {
     "add": operator.add,
@@ -60,6 +60,7 @@ class _Finder:
         self.memories = memories
         self.values: dict[str, n.Expression] = {}  # of variables, until they are assigned
         self.written: list[_Write] = []
+        self.left = _ITERATIONS  # that may still be run one by one
 
     def block(self, block: n.Block, threads: int | None) -> n.Statement | None:
         """`threads`: how many there are, all of one warp; None where there may be more."""
@@ -106,7 +107,10 @@ class _Finder:
         start, stop = self.number(loop.start), self.number(loop.stop)
         if start is None or stop is None or not loop.step or _leaves(loop.body):
             return self.once(loop.body, threads)
-        for number in range(start, stop, loop.step)[:_ITERATIONS]:
+        for number in range(start, stop, loop.step):
+            if not self.left:
+                return self.once(loop.body, threads)
+            self.left -= 1
             self.values[loop.variable.name] = n.Constant(number, I64)
             found = self.block(loop.body, threads)
             if found is not None:
@@ -116,7 +120,8 @@ class _Finder:
     def loop(self, loop: n.While, threads: int | None) -> n.Statement | None:
         """The body as often as the condition is known to hold; once where it is not known."""
         body = (*loop.body, *loop.update)
-        for _ in range(_ITERATIONS):
+        while self.left:
+            self.left -= 1
             holds = self.number(loop.condition)
             if holds == 0:
                 return None
