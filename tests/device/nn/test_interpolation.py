@@ -124,7 +124,7 @@ def test_refusals():
         "give either size or scale_factor": {"size": 3, "scale_factor": 2},
         "antialias is for bilinear": {"size": 3, "antialias": True},
         "'lanczos' is for antialias=True": {"size": 3, "mode": "lanczos"},
-        "recompute_scale_factor has no meaning": {"size": 3, "recompute_scale_factor": True},
+        "recompute_scale_factor is for scale_factor": {"size": 3, "recompute_scale_factor": True},
         r"scale_factor=\(2, 2, 2\) has 3 numbers": {"scale_factor": (2, 2, 2)},
         r"the new size must be positive, not \(0, 0\)": {"scale_factor": 0.1},
     }  # fmt: skip
