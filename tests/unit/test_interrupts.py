@@ -39,7 +39,7 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize(("device", "terms"), [("cpu", "120"), ("webgpu", "400")])
+@pytest.mark.parametrize(("device", "terms"), [("cpu", "480"), ("webgpu", "400")])
 def test_a_compilation_is_interrupted(device, terms):
     command = [sys.executable, "-c", COMPILE, device, terms]
     with subprocess.Popen(

@@ -171,6 +171,8 @@ class Stream(base.Stream):
         """Do work of the host's."""
         self.device.check_open()  # type: ignore[attr-defined]
         if self._captured is not None:
+            for buffer in buffers:
+                _memory(buffer)  # an error here, not at a replay
             self._captured.append(HostCall(work, tuple(buffers)))
         else:
             work()
