@@ -12,23 +12,18 @@ from benchmarks.marks import OLD, amount
 from benchmarks.recorded import Result, suite_with_results
 
 # How a figure's name begins and ends, and what a reader sees. Sizes differ between CPU and card.
+# All figures are in docs/benchmarks.md.
 ROWS = (
     ("decoder", "growing caches, eager", "decoder, a token, growing caches"),
     ("decoder", "fixed room, eager", "decoder, a token, caches of fixed room"),
     ("decoder", "index on the device", "the same, compiled"),
-    ("decoder, first token", "empty cache", "its first token, nothing compiled before"),
     ("ResNet-18", "a step: eager", "ResNet-18, a step"),
     ("ResNet-18", "a step: compiled", "the same, compiled"),
     ("ResNet-18, first step", "empty cache", "its first step, nothing compiled before"),
-    ("ResNet-18, first step", "from disk", "its first step, compiled before"),
     ("MLP", "eager", "MLP, a step"),
     ("MLP", "compiled", "the same, compiled"),
     ("float(", "", "float((x + 1).sum())"),
-    ("small operation", "", "small operation"),
     ("softmax", "", "softmax of 4096 × 8192 in a loop"),
-    ("LSTM", "", "LSTM over random lengths"),
-    ("Jacobi", "", "Jacobi's method, an iteration and its test"),
-    ("Monte-Carlo", "", "Monte-Carlo loop of small draws"),
     ("digits", "", "an epoch of the digits"),
 )
 _ON_CARD = ("cuda", "webgpu", "dawn")
