@@ -20,6 +20,7 @@ from treadle.graph.node import COMPOSITE, PRODUCT, VIEW, WRITE, Node, without_hi
 from treadle.graph.node_sizes import WITH_SIZES, detail_with_sizes, filled, sizes_of_detail
 from treadle.graph.numbering import Moving
 from treadle.graph.parts import is_part
+from treadle.graph.program import Program
 from treadle.graph.schedule import Plan
 from treadle.graph.sizes import Record, symbols_of
 
@@ -51,11 +52,10 @@ class PlanOfSizes:
         numbers_of = InnerNumbers(copies.numbers, len(graph.order))
         self._groups = [_numbered(group, numbers_of) for group in groups]
         self._inner = [inner_of(node) for node in numbers_of.inner]
-        results = tuple([_integers(group) for group in self._groups])
+        results = tuple(map(_integers, groups, self._groups))
         self._function = record.function((results, tuple([_sizes(each) for each in self._inner])))
-        self.facts = record.facts
-        self.dynamic = frozenset(dynamic)
-        static = [at for at in range(len(graph.sizes)) if at not in self.dynamic]
+        varying = frozenset(dynamic)
+        static = [at for at in range(len(graph.sizes)) if at not in varying]
         first: dict[int, int] = {}  # a position of each symbol
         for at in dynamic:
             first.setdefault(graph.sizes[at], at)
@@ -138,10 +138,12 @@ class InnerNumbers:
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """A group with numbers for its nodes. Its integers are computed; `moving` says for some of them
-    which node's offset they are, and `rests` what is added to it."""
+    """A group with numbers for its nodes: it holds no node, and so no memory. Its integers are
+    computed; `moving` says for some of them which node's offset they are, and `rests` what is added
+    to it."""
 
-    group: Group
+    program: Program | None
+    reason: str
     node: int
     leaves: tuple[int, ...]
     constants: tuple[int, ...]
@@ -165,15 +167,15 @@ class _Numbered:
             integers = tuple(own)
         parts = zip(self.parts, of_parts, strict=True)
         node = nodes(self.node)
-        if node.op == COMPOSITE and self.group.program is None:
+        if node.op == COMPOSITE and self.program is None:
             expand(node)  # it is computed by what its last operation is
         return Group(
             node,
-            self.group.program,
+            self.program,
             tuple(map(nodes, self.leaves)),
             integers,
             tuple(map(nodes, self.constants)),
-            self.group.reason,
+            self.reason,
             moving,
             tuple([part.of(own, nodes) for part, own in parts]),
         )
@@ -184,7 +186,8 @@ def _numbered(group: Group, numbers: InnerNumbers) -> _Numbered:
     # Where a part inside of a composite begins is one of its sizes.
     moving = [each for each in group.moving if not numbers.is_inner(each.node)]
     return _Numbered(
-        group,
+        group.program,
+        group.reason,
         number(group.node),
         tuple(map(number, group.leaves)),
         tuple(map(number, group.constants)),
@@ -194,9 +197,10 @@ def _numbered(group: Group, numbers: InnerNumbers) -> _Numbered:
     )
 
 
-def _integers(group: _Numbered) -> tuple[Any, ...]:
+def _integers(group: Group, numbered: _Numbered) -> tuple[Any, ...]:
     """What is computed for a group: its integers, and those of its parts."""
-    return group.group.integers, group.rests, tuple([_integers(part) for part in group.parts])
+    parts = tuple(map(_integers, group.parts, numbered.parts))
+    return group.integers, numbered.rests, parts
 
 
 def _getter(positions: Sequence[int]) -> Callable[[tuple[int, ...]], tuple[int, ...]]:

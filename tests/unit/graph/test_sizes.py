@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import operator
+import types
+import weakref
 
 import numpy as np
 import pytest
 
+import treadle as td
+from treadle.graph import recipes as recipes_module
+from treadle.graph.node import Node
 from treadle.graph.sizes import Record, Size, symbols_of, valued
 from treadle.graph.views import compose, merge_axes, permute, reshape, slice_axis, whole
+from treadle.runtime.arrays import DeviceArray
 
 OPERATORS = [
     operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.lshift,
@@ -164,3 +171,28 @@ def test_views_of_sizes_are_the_views_for_others():
 def test_a_size_shows_its_value():
     assert repr(Record().symbol(5)) == "<size 5>"
     assert isinstance(Record().symbol(1), Size)
+
+
+def test_plans_hold_no_memory():
+    device = td.device("cpu")
+
+    def run(n):
+        x = td.asarray(np.ones((n, 5), np.float32), device=device)
+        return weakref.ref(x._node.whole_array.storage), td.sum(td.exp(x) + n, axis=0).numpy()
+
+    seen = [run(n)[0] for n in (3, 70, 9, 71)]
+    gc.collect()
+    assert [one() for one in seen] == [None] * 4
+    for recipes in [*recipes_module._recipes._young.values()]:
+        for plan in recipes._plans:
+            todo, known = [plan], set()
+            while todo:
+                one = todo.pop()
+                if id(one) in known or isinstance(one, (type, types.ModuleType)):
+                    continue
+                known.add(id(one))
+                assert not isinstance(one, (Node, DeviceArray))
+                if isinstance(one, (list, tuple, dict)) or type(one).__module__.endswith(
+                    "_of_sizes"
+                ):
+                    todo += gc.get_referents(one)
