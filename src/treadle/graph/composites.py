@@ -8,11 +8,13 @@ only then, the node is expanded: it becomes the last of the operations, and the 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
+from treadle.core.recent_cache import RecentCache
 from treadle.graph.node import (
     CALL,
     COMPOSITE,
@@ -26,6 +28,8 @@ from treadle.graph.node import (
     without_history,
 )
 from treadle.graph.node_sizes import detail_with_sizes, sizes_of_detail
+
+_RECENT_KEYS = 4096
 
 # Operations that write, have several results, or are planned by what is around them.
 _NOT_INSIDE = frozenset({CALL, COMPOSITE, COMPUTED, JOIN, PLACEHOLDER, WRITE})
@@ -75,7 +79,9 @@ class Composite:
         return replace(self, operations=tuple(found))
 
 
-_keys: dict[Any, int] = {}
+# Numbers of structures; one that comes up again after it was dropped gets another.
+_keys: RecentCache[Any, int] = RecentCache(_RECENT_KEYS)
+_next_key = itertools.count()
 
 
 def composite_of(result: Node, sources: Sequence[Node]) -> Composite | None:
@@ -107,7 +113,10 @@ def composite_of(result: Node, sources: Sequence[Node]) -> Composite | None:
         parts.append((node.op, own, len(node.shape), node.dtype.short, rest))
     if not operations or result.op == CONSTANT:
         return None
-    key = _keys.setdefault((len(sources), *parts), len(_keys))
+    structure = (len(sources), *parts)
+    key = _keys.get(structure)
+    if key is None:
+        key = _keys[structure] = next(_next_key)
     return Composite(tuple(operations), key, tuple(sizes), depth[result])
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.core.recent_cache import RecentCache
 from treadle.graph import composites
 from treadle.graph.node import COMPOSITE
 from treadle.tensor.composites import as_one_node
@@ -127,3 +128,13 @@ def test_sizes_that_change_inside():
         found = F.softmax(td.asarray(x, device="cpu") * 2, axis=0).numpy()
         e = np.exp(x * 2)
         np.testing.assert_allclose(found, e / e.sum(0), rtol=1e-5)
+
+
+def test_structures_with_other_numbers_are_let_go_of(monkeypatch):
+    monkeypatch.setattr(composites, "_keys", RecentCache(2))
+    x = td.asarray([1.0, -2.0], device="cpu")
+    for turn in range(2):
+        for alpha in (0.25, 0.5, 0.75, 1.5, 2.5):
+            found = F.elu(x, alpha + turn).numpy()
+            np.testing.assert_allclose(found, [1.0, (alpha + turn) * np.expm1(-2.0)], rtol=1e-6)
+    assert len(composites._keys) <= 4
