@@ -154,11 +154,11 @@ class Runner(Protocol):
 class Sized:
     """A program ready to run for extents that are known."""
 
-    __slots__ = ("_launches", "_scratch")
+    __slots__ = ("launches", "scratch")
 
     def __init__(self, launches: list[tuple[Launch, Stage]], strategy: Strategy) -> None:
-        self._launches = launches
-        self._scratch = strategy.scratch
+        self.launches = launches
+        self.scratch = strategy.scratch
 
     def run(
         self,
@@ -170,11 +170,11 @@ class Sized:
         """Compute the outputs, which are the last of the arrays. `repeats` are an earlier run's
         launches, whose arrays were of the same classes; or empty, and then filled."""
         like = arrays[-1]
-        scratch = [new(like, dtype_named(short), count) for short, count in self._scratch]
+        scratch = [new(like, dtype_named(short), count) for short, count in self.scratch]
         scalars = _flat(scalars)
-        known = len(repeats) == len(self._launches)
+        known = len(repeats) == len(self.launches)
         found: list[Repeat] = []
-        for number, (launch, stage) in enumerate(self._launches):
+        for number, (launch, stage) in enumerate(self.launches):
             own = [scratch[each] for each in stage.scratch]
             values = [*arrays, *own, *integers, *stage.integers, *scalars]
             if known:

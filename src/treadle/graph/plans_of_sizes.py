@@ -10,19 +10,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
 from treadle.core.dtypes import DType
 from treadle.graph.composites import expand
+from treadle.graph.fused import Runner
 from treadle.graph.groups import Group, groups_of
 from treadle.graph.node import COMPOSITE, PRODUCT, VIEW, WRITE, Node, without_history
 from treadle.graph.node_sizes import WITH_SIZES, detail_with_sizes, filled, sizes_of_detail
 from treadle.graph.numbering import Moving
 from treadle.graph.parts import is_part
+from treadle.graph.plan_functions import (
+    Executor,
+    Inner,
+    Numbered,
+    PlanFunction,
+    Step,
+    plan_function,
+)
 from treadle.graph.program import Program
 from treadle.graph.schedule import Plan
-from treadle.graph.sizes import Record, symbols_of
+from treadle.graph.sizes import Record, sizes_in, symbols_of
+from treadle.runtime.launch import Repeat
 
 
 class Pending(Protocol):
@@ -34,6 +44,7 @@ class Pending(Protocol):
     later: set[Node]
     sizes: tuple[int, ...]
     order: list[Node]
+    computed: list[Node]
 
     def nodes(self, inner: Sequence[Inner] = ()) -> Callable[[int], Node]:
         """The nodes by their numbers."""
@@ -52,8 +63,15 @@ class PlanOfSizes:
         numbers_of = InnerNumbers(copies.numbers, len(graph.order))
         self._groups = [_numbered(group, numbers_of) for group in groups]
         self._inner = [inner_of(node) for node in numbers_of.inner]
-        results = tuple(map(_integers, groups, self._groups))
-        self._function = record.function((results, tuple([_sizes(each) for each in self._inner])))
+        self._record = record
+        self._results = tuple(map(_integers, groups, self._groups))
+        self._shapes = [group.node.shape for group in groups]
+        inner = tuple([_sizes(each) for each in self._inner])
+        self._integers = record.function((self._results, inner))
+        self._used = 0
+        self._launched: list[Launched] = []  # of the first run
+        self._values: Callable[..., Any] | None = None
+        self._run: PlanFunction | None = None
         varying = frozenset(dynamic)
         static = [at for at in range(len(graph.sizes)) if at not in varying]
         first: dict[int, int] = {}  # a position of each symbol
@@ -68,13 +86,8 @@ class PlanOfSizes:
 
     def groups(self, graph: Pending) -> list[Group] | None:
         """The kernels for a graph; None if it has sizes for which the plan does not hold."""
-        sizes = graph.sizes
-        if self._static(sizes) != self._static_sizes or self._repeated(sizes) != self._firsts(
-            sizes
-        ):
-            return None
-        found = self._function(*self._symbols(sizes))
-        if found is None:
+        found = self._holds(graph.sizes) and self._integers(*self._symbols(graph.sizes))
+        if not found:
             return None
         results, sizes = found
         inner = [_with_sizes(*each) for each in zip(self._inner, sizes, strict=True)]
@@ -83,15 +96,78 @@ class PlanOfSizes:
             group.of(integers, nodes) for group, integers in zip(self._groups, results, strict=True)
         ]
 
+    def _holds(self, sizes: tuple[int, ...]) -> bool:
+        """Whether sizes are those of the plan, but for the symbols."""
+        return self._static(sizes) == self._static_sizes and (
+            self._repeated(sizes) == self._firsts(sizes)
+        )
 
-# A node inside of a composite one, that a plan computes or has as a constant: operation, shape,
-# dtype and detail.
-Inner = tuple[str, tuple[int, ...], DType, Any]
+    def launched(self, launched: list[Launched]) -> None:
+        """Keep what ran the kernels, once, for `function`."""
+        if not self._used:
+            self._launched = launched
+        self._used += 1
+
+    def function(
+        self, graph: Pending, executor: Executor
+    ) -> tuple[PlanFunction, tuple[int, ...]] | None:
+        """A function that runs the plan, with its values for a graph; None if the plan does not
+        hold for it, or was not run before, or needs tasks."""
+        sizes = graph.sizes
+        if not self._used or not self._holds(sizes):
+            return None
+        if self._values is None:
+            if not self._launched or self._integers(*self._symbols(sizes)) is None:
+                return None
+            self._make(graph, executor)
+        if self._run is None:
+            return None
+        assert self._values is not None
+        values = self._values(*self._symbols(sizes))
+        return None if values is None else (self._run, values)
+
+    def _make(self, graph: Pending, executor: Executor) -> None:
+        steps = [
+            _step(group, integers, shape, launched)
+            for group, integers, shape, launched in zip(
+                self._groups, self._results, self._shapes, self._launched, strict=True
+            )
+        ]
+        sizes = dict.fromkeys(sizes_in((self._results, tuple(self._shapes), *self._inner)))
+        self._values = self._record.function(tuple(sizes))
+        self._run = plan_function(
+            graph.roots[0].device,
+            Numbered(graph.order, graph.computed, self._inner),
+            steps,
+            executor,
+            {size: f"v{number}" for number, size in enumerate(sizes)},
+        )
+        self._launched = []
+
+
+class Launched(NamedTuple):
+    """What ran a kernel of a plan."""
+
+    dtype: DType
+    runner: Runner | None
+    writes: bool
+    repeats: list[Repeat]
+
+
+def _step(numbered: _Numbered, found: Any, shape: tuple[Any, ...], launched: Launched) -> Step:
+    integers, rests, _ = found
+    programs = [each.program for each in (numbered, *numbered.parts) if each.program is not None]
+    moving = zip(numbered.moving, rests, strict=True)
+    return Step(
+        numbered.node, numbered.leaves, numbered.constants, integers,
+        tuple([(at, node, rest) for (at, node), rest in moving]), launched.runner,
+        launched.dtype, None if launched.writes else shape, launched.repeats, tuple(programs),
+    )  # fmt: skip
 
 
 def inner_of(node: Node) -> Inner:
     """What a node inside of a composite one is."""
-    return node.op, node.shape, node.dtype, node.detail
+    return Inner(node.op, node.shape, node.dtype, node.detail)
 
 
 def _sizes(inner: Inner) -> tuple[Any, ...]:
@@ -107,7 +183,7 @@ def _with_sizes(inner: Inner, sizes: tuple[int, ...]) -> Inner:
     op, shape, dtype, detail = inner
     numbers = iter(sizes)
     shape = tuple([next(numbers) for _ in shape])
-    return op, shape, dtype, filled(detail, numbers) if op == PRODUCT else detail
+    return Inner(op, shape, dtype, filled(detail, numbers) if op == PRODUCT else detail)
 
 
 class InnerNumbers:

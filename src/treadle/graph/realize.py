@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 from weakref import ref
 
 from treadle.core import forks
 from treadle.graph.compiling import compile_all
 from treadle.graph.groups import Group, groups_of
 from treadle.graph.node import CALL, CONSTANT, VIEW, Node, pending_readers
-from treadle.graph.recipes import Graph, Task, remember, remembered, task_of
+from treadle.graph.plan_functions import Executor
+from treadle.graph.recipes import Graph, Task, function_for, remember, remembered, task_of
 from treadle.graph.schedule import Plan
-from treadle.runtime import counters
+from treadle.runtime import counters, profiler
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.lazy import TrackedMemory
 
@@ -30,6 +32,17 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
             return
         graph: Graph | None = Graph(pending)
         assert graph is not None
+        plain = not watchers and profiler.active is None
+        if plain and pending[0].device.default_stream.capturing is None:
+            function = function_for(graph, _executor)
+            if function is not None:
+                run, values = function
+                taken = graph.taken()
+                del graph, pending, nodes
+                if planned is not None:
+                    planned()
+                run(taken, values)
+                return
         tasks = remembered(graph) if not watchers else None
         if tasks is None:
             tasks = _planned(graph)
@@ -129,6 +142,14 @@ def finish_readers(storage: TrackedMemory, writer: Node | None = None) -> None:
     others = [reader for reader in found if reader is not writer]
     if others:
         realize(others)
+
+
+def _run_constant(node: Node, constants: tuple[Node, ...], *rest: Any) -> None:
+    integers, runner, target, repeats = rest
+    _run((node, (), constants, integers, (), runner, target, repeats))
+
+
+_executor = Executor(finish_readers, _run_constant)
 
 
 def _make_eager(view: Node) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from treadle.core.dtypes import DType
 from treadle.core.errors import TreadleError
 from treadle.core.recent_cache import RecentCache
 from treadle.graph.chunks import memory_of
@@ -33,7 +34,15 @@ from treadle.graph.node import (
 from treadle.graph.node_sizes import WITH_SIZES, sizes_of
 from treadle.graph.numbering import Moving
 from treadle.graph.placeholders import values_unknown
-from treadle.graph.plans_of_sizes import Inner, InnerNumbers, PlanOfSizes, inner_of
+from treadle.graph.plan_functions import (
+    Executor,
+    Inner,
+    Numbered,
+    PlanFunction,
+    Step,
+    plan_function,
+)
+from treadle.graph.plans_of_sizes import InnerNumbers, Launched, PlanOfSizes, inner_of
 from treadle.graph.runners import JoinedParts, ProductRunner, runner_for
 from treadle.graph.schedule import wanted_later
 from treadle.graph.sizes import TooManySizes
@@ -44,6 +53,7 @@ from treadle.runtime.launch import Repeat
 
 _RECENT_RECIPES = 1024
 _RECENT_SIZES = 64  # of equal graphs
+PLAIN_RUNS = 2  # of a recipe, before a function is made of it
 _MOST_PLANS = 16  # of equal graphs, with other facts about their sizes
 
 
@@ -60,8 +70,35 @@ _Part = tuple[
     int, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[tuple[int, int, int], ...],
     Runner | None, DeviceArray | None, list[Repeat],
 ]  # fmt: skip
-# A recipe, and what the nodes inside of composite nodes are that it computes.
-_Recipe = tuple[list[_Part], list[Inner]]
+
+
+class _Recipe:
+    """The parts of a plan for certain sizes, and what the nodes inside of composite nodes are that
+    it computes."""
+
+    __slots__ = ("function", "inner", "parts", "times")
+
+    def __init__(self, parts: list[_Part], inner: list[Inner]) -> None:
+        self.parts = parts
+        self.inner = inner
+        self.times = 0  # that it was looked up
+        self.function: PlanFunction | None = None
+
+    def make_function(self, graph: Graph, executor: Executor) -> None:
+        """Make the function that runs it, if there is one."""
+        steps = [
+            Step(
+                node, leaves, constants, integers, moving, runner,
+                graph.dtype_of(node, self.inner), None if like is None else like.shape, repeats,
+            )
+            for node, leaves, constants, integers, moving, runner, like, repeats in self.parts
+        ]  # fmt: skip
+        self.function = plan_function(
+            graph.roots[0].device,
+            Numbered(graph.order, graph.computed, self.inner),
+            steps,
+            executor,
+        )
 
 
 class Graph:
@@ -81,6 +118,7 @@ class Graph:
         "later",
         "order",
         "position",
+        "recipes",
         "roots",
         "sizes",
         "trail",
@@ -95,6 +133,7 @@ class Graph:
         self.trail: list[Node] = []
         self.later: set[Node] = set()
         self.roots = list(roots)
+        self.recipes: _Recipes | None = None  # of equal graphs, once looked up
         self.is_new = True  # no plan was known for it, so that its kernels may be new, too
         self.is_wide = False  # an array is larger than what the device binds
         self._walk(roots)
@@ -170,7 +209,7 @@ class Graph:
             saved = node.saved > 0
             parts.append((op, detail, len(shape), node.dtype.short, saved, *numbered))
         ends = [position[root] for root in self.roots]
-        self.later = wanted_later(order)
+        self.later = wanted_later(order, position)
         if self.later:
             ends += sorted(~position[node] for node in self.later)
         # A device that is closed and opened again has another stream; launches are bound to it.
@@ -200,21 +239,14 @@ class Graph:
 
     def tasks(self, recipe: _Recipe) -> list[Task]:
         """A recipe with this graph's nodes, the last task first."""
-        parts, inner = recipe
-        get = self.nodes(inner)
-        return [
-            (
-                get(node),
-                [*map(get, leaves)],
-                [*map(get, constants)],
-                _moved(integers, moving, get) if moving else integers,
-                (),
-                runner,
-                like,
-                repeats,
-            )
-            for node, leaves, constants, integers, moving, runner, like, repeats in reversed(parts)
-        ]
+        get = self.nodes(recipe.inner)
+        found: list[Task] = []
+        for node, leaves, constants, integers, moving, runner, like, repeats in recipe.parts:
+            own = _moved(integers, moving, get) if moving else integers
+            nodes = [*map(get, leaves)], [*map(get, constants)]
+            found.append((get(node), *nodes, own, (), runner, like, repeats))
+        found.reverse()
+        return found
 
     def recipe(self, tasks: Sequence[Task]) -> _Recipe:
         """Tasks with numbers for this graph's nodes."""
@@ -228,7 +260,16 @@ class Graph:
                 [(at, number(part), rest) for at, part, rest in moving if part in self.position]
             )
             found.append((number(node), *places, integers, own, runner, like, repeats))
-        return found, [inner_of(node) for node in numbers.inner]
+        return _Recipe(found, [inner_of(node) for node in numbers.inner])
+
+    def dtype_of(self, number: int, inner: Sequence[Inner]) -> DType:
+        """The dtype of a pending node, or of one inside of a composite node."""
+        count = len(self.order)
+        return self.order[number].dtype if number < count else inner[number - count].dtype
+
+    def taken(self) -> list[Node]:
+        """The nodes, for a function that runs a plan."""
+        return [*self.order, *reversed(self.computed)]
 
 
 def _moved(
@@ -272,7 +313,7 @@ class _Recipes:
             groups = plan.groups(graph)
             if groups is not None:
                 graph.is_new = False
-                return [task_of(group) for group in groups]
+                return _tasks_of(plan, groups)
         pairs = zip(sizes, last, strict=True)
         varying.update([at for at, (size, other) in enumerate(pairs) if size != other])
         counters.count_plan()
@@ -285,15 +326,47 @@ class _Recipes:
         self._plans.append(plan)
         groups = plan.groups(graph)
         assert groups is not None, "the sizes that were planned hold the facts of the plan"
-        return [task_of(group) for group in groups]
+        return _tasks_of(plan, groups)
+
+    def function(
+        self, graph: Graph, executor: Executor
+    ) -> tuple[PlanFunction, tuple[int, ...]] | None:
+        """A function that runs a graph's plan, and its values; None if tasks are needed."""
+        recipe = self.known.get(graph.sizes)
+        if recipe is not None and recipe.function is not None:
+            return recipe.function, ()
+        if not graph.is_wide:
+            for plan in reversed(self._plans):
+                found = plan.function(graph, executor)
+                if found is not None:
+                    return found
+        if recipe is None:
+            return None
+        if recipe.times == PLAIN_RUNS:
+            recipe.make_function(graph, executor)
+        recipe.times += 1
+        return None if recipe.function is None else (recipe.function, ())
+
+
+def _tasks_of(plan: PlanOfSizes, groups: list[Group]) -> list[Task]:
+    tasks = [task_of(group) for group in groups]
+    plan.launched([Launched(t[0].dtype, t[5], t[6] is None, t[7]) for t in tasks])
+    return tasks
 
 
 _recipes: RecentCache[Any, _Recipes] = RecentCache(_RECENT_RECIPES)
 
 
+def function_for(graph: Graph, executor: Executor) -> tuple[PlanFunction, tuple[int, ...]] | None:
+    """A function that runs a graph's plan, and the values that it takes; None if the plan is not
+    known well enough."""
+    recipes = graph.recipes = _recipes.get(graph.key)
+    return None if recipes is None else recipes.function(graph, executor)
+
+
 def remembered(graph: Graph) -> list[Task] | None:
     """The tasks for a graph that is equal to an earlier one, the last one first."""
-    recipes = _recipes.get(graph.key)
+    recipes = graph.recipes or _recipes.get(graph.key)
     if recipes is None:
         return None
     recipe = recipes.known.get(graph.sizes)

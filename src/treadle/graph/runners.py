@@ -54,10 +54,10 @@ class _Part(NamedTuple):
 class JoinedParts:
     """What runs the kernels of a joined array's parts."""
 
-    __slots__ = ("_parts", "is_sized")
+    __slots__ = ("is_sized", "parts")
 
     def __init__(self, group: Group) -> None:
-        self._parts: list[_Part] = []
+        self.parts: list[_Part] = []
         arrays = integers = scalars = 0
         for part in group.parts:
             program = part.program
@@ -69,14 +69,14 @@ class JoinedParts:
                 integers + len(part.integers),
                 scalars + len(part.constants),
             )
-            self._parts.append(
+            self.parts.append(
                 _Part(
                     runner, slice(arrays, ends[0]), slice(integers, ends[1]),
                     slice(scalars, ends[2]), [],
                 )
             )  # fmt: skip
             arrays, integers, scalars = ends
-        self.is_sized = all(type(part.runner) is Sized for part in self._parts)
+        self.is_sized = all(type(part.runner) is Sized for part in self.parts)
 
     def run(
         self,
@@ -87,7 +87,7 @@ class JoinedParts:
     ) -> None:
         """Compute all parts of the last of the arrays from the others."""
         target = arrays[-1]
-        for part in self._parts:
+        for part in self.parts:
             part.runner.run(
                 [*arrays[part.arrays], target],
                 integers[part.integers],
@@ -99,10 +99,10 @@ class JoinedParts:
 class ProductRunner:
     """What runs a product that a library or a kernel of its own computes."""
 
-    __slots__ = ("_fill",)
+    __slots__ = ("fill",)
 
     def __init__(self, fill: Filling) -> None:
-        self._fill = fill
+        self.fill = fill
 
     def run(
         self,
@@ -112,4 +112,4 @@ class ProductRunner:
         repeats: list[Repeat],
     ) -> None:
         """Compute the last of the arrays from the others."""
-        self._fill(*arrays)
+        self.fill(*arrays)

@@ -8,7 +8,7 @@ to compute twice. All else is computed inside the kernels of its readers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from treadle.graph.composites import expand
 from treadle.graph.joins import MOST_PARTS
@@ -43,6 +43,7 @@ _LATER = "it is needed later, by a derivative or by what is not computed yet"
 _MOST_EXPENSIVE = 1 << 20
 _MOST_NESTED = 4  # joined arrays in each other
 _BROADCAST = 8  # what is broadcast to so many times its elements is materialized, not its readers
+_CHEAP_FACTOR = 1  # operations of a factor that each row of a reduction computes again
 
 
 class Plan:
@@ -151,6 +152,7 @@ class Plan:
         self._materialize_kernels_of_their_own()
         weight = self._weights(self._repeated())
         self._materialize_rows_of_reductions()
+        self._materialize_broadcast_factors(weight)
         later = wanted_later(self.order)
         on_gpu = bool(self.roots) and not serial_threads(self.roots[0].device)
         cheap = _CHEAP_ON_GPUS if on_gpu else _CHEAP
@@ -253,8 +255,36 @@ class Plan:
                     self.materialize(
                         source, "a reduction reads it, and it is made of others' results"
                     )
+                    reached[source] = frozenset()
                 sizes = frozenset((node.size,))
             reached[node] = sizes if node not in self.materialized else frozenset()
+
+    def _materialize_broadcast_factors(self, weight: dict[Node, int]) -> None:
+        """Materialize the vector of a product of a matrix and a vector, and what is like it: an
+        expression along the reduced axis that is broadcast to all rows of a reduction. Each row
+        would compute it again, and the reductions in it, such as those of a layer norm, would be
+        kernels of their own."""
+        for reduction in self.order:
+            if reduction.op != REDUCE or reduction in self.same:
+                continue
+            shape = reduction.sources[0].shape
+            todo, seen = [self.original(reduction.sources[0])], set[Node]()
+            while todo:
+                node = todo.pop()
+                if node in seen or node.array is not None or node in self.materialized:
+                    continue
+                seen.add(node)
+                if node.op == VIEW:
+                    factor = self.original(node.sources[0])
+                    if (
+                        node.size >= _BROADCAST * factor.size
+                        and factor.array is None
+                        and weight[factor] > _CHEAP_FACTOR
+                        and any(node.detail.strides[axis] for axis in reduction.detail[1])
+                    ):
+                        self.materialize(factor, "each row of a reduction reads it")
+                elif node.shape == shape and node.op not in (*_EXPENSIVE, *_OPAQUE):
+                    todo += map(self.original, node.sources)
 
     def _read_by_many(self) -> set[Node]:
         """The nodes that are made of more than a few arrays as large as they are: a sum that grows
@@ -315,10 +345,9 @@ def must_lie_in_memory(node: Node, position: int) -> bool:
     return node.op in (GATHER, WRITE) and position == 0
 
 
-def wanted_later(order: Sequence[Node]) -> set[Node]:
+def wanted_later(order: Sequence[Node], inside: Container[Node] | None = None) -> set[Node]:
     """The pending nodes of a graph that others, outside of it, still have to read: the gradients of
-    a loss that is read before them, say."""
-    inside: set[Node] | None = None
+    a loss that is read before them, say. `inside` has the nodes, if that is at hand."""
     found: set[Node] = set()
     for node in order:
         readers = node.readers

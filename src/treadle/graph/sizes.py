@@ -118,7 +118,7 @@ class Record:
 
     def _needed(self, results: Any) -> set[int]:
         """The instructions that facts and results are made of."""
-        todo = [size.number for size in _sizes_in(results)]
+        todo = [size.number for size in sizes_in(results)]
         for number in self._outcomes:
             todo += [each for is_event, each in self._events[number][1:] if is_event]
         needed: set[int] = set()
@@ -295,12 +295,13 @@ def valued(numbers: Any) -> Any:
     return numbers
 
 
-def _sizes_in(results: Any) -> Iterator[Size]:
+def sizes_in(results: Any) -> Iterator[Size]:
+    """The sizes in tuples of numbers (of tuples, …)."""
     if type(results) is Size:
         yield results
     elif isinstance(results, tuple):
         for each in results:
-            yield from _sizes_in(each)
+            yield from sizes_in(each)
 
 
 def _operand(number: Number) -> _Operand:

@@ -279,11 +279,14 @@ def declared_arguments(definition: KernelDefinition) -> tuple[Argument, ...]:
 Packer = Callable[[list[Any], Any, Any], bytes]
 
 
+_OF_NUMBERS = frozenset({"value", "threads", "grid"})
+
+
 def make_packer(
     layout: ParameterLayout, names: tuple[str, ...], bound: tuple[Bound, ...]
-) -> Packer:
+) -> tuple[Packer, bool]:
     """A function (arguments, grid, threads) -> parameter block, generated for exactly these
-    arguments. Array arguments are DeviceArrays when it is called.
+    arguments, and whether it looks at arrays. Array arguments are DeviceArrays when it is called.
     """
     position = {name: index for index, name in enumerate(names)}
     values = []
@@ -295,7 +298,8 @@ def make_packer(
         "pack": struct.Struct(layout.format).pack, "narrow": _narrow, "whole": _whole,
     }  # fmt: skip
     packer: Packer = eval(text, scope)
-    return packer
+    of_arrays = any(slot.parameter.origin[0] not in _OF_NUMBERS for slot in layout.slots)
+    return packer, of_arrays
 
 
 def _value_of(

@@ -42,6 +42,7 @@ class Prepared:
     built: BuiltKernel
     compiled: base.CompiledKernel
     pack: binding.Packer
+    of_arrays: bool  # whether parameters are sizes or offsets of arrays
 
 
 class Repeat:
@@ -49,7 +50,7 @@ class Repeat:
     without any lookup. It runs on the device's default stream, and the caller makes sure that no
     pending value has to read what it writes."""
 
-    __slots__ = ("_definition", "_grid", "_prepared", "_stream", "_threads", "_twice")
+    __slots__ = ("_definition", "_stream", "grid", "prepared", "threads", "twice")
 
     def __init__(
         self,
@@ -61,24 +62,24 @@ class Repeat:
         twice: bool,
     ) -> None:
         self._definition = definition
-        self._prepared = prepared
-        self._grid = grid
-        self._threads = threads
+        self.prepared = prepared
+        self.grid = grid
+        self.threads = threads
         self._stream = stream
-        self._twice = twice  # whether one buffer is several arguments
+        self.twice = twice  # whether one buffer is several arguments
 
     @property
     def built(self) -> BuiltKernel:
         """The kernel that is launched."""
-        return self._prepared.built
+        return self.prepared.built
 
     def __call__(self, values: list[Any], arrays: int) -> None:
         """Launch with these values, of which the first `arrays` are arrays."""
         buffers = [array.buffer for array in values[:arrays]]
-        if self._twice:
+        if self.twice:
             buffers = list(dict.fromkeys(buffers))
-        prepared, grid, to = self._prepared, self._grid, self._stream
-        parameters = prepared.pack(values, grid, self._threads)
+        prepared, grid, to = self.prepared, self.grid, self._stream
+        parameters = prepared.pack(values, grid, self.threads)
         if to.capturing is None and profiler.active is None:
             to.handle.launch(prepared.compiled, grid, buffers, parameters)
         else:
@@ -302,11 +303,11 @@ class Launcher:
             if prepared is None:
                 _check_written(definition, classes, built.written)
                 names = tuple(parameter.name for parameter in definition.parameters)
-                pack = binding.make_packer(built.code.layout, names, bound)
+                pack, of_arrays = binding.make_packer(built.code.layout, names, bound)
                 if len(self._prepared) >= _MOST_PREPARED:  # for example, a captured number changes
                     for old in list(self._prepared)[: _MOST_PREPARED // 2]:
                         del self._prepared[old]
-                prepared = self._prepared[key] = Prepared(built, compiled, pack)
+                prepared = self._prepared[key] = Prepared(built, compiled, pack, of_arrays)
         return prepared
 
     def _built(
