@@ -58,6 +58,13 @@ class FusedKernel:
         """Nothing: what a program depends on is in it."""
         return None
 
+    def identity(self) -> str | None:
+        """The program and its variant as text; None where a user's function is in it."""
+        if any(step.op == "apply" for step in self.program.steps):
+            return None
+        text = f"{self.program!r}\n{self.variant!r}"
+        return None if " at 0x" in text else text
+
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR; shapes do not matter to it."""
         return LoweredKernel(emit(self.program, self.variant), None)

@@ -7,6 +7,7 @@ from typing import Any
 from weakref import ref
 
 from treadle.core import forks
+from treadle.core.observation import unobserved
 from treadle.graph.compiling import compile_all
 from treadle.graph.groups import Group, groups_of
 from treadle.graph.node import CALL, CONSTANT, VIEW, Node, pending_readers
@@ -43,18 +44,20 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
                     planned()
                 run(taken, values)
                 return
-        tasks = remembered(graph) if not watchers else None
-        if tasks is None:
-            tasks = _planned(graph)
-        if graph.is_new and len(tasks) > 1:
-            compile_all([task for task in tasks if not _is_cleared(task[0])])
+        with unobserved():
+            tasks = remembered(graph) if not watchers else None
+            if tasks is None:
+                tasks = _planned(graph)
+            if graph.is_new and len(tasks) > 1:
+                compile_all([task for task in tasks if not _is_cleared(task[0])])
         del graph, pending, nodes
         if planned is not None:
             planned()
-        while tasks:
-            # Nothing else may hold a task while it runs: what its sources need goes back to the
-            # pool as soon as their last reader was launched.
-            _run(tasks.pop())
+        with unobserved():
+            while tasks:
+                # Nothing else may hold a task while it runs: what its sources need goes back to
+                # the pool as soon as their last reader was launched.
+                _run(tasks.pop())
 
 
 def _planned(graph: Graph) -> list[Task]:

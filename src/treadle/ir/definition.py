@@ -61,7 +61,8 @@ class KernelDefinition(Protocol):
 
     A definition may also have a method `work(values)`, which gives the `Work` of a launch with
     these values (see `runtime.launch_records`). Profiles call it, and estimate the bytes where it
-    does not give them.
+    does not give them. And it may have `identity()`: a text that says in any process, together with
+    a signature, what `lower` gives, or None. Such a kernel is found on disk without being lowered.
     """
 
     @property

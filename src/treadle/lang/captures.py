@@ -136,6 +136,21 @@ class CaptureSet:
                 return self._renew()
         return self._key
 
+    def identity(self) -> str | None:
+        """A text that is equal in each process for the same function of this package with the same
+        values; None for a user's function, and where a value has no such text."""
+        key = self.key()
+        if not self._fixed:
+            return None
+        function = self._function
+        texts = [f"{function.__module__}.{function.__qualname__}"]
+        for entry in key:  # type: ignore[attr-defined]
+            text = _text(entry)
+            if text is None:
+                return None
+            texts.append(text)
+        return "\n".join(texts)
+
     def _renew(self) -> Hashable:
         functions: dict[FunctionType, None] = {}
         captures = tuple(dict.fromkeys(_transitive(self._function, functions)))
@@ -168,6 +183,19 @@ def _transitive(function: FunctionType, seen: dict[FunctionType, None]) -> Itera
         inner = getattr(value, "__wrapped_function__", None)
         if isinstance(inner, FunctionType):
             yield from _transitive(inner, seen)
+
+
+def _text(value: Any) -> str | None:
+    """A value of a key as a text that depends on no address of this process."""
+    if type(value) is tuple:
+        texts = [_text(each) for each in value]
+        known = [each for each in texts if each is not None]
+        return f"({', '.join(known)})" if len(known) == len(texts) else None
+    inner = getattr(value, "__wrapped_function__", None)  # its own captures are in the key, too
+    if isinstance(inner, FunctionType) and _is_ours(inner):
+        return f"{inner.__module__}.{inner.__qualname__}"
+    text = repr(value)
+    return None if " at 0x" in text else text
 
 
 def _key(value: Any) -> Hashable:

@@ -96,6 +96,13 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
         """The current values of the constants from outside."""
         return self._captures.key()
 
+    def identity(self) -> str | None:
+        """What its IR depends on, beside a signature, as text; None for a user's kernel."""
+        text = self._captures.identity()
+        if text is None:
+            return None
+        return f"{text}\n{self.parameters!r}\n{self.options!r}\n{settings.check}"
+
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR for arguments of these types."""
         from treadle.lang.lower import lower_in_full  # saves import time

@@ -77,6 +77,13 @@ def _begin(
     definition: KernelDefinition, signature: Signature, variant: BuildVariant, device: Device
 ) -> Build:
     began = time.perf_counter()
+    handle = device.handle
+    target = target_of(device.info)
+    name = _name_on_disk(definition, signature, variant, target, handle)
+    if name is not None and (known := disk_cache.load(name)) is not None:
+        found = _found(known.decode("ascii", "replace"), definition, signature, device, began)
+        if found is not None:
+            return found
     lowered = definition.lower(signature)
     options = Options(
         variant.block,
@@ -85,8 +92,6 @@ def _begin(
         variant.shared_bytes,
         variant.check,
     )
-    handle = device.handle
-    target = target_of(device.info)
     key = disk_cache.key_of(
         __version__, disk_cache.source_state(), to_text(lowered.kernel, spans=True),
         repr(options), target.key(), handle.cache_key(),
@@ -104,17 +109,81 @@ def _begin(
             how = "compiled" if built is None else "from disk"
             if built is None:
                 built = _from_scratch(lowered, options, target, signature)
+            if name is not None:
+                disk_cache.save(name, key.encode())
         except CompileError as error:
             raise place(error) from None
         finish = partial(_finish, definition.name, key, built, binary, device, handle, how, began)
-        if binary is not None:  # loaded at once
-            return Build(finish())
-        call = Call(finish, definition.name)
-        build = Build(None, call, place)
-        with Uninterruptible():
-            device.builds[key] = build
-            background.begin(call)
-        return build
+        return _finishing(finish, definition.name, key, device, place, at_once=binary is not None)
+
+
+def _finishing(
+    finish: Callable[[], Made],
+    name: str,
+    key: str,
+    device: Device,
+    place: Callable[[CompileError], CompileError],
+    *,
+    at_once: bool,
+) -> Build:
+    """Compile printed code, by a worker thread unless machine code is only loaded."""
+    if at_once:
+        return Build(finish())
+    call = Call(finish, name)
+    build = Build(None, call, place)
+    with Uninterruptible():
+        device.builds[key] = build
+        background.begin(call)
+    return build
+
+
+def _name_on_disk(
+    definition: KernelDefinition,
+    signature: Signature,
+    variant: BuildVariant,
+    target: Target,
+    handle: base.Device,
+) -> str | None:
+    """The name of the entry that has the key of a kernel that need not be lowered to find it."""
+    identity = getattr(definition, "identity", None)
+    text = identity() if identity is not None and settings.disk_cache else None
+    if text is None:
+        return None
+    return disk_cache.key_of(
+        "key of", __version__, disk_cache.source_state(), text, repr(signature), repr(variant),
+        target.key(), handle.cache_key(),
+    )  # fmt: skip
+
+
+def _found(
+    key: str, definition: KernelDefinition, signature: Signature, device: Device, began: float
+) -> Build | None:
+    """A kernel that is in memory or on disk, without lowering it."""
+
+    def place(error: CompileError) -> CompileError:
+        return _placed(error, definition.lower(signature))
+
+    handle = device.handle
+    with _lowering:
+        made: Made | None = device.compiled.get(key)
+        if made is not None:
+            return Build(made)
+        build: Build | None = device.builds.get(key)
+        if build is not None:
+            return build
+        found = _from_disk(key)
+        if found is None:
+            return None
+        built, binary = found
+        finish = partial(
+            _finish, definition.name, key, built, binary, device, handle, "from disk", began
+        )
+        try:
+            return _finishing(
+                finish, definition.name, key, device, place, at_once=binary is not None
+            )
+        except CompileError as error:
+            raise place(error) from None
 
 
 def _finish(

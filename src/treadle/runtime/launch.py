@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core import forks
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
+from treadle.core.observation import unobserved
 from treadle.drivers import base
 from treadle.ir.definition import KernelDefinition, label_of
 from treadle.ir.signature import Signature
@@ -294,7 +295,8 @@ class Launcher:
             for position, (one, value) in enumerate(zip(classes, values, strict=True))
         )
         signature = Signature(tuple(map(binding.argument_of, bound)), axes)
-        made = self._built(key, signature, variant, device, wait=not imagined)
+        with unobserved():
+            made = self._built(key, signature, variant, device, wait=not imagined)
         if made is None or isinstance(made, Prepared):
             return made
         built, compiled = made

@@ -210,7 +210,7 @@ def test_a_user_without_home_and_name_computes(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert len(entries(tmp_path / f"treadle-{os.getuid()}")) == 1
+    assert len(entries(tmp_path / f"treadle-{os.getuid()}")) == 2  # a kernel, and its key
 
 
 def test_what_was_used_longest_ago_goes_first(folder, monkeypatch):
@@ -345,6 +345,35 @@ def test_a_second_process_compiles_nothing(folder, device):
         path.write_bytes(path.read_bytes()[:-1])
     assert run() == 1
     assert run() == 0
+
+
+OWN_KERNELS = """
+import sys, numpy as np, treadle as td
+x = np.random.default_rng(0).standard_normal((2, 3, 9, 9)).astype(np.float32)
+w = np.random.default_rng(1).standard_normal((4, 3, 3, 3)).astype(np.float32)
+a, b = td.asarray(x, device=sys.argv[1]), td.asarray(w, device=sys.argv[1])
+y = td.nn.functional.softmax(td.nn.functional.conv2d(a, b), -1).numpy()
+rows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (3, 3), (2, 3))
+right = np.exp(np.einsum("bcijkl,ockl->boij", rows, w))
+assert np.allclose(y, right / right.sum(-1, keepdims=True), rtol=1e-4)
+print(*(name in sys.modules for name in ("treadle.lang.lower", "treadle.codegen.pipeline")))
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "webgpu"])
+def test_the_librarys_kernels_are_found_without_being_lowered(folder, device):
+    def run():
+        done = subprocess.run(
+            [sys.executable, "-c", OWN_KERNELS, device], capture_output=True, text=True, check=True
+        )
+        return done.stdout.split()
+
+    assert run() == ["True", "True"]
+    assert run() == ["False", "False"]
+    for path in entries(folder):
+        path.write_bytes(path.read_bytes()[:-1])
+    assert run() == ["True", "True"]
+    assert run() == ["False", "False"]
 
 
 def test_another_constant_is_another_entry(folder):

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 # the GPU starts early and a loop that never reads does not grow.
 MAX_RECORDS = 256
 MAX_DISPATCHES = 1024
+# A batch that begins while the GPU is idle is submitted at so few, and each further one at twice as
+# many: the GPU works while the host appends the next one.
+FIRST_RECORDS = 16
 # In a staging chunk, parameter blocks come first and uploads behind them.
 UPLOAD_BYTES = SMALL_UPLOAD - PARAMETER_BYTES
 # Reentrant: a garbage collection inside may finish another stream, which settles its batch.
@@ -93,18 +96,24 @@ class Batch:
 class LiveBatch(Batch):
     """What a stream appends to. It is emptied by each submission and used again."""
 
-    __slots__ = ("chunk", "chunks", "pointer", "uploaded")
+    __slots__ = ("_most", "chunk", "chunks", "pointer", "uploaded")
 
     def __init__(self, device: WebgpuDevice) -> None:
         super().__init__()
         self.room = 0  # so that the stream looks at the first record of each batch
+        self._most = FIRST_RECORDS
         self.pointer = device.native.ffi.from_buffer(self.records)
         self.chunk: Staging | None = None
         self.chunks: list[Staging] = []  # all staging that the batch copies from
         self.uploaded = PARAMETER_BYTES
 
-    def open_room(self) -> None:
-        """Take records until the batch is full."""
+    def open_room(self, *, idle: bool) -> None:
+        """Take records until the batch is full. `idle`: the GPU has nothing to do."""
+        self._most = FIRST_RECORDS if idle else min(2 * self._most, MAX_RECORDS)
+        self.room = self._most * loop.RECORD
+
+    def widen(self) -> None:
+        """Take as many records as there is memory for."""
         self.room = MAX_RECORDS * loop.RECORD
 
     def open_chunk(self, device: WebgpuDevice) -> Staging:

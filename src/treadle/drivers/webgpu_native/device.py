@@ -56,7 +56,8 @@ from treadle.drivers.webgpu_native.provider import MatrixUnit
 from treadle.drivers.webgpu_native.stream import WebgpuStream
 
 MAX_IN_FLIGHT = 8  # submissions; beyond that, flushing waits for the oldest
-_SPINS = 400  # polls before a wait begins to sleep
+_SPINS = 400  # polls in a row
+_SPIN_SECONDS = 5e-4  # that a wait for a GPU polls without sleeping; a software one needs the CPU
 _MOST_WINDOWS = 256  # that are kept of a buffer
 
 _opened: weakref.WeakSet[WebgpuDevice] = weakref.WeakSet()
@@ -92,6 +93,7 @@ class WebgpuDevice(Device):
         if limits is not None:
             reduce_limits(raw, limits)
         self.info = _reduced_info(adapter.info, raw, limits)
+        self._spin_seconds = 0.0 if self.info.kind == "software" else _SPIN_SECONDS
         self.unified = "unified_memory" in self.info.features
         self.uniform_alignment = raw.minUniformBufferOffsetAlignment
         handle, listener = native.request_device(
@@ -381,6 +383,12 @@ class WebgpuDevice(Device):
         if self.serial - self._done[0] > MAX_IN_FLIGHT:
             self.wait_for(self.serial - MAX_IN_FLIGHT)
 
+    @property
+    def idle(self) -> bool:
+        """Whether all that was submitted is known to be done."""
+        done: int = self._done[0]
+        return done >= self.serial
+
     def is_done(self, serial: int) -> bool:
         """Whether a submission is finished."""
         return self.loop.spin(self.poller, self._done, serial, 1) >= serial
@@ -399,9 +407,12 @@ class WebgpuDevice(Device):
         A nap is an eighth of the time waited so far, so that it costs little in proportion.
         """
         spin, poller = self.loop.spin, self.poller
-        if spin(poller, flag, value, _SPINS) >= value:
-            return
         began = time.perf_counter()
+        while spin(poller, flag, value, _SPINS) < value:
+            if time.perf_counter() - began >= self._spin_seconds:
+                break
+        else:
+            return
         while spin(poller, flag, value, 1) < value:
             self.check()
             time.sleep(polling.nap(time.perf_counter() - began))

@@ -43,7 +43,9 @@ class Layout:
 class WebgpuKernel(CompiledKernel):
     """A compute pipeline and what a launch needs to know of it."""
 
-    __slots__ = ("_handle", "bucket", "folded", "groups", "layout", "pipeline", "size", "stride")
+    __slots__ = (
+        "_handle", "bucket", "folded", "groups", "layout", "pipeline", "size", "stride", "threads",
+    )  # fmt: skip
 
     def __init__(self, device: WebgpuDevice, code: KernelCode, layout: Layout, handle: Handle):
         self.device = device
@@ -51,6 +53,7 @@ class WebgpuKernel(CompiledKernel):
         self.layout = layout
         self.groups = layout.groups
         self.folded = code.folded
+        self.threads = code.block.count
         self.pipeline = device.native.address(handle)
         self._handle = handle
         self.size = code.layout.size

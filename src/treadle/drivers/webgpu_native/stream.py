@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 _pack_dispatch = loop.pack_dispatch
 _DISPATCH, _RECORD = loop.DISPATCH, loop.RECORD
+# Threads of a dispatch that takes longer than its submission: the GPU gets it at once.
+_LARGE = 1 << 22
 _READS_AHEAD = 3  # parts of a large download that are under way at once
 
 
@@ -56,7 +58,7 @@ class WebgpuStream(Stream):
 
     __slots__ = (
         "__weakref__", "_batch", "_capture", "_commands", "_events", "_largest", "_live",
-        "_scratch", "device",
+        "_scratch", "_timing", "device",
     )  # fmt: skip
     device: WebgpuDevice
 
@@ -69,6 +71,7 @@ class WebgpuStream(Stream):
         self._events: list[WebgpuEvent] = []  # recorded in the open batch
         self._largest = device.info.limits.max_grid.x
         self._scratch: WebgpuBuffer | None = None
+        self._timing = False  # whether what is appended stays in one batch
         device.add_batch(self._live)
 
     # ------------------------------------------------------------------ launching
@@ -115,8 +118,9 @@ class WebgpuStream(Stream):
                 )
             at = batch.at + _RECORD
             batch.at = at
-            if at >= batch.room:
-                self._appended(buffers)
+            large = x * y * z * kernel.threads >= _LARGE
+            if at >= batch.room or large:
+                self._appended(buffers, large=large and not self._timing)
 
     def _fold(self, kernel: WebgpuKernel, grid: Dim3) -> tuple[int, int, int]:
         """A grid over the limit in a shape that the device takes."""
@@ -142,15 +146,16 @@ class WebgpuStream(Stream):
         batch.blocks[parameters] = place
         return place
 
-    def _appended(self, buffers: Iterable[Buffer] = ()) -> None:
-        """A record was appended, and the batch was empty, is full or has to know the buffers."""
+    def _appended(self, buffers: Iterable[Buffer] = (), *, large: bool = False) -> None:
+        """A record was appended, and the batch was empty, is full or has to know the buffers, or
+        the record is `large` enough to be submitted at once."""
         live = self._live
         if self._capture is not None:
             self._capture.appended(buffers)  # type: ignore[arg-type]
             return
         if not live.room and self.device.lost is None:
             self._begin_batch()
-        if live.at >= live.room or live.dispatches >= MAX_DISPATCHES:
+        if large or live.at >= live.room or live.dispatches >= MAX_DISPATCHES:
             self.flush()
 
     def _begin_batch(self) -> None:
@@ -159,7 +164,7 @@ class WebgpuStream(Stream):
         if other is not None and other is not self:
             other._submit()
         self.device.appending = weakref.ref(self)
-        self._live.open_room()
+        self._live.open_room(idle=self.device.idle)
 
     def append_replay(self, recording: WebgpuRecording) -> None:
         """Append a recording of any length, as one record."""
@@ -486,7 +491,12 @@ class WebgpuStream(Stream):
             if 2 * live.at > live.room or 2 * live.used > live.limit:
                 self.flush()
             start = self.record()
-            append()
+            live.widen()
+            self._timing = True
+            try:
+                append()
+            finally:
+                self._timing = False
             submitted = not live.at  # a large upload goes in parts
             end = self.record()
             if submitted:

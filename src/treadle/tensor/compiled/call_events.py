@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from types import BuiltinFunctionType, CodeType, FrameType, MethodDescriptorType
 from typing import Any
 
-from treadle.tensor.compiled.code_origin import IGNORED, origin_of
+from treadle.core.observation import may_pause
+from treadle.tensor.compiled.code_origin import IGNORED, is_internal, origin_of
 from treadle.tensor.compiled.dependencies import CALLS, CHECKS, Dependencies
 
 _TOOLS = range(6)
@@ -50,6 +51,8 @@ def _profiled(dependencies: Dependencies) -> Iterator[None]:
         elif event == "c_call" and value.__name__ in CALLS:
             _notify(dependencies, dependencies.calls, frame, value, value.__self__, frame.f_lasti)
 
+    if before is None or is_paused:
+        may_pause(note)
     sys.setprofile(note)
     try:
         yield
@@ -93,9 +96,12 @@ if sys.version_info >= (3, 12):
                 _notify(dependencies, dependencies.entered, sys._getframe(1))
             return None
 
-        def left(code: CodeType, place: int, value: Any) -> None:
+        def left(code: CodeType, place: int, value: Any) -> Any:
+            if is_internal(code.co_filename):
+                return monitoring.DISABLE
             if value is not None and threading.get_ident() == thread:
                 dependencies.left(sys._getframe(1), value)
+            return None
 
         def calls(code: CodeType, place: int, function: Any, first: Any) -> Any:
             if origin_of(code) == IGNORED:
