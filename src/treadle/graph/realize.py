@@ -12,7 +12,7 @@ from treadle.graph.compiling import compile_all
 from treadle.graph.groups import Group, groups_of
 from treadle.graph.node import CALL, CONSTANT, VIEW, Node, pending_readers
 from treadle.graph.plan_functions import Executor
-from treadle.graph.recipes import Graph, Task, function_for, remember, remembered, task_of
+from treadle.graph.recipes import Graph, Single, Task, function_for, remember, remembered, task_of
 from treadle.graph.schedule import Plan
 from treadle.runtime import counters, profiler
 from treadle.runtime.arrays import DeviceArray
@@ -31,19 +31,30 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
         pending = [node for node in nodes if node.array is None]
         if not pending:
             return
+        plain = not watchers and profiler.active is None
+        plain = plain and pending[0].device.default_stream.capturing is None
+        single = Single.of(pending[0]) if plain and len(pending) == 1 else None
+        if single is not None and (run := single.function()) is not None:
+            taken = single.taken()
+            del single, pending, nodes
+            if planned is not None:
+                planned()
+            run(taken, ())
+            return
         graph: Graph | None = Graph(pending)
         assert graph is not None
-        plain = not watchers and profiler.active is None
-        if plain and pending[0].device.default_stream.capturing is None:
-            function = function_for(graph, _executor)
-            if function is not None:
-                run, values = function
-                taken = graph.taken()
-                del graph, pending, nodes
-                if planned is not None:
-                    planned()
-                run(taken, values)
-                return
+        function = function_for(graph, _executor) if plain else None
+        if function is not None:
+            run, values = function
+            if single is not None and not values and len(graph.order) == single.count:
+                single.remember(run)
+            taken = graph.taken()
+            del graph, single, pending, nodes
+            if planned is not None:
+                planned()
+            run(taken, values)
+            return
+        del single
         with unobserved():
             tasks = remembered(graph) if not watchers else None
             if tasks is None:

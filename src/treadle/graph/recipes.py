@@ -364,6 +364,71 @@ def function_for(graph: Graph, executor: Executor) -> tuple[PlanFunction, tuple[
     return None if recipes is None else recipes.function(graph, executor)
 
 
+# Operations with sizes in their details, or that look at more than their sources.
+_NEVER_SINGLE = WITH_SIZES | {CALL, COMPOSITE, CONSTANT, FAILED, PLACEHOLDER}
+_singles: RecentCache[Any, PlanFunction] = RecentCache(_RECENT_RECIPES)
+
+
+class Single:
+    """One operation on arrays in memory and numbers, without anything around it. Its function is
+    found by what these are, and no graph is made."""
+
+    __slots__ = ("computed", "constants", "key", "node")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.computed: list[Node] = []
+        self.constants: list[Node] = []
+        # A device that is closed and opened again has another stream.
+        key: list[Any] = [node.op, node.detail, node.dtype.short, node.shape]
+        key.append(node.device.default_stream)
+        for source in node.sources:
+            array = source.array
+            if array is not None:
+                buffer = array.buffer
+                key += array.key, source.shape, array.offset, buffer.size
+                for each in self.computed:  # which sources are the same, or their memory
+                    known = each.whole_array.buffer
+                    key.append("same" if each is source else known is buffer)
+                if source not in self.computed:
+                    self.computed.append(source)
+            else:
+                key += source.dtype.short, source.shape
+                self.constants.append(source)
+        self.key = tuple(key)
+
+    @classmethod
+    def of(cls, node: Node) -> Single | None:
+        """A node as one, if it is one. Equal numbers are one number in a kernel, so of several
+        numbers it depends on their values what the kernel is."""
+        if node.op in _NEVER_SINGLE or not node.sources:
+            return None
+        constants = 0
+        for source in node.sources:
+            if source.array is None:
+                if source.op != CONSTANT or constants:
+                    return None
+                constants += 1
+        return cls(node)
+
+    @property
+    def count(self) -> int:
+        """How many pending nodes it has."""
+        return len(self.constants) + 1
+
+    def function(self) -> PlanFunction | None:
+        """The function that computes it, if it is known."""
+        return _singles.get(self.key)
+
+    def remember(self, function: PlanFunction) -> None:
+        """Keep the function that computes such an operation."""
+        _singles[self.key] = function
+
+    def taken(self) -> list[Node]:
+        """The nodes, for that function."""
+        return [*self.constants, self.node, *reversed(self.computed)]
+
+
 def remembered(graph: Graph) -> list[Task] | None:
     """The tasks for a graph that is equal to an earlier one, the last one first."""
     recipes = graph.recipes or _recipes.get(graph.key)

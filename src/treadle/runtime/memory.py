@@ -27,6 +27,7 @@ _SMALLEST = 256
 _LARGE = 16 << 20
 _KEPT_FRACTION = 4  # the free lists keep at most total / 4, or _KEPT_BYTES if the total is unknown
 _KEPT_BYTES = 1 << 30
+_MOST_SIZES = 4096  # whose classes are remembered
 
 
 def size_class(size: int) -> int:
@@ -59,6 +60,7 @@ class Pool:
         self._reused: list[Buffer] | None = None  # the diverted list that `take` reuses
         self._reserved: dict[Buffer, int] = {}  # how many recordings use it
         self._orphans: set[Buffer] = set()  # reserved buffers that were freed
+        self._rounded: dict[int, int] = {}  # sizes that were asked for, and their classes
         self._kept_limit: int | None = None  # queried once, since a driver may read files for it
 
     @property
@@ -70,11 +72,7 @@ class Pool:
         """Memory of at least `size` bytes, contents undefined."""
         if self.shared_storages.deferred:
             self.shared_storages.run_deferred()
-        rounded = size_class(size)
-        limits = self.device.info.limits
-        for limit in (limits.max_binding_size, limits.max_buffer_size):
-            if rounded > limit >= size:  # a kernel may bind it as vectors of 16 bytes
-                rounded = -(-size // 16) * 16
+        rounded = self._rounded.get(size) or self._round(size)
         with self._lock:
             free = self._free.get(rounded)
             if self._reused and (kept := _of_size(self._reused, rounded)) is not None:
@@ -84,11 +82,24 @@ class Pool:
                 self._free_bytes -= rounded
             else:
                 buffer = self._allocate(rounded, size)
-            self._used_bytes += buffer.size
-            self._peak_bytes = max(self._peak_bytes, self._used_bytes)
+            used = self._used_bytes = self._used_bytes + buffer.size
+            if used > self._peak_bytes:
+                self._peak_bytes = used
             if (active := profiler.active) is not None:
                 active.note_memory(self.device.info.id, self._used_bytes)
             return buffer
+
+    def _round(self, size: int) -> int:
+        """The bytes allocated for a request."""
+        rounded = size_class(size)
+        limits = self.device.info.limits
+        for limit in (limits.max_binding_size, limits.max_buffer_size):
+            if rounded > limit >= size:  # a kernel may bind it as vectors of 16 bytes
+                rounded = -(-size // 16) * 16
+        if len(self._rounded) >= _MOST_SIZES:
+            self._rounded.clear()
+        self._rounded[size] = rounded
+        return rounded
 
     def _allocate(self, rounded: int, asked: int) -> Buffer:
         limit = self.device.info.limits.max_buffer_size
@@ -210,7 +221,7 @@ class Storage(lazy.TrackedMemory):
         self.pool: Pool | None = pool
         self.owner: object = None  # of borrowed memory, kept alive with this
         self.nbytes = nbytes
-        self.buffer = pool.take(max(nbytes, 4))
+        self.buffer = pool.take(nbytes if nbytes > 4 else 4)
 
     @classmethod
     def borrowed(cls, buffer: Buffer, nbytes: int, owner: object) -> Storage:

@@ -167,3 +167,44 @@ def test_profiles_and_graphs_see_each_launch(device, rng, functions):
         (td.sort(x) + 1.0).realize()
     assert len(functions) == count
     assert sum(row.count for row in profile.table().rows if row.kind == "kernel") >= 2
+
+
+def test_single_operations_are_found_by_what_they_are(device, rng, functions, monkeypatch):
+    graphs = []
+    made = realize.Graph
+
+    def noted(nodes):
+        graphs.append(nodes)
+        return made(nodes)
+
+    x, y = _drawn(rng, 24), _drawn(rng, 24)
+    t, u = (td.asarray(each, device=device).realize() for each in (x, y))
+    cases = {
+        "two arrays": (lambda: t + u, x + y),
+        "one array twice": (lambda: t + t, x + x),
+        "a number": (lambda: t * 3.0, x * np.float32(3)),
+        "another number": (lambda: t * -0.5, x * np.float32(-0.5)),
+        "two parts of one array": (lambda: t[:12].realize() + t[12:].realize(), x[:12] + x[12:]),
+        "another dtype": (lambda: td.astype(t, td.float16), x.astype(np.float16)),
+        "a comparison": (lambda: t < u, x < y),
+    }
+    for _ in range(3):
+        for name, (compute, right) in cases.items():
+            np.testing.assert_array_equal(compute().numpy(), right, err_msg=name)
+        total = td.sum(t, axis=0)
+        np.testing.assert_allclose(float(total), x.sum(dtype=np.float64), rtol=1e-4, atol=1e-5)
+    monkeypatch.setattr(realize, "Graph", noted)
+    for name, (compute, right) in cases.items():
+        np.testing.assert_array_equal(compute().numpy(), right, err_msg=name)
+        if name != "two parts of one array":
+            assert not graphs, name
+        graphs.clear()
+
+
+def test_two_equal_numbers_are_not_one_operation(device, functions):
+    for first, second in ((1.0, 1.0), (1.0, 2.0), (3.0, 3.0), (4.0, 5.0)):
+        t = td.asarray(np.array([True, False]), device=device).realize()
+        found = td.where(
+            t, td.full((2,), first, device=device), td.full((2,), second, device=device)
+        )
+        np.testing.assert_array_equal(found.numpy(), np.array([first, second], np.float32))
