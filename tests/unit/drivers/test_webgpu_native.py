@@ -102,9 +102,11 @@ SAXPY = wgsl(
 INCREMENT = wgsl("  if (i < p.p0) { b0[i] += p.p1; }", (True,), "II")
 
 
-@pytest.fixture(scope="module")
-def device(backend: WebgpuBackend) -> Iterator[WebgpuDevice]:
+@pytest.fixture(scope="module", params=["as it is", "memory of its own"])
+def device(request: pytest.FixtureRequest, backend: WebgpuBackend) -> Iterator[WebgpuDevice]:
+    """Also as a discrete GPU, whose kernels don't read parameters from the host's memory."""
     opened = backend.open(backend.list_devices()[0])
+    opened.unified = opened.unified and request.param == "as it is"
     yield opened
     opened.close()
 

@@ -96,13 +96,19 @@ class Batch:
 class LiveBatch(Batch):
     """What a stream appends to. It is emptied by each submission and used again."""
 
-    __slots__ = ("_most", "chunk", "chunks", "pointer", "uploaded")
+    __slots__ = (
+        "_block", "_most", "block_pointer", "chunk", "chunks", "parameters", "pointer", "uploaded",
+    )  # fmt: skip
 
     def __init__(self, device: WebgpuDevice) -> None:
         super().__init__()
         self.room = 0  # so that the stream looks at the first record of each batch
         self._most = FIRST_RECORDS
         self.pointer = device.native.ffi.from_buffer(self.records)
+        # Where the device's memory is not the host's: parameter blocks, until they are submitted.
+        self.parameters: Parameters | None = None
+        self._block = bytearray(0)
+        self.block_pointer: Any = None
         self.chunk: Staging | None = None
         self.chunks: list[Staging] = []  # all staging that the batch copies from
         self.uploaded = PARAMETER_BYTES
@@ -116,17 +122,35 @@ class LiveBatch(Batch):
         """Take as many records as there is memory for."""
         self.room = MAX_RECORDS * loop.RECORD
 
-    def open_chunk(self, device: WebgpuDevice) -> Staging:
-        """Mapped staging memory for parameters and small uploads."""
-        chunk = device.small_uploads.take()
-        if chunk.parameters is None:
-            chunk.parameters = Parameters(device, chunk if device.unified else None)
-        self.groups = chunk.parameters.groups
-        self.chunk = chunk
-        self.chunks.append(chunk)
-        self.view = chunk.view
+    def open_parameters(self, device: WebgpuDevice) -> None:
+        """Memory for parameter blocks: mapped staging memory that kernels read them from, or the
+        host's, which is written into a buffer of the device before the batch runs."""
+        if device.unified:
+            chunk = self.chunk or self.open_chunk(device)
+            if chunk.parameters is None:
+                chunk.parameters = Parameters(device, chunk)
+            self.groups = chunk.parameters.groups
+            self.view = chunk.view
+        else:
+            if self.parameters is None:
+                self.parameters = Parameters(device)
+                self._block = bytearray(PARAMETER_BYTES)
+                self.block_pointer = device.native.ffi.from_buffer(self._block)
+            self.groups = self.parameters.groups
+            self.view = self._block
         self.limit = PARAMETER_BYTES
+
+    def open_chunk(self, device: WebgpuDevice) -> Staging:
+        """Mapped staging memory for small uploads, and for parameters where kernels reach it."""
+        self.chunk = chunk = device.small_uploads.take()
+        self.chunks.append(chunk)
         return chunk
+
+    def release(self, device: WebgpuDevice) -> None:
+        """Let go of the memory for parameters."""
+        parameters, self.parameters = self.parameters, None
+        if parameters is not None:
+            parameters.release(device)
 
     def reset(self) -> None:
         """Empty it after its submission."""

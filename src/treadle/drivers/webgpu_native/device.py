@@ -355,10 +355,6 @@ class WebgpuDevice(Device):
         with self.lock:
             self.check()
             encoder = native.create_encoder(self.handle)
-            chunk = batch.chunk
-            if batch.used and chunk and chunk.parameters and chunk.parameters.owned:
-                words = -(-batch.used // 4) * 4
-                native.copy(encoder, chunk.handle, 0, chunk.parameters.handle, 0, words)
             self.loop.encode(encoder, batch.pointer, batch.count)
             for chunk in batch.chunks:
                 chunk.close()
@@ -366,6 +362,10 @@ class WebgpuDevice(Device):
             try:
                 # A submission that the library would refuse ends the process: look first.
                 self.raise_errors("the work appended so far")
+                if batch.used and batch.parameters is not None:
+                    words = -(-batch.used // 4) * 4
+                    handle = batch.parameters.handle
+                    native.write_buffer(self.queue, handle, batch.block_pointer, words)
                 native.submit(self.queue, commands)
                 self.serial += 1
                 native.on_done(self.queue, self._done_info, self.serial)

@@ -459,6 +459,12 @@ class Native:
         """Submit one command buffer, the first of the C array `commands`."""
         self._submit(queue, 1, commands)
 
+    def write_buffer(self, queue: Handle, handle: Handle, data: Any, size: int) -> None:
+        """Copy bytes of the host's into a buffer, after all that was submitted before."""
+        # void f(WGPUQueue queue, WGPUBuffer buffer, uint64_t bufferOffset, void const * data,
+        # size_t size)
+        self.lib.wgpuQueueWriteBuffer(queue, handle, 0, data, size)
+
     def release_encoder(self, encoder: Handle, command: Handle) -> None:
         """Drop both references."""
         self.lib.wgpuCommandBufferRelease(command)  # void f(WGPUCommandBuffer commandBuffer)

@@ -137,9 +137,9 @@ class WebgpuStream(Stream):
             if self._capture is not None:
                 self._capture.open_parameters()
             else:
-                if self._live.chunk is not None:  # it is full
+                if self._live.limit:  # it is full
                     self.flush()
-                self._live.open_chunk(self.device)
+                self._live.open_parameters(self.device)
         place = batch.used
         batch.view[place : place + len(parameters)] = parameters
         batch.used = place + stride
@@ -552,6 +552,8 @@ class WebgpuStream(Stream):
             with contextlib.suppress(TreadleError):  # no caller is left to handle it
                 self.flush()
         self.device.remove_batch(live)
+        if not ends():
+            live.release(self.device)
         # As Python ends, the globals of modules may be None, those of this one, too.
         if self._scratch is not None and not ends():
             self.device.free(self._scratch)

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from types import BuiltinFunctionType, CodeType, FrameType, MethodDescriptorType
 from typing import Any
 
-from treadle.core.observation import may_pause
-from treadle.tensor.compiled.code_origin import IGNORED, is_internal, origin_of
+from treadle.core.observation import observed, state
+from treadle.tensor.compiled.code_origin import IGNORED, is_package_file, origin_of
 from treadle.tensor.compiled.dependencies import CALLS, CHECKS, Dependencies
 
 _TOOLS = range(6)
@@ -51,11 +51,10 @@ def _profiled(dependencies: Dependencies) -> Iterator[None]:
         elif event == "c_call" and value.__name__ in CALLS:
             _notify(dependencies, dependencies.calls, frame, value, value.__self__, frame.f_lasti)
 
-    if before is None or is_paused:
-        may_pause(note)
     sys.setprofile(note)
     try:
-        yield
+        with observed(replaceable=before is None or is_paused):
+            yield
     finally:
         sys.setprofile(None if is_paused else before)
         if is_paused:
@@ -97,8 +96,8 @@ if sys.version_info >= (3, 12):
             return None
 
         def left(code: CodeType, place: int, value: Any) -> Any:
-            if is_internal(code.co_filename):
-                return monitoring.DISABLE
+            if state.paused and is_package_file(code.co_filename):
+                return monitoring.DISABLE  # only this package calls it
             if value is not None and threading.get_ident() == thread:
                 dependencies.left(sys._getframe(1), value)
             return None
@@ -125,7 +124,8 @@ if sys.version_info >= (3, 12):
                 monitoring.register_callback(tool, event, callback)
             monitoring.set_events(tool, sum(callbacks))
             monitoring.restart_events()
-            yield
+            with observed(replaceable=False):
+                yield
         finally:
             monitoring.set_events(tool, 0)
             for event in callbacks:  # they refer to the dependencies, and these to all arrays

@@ -22,11 +22,6 @@ _LIKE_USER_CODE = tuple(
 _IMPLEMENTATION = tuple(
     str(Path(_PACKAGE, part)) for part in ("codegen", "drivers", "ir", "kernels", "lang", "runtime")
 )
-# Only this package calls functions of these parts.
-_INTERNAL = tuple(
-    str(Path(_PACKAGE, *parts))
-    for parts in (("codegen",), ("drivers",), ("graph",), ("ir",), ("lang", "lower"))
-)
 _USER_MODULES = ("treadle.nn", "treadle.optim.lr_scheduler", "treadle.data", "treadle.cli.bench")
 # The guards themselves look up attributes of modules.
 _LOOKUPS = frozenset({"__getattr__", "__setattr__", "__delattr__", "_forget"})
@@ -89,13 +84,6 @@ def _origin_of_file(file: str) -> int:
 def is_implementation(file: str) -> bool:
     """Whether a file belongs to the parts of this package that make and launch kernels."""
     return file.startswith(_IMPLEMENTATION)
-
-
-@lru_cache(maxsize=4096)
-def is_internal(file: str) -> bool:
-    """Whether only this package calls what a file defines: what it returns never reaches a user's
-    function as it is."""
-    return file.startswith(_INTERNAL)
 
 
 def is_package_file(file: str) -> bool:
