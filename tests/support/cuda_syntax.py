@@ -61,18 +61,6 @@ def shown(node: object) -> str:
     match node:
         case None:
             return ""
-        case tree.IntegerLiteral(value, suffix):
-            return f"{value}{suffix}"
-        case tree.FloatLiteral(value, suffix):
-            return f"{value!r}{suffix}"
-        case tree.CharacterLiteral(value):
-            return f"char {value}"
-        case tree.StringLiteral(data):
-            return repr(data.decode())
-        case tree.BoolLiteral(value):
-            return str(value).lower()
-        case tree.NullLiteral():
-            return "nullptr"
         case tree.This():
             return "this"
         case tree.Name(text, scope, arguments):
@@ -110,7 +98,24 @@ def shown(node: object) -> str:
         case tree.VariableDeclaration():
             return _variable(node)
         case _:
-            return _type(node)
+            return _literal(node) or _type(node)
+
+
+def _literal(node: object) -> str:
+    match node:
+        case tree.IntegerLiteral(value, suffix):
+            return f"{value}{suffix}"
+        case tree.FloatLiteral(value, suffix):
+            return f"{value!r}{suffix}"
+        case tree.CharacterLiteral(value):
+            return f"char {value}"
+        case tree.StringLiteral(data):
+            return repr(data.decode())
+        case tree.BoolLiteral(value):
+            return str(value).lower()
+        case tree.NullLiteral():
+            return "nullptr"
+    return ""
 
 
 def _type(node: object) -> str:

@@ -219,20 +219,12 @@ _BEHIND_USER = {EXACT: USER, PROMOTION: USER_PROMOTION, CONVERSION: USER_CONVERS
 
 def rank_of(cx: Context, value: Value, type: CppType) -> int:
     """The rank of the implicit conversion of a value to a parameter's type."""
-    given: CppType = getattr(value, "type", VOID)
     if isinstance(type, Reference):
-        is_object = isinstance(value, (*OBJECTS, ArrayValue, *_WITHOUT_PLACE))
-        if isinstance(type.to, ArrayOf) or isinstance(given, ArrayOf):
-            return EXACT if type.to == given else IMPOSSIBLE
-        if type.rvalue and is_object:
-            return IMPOSSIBLE if given == type.to else rank_of(cx, value, type.to)
-        if not type.const and not type.rvalue and not is_object:
-            return IMPOSSIBLE
-        if not type.const and not type.rvalue and given != type.to:
-            return CONVERSION if derives(given, type.to) else IMPOSSIBLE
-        return rank_of(cx, value, type.to)
-    given = decay(given)
-    if given == type and not isinstance(type, Pointer):
+        return _reference_rank(cx, value, type)
+    given = decay(getattr(value, "type", VOID))
+    if isinstance(type, Pointer):
+        return _pointer_rank(cx, value, given, type)
+    if given == type:
         return EXACT
     if isinstance(given, Arithmetic) and isinstance(type, Arithmetic):
         if promoted(given) == type or (given == FLOAT and type.name == "double"):
@@ -242,17 +234,6 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
         if given.scoped:
             return IMPOSSIBLE
         return PROMOTION if promoted(given.underlying) == type else CONVERSION
-    if isinstance(type, Pointer):
-        if isinstance(given, NullPointer) or (isinstance(value, Rvalue) and value.literal_zero):
-            return CONVERSION
-        if isinstance(given, Pointer):
-            if given.to == type.to:
-                return QUALIFIED if type.const and not given.const else EXACT
-            if isinstance(type.to, Void) or derives(given.to, type.to):
-                return CONVERSION
-        if isinstance(given, StringType):
-            return EXACT
-        return _user_rank(cx, given, type)
     if type == BOOL and isinstance(given, (Pointer, NullPointer)):
         return CONVERSION
     if isinstance(type, ClassType):
@@ -260,6 +241,35 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
             return CONVERSION
         if cx.rules.has_converting_constructor(cx, value, type):
             return USER
+    return _user_rank(cx, given, type)
+
+
+def _reference_rank(cx: Context, value: Value, type: Reference) -> int:
+    """The rank of binding a reference to a value."""
+    given: CppType = getattr(value, "type", VOID)
+    is_object = isinstance(value, (*OBJECTS, ArrayValue, *_WITHOUT_PLACE))
+    if isinstance(type.to, ArrayOf) or isinstance(given, ArrayOf):
+        return EXACT if type.to == given else IMPOSSIBLE
+    if type.rvalue and is_object:
+        return IMPOSSIBLE if given == type.to else rank_of(cx, value, type.to)
+    if not type.const and not type.rvalue and not is_object:
+        return IMPOSSIBLE
+    if not type.const and not type.rvalue and given != type.to:
+        return CONVERSION if derives(given, type.to) else IMPOSSIBLE
+    return rank_of(cx, value, type.to)
+
+
+def _pointer_rank(cx: Context, value: Value, given: CppType, type: Pointer) -> int:
+    """The rank of the conversion of a value, whose type is `given` after decay, to a pointer."""
+    if isinstance(given, NullPointer) or (isinstance(value, Rvalue) and value.literal_zero):
+        return CONVERSION
+    if isinstance(given, Pointer):
+        if given.to == type.to:
+            return QUALIFIED if type.const and not given.const else EXACT
+        if isinstance(type.to, Void) or derives(given.to, type.to):
+            return CONVERSION
+    if isinstance(given, StringType):
+        return EXACT
     return _user_rank(cx, given, type)
 
 

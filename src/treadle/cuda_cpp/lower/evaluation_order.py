@@ -8,7 +8,7 @@ it when it does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -230,44 +230,44 @@ def _space(cx: Context, memory: str) -> tuple[str, str]:
 
 def _parts(value: Any) -> Iterator[Any]:
     """The IR expressions and places that a value consists of."""
+    yield from _own_parts(value)
+    for inner in _values_in(value):
+        yield from _parts(inner)
+
+
+def _own_parts(value: Any) -> Iterator[Any]:
+    """Those that the value itself has, besides the values that it is made of."""
     match value:
         case Rvalue(expression=expression):
             yield expression
-        case Lvalue(place=place) | BitsLvalue(place=place):
+        case Lvalue(place=place) | BitsLvalue(place=place) | ChosenPointer(place=place):
             yield place
-        case PointerValue():
-            yield value.offset
-            if value.tag is not None:
-                yield value.tag
-            for target in value.targets:
-                if isinstance(target, (ItemTarget, ObjectTarget)):
-                    yield from _indices(target.place)
-        case ArrayValue(first=first):
-            yield from _parts(first)
-        case ScatteredLvalue(target=target, offset=offset):
-            yield n.Element(target.memory, offset, target.element)
-        case ChoiceLvalue(tag=tag, choices=choices):
-            yield tag
-            for one in choices:
-                yield from _parts(one)
-        case PointerVariable(offset=offset, tag=tag):
+        case PointerValue(offset=offset, tag=tag) | PointerVariable(offset=offset, tag=tag):
             yield offset
             if tag is not None:
                 yield tag
-        case ChosenPointer(items=items, place=place):
-            yield place
-            for one in items:
-                yield from _parts(one)
+        case ScatteredLvalue(target=target, offset=offset):
+            yield n.Element(target.memory, offset, target.element)
+        case ChoiceLvalue(tag=tag):
+            yield tag
+    if isinstance(value, PointerValue):
+        for target in value.targets:
+            if isinstance(target, (ItemTarget, ObjectTarget)):
+                yield from _indices(target.place)
+
+
+def _values_in(value: Any) -> Iterable[Any]:
+    """The values that a value is made of."""
+    match value:
+        case ArrayValue(first=inner) | ObjectAddress(object=inner) | FunctionSet(receiver=inner):
+            return (inner,)
+        case ChoiceLvalue(choices=several) | ChosenPointer(items=several):
+            return several
         case SplitStruct(fields=fields):
-            for one in fields.values():
-                yield from _parts(one)
-        case SplitArray(items=items):
-            for one in items:
-                yield from _parts(one)
-        case ObjectAddress(object=struct):
-            yield from _parts(struct)
-        case FunctionSet(receiver=receiver):
-            yield from _parts(receiver)
+            return fields.values()
+        case SplitArray(items=several):
+            return several
+    return ()
 
 
 def _indices(place: n.Place) -> Iterator[n.Expression]:
