@@ -63,6 +63,9 @@ class Struct:
     name: str
     fields: tuple[Field, ...]
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # each launch with a struct hashes its type
+
     def __str__(self) -> str:
         return self.name
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core.dtypes import DType, i32
-from treadle.kernels.convolve_plans import Axis, Channels, packed, passed, plain
+from treadle.kernels.convolve_plans import Axis, Channels, passed, plain
 from treadle.kernels.device_code.convolution_cpu import (
     LANES,
     Span,
@@ -20,7 +20,7 @@ from treadle.kernels.device_code.convolution_cpu import (
     strips,
 )
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import flat, new
+from treadle.kernels.launching import flat, new, packed
 from treadle.kernels.tables import table_of
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.convolution import Along
-from treadle.runtime.convert import Packed, describe
+from treadle.kernels.launching import packed
+from treadle.runtime.convert import Packed
 
 
 class Axis(NamedTuple):
@@ -47,11 +48,6 @@ def passed(axes: tuple[Axis, ...]) -> list[Packed]:
 @functools.lru_cache(1024)
 def _passed(axis: Axis) -> Packed:
     return packed(Along(*axis))
-
-
-def packed(value: Any) -> Packed:
-    """The value of a struct as a launch takes it without looking at it again."""
-    return Packed(*describe(value))
 
 
 def plain(dtype: Any) -> DType:

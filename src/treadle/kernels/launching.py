@@ -7,6 +7,7 @@ from typing import Any
 from treadle.core.dtypes import DType
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.convert import Packed, describe
 from treadle.runtime.devices import Device
 
 
@@ -30,6 +31,11 @@ def zeros(like: DeviceArray, dtype: DType, *shape: int) -> DeviceArray:
     if made.size and not made.key.imagined:
         made.device.default_stream.handle.fill_zero(made.buffer, 0, made.buffer.size)
     return made
+
+
+def packed(value: Any) -> Packed:
+    """The value of a struct as a launch takes it without looking at it again."""
+    return Packed(*describe(value))
 
 
 def serial_threads(device: Device) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -10,9 +11,10 @@ from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels import scatter
 from treadle.kernels.device_code import pooling
-from treadle.kernels.device_code.pooling import Pooling
-from treadle.kernels.launching import flat, new, zeros
+from treadle.kernels.device_code.pooling import Along, Pooling
+from treadle.kernels.launching import flat, new, packed, zeros
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.convert import Packed
 
 Three = tuple[int, int, int]
 _MOST_COLUMNS = 8  # of a window that has a kernel for their number
@@ -43,6 +45,13 @@ class Windows(NamedTuple):
         return (*given[: len(given) - self.axes], *self.counts[3 - self.axes :])
 
 
+@functools.lru_cache(1024)
+def passed(windows: Windows) -> tuple[Packed, Packed, Packed]:
+    """The three axes of windows as a kernel takes them."""
+    z, y, x = zip(*windows[1:], strict=True)
+    return packed(Along(*z)), packed(Along(*y)), packed(Along(*x))
+
+
 def max_pool(x: DeviceArray, windows: Windows) -> DeviceArray:
     """The greatest element of each window, NaN if there is one.
 
@@ -55,9 +64,8 @@ def max_pool(x: DeviceArray, windows: Windows) -> DeviceArray:
     out = _result(x, windows)
     if out.size:
         kernel = pooling.greatest(Pooling(_dtype(x), windows.adaptive, None, *_columns(windows)))
-        kernel.launch(
-            _threads(windows, out), flat(x), flat(out), 0, *_sizes(windows, out), *windows.dilation
-        )
+        rows, columns = _threads(windows, out)
+        kernel.launch((rows, columns), flat(x), flat(out), 0, rows, *passed(windows))
     return out
 
 
@@ -70,10 +78,8 @@ def max_pool_with_places(
     places = new(x, place, *out.shape)
     if out.size:
         kernel = pooling.greatest(Pooling(_dtype(x), windows.adaptive, place, *_columns(windows)))
-        sizes = _sizes(windows, out)
-        kernel.launch(
-            _threads(windows, out), flat(x), flat(out), flat(places), *sizes, *windows.dilation
-        )
+        rows, columns = _threads(windows, out)
+        kernel.launch((rows, columns), flat(x), flat(out), flat(places), rows, *passed(windows))
     return out, places
 
 
@@ -85,8 +91,9 @@ def mean_pool(
     out = _result(x, windows)
     if out.size:
         what = Pooling(_dtype(x), windows.adaptive, None, *_columns(windows), include_padding)
-        sizes = _sizes(windows, out)
-        pooling.mean(what).launch(_threads(windows, out), flat(x), flat(out), divisor, *sizes)
+        rows, columns = _threads(windows, out)
+        kernel = pooling.mean(what)
+        kernel.launch((rows, columns), flat(x), flat(out), divisor, rows, *passed(windows))
     return out
 
 
@@ -125,10 +132,3 @@ def _columns(windows: Windows) -> tuple[int, int]:
 
 def _threads(windows: Windows, out: DeviceArray) -> tuple[int, int]:
     return out.size // windows.counts[2], windows.counts[2]
-
-
-def _sizes(windows: Windows, out: DeviceArray) -> tuple[int, ...]:
-    return (
-        _threads(windows, out)[0], *windows.extents, *windows.counts, *windows.kernel,
-        *windows.stride, *windows.padding,
-    )  # fmt: skip

@@ -14,7 +14,7 @@ from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code import pooling_gradients
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import flat, new, serial_threads, start
-from treadle.kernels.pool import Windows
+from treadle.kernels.pool import Windows, passed
 from treadle.kernels.tables import table_of
 from treadle.runtime.arrays import DeviceArray
 
@@ -59,9 +59,8 @@ def share_equally(
         parts = new(given, wide(dtype), *given.shape)
         rows, columns = given.size // windows.counts[2], windows.counts[2]
         pooling_gradients.divider(dtype).launch(
-            (rows, columns), flat(given), table, flat(parts), 2 * sum(windows.extents), rows,
-            *windows.counts, divisor,
-        )  # fmt: skip
+            (rows, columns), flat(given), table, flat(parts), rows, *passed(windows), divisor
+        )
         _give(parts, None, windows, out, table)
     return out
 
@@ -82,10 +81,9 @@ def _give(
 ) -> None:  # fmt: skip
     assert isinstance(out.dtype, DType)
     rows, width = out.size // windows.extents[2], windows.extents[2]
-    pooling_gradients.giver(out.dtype, places is not None).launch(
-        (rows, width), flat(given), 0 if places is None else flat(places), table, flat(out), rows,
-        *windows.extents, *windows.counts,
-    )  # fmt: skip
+    named = 0 if places is None else flat(places)
+    kernel = pooling_gradients.giver(out.dtype, places is not None)
+    kernel.launch((rows, width), flat(given), named, table, flat(out), rows, *passed(windows))
 
 
 def _table_of(given: DeviceArray, windows: Windows, include: bool) -> DeviceArray:

@@ -175,7 +175,7 @@ class Launcher:
         shape = (block, shared_bytes, folded, len(threads))
         prepared_launches = self._prepared
         captured = definition.captured
-        numbers = binding.NUMBER_TYPES
+        numbers, packed = binding.NUMBER_TYPES, convert.Packed
 
         def launch(arguments: tuple[Any, ...]) -> Repeat | None:
             keys: list[Any] = [shape]
@@ -188,14 +188,14 @@ class Launcher:
                     keys.append(kind)
                     values.append(value)
                     continue
-                try:
-                    array = value.__treadle_array__(name)
-                except AttributeError:
-                    if kind is not convert.Packed:
-                        return self._launch_foreign(launch, arguments, stream)
+                if kind is packed:
                     keys.append(value.key)
                     values.append(value.data)
                     continue
+                try:
+                    array = value.__treadle_array__(name)
+                except AttributeError:
+                    return self._launch_foreign(launch, arguments, stream)
                 if to is None:
                     to = array.device.default_stream
                 keys.append(array.key)

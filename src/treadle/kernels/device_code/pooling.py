@@ -20,6 +20,20 @@ from treadle.kernels.device_code.keys import wide
 from treadle.lang.decorators import Kernel
 
 
+@td.struct
+class Along:
+    """One axis of images: its elements, the windows along it, and of a window its elements, how far
+    apart windows are, how far the first one begins before the image, and how far apart a window's
+    elements are."""
+
+    size: td.i32
+    windows: td.i32
+    kernel: td.i32
+    stride: td.i32
+    padding: td.i32
+    dilation: td.i32
+
+
 class Pooling(NamedTuple):
     """What a kernel reads and writes. `place`: the dtype of places, None if they are not wanted."""
 
@@ -44,33 +58,29 @@ def greatest(what: Pooling) -> Kernel:
     first, count = (_shared_first, _shared_count) if what.adaptive else (_first, _count)
 
     @td.kernel(checked=False)
-    def pool_greatest(
-        x, out, places, rows: td.i32, depth: td.i32, height: td.i32, width: td.i32,
-        deep: td.i32, high: td.i32, wide: td.i32, kernel_z: td.i32, kernel_y: td.i32,
-        kernel_x: td.i32, stride_z: td.i32, stride_y: td.i32, stride_x: td.i32, pad_z: td.i32,
-        pad_y: td.i32, pad_x: td.i32, step_z: td.i32, step_y: td.i32, step_x: td.i32,
-    ):  # fmt: skip
+    def pool_greatest(x, out, places, rows: td.i32, along_z: Along, along_y: Along, along_x: Along):
         row, column = td.grid(2)
-        if row < rows and column < wide:
-            image = row // (deep * high)
-            within = row - image * (deep * high)
-            oz = within // high
-            oy = within - oz * high
+        depth, height, width = along_z.size, along_y.size, along_x.size
+        if row < rows and column < along_x.windows:
+            image = row // (along_z.windows * along_y.windows)
+            within = row - image * (along_z.windows * along_y.windows)
+            oz = within // along_y.windows
+            oy = within - oz * along_y.windows
             base = image * (depth * height * width)
-            start_z = first(oz, depth, deep, stride_z, pad_z)
-            start_y = first(oy, height, high, stride_y, pad_y)
-            start_x = first(column, width, wide, stride_x, pad_x)
-            count_x = count(column, width, wide, kernel_x)
+            start_z = first(oz, along_z)
+            start_y = first(oy, along_y)
+            start_x = first(column, along_x)
+            count_x = count(column, along_x)
             best = form(least)
             found = -1
-            for i in range(count(oz, depth, deep, kernel_z)):
-                z = start_z + i * step_z
-                for j in range(count(oy, height, high, kernel_y)):
-                    y = start_y + j * step_y
+            for i in range(count(oz, along_z)):
+                z = start_z + i * along_z.dilation
+                for j in range(count(oy, along_y)):
+                    y = start_y + j * along_y.dilation
                     line = (z * height + y) * width
                     if not fixed or (z >= 0 and z < depth and y >= 0 and y < height):
                         for k in td.static_range(columns):
-                            c = column * stride - pad_x + k * step_x
+                            c = column * stride - along_x.padding + k * along_x.dilation
                             if c >= 0 and c < width:
                                 value = form(x[base + line + c])
                                 if after(value, best) or found < 0:
@@ -78,15 +88,15 @@ def greatest(what: Pooling) -> Kernel:
                                     found = line + c
                         if columns == 0:
                             for k in range(count_x):
-                                at = start_x + k * step_x
+                                at = start_x + k * along_x.dilation
                                 if not fixed or (at >= 0 and at < width):
                                     other = form(x[base + line + at])
                                     if after(other, best) or found < 0:
                                         best = other
                                         found = line + at
-            out[row * wide + column] = stored(best)
+            out[row * along_x.windows + column] = stored(best)
             if placed:
-                places[row * wide + column] = place_as(found)
+                places[row * along_x.windows + column] = place_as(found)
 
     return pool_greatest
 
@@ -101,24 +111,22 @@ def mean(what: Pooling) -> Kernel:
 
     @td.kernel(checked=False)
     def pool_mean(
-        x, out, divisor: td.i32, rows: td.i32, depth: td.i32, height: td.i32, width: td.i32,
-        deep: td.i32, high: td.i32, wide: td.i32, kernel_z: td.i32, kernel_y: td.i32,
-        kernel_x: td.i32, stride_z: td.i32, stride_y: td.i32, stride_x: td.i32, pad_z: td.i32,
-        pad_y: td.i32, pad_x: td.i32,
-    ):  # fmt: skip
+        x, out, divisor: td.i32, rows: td.i32, along_z: Along, along_y: Along, along_x: Along
+    ):
         row, column = td.grid(2)
-        if row < rows and column < wide:
-            image = row // (deep * high)
-            within = row - image * (deep * high)
-            oz = within // high
-            oy = within - oz * high
+        depth, height, width = along_z.size, along_y.size, along_x.size
+        if row < rows and column < along_x.windows:
+            image = row // (along_z.windows * along_y.windows)
+            within = row - image * (along_z.windows * along_y.windows)
+            oz = within // along_y.windows
+            oy = within - oz * along_y.windows
             base = image * (depth * height * width)
-            start_z = first(oz, depth, deep, stride_z, pad_z)
-            start_y = first(oy, height, high, stride_y, pad_y)
-            start_x = first(column, width, wide, stride_x, pad_x)
-            count_z = count(oz, depth, deep, kernel_z)
-            count_y = count(oy, height, high, kernel_y)
-            count_x = count(column, width, wide, kernel_x)
+            start_z = first(oz, along_z)
+            start_y = first(oy, along_y)
+            start_x = first(column, along_x)
+            count_z = count(oz, along_z)
+            count_y = count(oy, along_y)
+            count_x = count(column, along_x)
             total = form(0)
             for i in range(count_z):
                 z = start_z + i
@@ -127,7 +135,7 @@ def mean(what: Pooling) -> Kernel:
                     if not fixed or (z >= 0 and z < depth and y >= 0 and y < height):
                         line = base + (z * height + y) * width
                         for k in td.static_range(columns):
-                            c = column * stride - pad_x + k
+                            c = column * stride - along_x.padding + k
                             if c >= 0 and c < width:
                                 total += form(x[line + c])
                         if columns == 0:
@@ -138,14 +146,14 @@ def mean(what: Pooling) -> Kernel:
             number = divisor
             if divisor == 0:
                 if include_padding and fixed:  # of the last window a part may be beyond it
-                    number = td.minimum(count_z, depth + pad_z - start_z)
-                    number *= td.minimum(count_y, height + pad_y - start_y)
-                    number *= td.minimum(count_x, width + pad_x - start_x)
+                    number = td.minimum(count_z, depth + along_z.padding - start_z)
+                    number *= td.minimum(count_y, height + along_y.padding - start_y)
+                    number *= td.minimum(count_x, width + along_x.padding - start_x)
                 else:
                     number = inside(start_z, count_z, depth) * inside(start_y, count_y, height)
                     number *= inside(start_x, count_x, width)
                 number = td.maximum(number, 1)
-            out[row * wide + column] = stored(total / form(number))
+            out[row * along_x.windows + column] = stored(total / form(number))
 
     return pool_mean
 
@@ -170,29 +178,30 @@ def inside(start: td.i32, count: td.i32, extent: td.i32):
 
 
 @td.func
-def _first(o: td.i32, extent: td.i32, wanted: td.i32, stride: td.i32, pad: td.i32):
-    return o * stride - pad
+def _first(o: td.i32, along: Along):
+    return o * along.stride - along.padding
 
 
 @td.func
-def _count(o: td.i32, extent: td.i32, wanted: td.i32, kernel: td.i32):
-    return kernel
+def _count(o: td.i32, along: Along):
+    return along.kernel
 
 
 @td.func
-def _shared_first(o: td.i32, extent: td.i32, wanted: td.i32, stride: td.i32, pad: td.i32):
-    """floor(o * extent / wanted), where the product may not fit."""
-    whole = extent // wanted
-    return o * whole + td.i32(td.u32(o) * td.u32(extent - whole * wanted) // td.u32(wanted))
+def _shared_first(o: td.i32, along: Along):
+    """floor(o * size / windows), where the product may not fit."""
+    whole = along.size // along.windows
+    remaining = td.u32(along.size - whole * along.windows)
+    return o * whole + td.i32(td.u32(o) * remaining // td.u32(along.windows))
 
 
 @td.func
-def _shared_count(o: td.i32, extent: td.i32, wanted: td.i32, kernel: td.i32):
-    """ceil((o + 1) * extent / wanted), less where the window begins."""
-    whole = extent // wanted
-    remaining = td.u32(extent - whole * wanted)
-    end = (td.u32(o + 1) * remaining + td.u32(wanted - 1)) // td.u32(wanted)
-    return whole + td.i32(end) - td.i32(td.u32(o) * remaining // td.u32(wanted))
+def _shared_count(o: td.i32, along: Along):
+    """ceil((o + 1) * size / windows), less where the window begins."""
+    whole = along.size // along.windows
+    remaining = td.u32(along.size - whole * along.windows)
+    end = (td.u32(o + 1) * remaining + td.u32(along.windows - 1)) // td.u32(along.windows)
+    return whole + td.i32(end) - td.i32(td.u32(o) * remaining // td.u32(along.windows))
 
 
 def _least(form: DType) -> int:

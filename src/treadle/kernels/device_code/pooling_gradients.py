@@ -12,6 +12,7 @@ import functools
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.keys import wide
+from treadle.kernels.device_code.pooling import Along
 from treadle.lang.decorators import Kernel
 
 
@@ -26,10 +27,12 @@ def giver(dtype: DType, by_places: bool) -> Kernel:
 
     @td.kernel(checked=False)
     def pool_back(
-        given, places, table: td.Array[td.i32], out, rows: td.i32, depth: td.i32, height: td.i32,
-        width: td.i32, deep: td.i32, high: td.i32, wide: td.i32,
+        given, places, table: td.Array[td.i32], out, rows: td.i32, along_z: Along,
+        along_y: Along, along_x: Along,
     ):  # fmt: skip
         row, column = td.grid(2)
+        depth, height, width = along_z.size, along_y.size, along_x.size
+        deep, high, wide = along_z.windows, along_y.windows, along_x.windows
         if row < rows and column < width:
             image = row // (depth * height)
             within = row - image * (depth * height)
@@ -56,18 +59,21 @@ def giver(dtype: DType, by_places: bool) -> Kernel:
 @functools.cache
 def divider(dtype: DType) -> Kernel:
     """A kernel that divides what each window is given by its number of elements (`divisor`, if not
-    0). `table` has for each window along each axis how many of its elements count, from `start`."""
+    0). `table` has, behind what `giver` reads, for each window along each axis how many of its
+    elements count."""
     form = wide(dtype)
 
     @td.kernel(checked=False)
     def pool_divide(
-        given, table: td.Array[td.i32], out, start: td.i32, rows: td.i32, deep: td.i32,
-        high: td.i32, wide: td.i32, divisor: td.i32,
+        given, table: td.Array[td.i32], out, rows: td.i32, along_z: Along, along_y: Along,
+        along_x: Along, divisor: td.i32,
     ):  # fmt: skip
         row, column = td.grid(2)
+        deep, high, wide = along_z.windows, along_y.windows, along_x.windows
         if row < rows and column < wide:
             number = divisor
             if divisor == 0:
+                start = 2 * (along_z.size + along_y.size + along_x.size)
                 within = row % (deep * high)
                 number = table[start + within // high]
                 number *= table[start + deep + within % high]
