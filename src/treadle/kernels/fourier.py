@@ -20,15 +20,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treadle import lang as td
 from treadle.core.dtypes import DType, c64, c128, f32, f64
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW, Limits
 from treadle.kernels import fourier_plans as plans
 from treadle.kernels.device_code import fourier_blocks, fourier_lines, fourier_passes
-from treadle.kernels.device_code.fourier_passes import Pass
-from treadle.kernels.launching import flat, new, serial_threads
+from treadle.kernels.device_code.fourier_passes import Lines, Pass, Steps
+from treadle.kernels.launching import flat, new, packed, serial_threads
 from treadle.kernels.tables import table_of
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.convert import Packed
 from treadle.runtime.devices import Device
 
 Table = np.ndarray[Any, Any]
@@ -359,10 +361,10 @@ def _launch_of(
         blocks = -(-count // fourier_lines.LANES)
         kernel = fourier_lines.line_transformer(what, count < fourier_lines.LANES)
         launch = kernel[blocks, fourier_lines.LANES]
-    read = (job.given * job.inner, *layout.read, job.taken)
-    write = (job.kept * job.inner, *layout.write, job.kept)
-    lines = (count, layout.along_b, layout.along_a, job.inner)
-    return launch, (*read, *write, *lines, job.length, *_signs(job, component))
+    read = packed(Steps(job.given * job.inner, *layout.read, job.inner, job.taken))
+    write = packed(Steps(job.kept * job.inner, *layout.write, job.inner, job.kept))
+    lines = packed(Lines(count, layout.along_b, layout.along_a, job.inner))
+    return launch, (read, write, lines, job.length, *_factors(job, component))
 
 
 @functools.lru_cache(1024)
@@ -373,7 +375,9 @@ def _launch_of_rows(
     assert along is not None
     assert across is not None
     kernel = fourier_lines.row_transformer(_what(job, along, component), across)
-    numbers = (job.given, job.taken, job.kept, job.kept, job.length, *_signs(job, component))
+    read = packed(Steps(job.given, 0, 0, 0, 1, second, 1, job.taken))
+    write = packed(Steps(job.kept, 0, 0, 0, 1, first, 1, job.kept))
+    numbers = (read, write, job.length, *_factors(job, component))
     return kernel[job.outer, fourier_lines.LANES], numbers
 
 
@@ -386,8 +390,9 @@ def _what(job: _Job, radices: tuple[int, ...], component: DType) -> Pass:
     )  # fmt: skip
 
 
-def _signs(job: _Job, component: DType) -> tuple[Any, ...]:
-    return tuple(component.numpy.type(value) for value in (job.sign, *job.scale))
+def _factors(job: _Job, component: DType) -> tuple[Any, Packed]:
+    """The sign of imaginary parts that are read, and what multiplies both parts of results."""
+    return component.numpy.type(job.sign), packed(td.vec2[component](*job.scale))
 
 
 # --- arrays --------------------------------------------------------------------------------------

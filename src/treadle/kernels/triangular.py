@@ -6,15 +6,17 @@ operations are in `multiply`; what remains is small blocks on the diagonal.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.kernels import product
 from treadle.kernels.device_code import matrix_blocks
-from treadle.kernels.device_code.matrix_blocks import Multiplying, Substituting
+from treadle.kernels.device_code.matrix_blocks import Layout, Multiplying, Substituting
 from treadle.kernels.factors import Factor, Product
-from treadle.kernels.launching import flat, new
+from treadle.kernels.launching import flat, new, packed
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.convert import Packed
 
 WIDE = 256  # rows or columns done in small steps before one large product updates all that follow
 DEEP = 64  # from here on the library's product pays, although it writes to a temporary array
@@ -68,8 +70,8 @@ class Part(NamedTuple):
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The arguments of kernels: the array, and where the part is."""
-        return (self.array, *self[2:])
+        """The arguments of kernels: the array, and the layout of the part."""
+        return self.array, _layout(*self[2:])
 
     def part(self, top: int, bottom: int, left: int, right: int) -> Part:
         """Some rows and columns of it."""
@@ -83,6 +85,11 @@ class Part(NamedTuple):
     def upside_down(self) -> Part:
         """The last row first."""
         return self._replace(at=self.at + (self.rows - 1) * self.down, down=-self.down)
+
+
+@functools.lru_cache(4096)
+def _layout(*numbers: int) -> Packed:
+    return packed(Layout(*numbers))
 
 
 def whole(a: DeviceArray) -> Part:

@@ -289,10 +289,15 @@ def make_packer(
     arguments, and whether it looks at arrays. Array arguments are DeviceArrays when it is called.
     """
     position = {name: index for index, name in enumerate(names)}
-    values = []
+    values, listed = [], set[int]()
     for slot in layout.slots:
         origin = slot.parameter.origin
-        values.append(_value_of(origin, slot.parameter.type, position, bound))
+        if origin[0] == "leaf":
+            index = position[str(origin[1])]
+            values.append(_leaf(index, origin[2:], bound[index], first=index not in listed))
+            listed.add(index)
+        else:
+            values.append(_value_of(origin, slot.parameter.type, position, bound))
     text = f"lambda a, grid, threads: pack({', '.join(values)})"
     scope: dict[str, Any] = {
         "pack": struct.Struct(layout.format).pack, "narrow": _narrow, "whole": _whole,
@@ -314,8 +319,6 @@ def _value_of(
         if type.bits < 32 and type.is_integer:
             return f"narrow({name}, {type.name!r})"
         return f"int({name})" if type.kind == "bool" else name
-    if kind == "leaf":
-        return f"{name}{_leaf_path(bound[index], origin[2:])}.item()"
     one = bound[index]
     assert isinstance(one, BoundArray)
     if kind == "size" or (kind == "shape" and one.argument.ndim == 1):
@@ -353,21 +356,23 @@ def _whole(count: int, per: int, what: str, name: str, element: str) -> int:
     return found
 
 
-def _leaf_path(bound: Bound, path: tuple[str | int, ...]) -> str:
-    """The subscripts of a leaf of a struct or vector argument in its NumPy record, in which
-    components are indexed by number."""
+def _leaf(index: int, path: tuple[str | int, ...], bound: Bound, first: bool) -> str:
+    """Source of a leaf of a struct or vector argument. The `first` one of an argument converts all
+    of them to Python's numbers, except those in fields that are arrays or vectors."""
     assert isinstance(bound, ValueArgument)
     type: Type = bound.type
-    text = ""
+    text = f"(v{index} := a[{index}].tolist())" if first else f"v{index}"
+    is_field = is_array = False
     for part in path:
         if isinstance(type, Struct):
-            type = type.field_type(str(part))
+            names = [field.name for field in type.fields]
+            text += f"[{part!r}]" if is_array else f"[{names.index(str(part))}]"
+            type, is_field = type.field_type(str(part)), True
         else:
-            part = COMPONENTS.index(part) if isinstance(part, str) else part
             assert isinstance(type, (Vector, Array))
-            type = type.element
-        text += f"[{part!r}]"
-    return text
+            text += f"[{COMPONENTS.index(part) if isinstance(part, str) else part}]"
+            type, is_array = type.element, is_field
+    return f"{text}.item()" if is_array else text
 
 
 def _narrow(value: Any, name: str) -> int:

@@ -50,21 +50,10 @@ def block_transformer(what: Pass, tile: Tile) -> Kernel:
 
     @td.kernel(checked=False)
     def transform_block(
-        x, before, twiddles, after, out, outer_read, b_read, a_read, place_b_read, place_a_read,
-        place_k_read, limit_read, outer_write, b_write, a_write, place_b_write, place_a_write,
-        place_k_write, limit_write, count, along_b, along_a, inner, whole, sign, real, imaginary,
-    ):  # fmt: skip
+        x, before, twiddles, after, out, read: Steps, write: Steps, lines: Lines, whole, sign, scale
+    ):
         own = td.local(own_room, pair)
         shared = td.shared(room if several else 1, pair)
-        read = Steps(
-            outer_read, b_read, a_read, place_b_read, place_a_read, place_k_read, inner, limit_read
-        )
-        write = Steps(
-            outer_write, b_write, a_write, place_b_write, place_a_write, place_k_write, inner,
-            limit_write,
-        )  # fmt: skip
-        lines = Lines(count, along_b, along_a, inner)
-        scale = pair(real, imaginary)
         first_stage(x, before, after, out, read, write, lines, whole, sign, scale, own, shared)
         later(twiddles, after, out, write, lines, scale, own, shared)
 

@@ -12,7 +12,7 @@ import functools
 
 from treadle import lang as td
 from treadle.kernels.device_code.butterflies import butterfly, order, times
-from treadle.kernels.device_code.fourier_passes import Pass, Steps, finisher, loader, stages
+from treadle.kernels.device_code.fourier_passes import Lines, Pass, Steps, finisher, loader, stages
 from treadle.lang.decorators import Function, Kernel
 
 LANES = 16  # threads of a block
@@ -25,57 +25,26 @@ def column_transformer(what: Pass, guarded: bool) -> Kernel:
     pair, transform, plain = td.vec2[what.component], _line(what), what.plain
     room, more, widest = _rooms(what)
 
-    @td.func
-    def transform_column(
-        x, before, twiddles, after, out, read, write, along_b, inner, whole, sign, scale,
-        row, column, own, kept, spare,
-    ):  # fmt: skip
-        o = row // along_b
-        b = row - o * along_b
-        if plain:
-            transform(
-                x, before, twiddles, after, out, read, write, whole, sign, scale, o, b, column,
-                column, 0, own, kept, spare,
-            )  # fmt: skip
-        else:
-            a = column // inner
-            transform(
-                x, before, twiddles, after, out, read, write, whole, sign, scale, o, b, column,
-                a, column - a * inner, own, kept, spare,
-            )  # fmt: skip
-
     @td.kernel(checked=False)
     def transform_columns(
-        x, before, twiddles, after, out, outer_read, b_read, a_read, place_b_read, place_a_read,
-        place_k_read, limit_read, outer_write, b_write, a_write, place_b_write, place_a_write,
-        place_k_write, limit_write, count, along_b, along_a, inner, whole, sign, real, imaginary,
-    ):  # fmt: skip
+        x, before, twiddles, after, out, read: Steps, write: Steps, lines: Lines, whole, sign, scale
+    ):
         own = td.local(widest, pair)
         kept = td.local(room, pair)
         spare = td.local(more, pair)
-        read = Steps(
-            outer_read, b_read, a_read, place_b_read, place_a_read, place_k_read, inner, limit_read
-        )
-        write = Steps(
-            outer_write, b_write, a_write, place_b_write, place_a_write, place_k_write, inner,
-            limit_write,
-        )  # fmt: skip
-        scale = pair(real, imaginary)
-        columns = along_a * inner
+        columns = lines.along_a * lines.inner
         groups = (columns + (LANES - 1)) // LANES
         row = td.block_idx.x // groups
         first = (td.block_idx.x - row * groups) * LANES
-        if guarded:
-            if first + td.thread_idx.x < columns:
-                transform_column(
-                    x, before, twiddles, after, out, read, write, along_b, inner, whole, sign,
-                    scale, row, first + td.thread_idx.x, own, kept, spare,
-                )  # fmt: skip
-        else:
-            column = td.minimum(first, columns - LANES) + td.thread_idx.x
-            transform_column(
-                x, before, twiddles, after, out, read, write, along_b, inner, whole, sign, scale,
-                row, column, own, kept, spare,
+        column = (first if guarded else td.minimum(first, columns - LANES)) + td.thread_idx.x
+        if not guarded or column < columns:
+            o = row // lines.along_b
+            b = row - o * lines.along_b
+            a = column if plain else column // lines.inner
+            i = 0 if plain else column - a * lines.inner
+            transform(
+                x, before, twiddles, after, out, read, write, whole, sign, scale, o, b, column, a,
+                i, own, kept, spare,
             )  # fmt: skip
 
     return transform_columns
@@ -87,49 +56,25 @@ def line_transformer(what: Pass, guarded: bool) -> Kernel:
     pair, transform = td.vec2[what.component], _line(what)
     room, more, widest = _rooms(what)
 
-    @td.func
-    def transform_line(
-        x, before, twiddles, after, out, read, write, along_b, along_a, inner, whole, sign, scale,
-        line, own, kept, spare,
-    ):  # fmt: skip
-        quotient = line // inner
-        further = quotient // along_a
-        o = further // along_b
-        transform(
-            x, before, twiddles, after, out, read, write, whole, sign, scale,
-            o, further - o * along_b, 0, quotient - further * along_a, line - quotient * inner,
-            own, kept, spare,
-        )  # fmt: skip
-
     @td.kernel(checked=False)
     def transform_lines(
-        x, before, twiddles, after, out, outer_read, b_read, a_read, place_b_read, place_a_read,
-        place_k_read, limit_read, outer_write, b_write, a_write, place_b_write, place_a_write,
-        place_k_write, limit_write, count, along_b, along_a, inner, whole, sign, real, imaginary,
-    ):  # fmt: skip
+        x, before, twiddles, after, out, read: Steps, write: Steps, lines: Lines, whole, sign, scale
+    ):
         own = td.local(widest, pair)
         kept = td.local(room, pair)
         spare = td.local(more, pair)
-        read = Steps(
-            outer_read, b_read, a_read, place_b_read, place_a_read, place_k_read, inner, limit_read
-        )
-        write = Steps(
-            outer_write, b_write, a_write, place_b_write, place_a_write, place_k_write, inner,
-            limit_write,
-        )  # fmt: skip
-        scale = pair(real, imaginary)
         first = td.block_idx.x * LANES
-        if guarded:
-            if first + td.thread_idx.x < count:
-                transform_line(
-                    x, before, twiddles, after, out, read, write, along_b, along_a, inner, whole,
-                    sign, scale, first + td.thread_idx.x, own, kept, spare,
-                )  # fmt: skip
-        else:
-            line = td.minimum(first, count - LANES) + td.thread_idx.x
-            transform_line(
-                x, before, twiddles, after, out, read, write, along_b, along_a, inner, whole, sign,
-                scale, line, own, kept, spare,
+        line = (first if guarded else td.minimum(first, lines.count - LANES)) + td.thread_idx.x
+        if not guarded or line < lines.count:
+            quotient = line // lines.inner
+            i = line - quotient * lines.inner
+            further = quotient // lines.along_a
+            a = quotient - further * lines.along_a
+            o = further // lines.along_b
+            b = further - o * lines.along_b
+            transform(
+                x, before, twiddles, after, out, read, write, whole, sign, scale, o, b, 0, a, i,
+                own, kept, spare,
             )  # fmt: skip
 
     return transform_lines
@@ -155,8 +100,8 @@ def row_transformer(what: Pass, radices: tuple[int, ...]) -> Kernel:
 
     @td.kernel(checked=False)
     def transform_rows(
-        x, before, twiddles, pass_twiddles, twiddles2, after, out, outer_read, limit_read,
-        outer_write, limit_write, whole, sign, real, imaginary,
+        x, before, twiddles, pass_twiddles, twiddles2, after, out, read: Steps, write: Steps,
+        whole, sign, scale,
     ):  # fmt: skip
         own = td.local(widest, pair)
         kept = td.local(room, pair)
@@ -166,7 +111,6 @@ def row_transformer(what: Pass, radices: tuple[int, ...]) -> Kernel:
         spare2 = td.local(more2, pair)
         between = td.shared(n1 * n2, pair)
         row = td.block_idx.x
-        read = Steps(outer_read, 0, 0, 0, 1, n2, 1, limit_read)
         inside = Steps(0, 0, 0, 0, 1, n2, 1, 0)
         one = pair(1.0, 1.0)
         for group in range((n2 + (LANES - 1)) // LANES):
@@ -177,8 +121,6 @@ def row_transformer(what: Pass, radices: tuple[int, ...]) -> Kernel:
             )  # fmt: skip
         td.sync_threads()
         lying = Steps(0, 0, n2, 0, 0, 1, 1, 0)
-        write = Steps(outer_write, 0, 0, 0, 1, n1, 1, limit_write)
-        scale = pair(real, imaginary)
         for group in range((n1 + (LANES - 1)) // LANES):
             line = td.minimum(group * LANES, n1 - LANES) + td.thread_idx.x
             across(

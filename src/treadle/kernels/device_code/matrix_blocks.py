@@ -1,8 +1,7 @@
 """Blocks of matrices: their product, and substitution with a triangle.
 
-Each array is followed by the place of a part of its matrices: the first element, the strides to the
-next matrix, row and column, and the number of rows and columns. A transposed, partial or reversed
-matrix differs in these numbers alone, so one compiled kernel serves all of them.
+Each array is followed by the layout of a part of its matrices. A transposed, partial or reversed
+matrix differs in its layout alone, so one compiled kernel serves all of them.
 """
 
 from __future__ import annotations
@@ -18,6 +17,25 @@ from treadle.lang.decorators import Kernel
 SIDE = 16  # threads along either side of a tile of a product
 DEPTH = 16
 IDENTITY, LOWER, UPPER = range(3)  # kinds of `filler`
+
+
+@td.struct
+class Layout:
+    """A part of each of an array's matrices: the first element, the strides to the next matrix, row
+    and column, and the number of rows and columns."""
+
+    at: td.i32
+    step: td.i32
+    down: td.i32
+    along: td.i32
+    rows: td.i32
+    columns: td.i32
+
+
+@td.func
+def place(layout: Layout, first: td.i32, row: td.i32, column: td.i32):
+    """Where an element of a matrix is that begins at `first`."""
+    return first + row * layout.down + column * layout.along
 
 
 class Multiplying(NamedTuple):
@@ -44,17 +62,14 @@ def multiplier(what: Multiplying) -> Kernel:
 
     @td.kernel(checked=False)
     def multiply_blocks(
-        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
-        b, b_at, b_step, b_down, b_along, b_rows, b_columns,
-        c, c_at, c_step, c_down, c_along, c_rows, c_columns,
-        transposed, subtract,
-    ):  # fmt: skip
-        wide = (c_columns + width - 1) // width
-        high = (c_rows + height - 1) // height
+        a, a_layout: Layout, b, b_layout: Layout, c, c_layout: Layout, transposed, subtract
+    ):
+        wide = (c_layout.columns + width - 1) // width
+        high = (c_layout.rows + height - 1) // height
         m = td.block_idx.x // (wide * high)
-        a_first = a_at + m * a_step
-        b_first = b_at + m * b_step
-        c_first = c_at + m * c_step
+        a_first = a_layout.at + m * a_layout.step
+        b_first = b_layout.at + m * b_layout.step
+        c_first = c_layout.at + m * c_layout.step
         tile = td.block_idx.x - m * (wide * high)
         top = tile // wide * height
         left = (tile - tile // wide * wide) * width
@@ -68,18 +83,18 @@ def multiplier(what: Multiplying) -> Kernel:
         totals = td.local(rows * columns, element)
         for e in td.static_range(rows * columns):
             totals[e] = number(real(0))
-        for start in range(0, a_columns, DEPTH):
+        for start in range(0, a_layout.columns, DEPTH):
             for s in td.static_range(rows):
                 i = i_of + s * SIDE
                 value = number(real(0))
-                if top + i < a_rows and start + k_of < a_columns:
-                    value = conj(a[a_first + (top + i) * a_down + (start + k_of) * a_along])
+                if top + i < a_layout.rows and start + k_of < a_layout.columns:
+                    value = conj(a[place(a_layout, a_first, top + i, start + k_of)])
                 lefts[k_of * pitch + i] = value
             for s in td.static_range(columns):
                 j = x + s * SIDE
                 value = number(real(0))
-                if left + j < b_columns and start + y < b_rows:
-                    value = b[b_first + (start + y) * b_down + (left + j) * b_along]
+                if left + j < b_layout.columns and start + y < b_layout.rows:
+                    value = b[place(b_layout, b_first, start + y, left + j)]
                 rights[y * width + j] = value
             td.sync_threads()
             for k in range(DEPTH):
@@ -93,8 +108,8 @@ def multiplier(what: Multiplying) -> Kernel:
             for s in td.static_range(columns):
                 i = top + y + r * SIDE
                 j = left + x + s * SIDE
-                if i < c_rows and j < c_columns:
-                    at = c_first + i * c_down + j * c_along
+                if i < c_layout.rows and j < c_layout.columns:
+                    at = place(c_layout, c_first, i, j)
                     if subtract == 1:
                         c[at] = c[at] - totals[r * columns + s]
                     else:
@@ -127,27 +142,23 @@ def substituter(what: Substituting) -> Kernel:
     width, threads = what.width, what.threads
 
     @td.kernel(checked=False)
-    def substitute(
-        t, t_at, t_step, t_down, t_along, t_rows, t_columns,
-        x, x_at, x_step, x_down, x_along, x_rows, x_columns,
-        unit,
-    ):  # fmt: skip
-        n = t_rows
-        blocks = (x_columns + threads - 1) // threads
+    def substitute(t, t_layout: Layout, x, x_layout: Layout, unit):
+        n = t_layout.rows
+        blocks = (x_layout.columns + threads - 1) // threads
         m = td.block_idx.x // blocks
-        t_first = t_at + m * t_step
-        x_first = x_at + m * x_step
+        t_first = t_layout.at + m * t_layout.step
+        x_first = x_layout.at + m * x_layout.step
         thread = td.thread_idx.x
         column = (td.block_idx.x - m * blocks) * threads + thread
         lefts = td.shared(width * width, element)
         known = td.shared(width * threads, element)
         for e in range(thread, n * n, threads):
             i = e // n
-            lefts[e] = conj(t[t_first + i * t_down + (e - i * n) * t_along])
+            lefts[e] = conj(t[place(t_layout, t_first, i, e - i * n)])
         td.sync_threads()
-        if column < x_columns:
+        if column < x_layout.columns:
             for i in range(n):
-                at = x_first + i * x_down + column * x_along
+                at = place(x_layout, x_first, i, column)
                 total = x[at]
                 for k in range(i):
                     total -= mul(lefts[i * n + k], known[k * threads + thread])
@@ -167,36 +178,29 @@ def filler(dtype: DType) -> Kernel:
     number, real = ops.number, ops.real
 
     @td.kernel(checked=False)
-    def fill(
-        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
-        out, out_at, out_step, out_down, out_along, out_rows, out_columns,
-        kind,
-    ):  # fmt: skip
+    def fill(a, a_layout: Layout, out, out_layout: Layout, kind):
         thread = td.grid(1)
-        row = thread // out_columns
-        j = thread - row * out_columns
-        m = row // out_rows
-        a_first = a_at + m * a_step
-        out_first = out_at + m * out_step
-        i = row - m * out_rows
+        row = thread // out_layout.columns
+        j = thread - row * out_layout.columns
+        m = row // out_layout.rows
+        a_first = a_layout.at + m * a_layout.step
+        out_first = out_layout.at + m * out_layout.step
+        i = row - m * out_layout.rows
         value = number(real(1) if kind == IDENTITY and i == j else real(0))
         if (kind == LOWER and j <= i) or (kind == UPPER and j >= i):
-            value = a[a_first + i * a_down + j * a_along]
-        out[out_first + i * out_down + j * out_along] = value
+            value = a[place(a_layout, a_first, i, j)]
+        out[place(out_layout, out_first, i, j)] = value
 
     return fill
 
 
 @td.kernel(checked=False)
-def subtract(
-    a, a_at, a_step, a_down, a_along, a_rows, a_columns,
-    c, c_at, c_step, c_down, c_along, c_rows, c_columns,
-):  # fmt: skip
+def subtract(a, a_layout: Layout, c, c_layout: Layout):
     """Subtract the first from the second. A thread does one element."""
     thread = td.grid(1)
-    row = thread // c_columns
-    j = thread - row * c_columns
-    m = row // c_rows
-    i = row - m * c_rows
-    at = c_at + m * c_step + i * c_down + j * c_along
-    c[at] = c[at] - a[a_at + m * a_step + i * a_down + j * a_along]
+    row = thread // c_layout.columns
+    j = thread - row * c_layout.columns
+    m = row // c_layout.rows
+    i = row - m * c_layout.rows
+    at = place(c_layout, c_layout.at + m * c_layout.step, i, j)
+    c[at] = c[at] - a[place(a_layout, a_layout.at + m * a_layout.step, i, j)]

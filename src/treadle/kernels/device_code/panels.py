@@ -1,7 +1,6 @@
 """Blocked factorizations: a block of threads factors one panel, some columns of a matrix.
 
-Each array is followed by the place of its rows and columns, as in `matrix_blocks.py`, counted from
-the panel.
+Each matrix is followed by the layout of its rows and columns, counted from the panel.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import functools
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.element_arithmetic import arithmetic_of
+from treadle.kernels.device_code.matrix_blocks import Layout, place
 from treadle.lang.decorators import Kernel
 from treadle.lang.math import complex_arithmetic
 
@@ -24,18 +24,15 @@ def cholesky_block(dtype: DType, width: int, threads: int) -> Kernel:
     part, times, conj = ops.part, ops.times, ops.conj
 
     @td.kernel(checked=False)
-    def factor_block(
-        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
-        status: td.Array[td.i32], first,
-    ):  # fmt: skip
+    def factor_block(a, a_layout: Layout, status: td.Array[td.i32], first):
         m = td.block_idx.x
-        a_first = a_at + m * a_step
+        a_first = a_layout.at + m * a_layout.step
         t = td.thread_idx.x
-        n = a_rows
+        n = a_layout.rows
         s = td.shared(width * width, element)
         for e in range(t, n * n, threads):
             i = e // n
-            s[e] = a[a_first + i * a_down + (e - i * n) * a_along]
+            s[e] = a[place(a_layout, a_first, i, e - i * n)]
         bad = 0
         for k in range(n):
             td.sync_threads()
@@ -57,7 +54,7 @@ def cholesky_block(dtype: DType, width: int, threads: int) -> Kernel:
         for e in range(t, n * n, threads):
             i = e // n
             j = e - i * n
-            a[a_first + i * a_down + j * a_along] = s[e] if j <= i else number(real(0))
+            a[place(a_layout, a_first, i, j)] = s[e] if j <= i else number(real(0))
         if t == 0 and bad != 0 and status[m] == 0:
             status[m] = bad
 
@@ -75,22 +72,21 @@ def lu_panel(dtype: DType, width: int, groups: int) -> Kernel:
 
     @td.kernel(checked=False)
     def factor_panel(
-        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
-        pivots: td.Array[td.i32, 2], status: td.Array[td.i32], first,
-    ):  # fmt: skip
+        a, a_layout: Layout, pivots: td.Array[td.i32, 2], status: td.Array[td.i32], first
+    ):
         m = td.block_idx.x
-        a_first = a_at + m * a_step
+        a_first = a_layout.at + m * a_layout.step
         t = td.thread_idx.x
         group = t // width
         column = t - group * width
         sizes = td.shared(threads, real)
         places = td.shared(threads, td.i32)
         bad = 0
-        for k in range(a_columns):
+        for k in range(a_layout.columns):
             most = real(-1)
             row = k
-            for i in range(k + t, a_rows, threads):
-                here = size(a[a_first + i * a_down + k * a_along])
+            for i in range(k + t, a_layout.rows, threads):
+                here = size(a[place(a_layout, a_first, i, k)])
                 if here > most:
                     most = here
                     row = i
@@ -109,9 +105,9 @@ def lu_panel(dtype: DType, width: int, groups: int) -> Kernel:
             td.sync_threads()
             found = places[0]
             most = sizes[0]
-            if group == 0 and column < a_columns:
-                upper = a_first + k * a_down + column * a_along
-                lower = a_first + found * a_down + column * a_along
+            if group == 0 and column < a_layout.columns:
+                upper = place(a_layout, a_first, k, column)
+                lower = place(a_layout, a_first, found, column)
                 one = a[upper]
                 a[upper] = a[lower]
                 a[lower] = one
@@ -121,16 +117,16 @@ def lu_panel(dtype: DType, width: int, groups: int) -> Kernel:
                 bad = first + k + 1
             td.sync_threads()
             if most != real(0):
-                pivot = a[a_first + k * a_down + k * a_along]
-                for i in range(k + 1 + t, a_rows, threads):
-                    at = a_first + i * a_down + k * a_along
+                pivot = a[place(a_layout, a_first, k, k)]
+                for i in range(k + 1 + t, a_layout.rows, threads):
+                    at = place(a_layout, a_first, i, k)
                     a[at] = div(a[at], pivot)
             td.sync_threads()
-            if column > k and column < a_columns:
-                above = a[a_first + k * a_down + column * a_along]
-                for i in range(k + 1 + group, a_rows, groups):
-                    at = a_first + i * a_down + column * a_along
-                    a[at] = a[at] - mul(a[a_first + i * a_down + k * a_along], above)
+            if column > k and column < a_layout.columns:
+                above = a[place(a_layout, a_first, k, column)]
+                for i in range(k + 1 + group, a_layout.rows, groups):
+                    at = place(a_layout, a_first, i, column)
+                    a[at] = a[at] - mul(a[place(a_layout, a_first, i, k)], above)
             td.sync_threads()
         if t == 0 and bad != 0 and status[m] == 0:
             status[m] = bad
@@ -139,22 +135,19 @@ def lu_panel(dtype: DType, width: int, groups: int) -> Kernel:
 
 
 @td.kernel(checked=False)
-def exchange_rows(
-    a, a_at, a_step, a_down, a_along, a_rows, a_columns,
-    pivots: td.Array[td.i32, 2], first, count, gap, gap_columns,
-):  # fmt: skip
+def exchange_rows(a, a_layout: Layout, pivots: td.Array[td.i32, 2], first, count, gap, gap_columns):
     """Exchange so many rows, from `first` on, with those that their pivots were found in, but in
     the columns of a gap. A thread does one column."""
     thread = td.grid(1)
-    columns = a_columns - gap_columns
+    columns = a_layout.columns - gap_columns
     m = thread // columns
     column = thread - m * columns
     if column >= gap:
         column += gap_columns
-    top = a_at + m * a_step + column * a_along
+    top = a_layout.at + m * a_layout.step + column * a_layout.along
     for k in range(first, first + count):
-        upper = top + k * a_down
-        lower = top + pivots[m, k] * a_down
+        upper = top + k * a_layout.down
+        lower = top + pivots[m, k] * a_layout.down
         one = a[upper]
         a[upper] = a[lower]
         a[lower] = one
@@ -187,24 +180,17 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
     triangle of which their product is I - v w v^H (R. Schreiber and C. van Loan, "A
     storage-efficient WY representation for products of Householder transformations", 1989)."""
     ops = arithmetic_of(dtype)
-    element, real, number, mul, div = (
-        ops.element, ops.real, ops.number, ops.mul, ops.div,
-    )  # fmt: skip
-    conj, part, size, times, square = (
-        ops.conj, ops.part, ops.size, ops.times, ops.square,
-    )  # fmt: skip
+    element, real, number = ops.element, ops.real, ops.number
+    mul, div, times, square = ops.mul, ops.div, ops.times, ops.square
+    conj, part, size = ops.conj, ops.part, ops.size
     threads = width * groups
 
     @td.kernel(checked=False)
-    def reflect_panel(
-        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
-        v, v_at, v_step, v_down, v_along, v_rows, v_columns,
-        w, w_at, w_step, w_down, w_along, w_rows, w_columns,
-    ):  # fmt: skip
+    def reflect_panel(a, a_layout: Layout, v, v_layout: Layout, w, w_layout: Layout):
         m = td.block_idx.x
-        a_first = a_at + m * a_step
-        v_first = v_at + m * v_step
-        w_first = w_at + m * w_step
+        a_first = a_layout.at + m * a_layout.step
+        v_first = v_layout.at + m * v_layout.step
+        w_first = w_layout.at + m * w_layout.step
         t = td.thread_idx.x
         group = t // width
         column = t - group * width
@@ -214,12 +200,12 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
         if group == 0:
             for j in range(width):
                 triangle[column * width + j] = number(real(0))
-        for k in range(a_columns):
-            alpha = a[a_first + k * a_down + k * a_along]
+        for k in range(a_layout.columns):
+            alpha = a[place(a_layout, a_first, k, k)]
             # Squares are summed relative to the largest magnitude, so that none overflows.
             most = real(0)
-            for i in range(k + 1 + t, a_rows, threads):
-                most = td.maximum(most, size(a[a_first + i * a_down + k * a_along]))
+            for i in range(k + 1 + t, a_layout.rows, threads):
+                most = td.maximum(most, size(a[place(a_layout, a_first, i, k)]))
             if t == 0:
                 most = td.maximum(most, size(alpha - number(part(alpha))))
             reals[t] = most
@@ -235,8 +221,8 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
             most = td.maximum(below, size(alpha))
             inverse = real(1) / (most if most != real(0) else real(1))
             total = real(0)
-            for i in range(k + t, a_rows, threads):
-                total += square(times(a[a_first + i * a_down + k * a_along], inverse))
+            for i in range(k + t, a_layout.rows, threads):
+                total += square(times(a[place(a_layout, a_first, i, k)], inverse))
             reals[t] = total
             step = threads // 2
             while step > 0:
@@ -254,9 +240,9 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
             if reflects:
                 tau = times(number(beta) - alpha, real(1) / beta)
                 shifted = alpha - number(beta)
-            for i in range(k + t, a_rows, threads):
+            for i in range(k + t, a_layout.rows, threads):
                 value = number(real(1))
-                at = a_first + i * a_down + k * a_along
+                at = place(a_layout, a_first, i, k)
                 if i > k:
                     value = number(real(0))
                     if reflects:
@@ -264,19 +250,19 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
                     a[at] = number(real(0))
                 elif reflects:
                     a[at] = number(beta)
-                v[v_first + i * v_down + k * v_along] = value
+                v[place(v_layout, v_first, i, k)] = value
             for i in range(t, k, threads):
-                v[v_first + i * v_down + k * v_along] = number(real(0))
+                v[place(v_layout, v_first, i, k)] = number(real(0))
             td.sync_threads()
             # Columns after this one: v^H a. Columns before it: products of their vectors with v.
             own = number(real(0))
-            if column < a_columns and column != k:
-                for i in range(k + group, a_rows, groups):
-                    mine = v[v_first + i * v_down + k * v_along]
+            if column < a_layout.columns and column != k:
+                for i in range(k + group, a_layout.rows, groups):
+                    mine = v[place(v_layout, v_first, i, k)]
                     if column > k:
-                        own += mul(conj(mine), a[a_first + i * a_down + column * a_along])
+                        own += mul(conj(mine), a[place(a_layout, a_first, i, column)])
                     else:
-                        own += mul(conj(v[v_first + i * v_down + column * v_along]), mine)
+                        own += mul(conj(v[place(v_layout, v_first, i, column)]), mine)
             sums[t] = own
             step = groups // 2
             while step > 0:
@@ -285,11 +271,11 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
                     sums[t] = sums[t] + sums[t + step * width]
                 step = step // 2
             td.sync_threads()
-            if column > k and column < a_columns:
+            if column > k and column < a_layout.columns:
                 by = mul(conj(tau), sums[column])
-                for i in range(k + group, a_rows, groups):
-                    at = a_first + i * a_down + column * a_along
-                    a[at] = a[at] - mul(v[v_first + i * v_down + k * v_along], by)
+                for i in range(k + group, a_layout.rows, groups):
+                    at = place(a_layout, a_first, i, column)
+                    a[at] = a[at] - mul(v[place(v_layout, v_first, i, k)], by)
             if group == 0 and column < k:
                 total_of = number(real(0))
                 for j in range(column, k):
@@ -298,10 +284,10 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
             if t == k:
                 triangle[k * width + k] = tau
             td.sync_threads()
-        for e in range(t, a_columns * a_columns, threads):
-            i = e // a_columns
-            j = e - i * a_columns
-            w[w_first + i * w_down + j * w_along] = triangle[i * width + j]
+        for e in range(t, a_layout.columns * a_layout.columns, threads):
+            i = e // a_layout.columns
+            j = e - i * a_layout.columns
+            w[place(w_layout, w_first, i, j)] = triangle[i * width + j]
 
     return reflect_panel
 
@@ -321,18 +307,15 @@ def determinants(dtype: DType) -> Kernel:
     iterations = 3 if real.itemsize == 4 else 18  # the most powers that a number has
 
     @td.kernel(checked=False)
-    def multiply_pivots(
-        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
-        pivots: td.Array[td.i32, 2], product,
-    ):  # fmt: skip
+    def multiply_pivots(a, a_layout: Layout, pivots: td.Array[td.i32, 2], product):
         m = td.grid(1)
-        first = a_at + m * a_step
+        first = a_layout.at + m * a_layout.step
         total = number(real(1))
         powers = 0
-        for k in range(2 * a_rows):  # a pivot, then the product
+        for k in range(2 * a_layout.rows):  # a pivot, then the product
             value = total
             if k % 2 == 0:
-                value = a[first + k // 2 * (a_down + a_along)]
+                value = a[first + k // 2 * (a_layout.down + a_layout.along)]
             for _ in range(iterations):
                 if size(value) > real(_LARGE):
                     value = times(value, real(_DOWN))
@@ -363,16 +346,13 @@ def log_determinants(dtype: DType) -> Kernel:
     magnitude = td.func(complex_arithmetic.abs) if dtype.is_complex else ops.size
 
     @td.kernel(checked=False)
-    def add_logarithms(
-        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
-        pivots: td.Array[td.i32, 2], signs, logs,
-    ):  # fmt: skip
+    def add_logarithms(a, a_layout: Layout, pivots: td.Array[td.i32, 2], signs, logs):
         m = td.grid(1)
-        first = a_at + m * a_step
+        first = a_layout.at + m * a_layout.step
         total = number(real(1))
         log = real(0)
-        for k in range(a_rows):
-            pivot = a[first + k * (a_down + a_along)]
+        for k in range(a_layout.rows):
+            pivot = a[first + k * (a_layout.down + a_layout.along)]
             size = magnitude(pivot)
             log += td.log(size)
             total = mul(total, div(pivot, number(size if size != real(0) else real(1))))
