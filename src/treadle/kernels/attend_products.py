@@ -71,12 +71,10 @@ def attend_by_products(
         kernel[part.lines, task.what.threads](
             scores, weights, flat(norms), *task.of_lines(part, p), 1.0 - p.dropout
         )
-        task.multiply(
-            weights, task.keys_of(value, p.value, part, p.width),
-            _some(out, part.first * p.width, part.lines * p.width),
-            part, (part.rows, p.width, part.keys),
-            (part.keys, 1), (1, p.value.strides[-1]), (part.rows * part.keys, task.step(p.value)),
-        )  # fmt: skip
+        values = task.keys_of(value, p.value, part, p.width)
+        made = _some(out, part.first * p.width, part.lines * p.width)
+        extents = (part.rows, p.width, part.keys)
+        task.multiply(part.operand(weights, part.keys), values.transposed, made, part, extents)
     return out, norms
 
 
@@ -97,21 +95,18 @@ def attend_backward(
     *given, p = more
     task = _Task.of(query, key, given, p)
     of_query = new(query, task.dtype, *p.heads, p.queries, p.depth)
-    made = new if task.is_simple else zeros
-    of_key = made(query, task.partial, *task.own, p.keys, p.depth)
-    of_value = made(query, task.partial, *task.own, p.keys, p.width)
+    filled = new if task.is_simple else zeros
+    of_key = filled(query, task.partial, *task.own, p.keys, p.depth)
+    of_value = filled(query, task.partial, *task.own, p.keys, p.width)
     kernel = attention_softmax.softmax_gradient(task.what)
     flat_gradient = flat(gradient)
     for part in task.slices() if math.prod(gradient.shape) else ():
         scores = task.scores(part)
         slopes = new(query, task.partial, scores.size)
-        result = (part.rows * p.width, part.rows * part.keys)
         at = _some(flat_gradient, part.first * p.width, part.lines * p.width)
-        task.multiply(
-            at, task.keys_of(value, p.value, part, p.width), slopes,
-            part, (part.rows, part.keys, p.width),
-            (p.width, 1), (p.value.strides[-1], 1), (result[0], task.step(p.value)),
-        )  # fmt: skip
+        given_here = part.operand(at, p.width)
+        values = task.keys_of(value, p.value, part, p.width)
+        task.multiply(given_here, values, slopes, part, (part.rows, part.keys, p.width))
         weights, steep = scores, slopes
         if not task.alike:
             weights, steep = (new(query, task.dtype, scores.size) for _ in range(2))
@@ -127,18 +122,28 @@ def attend_backward(
             p.scale,
             1.0 - p.dropout,
         )
-        task.multiply(
-            steep, task.keys_of(key, p.key, part, p.depth),
-            _some(of_query, part.first * p.depth, part.lines * p.depth),
-            part, (part.rows, p.depth, part.keys),
-            (part.keys, 1), (1, p.key.strides[-1]), (result[1], task.step(p.key)),
-        )  # fmt: skip
-        task.add(
-            weights, at, of_value, part, p.width, (1, p.width), result[0],
-        )  # fmt: skip
-        own = task.queries_of(part)
-        task.add(steep, own, of_key, part, p.depth, (1, task.query_row), task.step(p.query))
+        steep_here = part.operand(steep, part.keys)
+        keys = task.keys_of(key, p.key, part, p.depth)
+        made = _some(of_query, part.first * p.depth, part.lines * p.depth)
+        task.multiply(steep_here, keys.transposed, made, part, (part.rows, p.depth, part.keys))
+        task.add(part.operand(weights, part.keys), given_here, of_value, part, p.width)
+        task.add(steep_here, task.queries_of(part), of_key, part, p.depth)
     return of_query, of_key, of_value
+
+
+class _Operand(NamedTuple):
+    """A factor of the products of a slice: an array, and the strides from a row of the first factor
+    (a column of the second) to the next, along the inner axis, and from a head to the next."""
+
+    array: DeviceArray
+    line: int
+    inner: int
+    step: int
+
+    @property
+    def transposed(self) -> _Operand:
+        """Lines as the inner axis."""
+        return self._replace(line=self.inner, inner=self.line)
 
 
 class _Slice(NamedTuple):
@@ -157,6 +162,10 @@ class _Slice(NamedTuple):
     def lines(self) -> int:
         """Of all heads."""
         return self.heads * self.rows
+
+    def operand(self, array: DeviceArray, columns: int) -> _Operand:
+        """An array that has the slice's lines one after the other, of so many columns."""
+        return _Operand(array, columns, 1, self.rows * columns)
 
 
 class _Task(NamedTuple):
@@ -217,11 +226,6 @@ class _Task(NamedTuple):
         """Whether weights are of the scores' dtype."""
         return self.dtype is self.partial
 
-    @property
-    def query_row(self) -> int:
-        """From a query to the next."""
-        return self.p.query.strides[-1]
-
     def step(self, laid: Laid) -> int:
         """From a head of a slice to the next."""
         return laid.strides[len(self.axes) - 1] if self.stacked else 0
@@ -279,33 +283,32 @@ class _Task(NamedTuple):
                             here, count, turn + row, n, low, max(high - low, 0), before + turn + row
                         )
 
-    def queries_of(self, part: _Slice) -> DeviceArray:
+    def queries_of(self, part: _Slice) -> _Operand:
         """The queries of a slice."""
         return self._seen(self.query, self.p.query, part, part.row, part.rows, self.p.depth)
 
-    def keys_of(self, array: DeviceArray, laid: Laid, part: _Slice, columns: int) -> DeviceArray:
+    def keys_of(self, array: DeviceArray, laid: Laid, part: _Slice, columns: int) -> _Operand:
         """The keys or the values that a slice sees."""
         return self._seen(array, laid, part, part.first_key, part.keys, columns)
 
     def _seen(
         self, array: DeviceArray, laid: Laid, part: _Slice, row: int, rows: int, columns: int
-    ) -> DeviceArray:
+    ) -> _Operand:
         """An operand from the first element of a slice to the last one: no more than a binding may
-        have."""
+        have. Its lines are the rows."""
         start = laid.offset + row * laid.strides[-1]
         start += sum(i * step for i, step in zip(part.place, laid.strides, strict=False))
         count = (part.heads - 1) * self.step(laid) + (rows - 1) * laid.strides[-1] + columns
-        return _some(array, start, count if rows and columns else 0)
+        seen = _some(array, start, count if rows and columns else 0)
+        return _Operand(seen, laid.strides[-1], 1, self.step(laid))
 
     def scores(self, part: _Slice) -> DeviceArray:
         """The products of a slice's queries and keys."""
         p = self.p
         made = new(self.query, self.partial, part.lines * part.keys)
-        self.multiply(
-            self.queries_of(part), self.keys_of(self.key, p.key, part, p.depth),
-            made, part, (part.rows, part.keys, p.depth),
-            (self.query_row, 1), (p.key.strides[-1], 1), (self.step(p.query), self.step(p.key)),
-        )  # fmt: skip
+        keys = self.keys_of(self.key, p.key, part, p.depth)
+        extents = (part.rows, part.keys, p.depth)
+        self.multiply(self.queries_of(part), keys, made, part, extents)
         return made
 
     def of_lines(self, part: _Slice, p: Problem) -> tuple[Any, ...]:
@@ -326,36 +329,41 @@ class _Task(NamedTuple):
             four(part.rows, part.row, self.lines, p.queries),
             four(part.keys, part.first_key, p.keys, 0),
             four(left, right, 0, 0),
-            four(start, *steps), step, part.first - part.row,
+            four(start, *steps),
+            step,
+            part.first - part.row,
             p.scale * attention.LOG2_E,
-        )  # fmt: skip
+        )
 
     def multiply(
-        self, left: DeviceArray, right: DeviceArray, out: DeviceArray, part: _Slice,
-        extents: tuple[int, int, int], first: tuple[int, int], second: tuple[int, int],
-        steps: tuple[int, int],
-    ) -> None:  # fmt: skip
-        """Fill `out` with products of (rows, columns, inner) extents: of the factors the strides of
-        rows (columns) and along the inner axis, and from a head to the next."""
+        self,
+        left: _Operand,
+        right: _Operand,
+        out: DeviceArray,
+        part: _Slice,
+        extents: tuple[int, int, int],
+    ) -> None:
+        """Fill `out` with products of (rows, columns, inner) extents."""
         rows, columns, inner = extents
         several = part.heads > 1
-        batch = (part.heads,) if several else ()
-        one, other = ((step,) if several else () for step in steps)
+        first, second = (
+            Factor((each.step,) if several else (), each.line, each.inner, 0)
+            for each in (left, right)
+        )
         if not out.size:
             return
         if not inner:
             _clear(out)
             return
-        product = Product(
-            batch, rows, columns, inner, Factor(one, *first, 0), Factor(other, *second, 0)
-        )
-        assert isinstance(left.dtype, DType)
-        filling(out.device, left.dtype, product, out.dtype)(left, right, out)  # type: ignore[arg-type]
+        product = Product((part.heads,) if several else (), rows, columns, inner, first, second)
+        assert isinstance(left.array.dtype, DType)
+        assert isinstance(out.dtype, DType)
+        fill = filling(out.device, left.array.dtype, product, out.dtype)
+        fill(left.array, right.array, out)
 
     def add(
-        self, weights: DeviceArray, right: DeviceArray, into: DeviceArray, part: _Slice,
-        columns: int, second: tuple[int, int], step: int,
-    ) -> None:  # fmt: skip
+        self, weights: _Operand, right: _Operand, into: DeviceArray, part: _Slice, columns: int
+    ) -> None:
         """Add the products of a slice's weights, transposed, and what belongs to its queries, to
         what is there for its keys."""
         count = part.heads * part.keys * columns
@@ -366,10 +374,8 @@ class _Task(NamedTuple):
         head = sum(i * move for i, n, move in place if n > 1)
         start = (head * self.p.keys + part.first_key) * columns
         made = _some(into, start, count) if self.is_simple else new(self.query, self.partial, count)
-        self.multiply(
-            weights, right, made, part, (part.keys, columns, part.rows),
-            (1, part.keys), second, (part.rows * part.keys, step),
-        )  # fmt: skip
+        extents = (part.keys, columns, part.rows)
+        self.multiply(weights.transposed, right.transposed, made, part, extents)
         if self.is_simple:
             return
         adder = attention_softmax.adder(self.partial)

@@ -246,8 +246,8 @@ def _own_parts(value: Any) -> Iterator[Any]:
             yield offset
             if tag is not None:
                 yield tag
-        case ScatteredLvalue(target=target, offset=offset):
-            yield n.Element(target.memory, offset, target.element)
+        case ScatteredLvalue(target=memory, offset=offset):
+            yield n.Element(memory.memory, offset, memory.element)
         case ChoiceLvalue(tag=tag):
             yield tag
     if isinstance(value, PointerValue):
