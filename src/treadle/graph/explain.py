@@ -11,14 +11,9 @@ from treadle.graph.node import PRODUCT, Node
 from treadle.graph.program import Kind, Program, Reduce, Step
 from treadle.graph.realize import watchers
 from treadle.graph.schedule import Plan
+from treadle.lang.builtins import COMPARISONS, OPERATORS
 
-_INFIX = {
-    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//",
-    "remainder": "%", "pow": "**", "equal": "==", "not_equal": "!=", "less": "<",
-    "less_equal": "<=", "greater": ">", "greater_equal": ">=", "bitwise_and": "&",
-    "bitwise_or": "|", "bitwise_xor": "^", "bitwise_left_shift": "<<",
-    "bitwise_right_shift": ">>", "logical_and": "and", "logical_or": "or",
-}  # fmt: skip
+_INFIX = OPERATORS | COMPARISONS | {"pow": "**", "logical_and": "and", "logical_or": "or"}
 _MOST_SHOWN = 4  # parts of a joined array
 _LONGEST = 60  # characters of an expression before it gets a name of its own
 

@@ -6,19 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, get_args
 
 from treadle.ir import nodes as n
 
 Node = Any  # a statement, an expression, a place, a check, an argument
 
-_NODES = frozenset((
-    n.Constant, n.Variable, n.Builtin, n.Unary, n.Binary, n.Select, n.Cast, n.Bitcast, n.Intrinsic,
-    n.Call, n.Construct, n.Extract, n.Load, n.Check, n.Element, n.Member, n.Item,
-    n.MemoryReference, n.Declare, n.Assign, n.If, n.For, n.While, n.Break, n.Continue, n.Return,
-    n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.Clock, n.CallStatement, n.Print, n.Formatted,
-    n.Assert,
-))  # fmt: skip
+_PARTS = (n.Check, n.MemoryReference, n.Formatted)  # of expressions, places and statements
+_NODES = frozenset((*get_args(n.Expression), *get_args(n.Place), *get_args(n.Statement), *_PARTS))
 _CHILDLESS = (n.Constant, n.Variable, n.Builtin, n.MemoryReference)
 _LEAVES = frozenset(
     {"span", "type", "name", "op", "memory", "function", "message", "scope", "spec", "end"}

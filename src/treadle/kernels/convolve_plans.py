@@ -58,9 +58,7 @@ def plain(dtype: Any) -> DType:
 
 def along_of(size: int, kernel: int, stride: int, padding: int, dilation: int, extent: int) -> Axis:
     """An axis of a convolution."""
-    return Axis(
-        size, extent, stride, -padding, dilation, kernel, 0, 1, kernel, 0, 1, extent
-    )  # fmt: skip
+    return Axis(size, extent, stride, -padding, dilation, kernel, 0, 1, kernel, 0, 1, extent)
 
 
 def phases_of(

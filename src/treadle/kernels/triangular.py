@@ -175,8 +175,6 @@ def copy_of(a: DeviceArray) -> DeviceArray:
     """The elements in memory of their own."""
     assert isinstance(a.dtype, DType)
     made = new(a, a.dtype, *a.shape)
-    if a.size and not a.key.imagined:
-        size = a.dtype.itemsize
-        stream = a.device.default_stream.handle
-        stream.copy(a.buffer, a.offset * size, made.buffer, 0, a.size * size)
+    if not a.key.imagined:
+        a.copy_elements_to(made)
     return made

@@ -116,6 +116,23 @@ _PARAMETERS = {
     "shuffle_xor": "value, mask", "where": "condition, a, b",
 }  # fmt: skip
 
+# Functions that are Python's operators by name.
+OPERATORS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//",
+    "remainder": "%", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+    "bitwise_left_shift": "<<", "bitwise_right_shift": ">>",
+}  # fmt: skip
+COMPARISONS = {
+    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">",
+    "greater_equal": ">=",
+}  # fmt: skip
+# Functions that are operations of subgroups in the IR.
+SUBGROUP_OPERATIONS = {
+    **{name: name for name in ("shuffle", "shuffle_up", "shuffle_down", "shuffle_xor")},
+    **{name: name for name in ("vote_all", "vote_any", "ballot")},
+    **{f"subgroup_{op}": op for op in ("sum", "min", "max", "prefix_sum")},
+}
+
 
 def _named(name: str) -> BuiltinFunction | BuiltinVariable:
     return NAMES[name]

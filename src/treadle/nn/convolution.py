@@ -13,9 +13,9 @@ from treadle.nn.parameter import Parameter
 from treadle.tensor.creation import empty
 from treadle.tensor.functional import convolution
 from treadle.tensor.functional.padding import pad
+from treadle.tensor.functional.windows import Sizes, for_each_axis
 from treadle.tensor.tensor import Tensor
 
-Sizes = int | tuple[int, ...]
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
@@ -69,7 +69,7 @@ class _Convolution(Module):
         self.reset_parameters()
 
     def _several(self, what: str, value: Sizes) -> tuple[int, ...]:
-        numbers = (value,) * self._axes if isinstance(value, int) else tuple(value)
+        numbers = for_each_axis(value, self._axes)
         if len(numbers) != self._axes:
             raise ShapeError(
                 f"{type(self).__name__}: {what} is a number or {self._axes} of them, not {value}"

@@ -42,6 +42,9 @@ class _Affine(Module):
 # --- by channels, over the batch -----------------------------------------------------------------
 
 
+_INITIAL = {"running_mean": 0, "running_var": 1, "num_batches_tracked": 0}
+
+
 class _Running(_Affine):
     """With a running mean and variance of each channel, for use after training."""
 
@@ -54,13 +57,14 @@ class _Running(_Affine):
     def __init__(
         self,
         num_features: int,
-        eps: float,
-        momentum: float | None,
-        affine: bool,
-        track_running_stats: bool,
-        device: Any,
-        dtype: Any,
-        bias: bool,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.num_features = num_features
@@ -69,9 +73,7 @@ class _Running(_Affine):
         self.affine = affine
         self.track_running_stats = track_running_stats
         self._add(num_features, affine, affine and bias, device, dtype)
-        running: dict[str, Tensor | None] = dict.fromkeys(
-            ("running_mean", "running_var", "num_batches_tracked")
-        )
+        running: dict[str, Tensor | None] = dict.fromkeys(_INITIAL)
         if track_running_stats:
             counts = default_integer(find_device(device))
             running = {
@@ -85,9 +87,8 @@ class _Running(_Affine):
 
     def reset_running_stats(self) -> None:
         """Begin anew with the running mean and variance."""
-        for buffer, number in (
-            (self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0)
-        ):  # fmt: skip
+        for name, number in _INITIAL.items():
+            buffer: Tensor | None = getattr(self, name)
             if buffer is not None:
                 init.constant_(buffer, number)
 
@@ -113,22 +114,6 @@ class _Running(_Affine):
 
 
 class _BatchNorm(_Running):
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
-        )
-
     def forward(self, input: Any) -> Tensor:
         """A tensor of the input's shape; in training the running mean and variance move."""
         self._check_rank(input)
@@ -211,7 +196,7 @@ class _InstanceNorm(_Running):
         bias: bool = True,
     ) -> None:
         super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
 
     def forward(self, input: Any) -> Tensor:

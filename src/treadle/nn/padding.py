@@ -10,9 +10,8 @@ from typing import Any
 
 from treadle.nn.function_module import FunctionModule
 from treadle.tensor.functional.padding import pad
+from treadle.tensor.functional.windows import Sizes, for_each_axis
 from treadle.tensor.tensor import Tensor
-
-Padding = int | tuple[int, ...]
 
 
 class _Pad(FunctionModule):
@@ -22,8 +21,8 @@ class _Pad(FunctionModule):
     _mode: str = "constant"
     _text = "{padding}"
 
-    def __init__(self, padding: Padding) -> None:
-        sides = (padding,) * (2 * self._axes) if isinstance(padding, int) else tuple(padding)
+    def __init__(self, padding: Sizes) -> None:
+        sides = for_each_axis(padding, 2 * self._axes)  # before and after each axis
         if len(sides) != 2 * self._axes:
             raise ValueError(
                 f"{type(self).__name__}: padding is a number, or {2 * self._axes} of them, not "
@@ -39,7 +38,7 @@ class _Pad(FunctionModule):
 class _ConstantPad(_Pad):
     _text = "padding={padding}, value={value}"
 
-    def __init__(self, padding: Padding, value: float) -> None:
+    def __init__(self, padding: Sizes, value: float) -> None:
         super().__init__(padding)
         self.value = value
         self._settings = ("padding", "value")

@@ -8,10 +8,8 @@ from typing import Any
 
 from treadle.nn.function_module import FunctionModule
 from treadle.tensor.functional import pooling, unpooling
+from treadle.tensor.functional.windows import Sizes, for_each_axis
 from treadle.tensor.tensor import Tensor
-
-Sizes = int | tuple[int, ...]
-
 
 # --- the greatest element ------------------------------------------------------------------------
 
@@ -84,9 +82,9 @@ class _MaxUnpool(FunctionModule):
 
     def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
         super().__init__(
-            kernel_size=_several(kernel_size, self._axes),
-            stride=_several(kernel_size if stride is None else stride, self._axes),
-            padding=_several(padding, self._axes),
+            kernel_size=for_each_axis(kernel_size, self._axes),
+            stride=for_each_axis(kernel_size if stride is None else stride, self._axes),
+            padding=for_each_axis(padding, self._axes),
         )
 
     def forward(self, input: Any, indices: Any, output_size: Sequence[int] | None = None) -> Tensor:
@@ -161,9 +159,9 @@ class AvgPool1d(FunctionModule):
         count_include_pad: bool = True,
     ) -> None:
         super().__init__(
-            kernel_size=_several(kernel_size, 1),
-            stride=_several(kernel_size if stride is None else stride, 1),
-            padding=_several(padding, 1),
+            kernel_size=for_each_axis(kernel_size, 1),
+            stride=for_each_axis(kernel_size if stride is None else stride, 1),
+            padding=for_each_axis(padding, 1),
             ceil_mode=ceil_mode,
             count_include_pad=count_include_pad,
         )
@@ -352,7 +350,3 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     """
 
     _function = staticmethod(pooling.adaptive_avg_pool3d)
-
-
-def _several(value: Sizes, axes: int) -> tuple[int, ...]:
-    return (value,) * axes if isinstance(value, int) else tuple(value)

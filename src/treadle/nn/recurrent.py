@@ -40,8 +40,8 @@ class _Recurrent(Module):
         dropout: float = 0.0,
         bidirectional: bool = False,
         proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
         name = type(self).__name__
@@ -240,10 +240,8 @@ class RNN(_Recurrent):
         dtype: DTypeLike | None = None,
     ) -> None:
         mode = mode_of(nonlinearity)
-        super().__init__(
-            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0,
-            device, dtype,
-        )  # fmt: skip
+        options = bias, batch_first, dropout, bidirectional
+        super().__init__(input_size, hidden_size, num_layers, *options, device=device, dtype=dtype)
         self.nonlinearity = nonlinearity
         self.mode = mode
 
@@ -272,24 +270,6 @@ class LSTM(_Recurrent):
 
     _gates = 4
     mode = "LSTM"
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: DeviceLike | None = None,
-        dtype: DTypeLike | None = None,
-    ) -> None:
-        super().__init__(
-            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-            proj_size, device, dtype,
-        )  # fmt: skip
 
     def _step(self) -> Callable[..., State]:
         return lstm
@@ -330,10 +310,8 @@ class GRU(_Recurrent):
         device: DeviceLike | None = None,
         dtype: DTypeLike | None = None,
     ) -> None:
-        super().__init__(
-            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0,
-            device, dtype,
-        )  # fmt: skip
+        options = bias, batch_first, dropout, bidirectional
+        super().__init__(input_size, hidden_size, num_layers, *options, device=device, dtype=dtype)
 
     def _step(self) -> Callable[..., State]:
         return gru

@@ -8,10 +8,9 @@ from typing import Any
 from treadle.nn.function_module import FunctionModule
 from treadle.tensor.axes import one_axis
 from treadle.tensor.functional import distances, folding, interpolation
+from treadle.tensor.functional.windows import Sizes
 from treadle.tensor.manipulation import flatten
 from treadle.tensor.tensor import Tensor
-
-Sizes = int | tuple[int, ...]
 
 
 class Flatten(FunctionModule):

@@ -142,7 +142,7 @@ class Flat:
         home = DeviceArray(
             self.device, self.values.storage, self.dtype, node.shape, None, self.offsets[k]
         )
-        copy(array, home)
+        array.copy_elements_to(home)
         _put(cell, home)
         self.cells[k] = cell
         self._is_guest(k, False)
@@ -282,16 +282,6 @@ def most_elements(device: Device, dtype: DType) -> int:
     limits = device.info.limits
     most = min(limits.max_binding_size, limits.max_buffer_size) // dtype.itemsize
     return min(most, MOST_NARROW // 2) - alignment(dtype)
-
-
-def copy(source: DeviceArray, target: DeviceArray) -> None:
-    """Copy all elements; both arrays are contiguous."""
-    if source.size:
-        item = source.dtype.itemsize
-        source.device.default_stream.handle.copy(
-            source.buffer, source.offset * item, target.buffer, target.offset * item,
-            source.size * item,
-        )  # fmt: skip
 
 
 def _is_movable(parameter: Tensor) -> bool:

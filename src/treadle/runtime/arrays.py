@@ -286,6 +286,14 @@ class DeviceArray:
             return active.copy_across(target.device.default_stream.handle, copy, places)
         return copy(*places)
 
+    def copy_elements_to(self, target: DeviceArray) -> None:
+        """Copy all elements to an array of the same dtype on the device; both are contiguous."""
+        if self.size:
+            item = self.dtype.itemsize
+            source, place, size = self.buffer, self.offset * item, self.size * item
+            copy = self.device.default_stream.handle.copy
+            copy(source, place, target.buffer, target.offset * item, size)
+
     def span(self) -> tuple[DeviceArray, Callable[..., np.ndarray[Any, Any]]]:
         """The contiguous range of the storage that holds the elements, and a function that selects
         the elements from its data."""

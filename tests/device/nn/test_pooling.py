@@ -169,3 +169,14 @@ def test_refusals(device):
             function(*arguments)
     with pytest.raises(td.errors.DtypeError, match="takes real numbers, not complex64"):
         F.max_pool2d(x.to(td.complex64), 2)
+
+
+def test_messages_name_the_function(device):
+    given = td.zeros((1,) * 6, device="cpu")
+    for axes in (1, 2, 3):
+        for name, *options in (
+            ("max_pool", 2), ("avg_pool", 2), ("lp_pool", 2, 2), ("max_unpool", given, 2),
+            ("adaptive_max_pool", 2), ("adaptive_avg_pool", 2),
+        ):  # fmt: skip
+            with pytest.raises(ValueError, match=rf"^{name}{axes}d takes an input of shape"):
+                getattr(F, f"{name}{axes}d")(given, *options)

@@ -213,10 +213,9 @@ def tiled(dtype: DType, tile: Tile, biased: bool, joined: bool) -> Kernel:
                         at += distances[entry]
                     else:
                         at += row * plane
-                    there = (
-                        there and iz >= 0 and iz < along_z.size and iy >= 0 and iy < along_y.size
-                        and ix >= 0 and ix < along_x.size
-                    )  # fmt: skip
+                    there = there and iz >= 0 and iz < along_z.size
+                    there = there and iy >= 0 and iy < along_y.size
+                    there = there and ix >= 0 and ix < along_x.size
                     value = work(x[at if there else 0])
                     of_right[v] = value if there else work(0)
                 chunk += 1

@@ -103,10 +103,9 @@ def weight_summer(dtype: DType, tile: Tile) -> Kernel:
                 iz = at_z[v] * along_z.stride + from_z
                 iy = at_y[v] * along_y.stride + from_y
                 ix = at_x[v] * along_x.stride + from_x
-                there = (
-                    iz >= 0 and iz < along_z.size and iy >= 0 and iy < along_y.size
-                    and ix >= 0 and ix < along_x.size
-                )  # fmt: skip
+                there = iz >= 0 and iz < along_z.size
+                there = there and iy >= 0 and iy < along_y.size
+                there = there and ix >= 0 and ix < along_x.size
                 there = there and start + part + v * right_step < end and channel < ins
                 at = base + at_n[v] * groups * ins * plane
                 at += (iz * along_y.size + iy) * along_x.size + ix

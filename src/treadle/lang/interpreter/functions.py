@@ -13,7 +13,13 @@ import numpy as np
 from treadle.core.dtypes import as_number_dtype
 from treadle.ir import types as t
 from treadle.lang import rules
-from treadle.lang.builtins import BuiltinFunction, BuiltinVariable
+from treadle.lang.builtins import (
+    COMPARISONS,
+    OPERATORS,
+    SUBGROUP_OPERATIONS,
+    BuiltinFunction,
+    BuiltinVariable,
+)
 from treadle.lang.interpreter import numbers
 from treadle.lang.interpreter.arrays import KernelArray
 from treadle.lang.interpreter.threads import SUBGROUP, Request, ThreadState
@@ -42,8 +48,8 @@ def run_builtin(
         return mathematics(target.name, list(arguments))
     if target.group == "atomic":
         return _atomic(target.name.removeprefix("atomic_"), *arguments)
-    if target.name in _SUBGROUP:
-        return _subgroup(thread, _SUBGROUP[target.name], arguments)
+    if target.name in SUBGROUP_OPERATIONS:
+        return _subgroup(thread, SUBGROUP_OPERATIONS[target.name], arguments)
     return _OTHERS[target.name](thread, *arguments, **keywords)
 
 
@@ -163,14 +169,6 @@ def _atomic(op: str, array: KernelArray, index: Any, *operands: Any) -> Any:
     return old
 
 
-_SUBGROUP: dict[str, str] = {
-    "shuffle": "shuffle", "shuffle_up": "shuffle_up", "shuffle_down": "shuffle_down",
-    "shuffle_xor": "shuffle_xor", "vote_all": "vote_all", "vote_any": "vote_any",
-    "ballot": "ballot", "subgroup_sum": "sum", "subgroup_min": "min", "subgroup_max": "max",
-    "subgroup_prefix_sum": "prefix_sum",
-}  # fmt: skip
-
-
 def _subgroup(thread: ThreadState, op: str, arguments: tuple[Any, ...]) -> Any:
     value = numbers.typed(arguments[0])
     if value.dtype == np.bool_ and op in ("sum", "min", "max", "prefix_sum"):
@@ -180,15 +178,6 @@ def _subgroup(thread: ThreadState, op: str, arguments: tuple[Any, ...]) -> Any:
 
 # --- mathematics ---------------------------------------------------------------------------------
 
-_BY_SYMBOL = {
-    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//",
-    "remainder": "%", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
-    "bitwise_left_shift": "<<", "bitwise_right_shift": ">>",
-}  # fmt: skip
-_BY_COMPARISON = {
-    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">",
-    "greater_equal": ">=",
-}  # fmt: skip
 _LOGIC: dict[str, Callable[..., Any]] = {
     "logical_and": lambda a, b: np.bool_(bool(a) and bool(b)),
     "logical_or": lambda a, b: np.bool_(bool(a) or bool(b)),
@@ -202,8 +191,8 @@ _BITS = ("popcount", "clz", "ctz", "reverse_bits", "mul_high")
 
 def mathematics(name: str, values: list[Any]) -> Any:
     """A mathematical function, computed as the lowering does."""
-    if name in _BY_SYMBOL:
-        return numbers.binary(_BY_SYMBOL[name], *values)
+    if name in OPERATORS:
+        return numbers.binary(OPERATORS[name], *values)
     if name in ("negative", "positive", "bitwise_invert"):
         return numbers.unary({"negative": "-", "positive": "+"}.get(name, "~"), values[0])
     if name == "reciprocal":
@@ -213,8 +202,8 @@ def mathematics(name: str, values: list[Any]) -> Any:
         count = len(vectors[0])
         rows = [[v[at] if isinstance(v, Vector) else v for v in values] for at in range(count)]
         return numbers.vector([mathematics(name, row) for row in rows])
-    if name in _BY_COMPARISON:
-        return numbers.compare(_BY_COMPARISON[name], *values)
+    if name in COMPARISONS:
+        return numbers.compare(COMPARISONS[name], *values)
     if name in _LOGIC:
         return _LOGIC[name](*values)
     if name in _EXACT:

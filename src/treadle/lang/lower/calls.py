@@ -15,7 +15,7 @@ from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.rules import subgroup_type
-from treadle.lang.builtins import NAMES, BuiltinFunction
+from treadle.lang.builtins import NAMES, SUBGROUP_OPERATIONS, BuiltinFunction
 from treadle.lang.definitions import DeviceFunction, KernelFunction
 from treadle.lang.lower import mathematics
 from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_array, place_of, store
@@ -365,8 +365,8 @@ def _builtin(
         return mathematics.lower_math(cx, function.name, _positional(cx, node), node)
     if function.group == "atomic":
         return _atomic(cx, function.name.removeprefix("atomic_"), node, unused)
-    if function.name in _SUBGROUP:
-        return _subgroup(cx, _SUBGROUP[function.name], node)
+    if function.name in SUBGROUP_OPERATIONS:
+        return _subgroup(cx, SUBGROUP_OPERATIONS[function.name], node)
     return _OTHERS[function.name](cx, node, name)
 
 
@@ -518,14 +518,6 @@ def _atomic(cx: Context, op: str, node: ast.Call, unused: bool) -> Value:
     result = None if unused else cx.temporary(type, cx.span(node), "old")
     cx.emit(n.Atomic(op, place, operands, result, cx.span(node)))
     return PythonObject(None, "None") if result is None else result
-
-
-_SUBGROUP: dict[str, str] = {
-    "shuffle": "shuffle", "shuffle_up": "shuffle_up", "shuffle_down": "shuffle_down",
-    "shuffle_xor": "shuffle_xor", "vote_all": "vote_all", "vote_any": "vote_any",
-    "ballot": "ballot", "subgroup_sum": "sum", "subgroup_min": "min", "subgroup_max": "max",
-    "subgroup_prefix_sum": "prefix_sum",
-}  # fmt: skip
 
 
 def _subgroup(cx: Context, op: str, node: ast.Call) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from treadle.drivers import base
 from treadle.runtime.profile.records import Amount, Entry, ProfileData, clock
@@ -52,19 +52,16 @@ class ProfiledStream(StreamProxy):
         self._calibrate(self)
         began = clock()
         points = self.inner.timed(work)
-        return self._note(Entry(
-            kind, name, self.device.info.id, self.number, self._notes.thread(), began, clock(),
-            amount, shape, points,
-        ))  # fmt: skip
+        return self._note(kind, name, began, amount, shape, points)
 
     def _wait(self, name: str, began: float, kind: str = "wait", size: int | None = None) -> None:
         """Record a wait of the host since `began`."""
-        self._note(Entry(
-            kind, name, self.device.info.id, self.number, self._notes.thread(), began, clock(),
-            Amount(size),
-        ))  # fmt: skip
+        self._note(kind, name, began, Amount(size))
 
-    def _note(self, entry: Entry) -> Entry:
+    def _note(self, kind: str, name: str, began: float, amount: Amount, *of_device: Any) -> Entry:
+        """Record what began at a time and ends now; `of_device`: an entry's shape and points."""
+        where = self.device.info.id, self.number, self._notes.thread()
+        entry = Entry(kind, name, *where, began, clock(), amount, *of_device)
         if self._notes.ended is None:  # another thread may append late
             self._notes.entries.append(entry)
         return entry
@@ -79,10 +76,11 @@ class ProfiledStream(StreamProxy):
     ) -> None:
         """A launch with a known amount of work."""
         code = kernel.code
-        self.append(
-            "kernel", code.name, amount,
-            lambda: self.inner.launch(kernel, grid, buffers, parameters), (grid, code.block),
-        )  # fmt: skip
+
+        def work() -> None:
+            self.inner.launch(kernel, grid, buffers, parameters)
+
+        self.append("kernel", code.name, amount, work, (grid, code.block))
 
     def appending(self, what: Appended, work: Callable[[], object]) -> None:
         """Other work, with what its call states about it."""

@@ -160,12 +160,10 @@ class ObjectWalk(Attributes):
                 self._place(
                     "{0}.cell_contents", cell, None, value, each, reads, reads.cells[each], True
                 )
-        if function.__defaults__ is not None:
-            self._place("{0}.__defaults__", function, None, function.__defaults__,
-                        f"{name}.__defaults__", reads)  # fmt: skip
-        if function.__kwdefaults__ is not None:
-            self._place("{0}.__kwdefaults__", function, None, function.__kwdefaults__,
-                        f"{name}.__kwdefaults__", reads)  # fmt: skip
+        for what in ("__defaults__", "__kwdefaults__"):
+            given = getattr(function, what)
+            if given is not None:
+                self._place(f"{{0}}.{what}", function, None, given, f"{name}.{what}", reads)
 
     def _register(self, function: Any, reads: Reads, name: str) -> None:
         """Register a function that may run."""
@@ -378,8 +376,8 @@ class ObjectWalk(Attributes):
         self._passed(value.func, name)
 
     def _partial_method(self, value: functools.partialmethod[Any], reads: Reads, name: str) -> None:
-        self._attributes(value, reads._replace(attributes={"func": True, "args": True,
-                                                           "keywords": True}), name)  # fmt: skip
+        names = dict.fromkeys(("func", "args", "keywords"), True)
+        self._attributes(value, reads._replace(attributes=names), name)
 
     def _wrapped(self, value: Any, reads: Reads, name: str) -> None:
         self._register(value.__func__, reads, name)

@@ -80,7 +80,7 @@ class OutsideArrays:
             now = cell.value.whole_array
             if now.buffer is not array.buffer or now.offset != array.offset:
                 finish_readers(array.storage)
-                copy_elements(now, array)
+                now.copy_elements_to(array)
                 cell.value = computed(array)
             self.nodes[at] = cell.value
 
@@ -178,16 +178,6 @@ def check_disjoint(
 
 
 # --- copies --------------------------------------------------------------------------------------
-
-
-def copy_elements(source: DeviceArray, target: DeviceArray) -> None:
-    """Copy all elements; both arrays are contiguous."""
-    if source.size:
-        item = source.dtype.itemsize
-        source.device.default_stream.handle.copy(
-            source.buffer, source.offset * item, target.buffer, target.offset * item,
-            source.size * item,
-        )  # fmt: skip
 
 
 def copy_in(source: Source, target: DeviceArray) -> None:

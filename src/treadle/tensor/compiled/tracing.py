@@ -208,7 +208,7 @@ class Tracing:
             array, now = old.whole_array, cell.value.whole_array
             if now.buffer is not array.buffer:
                 finish_readers(array.storage)
-                traces.copy_elements(now, array)
+                now.copy_elements_to(array)
                 cell.value = computed(array)
         places: dict[int, int] = {}
         build = builder(result, lambda value: self._place(value, places))

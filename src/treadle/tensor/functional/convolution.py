@@ -19,7 +19,7 @@ from treadle.tensor.functional.convolution_operations import (
     convolution,
     transposed_convolution,
 )
-from treadle.tensor.functional.windows import check_positive, numbers_of
+from treadle.tensor.functional.windows import Sizes, check_positive, numbers_of
 from treadle.tensor.manipulation import swapaxes
 from treadle.tensor.operands import prepare
 from treadle.tensor.precision import cast_by_name
@@ -29,8 +29,6 @@ from treadle.tensor.tensor import Tensor, from_node
 __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
 ]  # fmt: skip
-
-Sizes = int | Sequence[int]
 
 
 @cast_by_name
@@ -52,7 +50,7 @@ def conv1d(
     [[[3.0, 5.0, 7.0]]]
     """
     moves = _Moves(stride, padding, dilation, groups)
-    return _convolution("conv1d", 1, (input, weight, bias), moves)
+    return _convolution(1, (input, weight, bias), moves)
 
 
 @cast_by_name
@@ -84,7 +82,7 @@ def conv2d(
     (1, 2, 3, 3)
     """
     moves = _Moves(stride, padding, dilation, groups)
-    return _convolution("conv2d", 2, (input, weight, bias), moves)
+    return _convolution(2, (input, weight, bias), moves)
 
 
 @cast_by_name
@@ -106,7 +104,7 @@ def conv3d(
     (1, 2, 2, 2, 2)
     """
     moves = _Moves(stride, padding, dilation, groups)
-    return _convolution("conv3d", 3, (input, weight, bias), moves)
+    return _convolution(3, (input, weight, bias), moves)
 
 
 @cast_by_name
@@ -129,7 +127,7 @@ def conv_transpose1d(
     (1, 2, 6)
     """
     moves = _Moves(stride, padding, dilation, groups, output_padding)
-    return _transposed("conv_transpose1d", 1, (input, weight, bias), moves)
+    return _transposed(1, (input, weight, bias), moves)
 
 
 @cast_by_name
@@ -158,7 +156,7 @@ def conv_transpose2d(
     [[[[1.0, 1.0, 2.0, 2.0]]]]
     """
     moves = _Moves(stride, padding, dilation, groups, output_padding)
-    return _transposed("conv_transpose2d", 2, (input, weight, bias), moves)
+    return _transposed(2, (input, weight, bias), moves)
 
 
 @cast_by_name
@@ -175,7 +173,7 @@ def conv_transpose3d(
     """The transposed convolution of an input of shape (N, C, D, H, W) with weights of shape (C, O /
     groups, KD, KH, KW). Other arguments are as for `conv_transpose2d`."""
     moves = _Moves(stride, padding, dilation, groups, output_padding)
-    return _transposed("conv_transpose3d", 3, (input, weight, bias), moves)
+    return _transposed(3, (input, weight, bias), moves)
 
 
 # --- shared parts ------------------------------------------------------------------------
@@ -228,7 +226,8 @@ class _Operands(NamedTuple):
         return self.nodes[1].shape
 
 
-def _convolution(name: str, rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tensor:
+def _convolution(rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tensor:
+    name = f"conv{rank}d"
     operands = _operands(name, rank, given)
     x, w, groups = operands.input, operands.weight, moves.groups
     strides, steps = moves.by_axis(name, rank)
@@ -258,7 +257,8 @@ def _convolution(name: str, rank: int, given: tuple[Any, Any, Any], moves: _Move
     return made if operands.batched else made[0]
 
 
-def _transposed(name: str, rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tensor:
+def _transposed(rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tensor:
+    name = f"conv_transpose{rank}d"
     operands = _operands(name, rank, given)
     x, w, groups = operands.input, operands.weight, moves.groups
     strides, steps = moves.by_axis(name, rank)

@@ -10,7 +10,7 @@ from treadle.graph.views import View
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.composites import composite
 from treadle.tensor.functional.gathers import AxisIndices, gather_axes, index_range
-from treadle.tensor.functional.windows import Sizes, check_positive, numbers_of
+from treadle.tensor.functional.windows import Sizes, WindowSizes, check_positive, numbers_of
 from treadle.tensor.manipulation import permute_dims, swapaxes
 from treadle.tensor.operands import operand
 from treadle.tensor.reductions import sum as total
@@ -40,7 +40,8 @@ def unfold(
     if x.ndim == 3:
         return unfold(x.reshape(1, *x.shape), kernel_size, dilation, padding, stride)[0]
     n, channels, height, width = x.shape
-    window = _Windows("unfold", kernel_size, dilation, padding, stride, (height, width))
+    sizes = WindowSizes(kernel_size, stride, padding, dilation)
+    window = _Windows("unfold", sizes, (height, width))
     shape = (n, channels, *window.kernel, *window.counts)
     if window.padding == (0, 0):
         first, second, *steps = x._where.strides
@@ -78,7 +79,8 @@ def fold(
         return fold(whole, output_size, kernel_size, dilation, padding, stride)[0]
     image = numbers_of("fold", "output_size", output_size, 2)
     check_positive("fold", "output_size", image)
-    window = _Windows("fold", kernel_size, dilation, padding, stride, image)
+    sizes = WindowSizes(kernel_size, stride, padding, dilation)
+    window = _Windows("fold", sizes, image)
     n, rows, count = x.shape
     if rows % window.size or count != window.count:
         raise ShapeError(
@@ -97,14 +99,8 @@ def fold(
 class _Windows:
     """The windows of an image."""
 
-    def __init__(
-        self, name: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any,
-        image: tuple[int, ...],
-    ) -> None:  # fmt: skip
-        self.kernel = numbers_of(name, "kernel_size", kernel_size, 2)
-        self.dilation = numbers_of(name, "dilation", dilation, 2)
-        self.padding = numbers_of(name, "padding", padding, 2)
-        self.stride = numbers_of(name, "stride", stride, 2)
+    def __init__(self, name: str, sizes: WindowSizes, image: tuple[int, ...]) -> None:
+        self.kernel, self.stride, self.padding, self.dilation = sizes.by_axis(name, 2)
         for what in ("kernel_size", "dilation", "stride"):
             check_positive(name, what, getattr(self, what.removesuffix("_size")))
         if min(self.padding) < 0:

@@ -59,7 +59,7 @@ def max_pool1d(
     [[2.0, 4.0]]
     """
     sizes = WindowSizes(kernel_size, stride, padding, dilation, ceil_mode)
-    return _max_pool("max_pool1d", input, 1, sizes, return_indices)
+    return _max_pool(1, input, sizes, return_indices)
 
 
 def max_pool2d(
@@ -86,7 +86,7 @@ def max_pool2d(
     ([[[5.0, 7.0], [13.0, 15.0]]], [[[5, 7], [13, 15]]])
     """
     sizes = WindowSizes(kernel_size, stride, padding, dilation, ceil_mode)
-    return _max_pool("max_pool2d", input, 2, sizes, return_indices)
+    return _max_pool(2, input, sizes, return_indices)
 
 
 def max_pool3d(
@@ -100,10 +100,11 @@ def max_pool3d(
 ) -> Pooled:
     """`max_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
     sizes = WindowSizes(kernel_size, stride, padding, dilation, ceil_mode)
-    return _max_pool("max_pool3d", input, 3, sizes, return_indices)
+    return _max_pool(3, input, sizes, return_indices)
 
 
-def _max_pool(name: str, input: Any, axes: int, sizes: WindowSizes, places: bool) -> Pooled:
+def _max_pool(axes: int, input: Any, sizes: WindowSizes, places: bool) -> Pooled:
+    name = f"max_pool{axes}d"
     x = images(name, input, axes)
     return _max_of_windows(name, x, windows_of(name, x, axes, sizes), places)
 
@@ -116,7 +117,7 @@ def adaptive_max_pool1d(input: ArrayLike, output_size: Any, return_indices: bool
     >>> td.nn.functional.adaptive_max_pool1d(x, 1).tolist()
     [[4.0]]
     """
-    return _adaptive_max_pool("adaptive_max_pool1d", input, 1, output_size, return_indices)
+    return _adaptive_max_pool(1, input, output_size, return_indices)
 
 
 def adaptive_max_pool2d(input: ArrayLike, output_size: Any, return_indices: bool = False) -> Pooled:
@@ -128,15 +129,16 @@ def adaptive_max_pool2d(input: ArrayLike, output_size: Any, return_indices: bool
     >>> td.nn.functional.adaptive_max_pool2d(x, (1, 2)).tolist()
     [[[9.0, 11.0]]]
     """
-    return _adaptive_max_pool("adaptive_max_pool2d", input, 2, output_size, return_indices)
+    return _adaptive_max_pool(2, input, output_size, return_indices)
 
 
 def adaptive_max_pool3d(input: ArrayLike, output_size: Any, return_indices: bool = False) -> Pooled:
     """`adaptive_max_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
-    return _adaptive_max_pool("adaptive_max_pool3d", input, 3, output_size, return_indices)
+    return _adaptive_max_pool(3, input, output_size, return_indices)
 
 
-def _adaptive_max_pool(name: str, input: Any, axes: int, wanted: Any, places: bool) -> Pooled:
+def _adaptive_max_pool(axes: int, input: Any, wanted: Any, places: bool) -> Pooled:
+    name = f"adaptive_max_pool{axes}d"
     x = images(name, input, axes)
     counts = counts_of(name, x, axes, wanted)
     # (Of equal elements only one gets the gradient, as with windows.)
@@ -172,7 +174,7 @@ def avg_pool1d(
     [[1.5, 3.5]]
     """
     sizes = WindowSizes(kernel_size, stride, padding, ceil_mode=ceil_mode)
-    return _avg_pool("avg_pool1d", input, 1, sizes, count_include_pad, None)
+    return _avg_pool(1, input, sizes, count_include_pad, None)
 
 
 def avg_pool2d(
@@ -195,7 +197,7 @@ def avg_pool2d(
     [[[2.5, 4.5], [10.5, 12.5]]]
     """
     sizes = WindowSizes(kernel_size, stride, padding, ceil_mode=ceil_mode)
-    return _avg_pool("avg_pool2d", input, 2, sizes, count_include_pad, divisor_override)
+    return _avg_pool(2, input, sizes, count_include_pad, divisor_override)
 
 
 def avg_pool3d(
@@ -209,12 +211,13 @@ def avg_pool3d(
 ) -> Tensor:
     """`avg_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
     sizes = WindowSizes(kernel_size, stride, padding, ceil_mode=ceil_mode)
-    return _avg_pool("avg_pool3d", input, 3, sizes, count_include_pad, divisor_override)
+    return _avg_pool(3, input, sizes, count_include_pad, divisor_override)
 
 
 def _avg_pool(
-    name: str, input: Any, axes: int, sizes: WindowSizes, include: bool, divisor: int | None
+    axes: int, input: Any, sizes: WindowSizes, include: bool, divisor: int | None
 ) -> Tensor:
+    name = f"avg_pool{axes}d"
     if divisor == 0:
         raise ValueError(f"{name}: divisor_override must not be 0")
     x = images(name, input, axes)
@@ -230,7 +233,7 @@ def adaptive_avg_pool1d(input: ArrayLike, output_size: Any) -> Tensor:
     >>> td.nn.functional.adaptive_avg_pool1d(x, 1).tolist()
     [[2.5]]
     """
-    return adaptive_avg_pool("adaptive_avg_pool1d", images("", input, 1), 1, output_size)
+    return _adaptive_avg_pool(1, input, output_size)
 
 
 def adaptive_avg_pool2d(input: ArrayLike, output_size: Any) -> Tensor:
@@ -242,14 +245,17 @@ def adaptive_avg_pool2d(input: ArrayLike, output_size: Any) -> Tensor:
     >>> td.nn.functional.adaptive_avg_pool2d(x, (None, 1)).tolist()
     [[[1.5], [5.5], [9.5]]]
     """
-    name = "adaptive_avg_pool2d"
-    return adaptive_avg_pool(name, images(name, input, 2), 2, output_size)
+    return _adaptive_avg_pool(2, input, output_size)
 
 
 def adaptive_avg_pool3d(input: ArrayLike, output_size: Any) -> Tensor:
     """`adaptive_avg_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
-    name = "adaptive_avg_pool3d"
-    return adaptive_avg_pool(name, images(name, input, 3), 3, output_size)
+    return _adaptive_avg_pool(3, input, output_size)
+
+
+def _adaptive_avg_pool(axes: int, input: Any, wanted: Any) -> Tensor:
+    name = f"adaptive_avg_pool{axes}d"
+    return adaptive_avg_pool(name, images(name, input, axes), axes, wanted)
 
 
 def adaptive_avg_pool(name: str, x: Tensor, axes: int, wanted: Any) -> Tensor:
@@ -278,7 +284,7 @@ def lp_pool1d(
 ) -> Tensor:
     """`lp_pool2d` for inputs of shape (N, C, L) or (C, L)."""
     sizes = WindowSizes(kernel_size, stride, ceil_mode=ceil_mode)
-    return _lp_pool("lp_pool1d", input, 1, norm_type, sizes)
+    return _lp_pool(1, input, norm_type, sizes)
 
 
 def lp_pool2d(
@@ -297,7 +303,7 @@ def lp_pool2d(
     [[[5.0]]]
     """
     sizes = WindowSizes(kernel_size, stride, ceil_mode=ceil_mode)
-    return _lp_pool("lp_pool2d", input, 2, norm_type, sizes)
+    return _lp_pool(2, input, norm_type, sizes)
 
 
 def lp_pool3d(
@@ -309,10 +315,11 @@ def lp_pool3d(
 ) -> Tensor:
     """`lp_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
     sizes = WindowSizes(kernel_size, stride, ceil_mode=ceil_mode)
-    return _lp_pool("lp_pool3d", input, 3, norm_type, sizes)
+    return _lp_pool(3, input, norm_type, sizes)
 
 
-def _lp_pool(name: str, input: Any, axes: int, p: float, sizes: WindowSizes) -> Tensor:
+def _lp_pool(axes: int, input: Any, p: float, sizes: WindowSizes) -> Tensor:
+    name = f"lp_pool{axes}d"
     if p == 0 or math.isinf(p):
         raise ValueError(f"{name}: norm_type must be finite and not 0, as {p} is not")
     x, dtype = widened_real(name, images(name, input, axes))

@@ -28,7 +28,7 @@ def max_unpool1d(
 ) -> Tensor:
     """`max_unpool2d` for inputs of shape (N, C, L) or (C, L)."""
     sizes = WindowSizes(kernel_size, stride, padding)
-    return _max_unpool("max_unpool1d", input, indices, 1, sizes, output_size)
+    return _max_unpool(1, input, indices, sizes, output_size)
 
 
 def max_unpool2d(
@@ -52,7 +52,7 @@ def max_unpool2d(
     [[0.0, 5.0, 2.0, 0.0]]
     """
     sizes = WindowSizes(kernel_size, stride, padding)
-    return _max_unpool("max_unpool2d", input, indices, 2, sizes, output_size)
+    return _max_unpool(2, input, indices, sizes, output_size)
 
 
 def max_unpool3d(
@@ -65,19 +65,20 @@ def max_unpool3d(
 ) -> Tensor:
     """`max_unpool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
     sizes = WindowSizes(kernel_size, stride, padding)
-    return _max_unpool("max_unpool3d", input, indices, 3, sizes, output_size)
+    return _max_unpool(3, input, indices, sizes, output_size)
 
 
 def _max_unpool(
-    name: str, input: Any, indices: Any, axes: int, sizes: WindowSizes, output_size: Any
+    axes: int, input: Any, indices: Any, sizes: WindowSizes, output_size: Any
 ) -> Tensor:
+    name = f"max_unpool{axes}d"
     x, places = images(name, input, axes), operand(name, indices)
     if places.shape != x.shape or places.dtype.kind not in ("int", "uint"):
         raise ShapeError(
             f"{name}: indices are integers of the input's shape {x.shape}, not {places.dtype} of "
             f"shape {places.shape}"
         )
-    image = _scatter_to_images(name, x, axes, sizes, output_size)
+    image = _pooled_images(name, x, axes, sizes, output_size)
     front, size = x.shape[: x.ndim - axes], math.prod(image)
     shape = (*front, *image)
     if settings.check and x.size and bool(any_of((places < 0) | (places >= size))):
@@ -85,7 +86,7 @@ def _max_unpool(
     return scatter_to_images(x, indices_into_all(places, image), shape)
 
 
-def _scatter_to_images(
+def _pooled_images(
     name: str, x: Tensor, axes: int, sizes: WindowSizes, output_size: Any
 ) -> tuple[int, ...]:
     """The extents of the images that were pooled."""

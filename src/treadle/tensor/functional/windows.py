@@ -48,6 +48,11 @@ def numbers_of(name: str, what: str, value: Any, axes: int) -> tuple[int, ...]:
     return numbers
 
 
+def for_each_axis(value: Sizes, axes: int) -> tuple[int, ...]:
+    """A number for each axis, from one for all; of a sequence the length is not checked."""
+    return (value,) * axes if isinstance(value, int) else tuple(value)
+
+
 def check_positive(name: str, what: str, numbers: Sequence[int]) -> None:
     """ValueError unless all numbers are above 0."""
     if min(numbers) < 1:
