@@ -202,6 +202,16 @@ def test_the_map_of_the_house_shows_every_room() -> None:
     assert named == rooms | folders
 
 
+def test_the_index_of_the_design_names_every_page_and_layer() -> None:
+    index = (ROOT / "docs/design/index.md").read_text(encoding="utf-8")
+    pages = {path.name for path in (ROOT / "docs/design").glob("*.md")} - {"index.md"}
+    assert pages == set(re.findall(r"\]\(([\w-]+\.md)\)", index))
+    rows = re.findall(r"^\| (`[^|]+`) \|", index, flags=re.M)
+    layers = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    packages = (path.parent.name for path in (ROOT / "src/treadle").glob("*/__init__.py"))
+    assert layers == set(packages)
+
+
 def test_recipes_name_files_and_tables_that_exist() -> None:
     """Each `path` in docs/design/adding.md, and each `TABLE` of a path."""
     page = (ROOT / "docs/design/adding.md").read_text(encoding="utf-8")
