@@ -12,22 +12,20 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from treadle.core.dtypes import DType, float32
+from treadle.core.dtypes import DType, float32, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.ir.types import SCALARS, Vector
 from treadle.kernels.device_code import attention, attention_cpu
 from treadle.kernels.device_code.attention import Attending, Tile
 from treadle.kernels.device_code.attention_cpu import COLUMNS, Lanes
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import flat, new, serial_threads
+from treadle.kernels.launching import flat, new, packed, serial_threads
+from treadle.lang.types import VectorType
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
 from treadle.runtime.devices import Device
 
-_FOUR_INTEGERS = Vector(SCALARS["i32"], 4)
+_FOUR_INTEGERS = VectorType(i32, 4)
 _AXES = 3  # of heads, in one launch
 # From the largest to the smallest; the first that suits a device and a problem is taken.
 _TILES = (
@@ -367,4 +365,4 @@ def _steps(strides: tuple[int, ...], count: int) -> Any:
 @functools.lru_cache(1024)
 def four(*values: int) -> Packed:
     """Four integers in the form that a launch takes fastest."""
-    return Packed(_FOUR_INTEGERS, np.array(values, np.int32))
+    return packed(_FOUR_INTEGERS, *values)

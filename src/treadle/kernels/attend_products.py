@@ -19,12 +19,12 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels import vendor_product
-from treadle.kernels.attend import Laid, Problem, four
+from treadle.kernels.attend import Laid, Problem
 from treadle.kernels.device_code import attention, attention_softmax
-from treadle.kernels.device_code.attention_softmax import Scoring
+from treadle.kernels.device_code.attention_softmax import Scoring, Slice
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.factors import Factor, Product
-from treadle.kernels.launching import flat, new, serial_threads, zeros
+from treadle.kernels.launching import flat, new, packed, serial_threads, zeros
 from treadle.kernels.product import filling
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
@@ -313,25 +313,22 @@ class _Task(NamedTuple):
 
     def of_lines(self, part: _Slice, p: Problem) -> tuple[Any, ...]:
         """The arguments that say where a slice's lines are."""
-        start, steps, step = 0, (0, 0, 0), 0
+        mask = (0,) * 5
         if p.mask is not None:
             moves = p.mask.strides
             start = p.mask.offset + sum(
                 i * move for i, move in zip(part.place, moves, strict=False)
             )
             fold = moves[len(self.axes)] if self.folded > 1 else 0
-            steps, step = (self.step(p.mask), fold, moves[-2]), moves[-1]
+            mask = (start, self.step(p.mask), fold, moves[-2], moves[-1])
         left = p.queries if p.left is None else min(p.left, p.queries)
         right = p.keys if p.right is None else min(p.right, p.keys)
+        lines = part.rows, part.row, self.lines, p.queries, part.first - part.row
+        keys = part.keys, part.first_key, p.keys
         return (
             0 if self.mask is None else flat(self.mask),
             0 if self.draws is None else self.draws,
-            four(part.rows, part.row, self.lines, p.queries),
-            four(part.keys, part.first_key, p.keys, 0),
-            four(left, right, 0, 0),
-            four(start, *steps),
-            step,
-            part.first - part.row,
+            packed(Slice, *lines, *keys, left, right, *mask),
             p.scale * attention.LOG2_E,
         )
 

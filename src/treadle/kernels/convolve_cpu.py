@@ -144,9 +144,9 @@ def _layout(
     near = min(max(_NEAREST_BYTES // in_channel, 1), most)
     near = -(-most // -(-most // near))
     places = extents[2], extents[1], extents[0]
-    span = Span(length, spans, row, length + farther, rows, *places, near, scratch)
+    span = packed(Span, length, spans, row, length + farther, rows, *places, near, scratch)
     entries = functools.partial(_table, axes, dealt, extents, gaps, rows, row, most)
-    return _Layout(strip, packed(span), spans, scratch, most, entries)
+    return _Layout(strip, span, spans, scratch, most, entries)
 
 
 def _parts(items: int, tiles: int, threads: int) -> int:

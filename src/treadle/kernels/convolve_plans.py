@@ -47,7 +47,7 @@ def passed(axes: tuple[Axis, ...]) -> list[Packed]:
 
 @functools.lru_cache(1024)
 def _passed(axis: Axis) -> Packed:
-    return packed(Along(*axis))
+    return packed(Along, *axis)
 
 
 def plain(dtype: Any) -> DType:

@@ -361,9 +361,9 @@ def _launch_of(
         blocks = -(-count // fourier_lines.LANES)
         kernel = fourier_lines.line_transformer(what, count < fourier_lines.LANES)
         launch = kernel[blocks, fourier_lines.LANES]
-    read = packed(Steps(job.given * job.inner, *layout.read, job.inner, job.taken))
-    write = packed(Steps(job.kept * job.inner, *layout.write, job.inner, job.kept))
-    lines = packed(Lines(count, layout.along_b, layout.along_a, job.inner))
+    read = packed(Steps, job.given * job.inner, *layout.read, job.inner, job.taken)
+    write = packed(Steps, job.kept * job.inner, *layout.write, job.inner, job.kept)
+    lines = packed(Lines, count, layout.along_b, layout.along_a, job.inner)
     return launch, (read, write, lines, job.length, *_factors(job, component))
 
 
@@ -375,8 +375,8 @@ def _launch_of_rows(
     assert along is not None
     assert across is not None
     kernel = fourier_lines.row_transformer(_what(job, along, component), across)
-    read = packed(Steps(job.given, 0, 0, 0, 1, second, 1, job.taken))
-    write = packed(Steps(job.kept, 0, 0, 0, 1, first, 1, job.kept))
+    read = packed(Steps, job.given, 0, 0, 0, 1, second, 1, job.taken)
+    write = packed(Steps, job.kept, 0, 0, 0, 1, first, 1, job.kept)
     numbers = (read, write, job.length, *_factors(job, component))
     return kernel[job.outer, fourier_lines.LANES], numbers
 
@@ -392,7 +392,7 @@ def _what(job: _Job, radices: tuple[int, ...], component: DType) -> Pass:
 
 def _factors(job: _Job, component: DType) -> tuple[Any, Packed]:
     """The sign of imaginary parts that are read, and what multiplies both parts of results."""
-    return component.numpy.type(job.sign), packed(td.vec2[component](*job.scale))
+    return component.numpy.type(job.sign), packed(td.vec2[component], *job.scale)
 
 
 # --- arrays --------------------------------------------------------------------------------------

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from treadle.core.dtypes import DType
 from treadle.lang.decorators import Kernel
+from treadle.lang.types import VectorType
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.convert import Packed, describe
+from treadle.runtime.convert import Packed
 from treadle.runtime.devices import Device
 
 
@@ -33,9 +36,11 @@ def zeros(like: DeviceArray, dtype: DType, *shape: int) -> DeviceArray:
     return made
 
 
-def packed(value: Any) -> Packed:
-    """The value of a struct as a launch takes it without looking at it again."""
-    return Packed(*describe(value))
+def packed(kind: Any, *numbers: Any) -> Packed:
+    """A vector, or a struct of numbers, as a launch takes it without looking at it again."""
+    if isinstance(kind, VectorType):
+        return Packed(kind.ir, np.array(numbers, kind.dtype.numpy))
+    return Packed(kind.__treadle_struct__, np.array(numbers, kind.dtype))
 
 
 def serial_threads(device: Device) -> bool:

@@ -49,7 +49,7 @@ class Windows(NamedTuple):
 def passed(windows: Windows) -> tuple[Packed, Packed, Packed]:
     """The three axes of windows as a kernel takes them."""
     z, y, x = zip(*windows[1:], strict=True)
-    return packed(Along(*z)), packed(Along(*y)), packed(Along(*x))
+    return packed(Along, *z), packed(Along, *y), packed(Along, *x)
 
 
 def max_pool(x: DeviceArray, windows: Windows) -> DeviceArray:

@@ -89,7 +89,7 @@ class Part(NamedTuple):
 
 @functools.lru_cache(4096)
 def _layout(*numbers: int) -> Packed:
-    return packed(Layout(*numbers))
+    return packed(Layout, *numbers)
 
 
 def whole(a: DeviceArray) -> Part:

@@ -18,6 +18,35 @@ from treadle.lang.decorators import Function, Kernel
 
 
 @td.struct
+class Slice:
+    """Scores that are in memory at a time: of some heads `rows` queries from `row` on, and `keys`
+    keys from `first_key` on, of `all_keys`.
+
+    `lines` queries see the same keys, those of several heads that are taken for one, and after each
+    `queries` of them positions begin anew. `first` is the first head's first line in norms. A query
+    sees keys from `left` places before its own to `right` places after it. A mask starts at
+    `mask`; the other fields are its steps to the next head of the slice, to the next of those that
+    are taken for one, to the next query and to the next key.
+    """
+
+    rows: td.i32
+    row: td.i32
+    lines: td.i32
+    queries: td.i32
+    first: td.i32
+    keys: td.i32
+    first_key: td.i32
+    all_keys: td.i32
+    left: td.i32
+    right: td.i32
+    mask: td.i32
+    mask_head: td.i32
+    mask_fold: td.i32
+    mask_query: td.i32
+    mask_key: td.i32
+
+
+@td.struct
 class Place:
     """Where a block's line of scores is: in norms and sums, in scores, among the queries of its
     head, and in a mask."""
@@ -29,13 +58,14 @@ class Place:
 
 
 @td.func
-def place_of(lines, keys, mask_at, first):
-    """Where the line of the calling block is; the arguments are those of `softmax`."""
-    head = td.block_idx.x // lines.x
-    line = lines.y + td.block_idx.x - head * lines.x
-    row = line % lines.w
-    mask_row = mask_at.x + head * mask_at.y + line // lines.w * mask_at.z + row * mask_at.w
-    return Place(first + head * lines.z + line, td.block_idx.x * keys.x, row, mask_row)
+def place_of(part: Slice):
+    """Where the line of the calling block is."""
+    head = td.block_idx.x // part.rows
+    line = part.row + td.block_idx.x - head * part.rows
+    row = line % part.queries
+    mask = part.mask + head * part.mask_head + line // part.queries * part.mask_fold
+    mask += row * part.mask_query
+    return Place(part.first + head * part.lines + line, td.block_idx.x * part.keys, row, mask)
 
 
 class Scoring(NamedTuple):
@@ -51,14 +81,7 @@ class Scoring(NamedTuple):
 @functools.cache
 def softmax(what: Scoring) -> Kernel:
     """A kernel that turns scores into weights, whose sum is 1 in each line (before dropout), and
-    stores the logarithm of the sum of exponentials.
-
-    In `lines` are queries of a head in this slice, the first one, all queries of a head (of several
-    heads that are taken for one) and the queries after which positions begin anew; in `keys` their
-    number, the first one, and all; in `reach` how far a query sees to the left and to the right; in
-    `mask_at` where a mask starts, and its steps to the next head of the slice, the next of those
-    that are taken for one, and the next query. `first` is the first head's first line in `norms`.
-    """
+    stores the logarithm of the sum of exponentials."""
     partial, dtype, threads = what.partial, what.dtype, what.threads
     power, score_of = power_of(partial), _score_of(what)
     dropout, side = what.dropout, side_of(threads)
@@ -66,30 +89,28 @@ def softmax(what: Scoring) -> Kernel:
 
     @td.kernel(checked=False)
     def softmax_lines(
-        scores, weights, norms, mask, draws, lines: td.vec4[td.i32], keys: td.vec4[td.i32],
-        reach: td.vec4[td.i32], mask_at: td.vec4[td.i32], mask_step: td.i32, first: td.i32,
-        scale: partial, keep: td.f32,
-    ):  # fmt: skip
+        scores, weights, norms, mask, draws, part: Slice, scale: partial, keep: td.f32
+    ):
         t = td.thread_idx.x
-        where = place_of(lines, keys, mask_at, first)
+        where = place_of(part)
         place, at, row, mask_row = where.line, where.at, where.row, where.mask
         board = td.shared(threads, partial)
         few = td.shared(side, partial)
         top = partial(-td.inf)
-        for j in range(0, keys.x, threads):
-            if j + t < keys.x:
+        for j in range(0, part.keys, threads):
+            if j + t < part.keys:
                 score = score_of(
-                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach, scale
+                    scores[at + j + t], mask, mask_row, row, part.first_key + j + t, part, scale
                 )
                 top = score if score > top else top
         top = greatest(top, board, few)
         td.sync_threads()
         base = top if top > partial(-td.inf) else partial(0.0)
         total = partial(0.0)
-        for j in range(0, keys.x, threads):
-            if j + t < keys.x:
+        for j in range(0, part.keys, threads):
+            if j + t < part.keys:
                 score = score_of(
-                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach, scale
+                    scores[at + j + t], mask, mask_row, row, part.first_key + j + t, part, scale
                 )
                 total += power(score - base)
         total = summed(total, board, few)
@@ -99,13 +120,15 @@ def softmax(what: Scoring) -> Kernel:
         draw = td.vec4[td.u32](td.u32(0))
         if dropout:
             draw = td.vec4[td.u32](draws[0], draws[1], draws[2], draws[3])
-        for j in range(0, keys.x, threads):
-            if j + t < keys.x:
+        for j in range(0, part.keys, threads):
+            if j + t < part.keys:
                 score = score_of(
-                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach, scale
+                    scores[at + j + t], mask, mask_row, row, part.first_key + j + t, part, scale
                 )
                 weight = power(score - base) * share
-                if dropout and not kept(td.u32(place), keys.z, keys.y + j + t, draw, keep):
+                if dropout and not kept(
+                    td.u32(place), part.all_keys, part.first_key + j + t, draw, keep
+                ):
                     weight = partial(0.0)
                 weights[at + j + t] = dtype(weight)
         if t == 0:
@@ -127,13 +150,11 @@ def softmax_gradient(what: Scoring) -> Kernel:
 
     @td.kernel(checked=False)
     def softmax_gradient_lines(
-        scores, gradients, weights, slopes, norms, sums, mask, draws,
-        lines: td.vec4[td.i32], keys: td.vec4[td.i32], reach: td.vec4[td.i32],
-        mask_at: td.vec4[td.i32], mask_step: td.i32, first: td.i32, scale: partial, factor: partial,
-        keep: td.f32,
+        scores, gradients, weights, slopes, norms, sums, mask, draws, part: Slice, scale: partial,
+        factor: partial, keep: td.f32,
     ):  # fmt: skip
         t = td.thread_idx.x
-        where = place_of(lines, keys, mask_at, first)
+        where = place_of(part)
         place, at, row, mask_row = where.line, where.at, where.row, where.mask
         norm = norms[place] * partial(LOG2_E)
         # A query that sees nothing has no weights: every score is -infinity, too.
@@ -144,14 +165,16 @@ def softmax_gradient(what: Scoring) -> Kernel:
         if dropout:
             draw = td.vec4[td.u32](draws[0], draws[1], draws[2], draws[3])
             back = partial(1.0) / partial(keep) if keep > 0.0 else partial(0.0)
-        for j in range(0, keys.x, threads):
-            if j + t < keys.x:
+        for j in range(0, part.keys, threads):
+            if j + t < part.keys:
                 score = score_of(
-                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach, scale
+                    scores[at + j + t], mask, mask_row, row, part.first_key + j + t, part, scale
                 )
                 weight = power(score - base)
                 through = back
-                if dropout and not kept(td.u32(place), keys.z, keys.y + j + t, draw, keep):
+                if dropout and not kept(
+                    td.u32(place), part.all_keys, part.first_key + j + t, draw, keep
+                ):
                     through = partial(0.0)
                 steep = weight * (gradients[at + j + t] * through - own) * factor
                 weights[at + j + t] = dtype(weight * through)
@@ -166,11 +189,11 @@ def _score_of(what: Scoring) -> Function:
     masked, additive = what.mask is not None, what.mask is not dtypes.bool_
 
     @td.func
-    def score_of(product, mask, mask_row, mask_step, row, column, reach, scale):
+    def score_of(product, mask, mask_row, row, column, part, scale):
         score = product * scale
-        seen = row - reach.x <= column <= row + reach.y
+        seen = row - part.left <= column <= row + part.right
         if masked:
-            entry = mask[mask_row + column * mask_step]
+            entry = mask[mask_row + column * part.mask_key]
             if additive:
                 score += partial(entry) * partial(LOG2_E)
             else:
