@@ -289,3 +289,36 @@ def test_zero_where_it_is_not_assigned(device):
     data = np.zeros(3, Filter.dtype)
     data["bias"], data["weights"] = 2, 3
     np.testing.assert_array_equal(run(device, use, 3, data, np.zeros(3, np.float32)), [7, 14.5, 7])
+
+
+@td.struct
+class Small:
+    half: td.f16
+    short: td.bf16
+    pair: td.vec2[td.f16]
+    several: td.bf16[2]
+    flag: td.bool
+
+
+@td.struct
+class Large:
+    one: Small
+    two: Small[2]
+
+
+def test_every_field_of_an_argument(device):
+    @td.kernel
+    def write_fields(out: td.Array[td.f32], large: Large, small: Small, pair: td.vec2[td.bf16]):
+        out[0] = td.f32(large.one.half)
+        out[1] = td.f32(large.one.pair.y)
+        out[2] = td.f32(large.two[1].several[1])
+        out[3] = td.f32(large.two[0].short)
+        out[4] = td.f32(small.several[0])
+        out[5] = td.f32(small.flag)
+        out[6] = td.f32(pair.y)
+
+    one = Small(1.5, 2.5, (3.0, 4.0), [5.0, 6.0], True)
+    other = Small(7.5, 8.5, (9.0, 10.0), [11.0, 12.0], False)
+    out = td.zeros(7, device=device)
+    write_fields[1, 1](out, Large(one, [other, one]), other, td.vec2[td.bf16](13.0, 14.0))
+    assert out.tolist() == [1.5, 4.0, 6.0, 8.5, 11.0, 0.0, 14.0]
