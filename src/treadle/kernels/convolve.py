@@ -144,7 +144,7 @@ def weight_gradient(
     summed = new(x, wide(dtype), splits, out.size)
     summer = convolution_weights.weight_summer(dtype, tile._replace(copies=1))
     summer[(columns, groups * tiles, splits), tile.threads](
-        flat(x), flat(gradient), flat(summed), *passed(axes), batch, groups, ins, outs // groups,
+        flat(x), flat(gradient), flat(summed), passed(axes), batch, groups, ins, outs // groups,
         tiles, length,
     )  # fmt: skip
     convolution_weights.adder(dtype).launch(out.size, flat(summed), flat(out), splits, out.size)
@@ -262,7 +262,7 @@ def _on_gpu(
     for axes in phases:
         positions = out.shape[0] * math.prod(axis.outputs for axis in axes)
         kernel[(-(-positions // columns), groups * tiles), threads](
-            flat(x), weights, 0 if bias is None else flat(bias), flat(out), *passed(axes),
+            flat(x), weights, 0 if bias is None else flat(bias), flat(out), passed(axes),
             out.shape[0], groups, ins, outs, tiles,
         )  # fmt: skip
 

@@ -84,7 +84,7 @@ def in_strips(
             whole = all(axis.taps == axis.kernel and axis.step == 1 for axis in axes)
             packer = strip_packer(work, strip.channels, whole and in_step == taps)
             packer[(-(-ins * taps // LANES), tiles, groups), LANES](
-                flat(weight), weights, *passed(axes), outs, ins, out_step, in_step, group_step
+                flat(weight), weights, passed(axes), outs, ins, out_step, in_step, group_step
             )
         partial = new(out, work, out.size) if most < ins and work is not dtype else flat(out)
         table = table_of(x.device, ("convolve", facts), i32, entries)
@@ -93,7 +93,7 @@ def in_strips(
         slab = new(x, work, blocks * scratch + LANES)
         strips(dtype, strip)[blocks, LANES](
             flat(x), weights, flat(weight if bias is None else bias), slab, partial, flat(out),
-            table, *passed(axes), span, batch, groups, ins, outs, tiles, parts, most,
+            table, passed(axes), span, batch, groups, ins, outs, tiles, parts, most,
             int(bias is not None),
         )  # fmt: skip
 

@@ -7,13 +7,13 @@ import math
 from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.convolution import Along
+from treadle.kernels.device_code.convolution import Axes
 from treadle.kernels.launching import packed
 from treadle.runtime.convert import Packed
 
 
 class Axis(NamedTuple):
-    """The values of an `Along`, on the host."""
+    """The values of an `Along` of the kernels, on the host."""
 
     size: int
     outputs: int
@@ -40,14 +40,10 @@ class Channels(NamedTuple):
     group_step: int
 
 
-def passed(axes: tuple[Axis, ...]) -> list[Packed]:
-    """Axes as a kernel takes them."""
-    return [_passed(axis) for axis in axes]
-
-
 @functools.lru_cache(1024)
-def _passed(axis: Axis) -> Packed:
-    return packed(Along, *axis)
+def passed(axes: tuple[Axis, ...]) -> Packed:
+    """Three axes as a kernel takes them."""
+    return packed(Axes, *axes)
 
 
 def plain(dtype: Any) -> DType:

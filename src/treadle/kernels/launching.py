@@ -37,7 +37,8 @@ def zeros(like: DeviceArray, dtype: DType, *shape: int) -> DeviceArray:
 
 
 def packed(kind: Any, *numbers: Any) -> Packed:
-    """A vector, or a struct of numbers, as a launch takes it without looking at it again."""
+    """A vector or a struct as a launch takes it without looking at it again. Of structs in it the
+    fields are tuples."""
     if isinstance(kind, VectorType):
         return Packed(kind.ir, np.array(numbers, kind.dtype.numpy))
     return Packed(kind.__treadle_struct__, np.array(numbers, kind.dtype))

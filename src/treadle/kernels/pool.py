@@ -11,7 +11,7 @@ from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels import scatter
 from treadle.kernels.device_code import pooling
-from treadle.kernels.device_code.pooling import Along, Pooling
+from treadle.kernels.device_code.pooling import Axes, Pooling
 from treadle.kernels.launching import flat, new, packed, zeros
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
@@ -46,10 +46,9 @@ class Windows(NamedTuple):
 
 
 @functools.lru_cache(1024)
-def passed(windows: Windows) -> tuple[Packed, Packed, Packed]:
-    """The three axes of windows as a kernel takes them."""
-    z, y, x = zip(*windows[1:], strict=True)
-    return packed(Along, *z), packed(Along, *y), packed(Along, *x)
+def passed(windows: Windows) -> Packed:
+    """The three axes of windows as a kernel takes them. The fields have the order of `Along`."""
+    return packed(Axes, *zip(*windows[1:], strict=True))
 
 
 def max_pool(x: DeviceArray, windows: Windows) -> DeviceArray:
@@ -65,7 +64,7 @@ def max_pool(x: DeviceArray, windows: Windows) -> DeviceArray:
     if out.size:
         kernel = pooling.greatest(Pooling(_dtype(x), windows.adaptive, None, *_columns(windows)))
         rows, columns = _threads(windows, out)
-        kernel.launch((rows, columns), flat(x), flat(out), 0, rows, *passed(windows))
+        kernel.launch((rows, columns), flat(x), flat(out), 0, rows, passed(windows))
     return out
 
 
@@ -79,7 +78,7 @@ def max_pool_with_places(
     if out.size:
         kernel = pooling.greatest(Pooling(_dtype(x), windows.adaptive, place, *_columns(windows)))
         rows, columns = _threads(windows, out)
-        kernel.launch((rows, columns), flat(x), flat(out), flat(places), rows, *passed(windows))
+        kernel.launch((rows, columns), flat(x), flat(out), flat(places), rows, passed(windows))
     return out, places
 
 
@@ -93,7 +92,7 @@ def mean_pool(
         what = Pooling(_dtype(x), windows.adaptive, None, *_columns(windows), include_padding)
         rows, columns = _threads(windows, out)
         kernel = pooling.mean(what)
-        kernel.launch((rows, columns), flat(x), flat(out), divisor, rows, *passed(windows))
+        kernel.launch((rows, columns), flat(x), flat(out), divisor, rows, passed(windows))
     return out
 
 

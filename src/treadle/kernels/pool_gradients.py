@@ -59,7 +59,7 @@ def share_equally(
         parts = new(given, wide(dtype), *given.shape)
         rows, columns = given.size // windows.counts[2], windows.counts[2]
         pooling_gradients.divider(dtype).launch(
-            (rows, columns), flat(given), table, flat(parts), rows, *passed(windows), divisor
+            (rows, columns), flat(given), table, flat(parts), rows, passed(windows), divisor
         )
         _give(parts, None, windows, out, table)
     return out
@@ -83,7 +83,7 @@ def _give(
     rows, width = out.size // windows.extents[2], windows.extents[2]
     named = 0 if places is None else flat(places)
     kernel = pooling_gradients.giver(out.dtype, places is not None)
-    kernel.launch((rows, width), flat(given), named, table, flat(out), rows, *passed(windows))
+    kernel.launch((rows, width), flat(given), named, table, flat(out), rows, passed(windows))
 
 
 def _table_of(given: DeviceArray, windows: Windows, include: bool) -> DeviceArray:

@@ -18,7 +18,8 @@ from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import Scalar, size_of
 
 _FEWEST_ITERATIONS = 4  # iterations for which vectors pay
-_LARGEST_BODY_TWICE = 500  # nodes of a body that may be printed twice, once without masks
+_LARGEST_BODY_TWICE = 500  # nodes of a body that may be printed twice, once without masks; not
+# counting parts of values, for which nothing is printed
 _LARGEST_COPIES = 256 << 10  # bytes that lanes' copies of one memory may take
 
 
@@ -147,7 +148,8 @@ class _Strips:
     def counted(self, count: str) -> None:
         """A trip count that is known at run time. A small body is printed twice, so that
         whole strips need no mask; a large one is masked always."""
-        if sum(1 for _ in walk(self.node.body)) > _LARGEST_BODY_TWICE:
+        printed = (node for node in walk(self.node.body) if type(node) is not n.Extract)
+        if sum(1 for _ in printed) > _LARGEST_BODY_TWICE:
             self.loop(count, count)
             return
         e = self.e

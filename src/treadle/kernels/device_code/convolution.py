@@ -41,6 +41,15 @@ class Along:
     out_size: td.i32
 
 
+@td.struct
+class Axes:
+    """The three axes; of images with fewer axes the first ones have one place."""
+
+    z: Along
+    y: Along
+    x: Along
+
+
 MOST_JOINED = 512
 
 
@@ -115,7 +124,7 @@ def tiled(dtype: DType, tile: Tile, biased: bool, joined: bool) -> Kernel:
 
     @td.kernel(checked=False)
     def convolve_tiles(
-        x, w: td.Array[vec], bias, out, along_z: Along, along_y: Along, along_x: Along,
+        x, w: td.Array[vec], bias, out, axes: Axes,
         batch: td.i32, groups: td.i32, ins: td.i32, outs: td.i32, tiles: td.i32,
     ):  # fmt: skip
         left = td.shared(copies * left_size, vec)
@@ -130,41 +139,41 @@ def tiled(dtype: DType, tile: Tile, biased: bool, joined: bool) -> Kernel:
         column = t % columns
         part = t // columns
         position = td.block_idx.x * columns + column
-        quotient = position // along_x.count
-        ox = position - quotient * along_x.count
-        quotient_y = quotient // along_y.count
-        oy = quotient - quotient_y * along_y.count
-        n = quotient_y // along_z.count
-        oz = quotient_y - n * along_z.count
+        quotient = position // axes.x.count
+        ox = position - quotient * axes.x.count
+        quotient_y = quotient // axes.y.count
+        oy = quotient - quotient_y * axes.y.count
+        n = quotient_y // axes.z.count
+        oz = quotient_y - n * axes.z.count
         exists = n < batch
-        z0 = oz * along_z.stride + along_z.start if exists else far
-        y0 = oy * along_y.stride + along_y.start
-        x0 = ox * along_x.stride + along_x.start
-        plane = along_z.size * along_y.size * along_x.size
+        z0 = oz * axes.z.stride + axes.z.start if exists else far
+        y0 = oy * axes.y.stride + axes.y.start
+        x0 = ox * axes.x.stride + axes.x.start
+        plane = axes.z.size * axes.y.size * axes.x.size
         base = (n * groups + group) * ins * plane
         if part == 0:
-            place_z = oz * along_z.out_step + along_z.out_start
-            place_y = oy * along_y.out_step + along_y.out_start
-            place_x = ox * along_x.out_step + along_x.out_start
-            out_plane = along_z.out_size * along_y.out_size * along_x.out_size
-            place = (place_z * along_y.out_size + place_y) * along_x.out_size + place_x
+            place_z = oz * axes.z.out_step + axes.z.out_start
+            place_y = oy * axes.y.out_step + axes.y.out_start
+            place_x = ox * axes.x.out_step + axes.x.out_start
+            out_plane = axes.z.out_size * axes.y.out_size * axes.x.out_size
+            place = (place_z * axes.y.out_size + place_y) * axes.x.out_size + place_x
             place += (n * groups + group) * outs * out_plane
             places[column] = place if exists else -1
-        all_taps = along_z.kernel * along_y.kernel * along_x.kernel
+        all_taps = axes.z.kernel * axes.y.kernel * axes.x.kernel
         rows = ins
-        used_taps = along_z.taps * along_y.taps * along_x.taps
+        used_taps = axes.z.taps * axes.y.taps * axes.x.taps
         if joined:
             rows = ins * all_taps
             for k in range(t, rows, threads):
                 channel = k // all_taps
                 left_over = k - channel * all_taps
-                tap_z = left_over // (along_y.kernel * along_x.kernel)
-                left_over -= tap_z * along_y.kernel * along_x.kernel
-                tap_y = left_over // along_x.kernel
-                tap_x = left_over - tap_y * along_x.kernel
+                tap_z = left_over // (axes.y.kernel * axes.x.kernel)
+                left_over -= tap_z * axes.y.kernel * axes.x.kernel
+                tap_y = left_over // axes.x.kernel
+                tap_x = left_over - tap_y * axes.x.kernel
                 offsets[k] = (tap_z * 256 + tap_y) * 256 + tap_x
-                distance = tap_z * along_z.dilation * along_y.size + tap_y * along_y.dilation
-                distances[k] = channel * plane + distance * along_x.size + tap_x * along_x.dilation
+                distance = tap_z * axes.z.dilation * axes.y.size + tap_y * axes.y.dilation
+                distances[k] = channel * plane + distance * axes.x.size + tap_x * axes.x.dilation
             td.sync_threads()
             all_taps = 1
             used_taps = 1
@@ -189,17 +198,17 @@ def tiled(dtype: DType, tile: Tile, biased: bool, joined: bool) -> Kernel:
                 # The next step's operands are loaded while this one's are multiplied.
                 tap = 0
                 if not joined:
-                    tap = (along_z.first + jz * along_z.step) * along_y.kernel
-                    tap = (tap + along_y.first + jy * along_y.step) * along_x.kernel
-                    tap += along_x.first + jx * along_x.step
+                    tap = (axes.z.first + jz * axes.z.step) * axes.y.kernel
+                    tap = (tap + axes.y.first + jy * axes.y.step) * axes.x.kernel
+                    tap += axes.x.first + jx * axes.x.step
                 w_at = w_tile + (tap * deep + chunk) * left_size
                 for v in td.static_range(left_loads):
                     if left_even or v * threads + t < left_size:
                         of_left[v] = w[w_at + v * threads]
-                iz = z0 + jz * along_z.dilation
-                iy = y0 + jy * along_y.dilation
-                ix = x0 + jx * along_x.dilation
-                source = base + (iz * along_y.size + iy) * along_x.size + ix
+                iz = z0 + jz * axes.z.dilation
+                iy = y0 + jy * axes.y.dilation
+                ix = x0 + jx * axes.x.dilation
+                source = base + (iz * axes.y.size + iy) * axes.x.size + ix
                 for v in td.static_range(right_loads):
                     row = chunk * depth + part + v * right_step
                     there = row < rows
@@ -207,25 +216,25 @@ def tiled(dtype: DType, tile: Tile, biased: bool, joined: bool) -> Kernel:
                     if joined:
                         entry = row if there else 0
                         offset = offsets[entry]
-                        iz = z0 + (offset >> 16) * along_z.dilation
-                        iy = y0 + ((offset >> 8) & 255) * along_y.dilation
-                        ix = x0 + (offset & 255) * along_x.dilation
+                        iz = z0 + (offset >> 16) * axes.z.dilation
+                        iy = y0 + ((offset >> 8) & 255) * axes.y.dilation
+                        ix = x0 + (offset & 255) * axes.x.dilation
                         at += distances[entry]
                     else:
                         at += row * plane
-                    there = there and iz >= 0 and iz < along_z.size
-                    there = there and iy >= 0 and iy < along_y.size
-                    there = there and ix >= 0 and ix < along_x.size
+                    there = there and iz >= 0 and iz < axes.z.size
+                    there = there and iy >= 0 and iy < axes.y.size
+                    there = there and ix >= 0 and ix < axes.x.size
                     value = work(x[at if there else 0])
                     of_right[v] = value if there else work(0)
                 chunk += 1
                 if chunk == deep:
                     chunk = 0
                     jx += 1
-                    if jx == along_x.taps:
+                    if jx == axes.x.taps:
                         jx = 0
                         jy += 1
-                        if jy == along_y.taps:
+                        if jy == axes.y.taps:
                             jy = 0
                             jz += 1
             if step > 0:
@@ -247,7 +256,7 @@ def tiled(dtype: DType, tile: Tile, biased: bool, joined: bool) -> Kernel:
                 for v in td.static_range(right_loads):
                     right[right_at + (part + v * right_step) * columns + column] = of_right[v]
             td.sync_threads()
-        out_plane = along_z.out_size * along_y.out_size * along_x.out_size
+        out_plane = axes.z.out_size * axes.y.out_size * axes.x.out_size
         first = row_tile * tile_rows + ty * 4
         for c in td.static_range(thread_columns):
             place = places[tx + c * across]
@@ -273,53 +282,53 @@ def direct(dtype: DType, rows: int, biased: bool) -> Kernel:
 
     @td.kernel(checked=False)
     def convolve_directly(
-        x, w, bias, out, along_z: Along, along_y: Along, along_x: Along,
+        x, w, bias, out, axes: Axes,
         batch: td.i32, groups: td.i32, ins: td.i32, outs: td.i32, tiles: td.i32,
     ):  # fmt: skip
         group = td.block_idx.y // tiles
         first = (td.block_idx.y - group * tiles) * rows
         position = td.block_idx.x * td.block_dim.x + td.thread_idx.x
-        quotient = position // along_x.count
-        ox = position - quotient * along_x.count
-        n = quotient // along_y.count
-        oy = quotient - n * along_y.count
+        quotient = position // axes.x.count
+        ox = position - quotient * axes.x.count
+        n = quotient // axes.y.count
+        oy = quotient - n * axes.y.count
         quotient = n
-        n = quotient // along_z.count
-        oz = quotient - n * along_z.count
+        n = quotient // axes.z.count
+        oz = quotient - n * axes.z.count
         if n < batch:
-            plane = along_z.size * along_y.size * along_x.size
+            plane = axes.z.size * axes.y.size * axes.x.size
             base = (n * groups + group) * ins * plane
-            z0 = oz * along_z.stride + along_z.start
-            y0 = oy * along_y.stride + along_y.start
-            x0 = ox * along_x.stride + along_x.start
+            z0 = oz * axes.z.stride + axes.z.start
+            y0 = oy * axes.y.stride + axes.y.start
+            x0 = ox * axes.x.stride + axes.x.start
             sums = td.local(rows, work)
             for r in td.static_range(rows):
                 sums[r] = work(0)
-            kernel = along_y.kernel * along_x.kernel
-            w_tile = td.block_idx.y * along_z.kernel * kernel
-            for jz in range(along_z.taps):
-                iz = z0 + jz * along_z.dilation
-                for jy in range(along_y.taps):
-                    iy = y0 + jy * along_y.dilation
-                    inside = iz >= 0 and iz < along_z.size and iy >= 0 and iy < along_y.size
-                    tap = (along_z.first + jz * along_z.step) * along_y.kernel
-                    tap = (tap + along_y.first + jy * along_y.step) * along_x.kernel
-                    for jx in range(along_x.taps):
-                        ix = x0 + jx * along_x.dilation
-                        if inside and ix >= 0 and ix < along_x.size:
-                            w_at = w_tile + tap + along_x.first + jx * along_x.step
+            kernel = axes.y.kernel * axes.x.kernel
+            w_tile = td.block_idx.y * axes.z.kernel * kernel
+            for jz in range(axes.z.taps):
+                iz = z0 + jz * axes.z.dilation
+                for jy in range(axes.y.taps):
+                    iy = y0 + jy * axes.y.dilation
+                    inside = iz >= 0 and iz < axes.z.size and iy >= 0 and iy < axes.y.size
+                    tap = (axes.z.first + jz * axes.z.step) * axes.y.kernel
+                    tap = (tap + axes.y.first + jy * axes.y.step) * axes.x.kernel
+                    for jx in range(axes.x.taps):
+                        ix = x0 + jx * axes.x.dilation
+                        if inside and ix >= 0 and ix < axes.x.size:
+                            w_at = w_tile + tap + axes.x.first + jx * axes.x.step
                             w_at *= ins * rows
-                            at = base + (iz * along_y.size + iy) * along_x.size + ix
+                            at = base + (iz * axes.y.size + iy) * axes.x.size + ix
                             for _ in range(ins):
                                 value = work(x[at])
                                 for r in td.static_range(rows):
                                     sums[r] += value * w[w_at + r]
                                 at += plane
                                 w_at += rows
-            place = oz * along_z.out_step + along_z.out_start
-            place = place * along_y.out_size + oy * along_y.out_step + along_y.out_start
-            place = place * along_x.out_size + ox * along_x.out_step + along_x.out_start
-            out_plane = along_z.out_size * along_y.out_size * along_x.out_size
+            place = oz * axes.z.out_step + axes.z.out_start
+            place = place * axes.y.out_size + oy * axes.y.out_step + axes.y.out_start
+            place = place * axes.x.out_size + ox * axes.x.out_step + axes.x.out_start
+            out_plane = axes.z.out_size * axes.y.out_size * axes.x.out_size
             place += ((n * groups + group) * outs + first) * out_plane
             for r in td.static_range(rows):
                 if first + r < outs:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.convolution import Along
+from treadle.kernels.device_code.convolution import Axes
 from treadle.kernels.device_code.keys import wide
 from treadle.lang.decorators import Function, Kernel
 
@@ -72,12 +72,12 @@ def strip_packer(work: DType, channels: int, plain: bool) -> Kernel:
 
     @td.kernel(checked=False)
     def pack_weights(
-        weight, out, along_z: Along, along_y: Along, along_x: Along,
+        weight, out, axes: Axes,
         outs: td.i32, ins: td.i32, out_step: td.i32, in_step: td.i32, group_step: td.i32,
     ):  # fmt: skip
         lane = td.thread_idx.x
-        plane = along_y.taps * along_x.taps
-        taps = along_z.taps * plane
+        plane = axes.y.taps * axes.x.taps
+        taps = axes.z.taps * plane
         depth = ins * taps
         o = td.block_idx.y * channels
         base = td.block_idx.z * group_step + o * out_step
@@ -96,11 +96,11 @@ def strip_packer(work: DType, channels: int, plain: bool) -> Kernel:
             quotient = k - channel * taps
             jz = quotient // plane
             quotient -= jz * plane
-            jy = quotient // along_x.taps
-            jx = quotient - jy * along_x.taps
-            tap = (along_z.first + jz * along_z.step) * along_y.kernel
-            tap = (tap + along_y.first + jy * along_y.step) * along_x.kernel
-            tap += along_x.first + jx * along_x.step
+            jy = quotient // axes.x.taps
+            jx = quotient - jy * axes.x.taps
+            tap = (axes.z.first + jz * axes.z.step) * axes.y.kernel
+            tap = (tap + axes.y.first + jy * axes.y.step) * axes.x.kernel
+            tap += axes.x.first + jx * axes.x.step
             at = base + channel * in_step + tap
             for r in td.static_range(channels):
                 if o + r < outs:
@@ -122,14 +122,14 @@ def strips(dtype: DType, strip: Strip) -> Kernel:
 
     @td.kernel(checked=False)
     def convolve_strips(
-        x, w, bias, slab, partial, out, table: td.Array[td.i32], along_z: Along, along_y: Along,
-        along_x: Along, span: Span, batch: td.i32, groups: td.i32, ins: td.i32, outs: td.i32,
-        tiles: td.i32, parts: td.i32, most: td.i32, biased: td.i32,
+        x, w, bias, slab, partial, out, table: td.Array[td.i32], axes: Axes, span: Span,
+        batch: td.i32, groups: td.i32, ins: td.i32, outs: td.i32, tiles: td.i32, parts: td.i32,
+        most: td.i32, biased: td.i32,
     ):  # fmt: skip
         lane = td.thread_idx.x
         sums = td.local(channels * vectors, work)
         values = td.local(vectors, work)
-        taps = along_z.taps * along_y.taps * along_x.taps
+        taps = axes.z.taps * axes.y.taps * axes.x.taps
         slab_at = td.block_idx.x * span.scratch
         sums_of_all = slab_at + most * span.rows * span.row
         chunks = td.maximum((ins + most - 1) // most, 1)
@@ -143,8 +143,8 @@ def strips(dtype: DType, strip: Strip) -> Kernel:
                 first = chunk * most
                 count = td.minimum(ins - first, most)
                 fill(
-                    x, slab, table, along_z, along_y, along_x, span, batch,
-                    (group * ins + first), groups * ins, count, start, slab_at,
+                    x, slab, table, axes, span, batch, group * ins + first, groups * ins, count,
+                    start, slab_at,
                 )  # fmt: skip
                 td.sync_threads()
                 begin = part * tiles // parts
@@ -182,7 +182,7 @@ def strips(dtype: DType, strip: Strip) -> Kernel:
                                     slab[to + v * LANES + lane] = sums[r * vectors + v]
                 td.sync_threads()
                 write(
-                    slab, sums_of_all, bias, partial, out, along_z, along_y, along_x, span, batch,
+                    slab, sums_of_all, bias, partial, out, axes, span, batch,
                     group * outs + begin * channels,
                     td.minimum(end * channels, outs) - begin * channels, groups * outs, start,
                     biased != 0 and chunk == 0, chunk > 0, chunk + 1 == chunks,
@@ -204,9 +204,7 @@ def _fill_planes(work: DType, strided: bool) -> Function:
         x,
         slab,
         table,
-        along_z,
-        along_y,
-        along_x,
+        axes,
         span,
         batch,
         first,
@@ -216,7 +214,7 @@ def _fill_planes(work: DType, strided: bool) -> Function:
         slab_at,
     ):
         lane = td.thread_idx.x
-        image = along_z.size * along_y.size * along_x.size
+        image = axes.z.size * axes.y.size * axes.x.size
         lines = start // span.width
         column0 = start - lines * span.width
         planes = lines // span.height
@@ -226,9 +224,9 @@ def _fill_planes(work: DType, strided: bool) -> Function:
         to = slab_at
         for channel in range(count):
             for row in range(span.rows):
-                from_z = table[row * 3] + along_z.start
-                from_y = table[row * 3 + 1] + along_y.start
-                from_x = table[row * 3 + 2] + along_x.start
+                from_z = table[row * 3] + axes.z.start
+                from_y = table[row * 3 + 1] + axes.y.start
+                from_x = table[row * 3 + 2] + axes.x.start
                 n = n0
                 z = z0
                 y = y0
@@ -237,19 +235,19 @@ def _fill_planes(work: DType, strided: bool) -> Function:
                 done = 0
                 while done < span.reach:
                     take = td.minimum(span.width - column, span.reach - done)
-                    iz = z * along_z.stride + from_z
-                    iy = y * along_y.stride + from_y
-                    ix = column * along_x.stride + from_x
-                    there = iz >= 0 and iz < along_z.size and iy >= 0 and iy < along_y.size
+                    iz = z * axes.z.stride + from_z
+                    iy = y * axes.y.stride + from_y
+                    ix = column * axes.x.stride + from_x
+                    there = iz >= 0 and iz < axes.z.size and iy >= 0 and iy < axes.y.size
                     there = there and n < batch
                     # Places before `left` and from `right` on are in the padding.
                     left = take
                     right = take
                     if there:
-                        step = along_x.stride
+                        step = axes.x.stride
                         left = td.clip((step - 1 - ix) // step, 0, take)
-                        right = td.clip((along_x.size - ix + step - 1) // step, left, take)
-                        source = base + (iz * along_y.size + iy) * along_x.size + ix
+                        right = td.clip((axes.x.size - ix + step - 1) // step, left, take)
+                        source = base + (iz * axes.y.size + iy) * axes.x.size + ix
                         whole = left + (right - left) // LANES * LANES
                         for q in range(left, whole, LANES):
                             near = (to + done + q) & NEAR
@@ -293,9 +291,7 @@ def _fill_taps(work: DType) -> Function:
         x,
         slab,
         table,
-        along_z,
-        along_y,
-        along_x,
+        axes,
         span,
         batch,
         first,
@@ -305,30 +301,30 @@ def _fill_taps(work: DType) -> Function:
         slab_at,
     ):
         lane = td.thread_idx.x
-        image = along_z.size * along_y.size * along_x.size
+        image = axes.z.size * axes.y.size * axes.x.size
         for q in range(0, span.length, LANES):
             position = start + q + lane
-            quotient = position // along_x.count
-            ix0 = (position - quotient * along_x.count) * along_x.stride + along_x.start
-            n = quotient // along_y.count
-            iy0 = (quotient - n * along_y.count) * along_y.stride + along_y.start
+            quotient = position // axes.x.count
+            ix0 = (position - quotient * axes.x.count) * axes.x.stride + axes.x.start
+            n = quotient // axes.y.count
+            iy0 = (quotient - n * axes.y.count) * axes.y.stride + axes.y.start
             quotient = n
-            n = quotient // along_z.count
-            iz0 = (quotient - n * along_z.count) * along_z.stride + along_z.start
+            n = quotient // axes.z.count
+            iz0 = (quotient - n * axes.z.count) * axes.z.stride + axes.z.start
             base = (n * channels + first) * image
             to = slab_at + q
             for _ in range(count):
-                for jz in range(along_z.taps):
-                    iz = iz0 + jz * along_z.dilation
-                    for jy in range(along_y.taps):
-                        iy = iy0 + jy * along_y.dilation
-                        there = iz >= 0 and iz < along_z.size and iy >= 0 and iy < along_y.size
+                for jz in range(axes.z.taps):
+                    iz = iz0 + jz * axes.z.dilation
+                    for jy in range(axes.y.taps):
+                        iy = iy0 + jy * axes.y.dilation
+                        there = iz >= 0 and iz < axes.z.size and iy >= 0 and iy < axes.y.size
                         there = there and n < batch
-                        for jx in range(along_x.taps):
-                            ix = ix0 + jx * along_x.dilation
+                        for jx in range(axes.x.taps):
+                            ix = ix0 + jx * axes.x.dilation
                             value = work(0)
-                            if there and ix >= 0 and ix < along_x.size:
-                                place = (iz * along_y.size + iy) * along_x.size + ix
+                            if there and ix >= 0 and ix < axes.x.size:
+                                place = (iz * axes.y.size + iy) * axes.x.size + ix
                                 value = work(x[base + place])
                             slab[to + lane] = value
                             to += span.row
@@ -345,11 +341,11 @@ def _write(dtype: DType, strip: Strip) -> Function:
 
     @td.func
     def write(
-        slab, sums, bias, partial, out, along_z, along_y, along_x, span, batch, channel, count,
-        channels, start, biased, is_more, is_last,
+        slab, sums, bias, partial, out, axes, span, batch, channel, count, channels, start, biased,
+        is_more, is_last,
     ):  # fmt: skip
         lane = td.thread_idx.x
-        plane = along_z.out_size * along_y.out_size * along_x.out_size
+        plane = axes.z.out_size * axes.y.out_size * axes.x.out_size
         # Lines, one behind the other; without gaps an image is one.
         line = start // span.width
         column0 = start - line * span.width
@@ -357,7 +353,7 @@ def _write(dtype: DType, strip: Strip) -> Function:
         y0 = line - z0 * span.height
         n0 = z0 // span.depth
         z0 -= n0 * span.depth
-        in_line = along_x.count if gaps else span.width
+        in_line = axes.x.count if gaps else span.width
         for o in range(count):
             addend = work(0)
             if biased:
@@ -370,28 +366,28 @@ def _write(dtype: DType, strip: Strip) -> Function:
             while done < span.length:
                 take = td.minimum(span.width - column, span.length - done)
                 wanted = td.minimum(take, in_line - column)
-                if n < batch and oz < along_z.count and oy < along_y.count:
+                if n < batch and oz < axes.z.count and oy < axes.y.count:
                     to = (n * channels + channel + o) * plane
                     if gaps:
-                        place = (oz * along_z.out_step + along_z.out_start) * along_y.out_size
-                        place += oy * along_y.out_step + along_y.out_start
-                        to += place * along_x.out_size + along_x.out_start
+                        place = (oz * axes.z.out_step + axes.z.out_start) * axes.y.out_size
+                        place += oy * axes.y.out_step + axes.y.out_start
+                        to += place * axes.x.out_size + axes.x.out_start
                     for q in range(0, wanted, LANES):
                         if q + lane < wanted:
                             value = slab[sums + o * span.length + done + q + lane] + addend
                             if strided_out:
                                 at = column + q + lane
                                 if gaps:
-                                    at *= along_x.out_step
+                                    at *= axes.x.out_step
                                 else:
-                                    quotient = at // along_x.count
-                                    ox = at - quotient * along_x.count
-                                    oz_of = quotient // along_y.count
-                                    oy_of = quotient - oz_of * along_y.count
-                                    oz_of = oz_of * along_z.out_step + along_z.out_start
-                                    oy_of = oy_of * along_y.out_step + along_y.out_start
-                                    at = (oz_of * along_y.out_size + oy_of) * along_x.out_size
-                                    at += ox * along_x.out_step + along_x.out_start
+                                    quotient = at // axes.x.count
+                                    ox = at - quotient * axes.x.count
+                                    oz_of = quotient // axes.y.count
+                                    oy_of = quotient - oz_of * axes.y.count
+                                    oz_of = oz_of * axes.z.out_step + axes.z.out_start
+                                    oy_of = oy_of * axes.y.out_step + axes.y.out_start
+                                    at = (oz_of * axes.y.out_size + oy_of) * axes.x.out_size
+                                    at += ox * axes.x.out_step + axes.x.out_start
                                 at += to
                                 if is_more:
                                     value += partial[at]

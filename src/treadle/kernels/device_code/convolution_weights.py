@@ -11,7 +11,7 @@ import functools
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.convolution import Along, Tile
+from treadle.kernels.device_code.convolution import Axes, Tile
 from treadle.kernels.device_code.keys import wide
 from treadle.lang.decorators import Kernel
 
@@ -33,7 +33,7 @@ def weight_summer(dtype: DType, tile: Tile) -> Kernel:
 
     @td.kernel(checked=False)
     def sum_weights(
-        x, gradient, out, along_z: Along, along_y: Along, along_x: Along,
+        x, gradient, out, axes: Axes,
         batch: td.i32, groups: td.i32, ins: td.i32, outs: td.i32, tiles: td.i32, length: td.i32,
     ):  # fmt: skip
         left = td.shared(depth * pitch, work)
@@ -41,25 +41,25 @@ def weight_summer(dtype: DType, tile: Tile) -> Kernel:
         t = td.thread_idx.x
         group = td.block_idx.y // tiles
         first_row = (td.block_idx.y - group * tiles) * tile_rows
-        image = along_z.count * along_y.count * along_x.count
-        plane = along_z.size * along_y.size * along_x.size
+        image = axes.z.count * axes.y.count * axes.x.count
+        plane = axes.z.size * axes.y.size * axes.x.size
         begin = td.block_idx.z * length
         end = td.minimum(begin + length, batch * image)
         # The thread loads for this column, which is a tap of an input channel.
         column = t % columns
         part = t // columns
         weight = td.block_idx.x * columns + column
-        taps = along_z.taps * along_y.taps * along_x.taps
+        taps = axes.z.taps * axes.y.taps * axes.x.taps
         weights = ins * taps
         channel = weight // taps
         tap = weight - channel * taps
-        jz = tap // (along_y.taps * along_x.taps)
-        tap -= jz * along_y.taps * along_x.taps
-        jy = tap // along_x.taps
-        jx = tap - jy * along_x.taps
-        from_z = along_z.start + jz * along_z.dilation
-        from_y = along_y.start + jy * along_y.dilation
-        from_x = along_x.start + jx * along_x.dilation
+        jz = tap // (axes.y.taps * axes.x.taps)
+        tap -= jz * axes.y.taps * axes.x.taps
+        jy = tap // axes.x.taps
+        jx = tap - jy * axes.x.taps
+        from_z = axes.z.start + jz * axes.z.dilation
+        from_y = axes.y.start + jy * axes.y.dilation
+        from_x = axes.x.start + jx * axes.x.dilation
         base = (group * ins + channel) * plane
         of_left = td.local(left_loads, work)
         of_right = td.local(right_loads, work)
@@ -73,12 +73,12 @@ def weight_summer(dtype: DType, tile: Tile) -> Kernel:
         at_n = td.local(right_loads, td.i32)
         for v in td.static_range(right_loads):
             position = begin + part + v * right_step
-            quotient = position // along_x.count
-            at_x[v] = position - quotient * along_x.count
-            quotient_y = quotient // along_y.count
-            at_y[v] = quotient - quotient_y * along_y.count
-            at_n[v] = quotient_y // along_z.count
-            at_z[v] = quotient_y - at_n[v] * along_z.count
+            quotient = position // axes.x.count
+            at_x[v] = position - quotient * axes.x.count
+            quotient_y = quotient // axes.y.count
+            at_y[v] = quotient - quotient_y * axes.y.count
+            at_n[v] = quotient_y // axes.z.count
+            at_z[v] = quotient_y - at_n[v] * axes.z.count
         left_depth = t % depth
         left_row = t // depth
         left_n = (begin + left_depth) // image
@@ -100,25 +100,25 @@ def weight_summer(dtype: DType, tile: Tile) -> Kernel:
                 left_at -= image
                 left_n += 1
             for v in td.static_range(right_loads):
-                iz = at_z[v] * along_z.stride + from_z
-                iy = at_y[v] * along_y.stride + from_y
-                ix = at_x[v] * along_x.stride + from_x
-                there = iz >= 0 and iz < along_z.size
-                there = there and iy >= 0 and iy < along_y.size
-                there = there and ix >= 0 and ix < along_x.size
+                iz = at_z[v] * axes.z.stride + from_z
+                iy = at_y[v] * axes.y.stride + from_y
+                ix = at_x[v] * axes.x.stride + from_x
+                there = iz >= 0 and iz < axes.z.size
+                there = there and iy >= 0 and iy < axes.y.size
+                there = there and ix >= 0 and ix < axes.x.size
                 there = there and start + part + v * right_step < end and channel < ins
                 at = base + at_n[v] * groups * ins * plane
-                at += (iz * along_y.size + iy) * along_x.size + ix
+                at += (iz * axes.y.size + iy) * axes.x.size + ix
                 value = work(x[at if there else 0])
                 of_right[v] = value if there else work(0)
                 at_x[v] += depth
-                while at_x[v] >= along_x.count:
-                    at_x[v] -= along_x.count
+                while at_x[v] >= axes.x.count:
+                    at_x[v] -= axes.x.count
                     at_y[v] += 1
-                    if at_y[v] == along_y.count:
+                    if at_y[v] == axes.y.count:
                         at_y[v] = 0
                         at_z[v] += 1
-                        if at_z[v] == along_z.count:
+                        if at_z[v] == axes.z.count:
                             at_z[v] = 0
                             at_n[v] += 1
             td.sync_threads()

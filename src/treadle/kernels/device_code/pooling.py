@@ -34,6 +34,15 @@ class Along:
     dilation: td.i32
 
 
+@td.struct
+class Axes:
+    """The three axes; of images with fewer axes the first ones have one place."""
+
+    z: Along
+    y: Along
+    x: Along
+
+
 class Pooling(NamedTuple):
     """What a kernel reads and writes. `place`: the dtype of places, None if they are not wanted."""
 
@@ -58,29 +67,29 @@ def greatest(what: Pooling) -> Kernel:
     first, count = (_shared_first, _shared_count) if what.adaptive else (_first, _count)
 
     @td.kernel(checked=False)
-    def pool_greatest(x, out, places, rows: td.i32, along_z: Along, along_y: Along, along_x: Along):
+    def pool_greatest(x, out, places, rows: td.i32, axes: Axes):
         row, column = td.grid(2)
-        depth, height, width = along_z.size, along_y.size, along_x.size
-        if row < rows and column < along_x.windows:
-            image = row // (along_z.windows * along_y.windows)
-            within = row - image * (along_z.windows * along_y.windows)
-            oz = within // along_y.windows
-            oy = within - oz * along_y.windows
+        depth, height, width = axes.z.size, axes.y.size, axes.x.size
+        if row < rows and column < axes.x.windows:
+            image = row // (axes.z.windows * axes.y.windows)
+            within = row - image * (axes.z.windows * axes.y.windows)
+            oz = within // axes.y.windows
+            oy = within - oz * axes.y.windows
             base = image * (depth * height * width)
-            start_z = first(oz, along_z)
-            start_y = first(oy, along_y)
-            start_x = first(column, along_x)
-            count_x = count(column, along_x)
+            start_z = first(oz, axes.z)
+            start_y = first(oy, axes.y)
+            start_x = first(column, axes.x)
+            count_x = count(column, axes.x)
             best = form(least)
             found = -1
-            for i in range(count(oz, along_z)):
-                z = start_z + i * along_z.dilation
-                for j in range(count(oy, along_y)):
-                    y = start_y + j * along_y.dilation
+            for i in range(count(oz, axes.z)):
+                z = start_z + i * axes.z.dilation
+                for j in range(count(oy, axes.y)):
+                    y = start_y + j * axes.y.dilation
                     line = (z * height + y) * width
                     if not fixed or (z >= 0 and z < depth and y >= 0 and y < height):
                         for k in td.static_range(columns):
-                            c = column * stride - along_x.padding + k * along_x.dilation
+                            c = column * stride - axes.x.padding + k * axes.x.dilation
                             if c >= 0 and c < width:
                                 value = form(x[base + line + c])
                                 if after(value, best) or found < 0:
@@ -88,15 +97,15 @@ def greatest(what: Pooling) -> Kernel:
                                     found = line + c
                         if columns == 0:
                             for k in range(count_x):
-                                at = start_x + k * along_x.dilation
+                                at = start_x + k * axes.x.dilation
                                 if not fixed or (at >= 0 and at < width):
                                     other = form(x[base + line + at])
                                     if after(other, best) or found < 0:
                                         best = other
                                         found = line + at
-            out[row * along_x.windows + column] = stored(best)
+            out[row * axes.x.windows + column] = stored(best)
             if placed:
-                places[row * along_x.windows + column] = place_as(found)
+                places[row * axes.x.windows + column] = place_as(found)
 
     return pool_greatest
 
@@ -110,23 +119,21 @@ def mean(what: Pooling) -> Kernel:
     first, count = (_shared_first, _shared_count) if what.adaptive else (_first, _count)
 
     @td.kernel(checked=False)
-    def pool_mean(
-        x, out, divisor: td.i32, rows: td.i32, along_z: Along, along_y: Along, along_x: Along
-    ):
+    def pool_mean(x, out, divisor: td.i32, rows: td.i32, axes: Axes):
         row, column = td.grid(2)
-        depth, height, width = along_z.size, along_y.size, along_x.size
-        if row < rows and column < along_x.windows:
-            image = row // (along_z.windows * along_y.windows)
-            within = row - image * (along_z.windows * along_y.windows)
-            oz = within // along_y.windows
-            oy = within - oz * along_y.windows
+        depth, height, width = axes.z.size, axes.y.size, axes.x.size
+        if row < rows and column < axes.x.windows:
+            image = row // (axes.z.windows * axes.y.windows)
+            within = row - image * (axes.z.windows * axes.y.windows)
+            oz = within // axes.y.windows
+            oy = within - oz * axes.y.windows
             base = image * (depth * height * width)
-            start_z = first(oz, along_z)
-            start_y = first(oy, along_y)
-            start_x = first(column, along_x)
-            count_z = count(oz, along_z)
-            count_y = count(oy, along_y)
-            count_x = count(column, along_x)
+            start_z = first(oz, axes.z)
+            start_y = first(oy, axes.y)
+            start_x = first(column, axes.x)
+            count_z = count(oz, axes.z)
+            count_y = count(oy, axes.y)
+            count_x = count(column, axes.x)
             total = form(0)
             for i in range(count_z):
                 z = start_z + i
@@ -135,7 +142,7 @@ def mean(what: Pooling) -> Kernel:
                     if not fixed or (z >= 0 and z < depth and y >= 0 and y < height):
                         line = base + (z * height + y) * width
                         for k in td.static_range(columns):
-                            c = column * stride - along_x.padding + k
+                            c = column * stride - axes.x.padding + k
                             if c >= 0 and c < width:
                                 total += form(x[line + c])
                         if columns == 0:
@@ -146,14 +153,14 @@ def mean(what: Pooling) -> Kernel:
             number = divisor
             if divisor == 0:
                 if include_padding and fixed:  # of the last window a part may be beyond it
-                    number = td.minimum(count_z, depth + along_z.padding - start_z)
-                    number *= td.minimum(count_y, height + along_y.padding - start_y)
-                    number *= td.minimum(count_x, width + along_x.padding - start_x)
+                    number = td.minimum(count_z, depth + axes.z.padding - start_z)
+                    number *= td.minimum(count_y, height + axes.y.padding - start_y)
+                    number *= td.minimum(count_x, width + axes.x.padding - start_x)
                 else:
                     number = inside(start_z, count_z, depth) * inside(start_y, count_y, height)
                     number *= inside(start_x, count_x, width)
                 number = td.maximum(number, 1)
-            out[row * along_x.windows + column] = stored(total / form(number))
+            out[row * axes.x.windows + column] = stored(total / form(number))
 
     return pool_mean
 

@@ -12,7 +12,7 @@ import functools
 from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.device_code.pooling import Along
+from treadle.kernels.device_code.pooling import Axes
 from treadle.lang.decorators import Kernel
 
 
@@ -26,13 +26,10 @@ def giver(dtype: DType, by_places: bool) -> Kernel:
     form = wide(dtype)
 
     @td.kernel(checked=False)
-    def pool_back(
-        given, places, table: td.Array[td.i32], out, rows: td.i32, along_z: Along,
-        along_y: Along, along_x: Along,
-    ):  # fmt: skip
+    def pool_back(given, places, table: td.Array[td.i32], out, rows: td.i32, axes: Axes):
         row, column = td.grid(2)
-        depth, height, width = along_z.size, along_y.size, along_x.size
-        deep, high, wide = along_z.windows, along_y.windows, along_x.windows
+        depth, height, width = axes.z.size, axes.y.size, axes.x.size
+        deep, high, wide = axes.z.windows, axes.y.windows, axes.x.windows
         if row < rows and column < width:
             image = row // (depth * height)
             within = row - image * (depth * height)
@@ -64,16 +61,13 @@ def divider(dtype: DType) -> Kernel:
     form = wide(dtype)
 
     @td.kernel(checked=False)
-    def pool_divide(
-        given, table: td.Array[td.i32], out, rows: td.i32, along_z: Along, along_y: Along,
-        along_x: Along, divisor: td.i32,
-    ):  # fmt: skip
+    def pool_divide(given, table: td.Array[td.i32], out, rows: td.i32, axes: Axes, divisor: td.i32):
         row, column = td.grid(2)
-        deep, high, wide = along_z.windows, along_y.windows, along_x.windows
+        deep, high, wide = axes.z.windows, axes.y.windows, axes.x.windows
         if row < rows and column < wide:
             number = divisor
             if divisor == 0:
-                start = 2 * (along_z.size + along_y.size + along_x.size)
+                start = 2 * (axes.z.size + axes.y.size + axes.x.size)
                 within = row % (deep * high)
                 number = table[start + within // high]
                 number *= table[start + deep + within % high]
