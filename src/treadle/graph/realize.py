@@ -34,20 +34,21 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
         plain = not watchers and profiler.active is None
         plain = plain and pending[0].device.default_stream.capturing is None
         single = Single.of(pending[0]) if plain and len(pending) == 1 else None
-        if single is not None and (run := single.function()) is not None:
+        if single is not None and (function := single.function()) is not None:
+            run, values = function
             taken = single.taken()
             del single, pending, nodes
             if planned is not None:
                 planned()
-            run(taken, ())
+            run(taken, values)
             return
         graph: Graph | None = Graph(pending)
         assert graph is not None
         function = function_for(graph, _executor) if plain else None
         if function is not None:
             run, values = function
-            if single is not None and not values and len(graph.order) == single.count:
-                single.remember(run)
+            if single is not None and len(graph.order) == single.count:
+                single.remember(function)
             taken = graph.taken()
             del graph, single, pending, nodes
             if planned is not None:

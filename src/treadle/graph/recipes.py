@@ -366,7 +366,7 @@ def function_for(graph: Graph, executor: Executor) -> tuple[PlanFunction, tuple[
 
 # Operations with sizes in their details, or that look at more than their sources.
 _NEVER_SINGLE = WITH_SIZES | {CALL, COMPOSITE, CONSTANT, FAILED, PLACEHOLDER}
-_singles: RecentCache[Any, PlanFunction] = RecentCache(_RECENT_RECIPES)
+_singles: RecentCache[Any, tuple[PlanFunction, tuple[int, ...]]] = RecentCache(_RECENT_RECIPES)
 
 
 class Single:
@@ -416,11 +416,11 @@ class Single:
         """How many pending nodes it has."""
         return len(self.constants) + 1
 
-    def function(self) -> PlanFunction | None:
-        """The function that computes it, if it is known."""
+    def function(self) -> tuple[PlanFunction, tuple[int, ...]] | None:
+        """The function that computes it, if it is known, and the values that it takes."""
         return _singles.get(self.key)
 
-    def remember(self, function: PlanFunction) -> None:
+    def remember(self, function: tuple[PlanFunction, tuple[int, ...]]) -> None:
         """Keep the function that computes such an operation."""
         _singles[self.key] = function
 
