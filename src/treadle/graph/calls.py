@@ -13,6 +13,7 @@ from weakref import ref
 
 from treadle.core.dtypes import DType
 from treadle.graph.node import CALL, Node
+from treadle.runtime import recorded_calls
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -36,7 +37,9 @@ class Call:
 
     def run(self, node: Node, arrays: Sequence[DeviceArray]) -> None:
         """Compute the node."""
-        node.become(self.function(*arrays, *self.options))
+        found = recorded_calls.call(self.function, arrays, self.options)
+        assert isinstance(found, DeviceArray)
+        node.become(found)
 
     def imagine(
         self, node: Node, arrays: Sequence[DeviceArray], known: dict[Node, DeviceArray]
@@ -61,7 +64,8 @@ class CallOfSeveral:
 
     def run(self, node: Node, arrays: Sequence[DeviceArray]) -> None:
         """Compute the node and the others."""
-        for reference, array in zip(self.nodes, self.function(*arrays, *self.options), strict=True):
+        found: Any = recorded_calls.call(self.function, arrays, self.options)
+        for reference, array in zip(self.nodes, found, strict=True):
             other = reference()
             if other is not None and other.array is None:
                 other.become(array)

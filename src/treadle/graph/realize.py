@@ -14,7 +14,7 @@ from treadle.graph.node import CALL, CONSTANT, VIEW, Node, pending_readers
 from treadle.graph.plan_functions import Executor
 from treadle.graph.recipes import Graph, Single, Task, function_for, remember, remembered, task_of
 from treadle.graph.schedule import Plan
-from treadle.runtime import counters, profiler
+from treadle.runtime import counters, profiler, recorded_calls
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.lazy import TrackedMemory
 
@@ -31,6 +31,8 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
         pending = [node for node in nodes if node.array is None]
         if not pending:
             return
+        if recorded_calls.current is not None:
+            recorded_calls.refuse_recording()
         plain = not watchers and profiler.active is None
         plain = plain and pending[0].device.default_stream.capturing is None
         single = Single.of(pending[0]) if plain and len(pending) == 1 else None

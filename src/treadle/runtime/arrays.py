@@ -196,17 +196,20 @@ class DeviceArray:
 
     def another(self) -> DeviceArray:
         """A new array like this contiguous one, contents undefined."""
+        return self.with_storage(Storage(self.device.pool, self.size * self.dtype.itemsize))
+
+    def with_storage(self, storage: Storage) -> DeviceArray:
+        """An array like this one in other memory."""
         made = DeviceArray.__new__(DeviceArray)
-        device = self.device
-        made.device = device
+        made.device = self.device
         made.dtype = self.dtype
         made.shape = self.shape
         made.strides = self.strides
-        made.offset = 0
+        made.offset = self.offset
         made.size = self.size
         made.key = self.key
-        made.storage = Storage(device.pool, self.size * self.dtype.itemsize)
-        made.buffer = made.storage.buffer
+        made.storage = storage
+        made.buffer = storage.buffer
         return made
 
     def __treadle_array__(self, kernel: str | None = None) -> DeviceArray:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from treadle.core import forks
@@ -60,6 +60,7 @@ class Pool:
         self._reused: list[Buffer] | None = None  # the diverted list that `take` reuses
         self._reserved: dict[Buffer, int] = {}  # how many recordings use it
         self._orphans: set[Buffer] = set()  # reserved buffers that were freed
+        self._taken: list[Buffer] | None = None  # what `noting_taken` notes
         self._rounded: dict[int, int] = {}  # sizes that were asked for, and their classes
         self._kept_limit: int | None = None  # queried once, since a driver may read files for it
 
@@ -87,7 +88,21 @@ class Pool:
                 self._peak_bytes = used
             if (active := profiler.active) is not None:
                 active.note_memory(self.device.info.id, self._used_bytes)
+            if self._taken is not None:
+                self._taken.append(buffer)
             return buffer
+
+    @contextlib.contextmanager
+    def noting_taken(self) -> Iterator[list[Buffer]]:
+        """The memory that is taken within this context, by any thread. One at a time."""
+        taken: list[Buffer] = []
+        with self._lock:
+            self._taken = taken
+        try:
+            yield taken
+        finally:
+            with self._lock:
+                self._taken = None
 
     def _round(self, size: int) -> int:
         """The bytes allocated for a request."""
@@ -229,6 +244,14 @@ class Storage(lazy.TrackedMemory):
         storage = cls.__new__(cls)
         lazy.TrackedMemory.__init__(storage, shared=1)
         storage.pool, storage.owner, storage.nbytes, storage.buffer = None, owner, nbytes, buffer
+        return storage
+
+    @classmethod
+    def of(cls, pool: Pool, buffer: Buffer, nbytes: int) -> Storage:
+        """A storage of memory that was taken from a pool."""
+        storage = cls.__new__(cls)
+        lazy.TrackedMemory.__init__(storage)
+        storage.pool, storage.owner, storage.nbytes, storage.buffer = pool, None, nbytes, buffer
         return storage
 
     @property
