@@ -31,9 +31,10 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
         pending = [node for node in nodes if node.array is None]
         if not pending:
             return
+        plain = not watchers and profiler.active is None
         if recorded_calls.current is not None:
             recorded_calls.refuse_recording()
-        plain = not watchers and profiler.active is None
+            plain = False  # the stream is another one for now
         plain = plain and pending[0].device.default_stream.capturing is None
         single = Single.of(pending[0]) if plain and len(pending) == 1 else None
         if single is not None and (function := single.function()) is not None:

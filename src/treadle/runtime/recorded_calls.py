@@ -149,6 +149,10 @@ class _RecordedStream(StreamProxy):
         self.is_complete = True
         self.work: list[tuple[Callable[..., None], tuple[base.Buffer, ...], Sequence[Any]]] = []
 
+    def end(self) -> None:
+        """Note nothing more."""
+        self._thread = 0
+
     @property
     def is_own_thread(self) -> bool:
         """Whether the calling thread is the one whose call is recorded."""
@@ -222,6 +226,7 @@ def _recorded(
             stream.handle = inner
         else:
             recorded.is_complete = False
+        recorded.end()
         current = None
         _turn.release()
     recording = _recording_of(recorded, arrays, found, taken)
