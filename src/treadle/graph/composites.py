@@ -48,12 +48,14 @@ class Operation(NamedTuple):
 @dataclass(frozen=True, slots=True, eq=False)
 class Composite:
     """Operations that make one array of others, the last of which is the result. `key` is equal for
-    those that are equal but for their sizes, and `sizes` are these. `depth` is the length of the
-    longest chain of them."""
+    those that are equal but for their sizes and the numbers in them: `sizes` are these, and
+    `constants` the numbers, each once, with a text that tells them apart. `depth` is the length of
+    the longest chain of operations."""
 
     operations: tuple[Operation, ...]
     key: int
     sizes: tuple[int, ...]
+    constants: tuple[tuple[str, Any], ...]
     depth: int
 
     @property
@@ -91,6 +93,8 @@ def composite_of(result: Node, sources: Sequence[Node]) -> Composite | None:
     operations: list[Operation] = []
     parts: list[Any] = []
     sizes: list[int] = []
+    constants: dict[str, Any] = {}
+    places: dict[str, int] = {}
     stack = [result]
     while stack:
         node = stack[-1]
@@ -109,7 +113,12 @@ def composite_of(result: Node, sources: Sequence[Node]) -> Composite | None:
         depth[node] = 1 + max([depth[source] for source in node.sources], default=-1)
         operations.append(Operation(node.op, own, node.shape, node.dtype, node.detail))
         sizes += node.shape
-        rest = sizes_of_detail(node.op, node.detail, False, sizes)
+        if node.op == CONSTANT:
+            text = repr(node.detail)  # -0.0 == 0.0
+            constants.setdefault(text, node.detail)
+            rest: Any = places.setdefault(text, len(places))
+        else:
+            rest = sizes_of_detail(node.op, node.detail, False, sizes)
         parts.append((node.op, own, len(node.shape), node.dtype.short, rest))
     if not operations or result.op == CONSTANT:
         return None
@@ -117,7 +126,7 @@ def composite_of(result: Node, sources: Sequence[Node]) -> Composite | None:
     key = _keys.get(structure)
     if key is None:
         key = _keys[structure] = next(_next_key)
-    return Composite(tuple(operations), key, tuple(sizes), depth[result])
+    return Composite(tuple(operations), key, tuple(sizes), tuple(constants.items()), depth[result])
 
 
 def expand(node: Node) -> None:

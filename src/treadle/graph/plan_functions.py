@@ -41,7 +41,7 @@ class Executor(NamedTuple):
 
 
 # Runs a plan for a graph's nodes (which it takes out of the list) and the values of its variables.
-PlanFunction = Callable[[list[Node], tuple[int, ...]], None]
+PlanFunction = Callable[[list[Any], tuple[int, ...]], None]
 
 
 class Step(NamedTuple):
@@ -65,7 +65,8 @@ class Step(NamedTuple):
 
 class Inner(NamedTuple):
     """A node inside of a composite one, that a plan computes or has as a constant. Its shape and
-    detail may have sizes."""
+    detail may have sizes. The detail of a constant is its number in the graph, since its value is
+    not the plan's."""
 
     op: str
     shape: tuple[Any, ...]
@@ -75,7 +76,8 @@ class Inner(NamedTuple):
 
 class Numbered(NamedTuple):
     """The nodes of a graph: pending ones by their numbers, computed ones by ~number, and those
-    inside of composite nodes behind the pending ones."""
+    inside of composite nodes behind the pending ones. (In the list that a function takes, the graph's
+    Python numbers are behind the pending ones.)"""
 
     order: Sequence[Node]
     computed: Sequence[Node]
@@ -138,6 +140,7 @@ class _Writer:
             text.append(f"    {', '.join(self.names.values())}, = values")
         first = [name for name in self._used if name[0] == "n" or name[0] == "c"]
         text += [f"    {name} = {self._fetched(name)}" for name in first if self._is_fetched(name)]
+        text.append(f"    numbers = nodes[{len(self.nodes.order)}]")
         text += ["    nodes.clear()", "    writing = None", "    try:", "        pass"]
         for number, lines in enumerate(self.lines):
             text += [f"        {line}" for line in lines]
@@ -198,7 +201,8 @@ class _Writer:
             op, shape, dtype, detail = self.nodes.inner[number - count]
             self.scope["made"], self.scope["device"] = without_history, self.device
             what = f"{op!r}, (), {self._text(shape)}, {self._constant('D', dtype)}, device, "
-            self._line.append(f"n{number} = made({what}{self._text(detail)}, 0)")
+            value = f"numbers[{detail}]" if op == CONSTANT else self._text(detail)
+            self._line.append(f"n{number} = made({what}{value}, 0)")
         return f"n{number}"
 
     # --- steps -----------------------------------------------------------------------------------
@@ -305,7 +309,7 @@ class _Writer:
         count = len(self.nodes.order)
         if number >= count:
             inner = self.nodes.inner[number - count]
-            text, dtype = self._constant("s", inner.detail), inner.dtype
+            text, dtype = f"numbers[{inner.detail}]", inner.dtype
         else:
             text, dtype = f"n{number}.detail", self.nodes.order[number].dtype
         return [f"{text}.real", f"{text}.imag"] if dtype.is_complex else [text]

@@ -17,7 +17,7 @@ from treadle.core.dtypes import DType
 from treadle.graph.composites import expand
 from treadle.graph.fused import Runner
 from treadle.graph.groups import Group, groups_of
-from treadle.graph.node import COMPOSITE, PRODUCT, VIEW, WRITE, Node, without_history
+from treadle.graph.node import COMPOSITE, CONSTANT, PRODUCT, VIEW, WRITE, Node, without_history
 from treadle.graph.node_sizes import WITH_SIZES, detail_with_sizes, filled, sizes_of_detail
 from treadle.graph.numbering import Moving
 from treadle.graph.parts import is_part
@@ -45,6 +45,7 @@ class Pending(Protocol):
     sizes: tuple[int, ...]
     order: list[Node]
     computed: list[Node]
+    numbers: dict[str, int]
 
     def nodes(self, inner: Sequence[Inner] = ()) -> Callable[[int], Node]:
         """The nodes by their numbers."""
@@ -62,7 +63,7 @@ class PlanOfSizes:
         groups = groups_of(Plan([copies.of[root] for root in graph.roots]))
         numbers_of = InnerNumbers(copies.numbers, len(graph.order))
         self._groups = [_numbered(group, numbers_of) for group in groups]
-        self._inner = [inner_of(node) for node in numbers_of.inner]
+        self._inner = [inner_of(node, graph.numbers) for node in numbers_of.inner]
         self._record = record
         self._results = tuple(map(_integers, groups, self._groups))
         self._shapes = [group.node.shape for group in groups]
@@ -165,9 +166,10 @@ def _step(numbered: _Numbered, found: Any, shape: tuple[Any, ...], launched: Lau
     )  # fmt: skip
 
 
-def inner_of(node: Node) -> Inner:
-    """What a node inside of a composite one is."""
-    return Inner(node.op, node.shape, node.dtype, node.detail)
+def inner_of(node: Node, numbers: Mapping[str, int]) -> Inner:
+    """What a node inside of a composite one is. `numbers` are those of Python numbers."""
+    detail = numbers[repr(node.detail)] if node.op == CONSTANT else node.detail
+    return Inner(node.op, node.shape, node.dtype, detail)
 
 
 def _sizes(inner: Inner) -> tuple[Any, ...]:

@@ -106,8 +106,9 @@ class Graph:
     still has to read memory that is written is a root, too.
 
     `key` is equal for graphs that are equal but for their sizes, and `sizes` are these, of the
-    nodes of `trail` one after the other. `later` are the nodes that others, outside of the graph,
-    still have to read.
+    nodes of `trail` one after the other. It says which Python numbers are equal, also of those
+    inside of composite nodes: equal numbers are one number in a kernel. `later` are the nodes that
+    others, outside of the graph, still have to read.
     """
 
     __slots__ = (
@@ -116,12 +117,14 @@ class Graph:
         "is_wide",
         "key",
         "later",
+        "numbers",
         "order",
         "position",
         "recipes",
         "roots",
         "sizes",
         "trail",
+        "values",
     )
 
     def __init__(self, roots: Sequence[Node]) -> None:
@@ -132,6 +135,8 @@ class Graph:
         self.sizes: tuple[int, ...]
         self.trail: list[Node] = []
         self.later: set[Node] = set()
+        self.numbers: dict[str, int] = {}  # of Python numbers, by their texts
+        self.values: list[Any] = []  # these numbers
         self.roots = list(roots)
         self.recipes: _Recipes | None = None  # of equal graphs, once looked up
         self.is_new = True  # no plan was known for it, so that its kernels may be new, too
@@ -143,7 +148,7 @@ class Graph:
         parts: list[Any] = []
         sizes: list[int] = []
         trail = self.trail
-        numbers: dict[str, int] = {}  # equal numbers are one number in a kernel
+        number_of = self._number_of
         buffers: dict[int, int] = {}  # and arrays may share memory
         begins: dict[tuple[int, int], int] = {}  # and parts may begin at the same element
         limit = roots[0].device.limits.max_binding_size
@@ -174,7 +179,7 @@ class Graph:
                     elif source.op == CONSTANT:
                         number = position[source] = len(order)
                         order.append(source)
-                        value = numbers.setdefault(repr(source.detail), len(numbers))
+                        value = number_of(repr(source.detail), source.detail)
                         parts.append((value, len(source.shape), source.dtype.short))
                         sizes += source.shape
                         trail.append(source)
@@ -192,14 +197,14 @@ class Graph:
             op, detail, shape = node.op, node.detail, node.shape
             sizes += shape
             if op == CONSTANT:
-                detail = numbers.setdefault(repr(detail), len(numbers))
+                detail = number_of(repr(detail), detail)
             elif op in WITH_SIZES:
                 if op == WRITE:
                     writes.append(node)
                 detail = sizes_of(node, numbered[0], sizes, begins)
             elif op == COMPOSITE:
                 sizes += detail.sizes
-                detail = detail.key
+                detail = (detail.key, *[number_of(*each) for each in detail.constants])
             elif op == CALL:
                 detail = None
             elif op == PLACEHOLDER:
@@ -216,6 +221,14 @@ class Graph:
         self.key = (roots[0].device.default_stream, tuple(ends), tuple(parts))
         self.sizes = tuple(sizes)
 
+    def _number_of(self, text: str, value: Any) -> int:
+        """The number of a Python number, which is equal for equal ones (-0.0 and 0.0 are not)."""
+        number = self.numbers.get(text)
+        if number is None:
+            number = self.numbers[text] = len(self.values)
+            self.values.append(value)
+        return number
+
     def _add_readers(self, writes: list[Node]) -> list[Node]:
         """Make roots of what still has to read memory that is written, and was not reached."""
         found: dict[Node, None] = {}
@@ -231,8 +244,11 @@ class Graph:
         """The nodes by their numbers, those inside of composite nodes, which are made, behind the
         others: what is computed is numbered from the end, -1, -2, …"""
         device = self.order[0].device
+        values = self.values
         made = [
-            without_history(op, (), shape, dtype, device, detail, 0)
+            without_history(
+                op, (), shape, dtype, device, values[detail] if op == CONSTANT else detail, 0
+            )
             for op, shape, dtype, detail in inner
         ]
         return [*self.order, *made, *reversed(self.computed)].__getitem__
@@ -260,16 +276,16 @@ class Graph:
                 [(at, number(part), rest) for at, part, rest in moving if part in self.position]
             )
             found.append((number(node), *places, integers, own, runner, like, repeats))
-        return _Recipe(found, [inner_of(node) for node in numbers.inner])
+        return _Recipe(found, [inner_of(node, self.numbers) for node in numbers.inner])
 
     def dtype_of(self, number: int, inner: Sequence[Inner]) -> DType:
         """The dtype of a pending node, or of one inside of a composite node."""
         count = len(self.order)
         return self.order[number].dtype if number < count else inner[number - count].dtype
 
-    def taken(self) -> list[Node]:
-        """The nodes, for a function that runs a plan."""
-        return [*self.order, *reversed(self.computed)]
+    def taken(self) -> list[Any]:
+        """The nodes, for a function that runs a plan, and between them the Python numbers."""
+        return [*self.order, self.values, *reversed(self.computed)]
 
 
 def _moved(

@@ -9,6 +9,7 @@ import treadle as td
 from treadle.core.recent_cache import RecentCache
 from treadle.graph import composites
 from treadle.graph.node import COMPOSITE
+from treadle.runtime import counters
 from treadle.tensor.composites import as_one_node
 
 F = td.nn.functional
@@ -130,11 +131,66 @@ def test_sizes_that_change_inside():
         np.testing.assert_allclose(found, e / e.sum(0), rtol=1e-5)
 
 
-def test_structures_with_other_numbers_are_let_go_of(monkeypatch):
+def plans_of(run, *calls):
+    """The plans that each call of a function adds."""
+    found = []
+    for call in calls:
+        before = counters.counts()
+        run(call)
+        found.append((counters.counts() - before).plans)
+    return found
+
+
+def test_numbers_inside_are_no_part_of_a_plan():
+    x = np.linspace(-2, 2, 5, dtype=np.float32)
+
+    def run(alpha):
+        found = F.elu(td.asarray(x, device="cpu") * 3, alpha).numpy()
+        np.testing.assert_allclose(
+            found, np.where(x > 0, x * 3, np.expm1(x * 3) * alpha), rtol=1e-5
+        )
+
+    assert plans_of(run, 0.25, 0.5, -0.75, 1e-3, 0.25) == [1, 0, 0, 0, 0]
+
+
+def test_numbers_inside_that_equal_others_are_told_apart():
+    x = np.asarray([-1.0, 2.0], np.float32)
+    expected = np.where(x > 0, x, np.expm1(x) * 0.5)
+
+    def run(factor):
+        found = (F.elu(td.asarray(x, device="cpu"), 0.5) * factor).numpy()
+        np.testing.assert_allclose(found, expected * factor, rtol=1e-6)
+
+    assert plans_of(run, 0.5, 3.0, 0.5, 1.25) == [1, 1, 0, 0]
+
+    def both(pair):
+        one, other = (F.elu(td.asarray(x, device="cpu"), alpha) for alpha in pair)
+        found = (one * other).numpy()
+        expected = [np.where(x > 0, x, np.expm1(x) * alpha) for alpha in pair]
+        np.testing.assert_allclose(found, expected[0] * expected[1], rtol=1e-5)
+
+    assert plans_of(both, (2.0, 2.0), (2.0, 3.0), (4.0, 4.0), (5.0, 2.0)) == [1, 1, 0, 0]
+
+
+def test_numbers_and_sizes_that_change_together():
+    rng = np.random.default_rng(1)
+
+    def run(n):
+        x = rng.standard_normal((n, 6)).astype(np.float32)
+        y = scaled(td.asarray(x, device="cpu"), 1.0 + n)
+        np.testing.assert_allclose(
+            y.numpy(), x * (1.0 + n) + x.sum(1, keepdims=True), rtol=1e-5, atol=1e-5
+        )
+
+    assert plans_of(run, 5, 6, 7, 19, 12, 5)[2:] == [0, 0, 0, 0]
+
+
+def test_other_structures_are_let_go_of(monkeypatch):
     monkeypatch.setattr(composites, "_keys", RecentCache(2))
-    x = td.asarray([1.0, -2.0], device="cpu")
-    for turn in range(2):
-        for alpha in (0.25, 0.5, 0.75, 1.5, 2.5):
-            found = F.elu(x, alpha + turn).numpy()
-            np.testing.assert_allclose(found, [1.0, (alpha + turn) * np.expm1(-2.0)], rtol=1e-6)
+    x = np.asarray([[1.0, -2.0]], np.float32)
+    for _ in range(2):
+        for axes in range(1, 6):
+            shape = (1,) * axes + (2,)
+            found = scaled(td.asarray(x.reshape(shape), device="cpu")).numpy()
+            np.testing.assert_allclose(found, x.reshape(shape) * 2 - 1, rtol=1e-6)
     assert len(composites._keys) <= 4
