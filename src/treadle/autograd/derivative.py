@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from treadle.core.dtypes import bfloat16, float16, float32
-from treadle.graph.history import RESULT, History
-from treadle.tensor.composites import Options, Position
+from treadle.graph.history import RESULT, History, recording
+from treadle.tensor.composites import Options, Position, rule_as_one_node
 from treadle.tensor.tensor import Tensor, from_node
 
 # What a derivative gives: gradients of sources, each with the source's history.
@@ -94,12 +94,21 @@ class OfFunction:
     The rule takes the gradient (of several results: a tuple of theirs, None where there is none),
     then by name what it needs of the function's arguments and `out`, the result, or a tuple of
     several. It gives the gradients of arguments by their names; a single one is that of the first
-    argument.
+    argument. What it does is remembered by the shapes and dtypes of its arguments, unless it
+    `looks` at elements. `check` is called with the names of the arguments that wait for gradients.
     """
 
-    def __init__(self, name: str, rule: Rule) -> None:
+    def __init__(
+        self,
+        name: str,
+        rule: Rule,
+        looks: bool = False,
+        check: Callable[[tuple[str, ...]], None] | None = None,
+    ) -> None:
         self.name = name
-        self._rule = rule
+        self._check = check
+        self._rule = _by_names(rule)
+        self._remembered = self._rule if looks else rule_as_one_node(self._rule)
         self.wants = _named(rule)[1:]
 
     def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
@@ -116,13 +125,37 @@ class OfFunction:
                 continue
             value = options[name]
             values[name] = tensor_of(made, value) if isinstance(value, Position) else value
-        given = self._rule(gradients[0] if made.parts == 1 else tuple(gradients), **values)
-        if not isinstance(given, Mapping):
-            given = {next(iter(options)): given}
+        wanted = tuple(
+            [
+                name
+                for name, position in options.items()
+                if isinstance(position, Position) and made.edges[position] is not None
+            ]
+        )
+        if self._check is not None:
+            self._check(wanted)
+        rule = self._rule if recording.get() else self._remembered
+        given = rule(
+            wanted, next(iter(options)), gradients[0] if made.parts == 1 else tuple(gradients),
+            **values,
+        )  # fmt: skip
         for name, gradient in given.items():
-            position = options[name]
-            if isinstance(position, Position) and gradient is not None:
-                yield made.edges[position], gradient
+            yield made.edges[options[name]], gradient
+
+
+def _by_names(rule: Rule) -> Rule:
+    """A rule that gives the wanted gradients by the names of arguments. `first` is the name of the
+    first one."""
+
+    def named(
+        wanted: tuple[str, ...], first: str, gradient: Any, /, **values: Any
+    ) -> dict[str, Any]:
+        given = rule(gradient, **values)
+        if not isinstance(given, Mapping):
+            given = {first: given}
+        return {name: each for name, each in given.items() if name in wanted and each is not None}
+
+    return named
 
 
 def _result(made: History) -> Any:

@@ -209,7 +209,8 @@ class Pass:
             before._write((before + gradient)._node)
         elif leaf.home is not None and not self._create:
             home = _home_of(leaf)
-            home._write(self._own(gradient))
+            # A part of memory is written; a whole would take over the node.
+            home._write(self._own(gradient) if home._view is None else gradient._node)
             leaf.gradient = home
         else:
             leaf.gradient = from_node(self._own(gradient))

@@ -9,20 +9,14 @@ only then, the node is expanded: it becomes the last of the operations, and the 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.core.recent_cache import RecentCache
 from treadle.graph.node import (
-    CALL,
-    COMPOSITE,
-    COMPUTED,
     CONSTANT,
-    JOIN,
-    PLACEHOLDER,
-    WRITE,
     Node,
     enter_reader,
     without_history,
@@ -30,9 +24,6 @@ from treadle.graph.node import (
 from treadle.graph.node_sizes import detail_with_sizes, sizes_of_detail
 
 _RECENT_KEYS = 4096
-
-# Operations that write, have several results, or are planned by what is around them.
-_NOT_INSIDE = frozenset({CALL, COMPOSITE, COMPUTED, JOIN, PLACEHOLDER, WRITE})
 
 
 class Operation(NamedTuple):
@@ -63,14 +54,6 @@ class Composite:
         """What people read of it."""
         return self.operations[-1].op
 
-    def node(self, sources: Sequence[Node]) -> Node:
-        """A node of these sources."""
-        last = self.operations[-1]
-        device = sources[0].device
-        node = Node(COMPOSITE, tuple(sources), last.shape, last.dtype, device, self)
-        node.depth += self.depth - 1
-        return node
-
     def with_sizes(self, numbers: Iterator[Any]) -> Composite:
         """The same operations with other sizes."""
         found = []
@@ -86,28 +69,38 @@ _keys: RecentCache[Any, int] = RecentCache(_RECENT_KEYS)
 _next_key = itertools.count()
 
 
-def composite_of(result: Node, sources: Sequence[Node]) -> Composite | None:
-    """What makes a node of others. None if it is one of these, or is made of anything else."""
-    number = {source: at for at, source in enumerate(sources)}
-    depth = dict.fromkeys(number, 0)
+def composite_of(result: Node, ends: Container[Node]) -> tuple[Composite, list[Node]]:
+    """What makes a node of others, which are among `ends`, and these others."""
+    inner: list[Node] = []
+    sources: dict[Node, int] = {}
+    seen: set[Node] = set()
+    stack = [result]
+    while stack:
+        node = stack[-1]
+        if node in seen:
+            stack.pop()
+            continue
+        # A number is within each composite that reads it.
+        if node in ends and node is not result and node.op != CONSTANT:
+            stack.pop()
+            sources.setdefault(node, len(sources))
+            seen.add(node)
+            continue
+        missing = [source for source in node.sources if source not in seen]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        seen.add(node)
+        inner.append(node)
+    number = dict(sources)
+    depth = dict.fromkeys(sources, 0)
     operations: list[Operation] = []
     parts: list[Any] = []
     sizes: list[int] = []
     constants: dict[str, Any] = {}
     places: dict[str, int] = {}
-    stack = [result]
-    while stack:
-        node = stack[-1]
-        if node in number:
-            stack.pop()
-            continue
-        if node.array is not None or node.op in _NOT_INSIDE:
-            return None
-        missing = [source for source in node.sources if source not in number]
-        if missing:
-            stack += missing
-            continue
-        stack.pop()
+    for node in inner:
         own = tuple([number[source] for source in node.sources])
         number[node] = len(number)
         depth[node] = 1 + max([depth[source] for source in node.sources], default=-1)
@@ -120,13 +113,12 @@ def composite_of(result: Node, sources: Sequence[Node]) -> Composite | None:
         else:
             rest = sizes_of_detail(node.op, node.detail, False, sizes)
         parts.append((node.op, own, len(node.shape), node.dtype.short, rest))
-    if not operations or result.op == CONSTANT:
-        return None
     structure = (len(sources), *parts)
     key = _keys.get(structure)
     if key is None:
         key = _keys[structure] = next(_next_key)
-    return Composite(tuple(operations), key, tuple(sizes), tuple(constants.items()), depth[result])
+    made = Composite(tuple(operations), key, tuple(sizes), tuple(constants.items()), depth[result])
+    return made, list(sources)
 
 
 def expand(node: Node) -> None:

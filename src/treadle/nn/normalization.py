@@ -16,7 +16,7 @@ from treadle.tensor.annotations import ArrayLike, DeviceLike, DTypeLike
 from treadle.tensor.creation import empty, ones, zeros
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.functional import normalization
-from treadle.tensor.tensor import Tensor
+from treadle.tensor.tensor import Tensor, computed_soon
 
 
 class _Affine(Module):
@@ -137,6 +137,7 @@ class _BatchNorm(_Running):
         if counter is None:
             return 0.0 if self.momentum is None else self.momentum
         counter += 1
+        computed_soon(counter)
         return 1.0 / counter.to(float32) if self.momentum is None else self.momentum
 
 

@@ -135,13 +135,29 @@ def compute(node: Node, cell: Cell | None = None) -> None:
     if not waiting and (cell is None or not (cell.versions or cell.before)):
         realize((node,))
         return
-    cells = [each for each in waiting if each.value.device is node.device]
-    for each in cells:
-        waiting.discard(each)
-    states = sorted((each.value for each in cells), key=lambda value: value.serial)
+    cells = _states_on(node.device)
+    states = _values(cells)
     if cell is not None and cell not in cells:
         cells.append(cell)
     _compute_cells((node, *states), cells)
+
+
+def compute_together(nodes: list[Node]) -> None:
+    """Compute nodes of one device, and the pending states."""
+    cells = _states_on(nodes[0].device)
+    _compute_cells((*nodes, *_values(cells)), cells)
+
+
+def _states_on(device: object) -> list[Cell]:
+    """The pending states of a device, which wait no longer."""
+    cells = [each for each in _states.cells if each.value.device is device]
+    for each in cells:
+        _states.cells.discard(each)
+    return cells
+
+
+def _values(cells: list[Cell]) -> list[Node]:
+    return sorted((each.value for each in cells), key=lambda value: value.serial)
 
 
 def compute_version(node: Node, cell: Cell) -> None:

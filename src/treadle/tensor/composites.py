@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from types import NoneType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from treadle.core.dtypes import DType
 from treadle.core.recent_cache import RecentCache
 from treadle.graph import history
-from treadle.graph.composites import Composite, composite_of
 from treadle.graph.history import recorded, recording
-from treadle.graph.node import Node, view_of
+from treadle.graph.node import VIEW, Node, base_of, is_deep, view_of
 from treadle.graph.placeholders import record_composite, within
-from treadle.graph.views import whole
+from treadle.graph.templates import Template, read_from_memory, template_of
+from treadle.graph.views import View, whole
 from treadle.runtime import settings
-from treadle.tensor.cells import Cell
+from treadle.tensor.cells import Cell, compute_together
 from treadle.tensor.precision import LOWERED, WIDENED, cast_arguments, lower
 from treadle.tensor.tensor import Tensor, from_node
 
@@ -91,75 +93,153 @@ def composite(function: Callable[P, R]) -> Callable[P, R]:
     return recorded_as_one
 
 
-def as_one_node(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
-    """Let calls of a function of tensors be one node each, which is expanded when a plan is made.
-    The function's result depends on nothing but its arguments, and it does not look at elements.
-    What it does is remembered for the shapes, dtypes and other arguments of a call."""
-    known: RecentCache[Any, Composite | None] = RecentCache(_RECENT_CALLS)
+def as_one_node(function: Callable[P, R]) -> Callable[P, R]:
+    """Let calls of a function of tensors be one node each, which is expanded when a plan is made;
+    more if it has several results, or kernels of their own inside. The function's results depend on
+    nothing but its arguments, and it does not look at elements. What it does is remembered for the
+    shapes, dtypes and other arguments of a call."""
+    return _as_one_node(function, False)
+
+
+def rule_as_one_node(rule: Callable[P, R]) -> Callable[P, R]:
+    """The same for the rule of a derivative, a dict of whose results may be views of arguments: a
+    call that is recorded itself runs the rule."""
+    return _as_one_node(rule, True)
+
+
+class _Remembered(NamedTuple):
+    """What is remembered of a call: how its nodes are made, None if the function has to be called;
+    the names of its results if they are a dict, none for a tuple, None for one tensor; and which of
+    the arrays are read from memory."""
+
+    template: Template | None
+    names: tuple[str, ...] | None = None
+    from_memory: tuple[int, ...] = ()
+
+
+# Whether a function is run to find out what it does: what it calls is a part of that.
+_running: ContextVar[bool] = ContextVar("running", default=False)
+
+
+def _as_one_node(function: Callable[P, R], may_be_views: bool) -> Callable[P, R]:
+    known: RecentCache[Any, _Remembered] = RecentCache(_RECENT_CALLS)
 
     @functools.wraps(function)
-    def made_as_one(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+    def made_as_one(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _running.get() or settings.eager or settings.check or lower.get() is not None:
+            return function(*args, **kwargs)
+        tensors: list[Tensor] = []
         nodes: list[Node] = []
         key: list[Any] = []
+        is_recording = recording.get()
         for value in args:
-            if not _described(value, nodes, key):
+            if not _described(value, tensors, nodes, key, is_recording):
                 return function(*args, **kwargs)
         for name, value in kwargs.items():
             key.append(name)
-            if not _described(value, nodes, key):
+            if not _described(value, tensors, nodes, key, is_recording):
                 return function(*args, **kwargs)
-        if not nodes or settings.eager or lower.get() is not None or within.get() is not None:
+        if not nodes or within.get() is not None:
             return function(*args, **kwargs)
-        call = tuple(key)
-        composite = known.get(call)
-        if composite is None:
-            if call in known:
-                return function(*args, **kwargs)
-            composite = known[call] = _composite_of(function, nodes, args, kwargs)
-            if composite is None:
-                return function(*args, **kwargs)
-        return from_node(composite.node(nodes))
+        call: Any = tuple(key)
+        found = known.get(call)
+        if found is None:
+            found = known[call] = _found_out(function, nodes, {}, may_be_views, args, kwargs)
+        views = {}
+        for at in found.from_memory:
+            if nodes[at].op == VIEW:  # it is read in place
+                nodes[at], views[at] = base_of(nodes[at])
+        if views:
+            call = call, tuple([(at, nodes[at].shape, view) for at, view in views.items()])
+            found = known.get(call)
+            if found is None:
+                found = known[call] = _found_out(function, nodes, views, may_be_views, args, kwargs)
+        template, names, _ = found
+        if template is None:
+            return function(*args, **kwargs)
+        results = template.nodes(nodes)
+        if len(results) > 1 and any(node is not None and is_deep(node) for node in results):
+            compute_together([node for node in results if node is not None])
+        made = [
+            None if node is None else tensors[at] if at < len(nodes) else from_node(node)
+            for node, at in zip(results, template.results, strict=True)
+        ]
+        if names is None:
+            return made[0]  # type: ignore[return-value]
+        return dict(zip(names, made, strict=True)) if names else tuple(made)  # type: ignore[return-value]
 
     return made_as_one
 
 
-def _described(value: Any, nodes: list[Node], key: list[Any]) -> bool:
+def _described(
+    value: Any, tensors: list[Tensor], nodes: list[Node], key: list[Any], is_recording: bool
+) -> bool:
     """Add to `key` what of an argument decides about operations; False if that is not known."""
     kind = type(value)
     if kind is Tensor:
         node = value._node
-        if node.history is not None and recording.get():
+        if is_recording and node.history is not None:
             return False
+        tensors.append(value)
         nodes.append(node)
         key.append((node.shape, node.dtype, node.device))
         return True
-    if kind not in _DECIDING and (
-        kind is not tuple or any(type(each) is not int for each in value)
-    ):
+    if kind in _DECIDING:
+        key.append((kind, repr(value) if kind is float else value))  # -0.0 == 0.0
+        return True
+    if not isinstance(value, tuple):
         return False
-    key.append((kind, repr(value) if kind is float else value))  # -0.0 == 0.0
-    return True
+    key.append((kind, len(value)))
+    return all(_described(each, tensors, nodes, key, is_recording) for each in value)
 
 
-def _composite_of(
-    function: Callable[..., Tensor], nodes: list[Node], args: Any, kwargs: Any
-) -> Composite | None:
-    """What a function does with arguments like these, found out with nodes that stand for them."""
-    sources = [Node(_STAND_IN, (), node.shape, node.dtype, node.device) for node in nodes]
-    following = iter(map(from_node, sources))
+def _found_out(
+    function: Callable[..., Any],
+    nodes: list[Node],
+    views: dict[int, View],
+    may_be_views: bool,
+    args: Any,
+    kwargs: Any,
+) -> _Remembered:
+    """What a function does with arguments like these, found out with nodes that stand for them.
+    `views` says how some of the arguments see their nodes."""
+    device = nodes[0].device
+    if any(node.device is not device for node in nodes):
+        return _Remembered(None)
+    stand_ins = [Node(_STAND_IN, (), node.shape, node.dtype, device) for node in nodes]
+    numbers = itertools.count()
 
     def stood_in(value: Any) -> Any:
-        return next(following) if type(value) is Tensor else value
+        if isinstance(value, tuple):
+            made = [stood_in(each) for each in value]
+            return type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+        if type(value) is not Tensor:
+            return value
+        at = next(numbers)
+        made = from_node(stand_ins[at])
+        return made._seen_through(views[at]) if at in views else made
 
-    result = function(
-        *[stood_in(value) for value in args],
-        **{name: stood_in(value) for name, value in kwargs.items()},
-    )
-    if result._view is not None or result._boundary is not None:
-        return None
-    node = result._cell.value
-    same_device = all(each.device is node.device for each in nodes)
-    return composite_of(node, sources) if same_device else None
+    token = _running.set(True)
+    try:
+        result = function(
+            *[stood_in(value) for value in args],
+            **{name: stood_in(value) for name, value in kwargs.items()},
+        )
+    finally:
+        _running.reset(token)
+    names: tuple[str, ...] | None = None
+    results: Sequence[Any] = (result,)
+    if isinstance(result, dict):
+        names, results = tuple(result), tuple(result.values())
+    elif isinstance(result, tuple):
+        names, results = (), result
+    if not results or any(each is not None and type(each) is not Tensor for each in results):
+        return _Remembered(None)
+    made = [None if each is None else each._node for each in results]
+    if not may_be_views and any(each is None or base_of(each)[0] in stand_ins for each in made):
+        return _Remembered(None)
+    template = template_of(made, stand_ins)
+    return _Remembered(template, names, () if views else read_from_memory(made, stand_ins))
 
 
 class CallDerivative:

@@ -437,6 +437,14 @@ def from_node(node: Node) -> Tensor:
     return made
 
 
+def computed_soon(tensor: Tensor) -> None:
+    """Have a tensor that is written again and again computed with the next computation, even if it
+    was never in memory: a counter that begins as a number would stay pending, and what it is made
+    of with it."""
+    if within.get() is None and tensor._cell.value.array is None:
+        compute_soon(tensor._cell)
+
+
 def _has(device: Device, dtype: DType) -> bool:
     return supports(device, dtype)
 

@@ -43,12 +43,10 @@ derivatives: Mapping[str, Derivative] = {
         name: OfFunction(name, rule)
         for functions in (
             activations.RULES,
-            class_losses.RULES,
             convolution.RULES,
             distances.RULES,
             elementwise.FUNCTIONS_AS_ONE,
             embeddings.RULES,
-            linalg.RULES,
             losses.RULES,
             moving.RULES,
             pooling.RULES,
@@ -59,4 +57,9 @@ derivatives: Mapping[str, Derivative] = {
         )
         for name, rule in functions.items()
     },
+    **{
+        name: OfFunction(name, rule, check=class_losses.CHECKS[name])
+        for name, rule in class_losses.RULES.items()
+    },
+    **{name: OfFunction(name, rule, looks=True) for name, rule in linalg.RULES.items()},
 }

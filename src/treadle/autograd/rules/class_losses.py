@@ -5,7 +5,9 @@ Nothing but the scores and the targets is kept: the softmax is computed again, r
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 from treadle.autograd.derivative import Rule
@@ -24,7 +26,6 @@ from treadle.tensor.functional.normalization import log_softmax, softmax
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import sum as total
-from treadle.tensor.tensor import Tensor
 
 _where = FUNCTIONS["where"]
 
@@ -73,7 +74,6 @@ def _cross_entropy(
 def _rows(
     name: str, g: Any, x: Any, target: Any, weight: Any, ignore_index: int, reduction: str
 ) -> _Rows:
-    _refuse(name, weight)
     axis = class_axis(name, x)
     classes = classes_of(name, x, axis, target, weight, ignore_index)
     if reduction == "mean":
@@ -89,7 +89,6 @@ def _rows(
 def _of_probabilities(
     g: Any, x: Any, given: Any, weight: Any, reduction: str, smoothing: float
 ) -> dict[str, Any]:
-    _refuse("cross_entropy", weight)
     axis = class_axis("cross_entropy", x)
     goal = given.to(x.dtype)
     if smoothing:
@@ -106,8 +105,8 @@ def _of_probabilities(
     return {"input": found, "target": of_goal if along is None else of_goal * along}
 
 
-def _refuse(name: str, weight: Any) -> None:
-    if type(weight) is Tensor and weight.requires_grad:
+def _refuse(name: str, tracked: Container[str]) -> None:
+    if "weight" in tracked:
         raise AutogradError(
             f"{name}: the weights of classes have no gradient: pass weight.detach(), or weight the "
             'losses of reduction="none" yourself'
@@ -115,3 +114,4 @@ def _refuse(name: str, weight: Any) -> None:
 
 
 RULES: dict[str, Rule] = {"cross_entropy": _cross_entropy, "nll_loss": _nll_loss}
+CHECKS = {name: functools.partial(_refuse, name) for name in RULES}

@@ -17,6 +17,7 @@ from treadle.kernels.norm_gradients import blocks_of, fits, norm_gradients
 from treadle.tensor.axes import some_axes
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.compute_dtype import widened
+from treadle.tensor.functional.standardization import by_channel
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import sum as total
@@ -79,6 +80,18 @@ def _standardized(
     return {"input": found, "scale": sums_y, "shift": sums}
 
 
+def _standardized_channels(
+    g: Any, input: Any, eps: float, weight: Any, average: Any, variance: Any
+) -> Gradients:
+    axes, scale = (0, *range(2, input.ndim)), by_channel(weight, input.ndim)
+    found = _standardized(g, input, axes, eps, scale, average, variance)
+    return {
+        "input": found["input"],
+        "weight": found["scale"].reshape(-1),
+        "bias": found["shift"].reshape(-1),
+    }
+
+
 def _varies(scale: Any, axes: tuple[int, ...], ndim: int) -> bool:
     """Whether something that broadcasts to so many axes is not the same along some of them."""
     seen = (1,) * (ndim - scale.ndim) + tuple(scale.shape)
@@ -138,4 +151,5 @@ RULES: dict[str, Rule] = {
     "scaled_to_rms_one": _scaled_to_rms_one,
     "softmax": _softmax,
     "standardized": _standardized,
+    "standardized_channels": _standardized_channels,
 }

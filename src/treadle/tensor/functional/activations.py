@@ -43,6 +43,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 @may_write
 @composite
+@as_one_node
 def relu(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The larger of x and 0.
 
@@ -55,6 +56,7 @@ def relu(input: ArrayLike, inplace: bool = False) -> Tensor:
 
 @may_write
 @composite
+@as_one_node
 def relu6(input: ArrayLike, inplace: bool = False) -> Tensor:
     """x, limited to 0 … 6.
 
@@ -68,6 +70,7 @@ def relu6(input: ArrayLike, inplace: bool = False) -> Tensor:
 
 @may_write
 @composite
+@as_one_node
 def hardtanh(
     input: ArrayLike, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
@@ -100,6 +103,7 @@ def leaky_relu(input: ArrayLike, negative_slope: float = 0.01, inplace: bool = F
 
 
 @composite
+@as_one_node
 def leaky_relu_by_result(input: ArrayLike, slope: float) -> Tensor:
     """`leaky_relu` with a positive slope: the result has the sign of x, which the derivative
     needs."""
@@ -108,6 +112,7 @@ def leaky_relu_by_result(input: ArrayLike, slope: float) -> Tensor:
 
 
 @composite
+@as_one_node
 def leaky_relu_by_input(input: ArrayLike, slope: Any) -> Tensor:
     """`leaky_relu` with any slope, or with one for each element."""
     x, dtype = widened(input)
@@ -115,6 +120,7 @@ def leaky_relu_by_input(input: ArrayLike, slope: Any) -> Tensor:
 
 
 @composite
+@as_one_node
 def prelu(input: ArrayLike, weight: ArrayLike) -> Tensor:
     """x, or x * weight where x is negative. `weight` has one element, or one for each channel (axis
     1).
@@ -162,6 +168,7 @@ def rrelu(
 
 @may_write
 @composite
+@as_one_node
 def threshold(input: ArrayLike, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """The elements above the threshold, and `value` in place of the others.
 
@@ -194,6 +201,7 @@ def elu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @may_write
 @composite
+@as_one_node
 def celu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (exp(x / alpha) - 1) where x is negative: `elu` with slope 1 at 0.
 
@@ -301,6 +309,7 @@ def _softplus(x: Tensor) -> Tensor:
 
 
 @composite
+@as_one_node
 def logsigmoid(input: ArrayLike) -> Tensor:
     """log(1 / (1 + exp(-x))), precise for large and very negative x.
 
@@ -336,6 +345,7 @@ def tanh(input: ArrayLike) -> Tensor:
 
 
 @composite
+@as_one_node
 def softsign(input: ArrayLike) -> Tensor:
     """The quotient x / (1 + abs(x)).
 
@@ -353,6 +363,7 @@ def softsign(input: ArrayLike) -> Tensor:
 
 @may_write
 @composite
+@as_one_node
 def hardsigmoid(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The line x / 6 + 1 / 2, limited to 0 … 1.
 
@@ -381,6 +392,7 @@ def hardswish(input: ArrayLike, inplace: bool = False) -> Tensor:
 
 
 @composite
+@as_one_node
 def hardshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
     """x, or 0 where its magnitude is at most lambd.
 
@@ -394,6 +406,7 @@ def hardshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
 
 
 @composite
+@as_one_node
 def softshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
     """Each x moved towards 0 by lambd, or 0 if its magnitude is less.
 
@@ -409,6 +422,7 @@ def softshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
 
 
 @composite
+@as_one_node
 def tanhshrink(input: ArrayLike) -> Tensor:
     """The difference x - tanh(x).
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.composites import composite
+from treadle.tensor.composites import as_one_node, composite
 from treadle.tensor.functional.compute_dtype import result_or_input, widened
 from treadle.tensor.generator import Generator
 from treadle.tensor.operands import operand
@@ -159,6 +159,7 @@ def _drawn(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @composite
+@as_one_node
 def kept_scaled(x: Tensor, kept: Tensor, scale: float) -> Tensor:
     """The kept elements times a number, and 0 for the others. (Gradients need only the mask.)"""
     return x * (kept.to(x.dtype) * scale)

@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.composites import composite
+from treadle.tensor.composites import as_one_node, composite
 from treadle.tensor.conversions import is_number
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.functional.loss_reduction import (
@@ -209,6 +209,7 @@ def binary_cross_entropy_with_logits(
 
 
 @composite
+@as_one_node
 def binary_nll(p: Tensor, t: Tensor) -> Tensor:
     """-(t * log(p) + (1 - t) * log(1 - p)), with logarithms of -100 at least."""
     yes, no = _maximum(_log(p), _LEAST_LOG), _maximum(_log1p(-p), _LEAST_LOG)
@@ -216,6 +217,7 @@ def binary_nll(p: Tensor, t: Tensor) -> Tensor:
 
 
 @composite
+@as_one_node
 def binary_nll_of_logits(x: Tensor, t: Tensor, positive: Tensor | None) -> Tensor:
     """`binary_nll` of sigmoid(x); `positive` is the weight of the first term."""
     rest = negative_log_sigmoid(x)

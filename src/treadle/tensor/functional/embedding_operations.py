@@ -16,7 +16,7 @@ from treadle.graph.views import is_whole
 from treadle.kernels.add_rows import add_rows
 from treadle.kernels.embedding_bags import add_bags, greatest_of_bags
 from treadle.kernels.scatter import scattered
-from treadle.tensor.composites import composite
+from treadle.tensor.composites import as_one_node, composite
 from treadle.tensor.conversions import number_as
 from treadle.tensor.elementwise_functions import clip
 from treadle.tensor.functional.gathers import AxisIndices, gather_axes, index_range
@@ -33,6 +33,7 @@ class TableGradient(NamedTuple):
 
 
 @composite
+@as_one_node
 def gather_rows(index: Tensor, table: Tensor, giving: TableGradient) -> Tensor:
     """The rows of a table at integer indices; zeros for indices outside."""
     axes = tuple(range(index.ndim))

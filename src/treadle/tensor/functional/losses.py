@@ -14,7 +14,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.runtime import settings
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.composites import composite
+from treadle.tensor.composites import as_one_node, composite
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
@@ -44,6 +44,7 @@ class _Classes(NamedTuple):
 
 
 @composite
+@as_one_node
 def nll_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -73,6 +74,7 @@ def nll_loss(
 
 
 @composite
+@as_one_node
 def cross_entropy(
     input: ArrayLike,
     target: ArrayLike,

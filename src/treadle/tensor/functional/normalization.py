@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.dtypes import float32
 from treadle.core.errors import DtypeError, ShapeError
-from treadle.graph.history import recorded
+from treadle.graph.history import recorded, recording
 from treadle.graph.node import view_of
 from treadle.graph.realize import realize
 from treadle.graph.views import View, whole
@@ -20,12 +20,18 @@ from treadle.tensor.creation import asarray, zeros
 from treadle.tensor.dtypes import finfo
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.compute_dtype import compute_dtypes, widened, widened_real
-from treadle.tensor.functional.standardization import scaled, scaled_to_rms_one, standardized
+from treadle.tensor.functional.standardization import (
+    by_channel,
+    scaled,
+    scaled_to_rms_one,
+    standardized,
+    standardized_channels,
+)
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import sum as total
-from treadle.tensor.tensor import Tensor, from_node
+from treadle.tensor.tensor import Tensor, computed_soon, from_node
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "log_softmax",
@@ -179,14 +185,13 @@ def batch_norm(
     running = _running("batch_norm", x, running_mean, running_var)
     _check_shapes("batch_norm", x.shape[1:2], weight=weight, bias=bias)
     axes = (0, *range(2, x.ndim))
-    scale, shift = (_by_channel(value, x.ndim) for value in (weight, bias))
     if not training:
         if running is None:
             raise ValueError(
                 "batch_norm without training needs running_mean and running_var, since it does "
                 "not use the mean and variance of x"
             )
-        return _moved(x, *running, eps, scale, shift)
+        return _moved(x, *running, eps, weight, bias)
     count = math.prod(x.shape[axis] for axis in axes)
     if count == 1:
         raise ShapeError(
@@ -194,11 +199,9 @@ def batch_norm(
             f"{x.shape}"
         )
     if not x.size:
-        return standardized(x, axes, eps, scale, shift)
-    average, variance = _statistics(x, axes)
-    if running is not None:
-        _move(running, average.reshape(-1), variance.reshape(-1), momentum, count)
-    return standardized(x, axes, eps, scale, shift, average, variance)
+        return standardized_channels(x, eps, weight, bias)
+    average, variance = _statistics(x, axes, running, momentum, False)
+    return standardized_channels(x, eps, weight, bias, average, variance)
 
 
 def instance_norm(
@@ -227,23 +230,21 @@ def instance_norm(
         )
     running = _running("instance_norm", x, running_mean, running_var)
     _check_shapes("instance_norm", x.shape[1:2], weight=weight, bias=bias)
-    scale, shift = (_by_channel(value, x.ndim) for value in (weight, bias))
     if not use_input_stats:
         if running is None:
             raise ValueError(
                 "instance_norm without use_input_stats needs running_mean and running_var"
             )
-        return _moved(x, *running, eps, scale, shift)
+        return _moved(x, *running, eps, weight, bias)
     axes, count = tuple(range(2, x.ndim)), math.prod(x.shape[2:])
     if count == 1:
         raise ShapeError(
             f"instance_norm: channels of one value have no variance: x has shape {x.shape}"
         )
+    scale, shift = (by_channel(value, x.ndim) for value in (weight, bias))
     if running is None or not x.size:
         return standardized(x, axes, eps, scale, shift)
-    average, variance = _statistics(x, axes)
-    each = [mean(value.reshape(x.shape[:2]), axis=0) for value in (average, variance)]
-    _move(running, each[0], each[1], momentum, count)
+    average, variance = _statistics(x, axes, running, momentum, True)
     return standardized(x, axes, eps, scale, shift, average, variance)
 
 
@@ -330,26 +331,63 @@ def _floating(name: str, x: Any) -> Tensor:
     return tensor if tensor.dtype is dtype else wide
 
 
-def _statistics(x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Mean and variance over axes, computed without recording."""
+def _statistics(
+    x: Tensor,
+    axes: tuple[int, ...],
+    running: tuple[Tensor, Tensor] | None,
+    momentum: Any,
+    averaged: bool,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance over axes, computed without recording. The running ones are moved towards
+    them, or towards their averages over the batch."""
+    # What is kept for a derivative may wait; else x would be kept in memory until they are read.
+    waits = recording.get() and x._history is not None
     with recorded(False):
-        x = widened(x)[0]
-        average = mean(x, axis=axes, keepdims=True)
-        return average, mean(_square(x - average), axis=axes, keepdims=True)
+        if running is None:
+            average, variance = _mean_and_variance(x, axes)
+            return average, variance
+        average, variance, *moved = _mean_and_variance(x, axes, *running, momentum, averaged)
+        for so_far, new in zip(running, moved, strict=True):
+            so_far[...] = new
+            computed_soon(so_far)
+    if not waits:
+        realize([average._node, variance._node, *(value._node for value in running)])
+    return average, variance
+
+
+@as_one_node
+def _mean_and_variance(
+    x: Tensor,
+    axes: tuple[int, ...],
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    momentum: Any = 0.0,
+    averaged: bool = False,
+) -> tuple[Tensor, ...]:
+    """Mean and variance over axes, and what the running ones become."""
+    count = math.prod(x.shape[axis] for axis in axes)
+    x = widened(x)[0]
+    average = mean(x, axis=axes, keepdims=True)
+    variance = mean(_square(x - average), axis=axes, keepdims=True)
+    if running_mean is None or running_var is None:
+        return average, variance
+    sample = variance * (count / (count - 1))
+    moved = []
+    for so_far, new in ((running_mean, average), (running_var, sample)):
+        new = mean(new.reshape(x.shape[:2]), axis=0) if averaged else new.reshape(-1)
+        wide = so_far.to(float32 if new.dtype.itemsize < 8 else new.dtype)
+        moved.append((wide * (1 - momentum) + new * momentum).to(so_far.dtype))
+    return average, variance, *moved
 
 
 def _moved(
-    input: Tensor, average: Tensor, variance: Tensor, eps: float, scale: Any, shift: Any
+    input: Tensor, average: Tensor, variance: Tensor, eps: float, weight: Any, bias: Any
 ) -> Tensor:
     """X normalized by a given mean and variance for each channel."""
     x, dtype = widened(input)
-    average, variance = (_by_channel(value, x.ndim).to(x.dtype) for value in (average, variance))
+    average, variance = (by_channel(value, x.ndim).to(x.dtype) for value in (average, variance))
+    scale, shift = (by_channel(value, x.ndim) for value in (weight, bias))
     return scaled((x - average) * _rsqrt(variance + eps), scale, shift).to(dtype)
-
-
-def _by_channel(value: Any, ndim: int) -> Any:
-    """Values of channels, broadcast along axis 1."""
-    return None if value is None else asarray(value).reshape((-1, *(1,) * (ndim - 2)))
 
 
 def _check_shapes(name: str, shape: tuple[int, ...], **values: Any) -> None:
@@ -371,18 +409,3 @@ def _running(
             raise DtypeError(f"{name}: {what} is a tensor of floats, which is written in place")
     _check_shapes(name, x.shape[1:2], running_mean=average, running_var=variance)
     return average, variance
-
-
-def _move(
-    running: tuple[Tensor, Tensor], average: Tensor, variance: Tensor, momentum: float, count: int
-) -> None:
-    """Update the running mean and variance in place with those of x.
-
-    They are computed at once: pending, they would keep x in memory until they are read."""
-    with recorded(False):
-        sample = variance * (count / (count - 1))
-        for so_far, new in zip(running, (average, sample), strict=True):
-            so_far[...] = so_far.to(float32 if new.dtype.itemsize < 8 else new.dtype) * (
-                1 - momentum
-            ) + (new * momentum)
-    realize([average._node, variance._node, *(value._node for value in running)])

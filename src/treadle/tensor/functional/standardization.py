@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.tensor.composites import as_one_node, composite
+from treadle.tensor.creation import asarray
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.compute_dtype import widened
 from treadle.tensor.reductions import mean
@@ -35,6 +36,27 @@ def standardized(
     if variance is None:
         variance = mean(_square(centered), axis=axes, keepdims=True)
     return scaled(centered * _rsqrt(variance + eps), scale, shift).to(dtype)
+
+
+@composite
+@as_one_node
+def standardized_channels(
+    input: Tensor,
+    eps: float,
+    weight: Any,
+    bias: Any,
+    average: Tensor | None = None,
+    variance: Tensor | None = None,
+) -> Tensor:
+    """`standardized` over all axes but the channels (axis 1), with a weight and bias for each."""
+    scale, shift = (by_channel(value, input.ndim) for value in (weight, bias))
+    axes = (0, *range(2, input.ndim))
+    return standardized(input, axes, eps, scale, shift, average, variance)
+
+
+def by_channel(value: Any, ndim: int) -> Any:
+    """Values of channels, broadcast along axis 1."""
+    return None if value is None else asarray(value).reshape((-1, *(1,) * (ndim - 2)))
 
 
 @composite
