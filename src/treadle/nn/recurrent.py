@@ -1,18 +1,17 @@
 """Recurrent networks: what each place of a sequence makes of its input and of what came before.
 
-The products with the inputs of all places are one product; those with the hidden state are one at
-each place. Packed sequences are refused: pad, and mask what is computed from the padding.
+The products with the inputs of all places are one product. What follows is one operation for all
+places, of a kernel that goes through them, where there is one; else some operations at each place.
+Packed sequences are refused: pad, and mask what is computed from the padding.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from treadle.core.errors import ShapeError
 from treadle.nn import init
-from treadle.nn.gates import NONLINEARITIES, State, gru, lstm, mode_of, plain
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
 from treadle.tensor.annotations import ArrayLike, DeviceLike, DTypeLike
@@ -20,6 +19,8 @@ from treadle.tensor.assembly import concat, stack
 from treadle.tensor.creation import empty, zeros
 from treadle.tensor.functional.affine import linear
 from treadle.tensor.functional.dropouts import dropout
+from treadle.tensor.functional.gates import State, mode_of
+from treadle.tensor.functional.recurrences import is_one_operation, recurrent, step_by_step
 from treadle.tensor.manipulation import swapaxes
 from treadle.tensor.tensor import Tensor
 
@@ -109,8 +110,9 @@ class _Recurrent(Module):
             for direction in self._directions()
         ]
 
-    def _step(self) -> Callable[..., State]:
-        raise NotImplementedError
+    def _kind(self) -> str:
+        """Of `gates.STEPS`."""
+        return self.mode.lower()
 
     def _state_widths(self) -> tuple[int, ...]:
         """How many elements each of the states has."""
@@ -187,15 +189,11 @@ class _Recurrent(Module):
         if not x.shape[0]:
             raise ShapeError(f"{type(self).__name__}: a sequence without places has no last state")
         inputs = linear(x, weight_in, bias_in)  # type: ignore[arg-type]
-        step = self._step()
-        places = range(x.shape[0])
-        outputs: list[Tensor] = []
-        for at in reversed(places) if direction else places:
-            states = step(inputs[at], states, weight, bias, projection)
-            outputs.append(states[0])
-        if direction:
-            outputs.reverse()
-        return stack(outputs), states
+        kind = self._kind()
+        weights = weight, bias
+        if projection is None and is_one_operation(kind, inputs, states, weights):
+            return recurrent(inputs, states, weight, bias, kind, bool(direction))  # type: ignore[arg-type]
+        return step_by_step(inputs, states, weight, bias, projection, kind, bool(direction))  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
         """The sizes, and what is not as usual."""
@@ -245,8 +243,8 @@ class RNN(_Recurrent):
         self.nonlinearity = nonlinearity
         self.mode = mode
 
-    def _step(self) -> Callable[..., State]:
-        return plain(NONLINEARITIES[self.nonlinearity])
+    def _kind(self) -> str:
+        return self.nonlinearity
 
     def forward(self, input: ArrayLike, hx: ArrayLike | None = None) -> tuple[Tensor, Tensor]:
         """The outputs, and the last states."""
@@ -270,9 +268,6 @@ class LSTM(_Recurrent):
 
     _gates = 4
     mode = "LSTM"
-
-    def _step(self) -> Callable[..., State]:
-        return lstm
 
     def _state_widths(self) -> tuple[int, ...]:
         return self._out, self.hidden_size
@@ -312,9 +307,6 @@ class GRU(_Recurrent):
     ) -> None:
         options = bias, batch_first, dropout, bidirectional
         super().__init__(input_size, hidden_size, num_layers, *options, device=device, dtype=dtype)
-
-    def _step(self) -> Callable[..., State]:
-        return gru
 
     def forward(self, input: ArrayLike, hx: ArrayLike | None = None) -> tuple[Tensor, Tensor]:
         """The outputs, and the last states."""

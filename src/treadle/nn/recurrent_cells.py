@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 from treadle.core.errors import ShapeError
 from treadle.nn import init
-from treadle.nn.gates import NONLINEARITIES, State, gru, lstm, mode_of, plain
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
 from treadle.tensor.annotations import ArrayLike, DeviceLike, DTypeLike
 from treadle.tensor.creation import empty, zeros
 from treadle.tensor.functional.affine import linear
+from treadle.tensor.functional.gates import NONLINEARITIES, State, gru, lstm, mode_of, plain
 from treadle.tensor.tensor import Tensor
 
 

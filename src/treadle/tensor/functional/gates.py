@@ -58,3 +58,8 @@ def _parts(x: Tensor, count: int) -> list[Tensor]:
     """The gates, which lie side by side."""
     width = x.shape[-1] // count
     return [x[..., k * width : (k + 1) * width] for k in range(count)]
+
+
+STEPS: dict[str, Callable[..., State]] = {
+    "lstm": lstm, "gru": gru, "tanh": plain(tanh), "relu": plain(relu),
+}  # fmt: skip

@@ -1,0 +1,47 @@
+"""Gradients of functions that are computed again, with histories of what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from treadle.autograd.engine import grad
+from treadle.graph.history import is_differentiable, recorded, recording
+from treadle.tensor.tensor import Tensor, from_node
+
+
+def gradients_of(
+    function: Callable[..., Any], values: Mapping[str, Any], gradients: Sequence[Tensor | None]
+) -> dict[str, Tensor | None]:
+    """The gradients of a function's arguments, by their names, from those of its results. They have
+    histories themselves while histories are recorded."""
+    creates = recording.get()
+    with recorded(True):
+        seen = {name: _seen(value) for name, value in values.items()}
+        results = function(**seen)
+        results = results if isinstance(results, tuple) else (results,)
+        pairs = [
+            (result, gradient)
+            for result, gradient in zip(results, gradients, strict=True)
+            if gradient is not None and result._history is not None
+        ]
+        inputs = {
+            name: value
+            for name, value in seen.items()
+            if type(value) is Tensor and value._history is not None
+        }
+    if not pairs or not inputs:
+        return {}
+    found = grad(
+        [result for result, _ in pairs], list(inputs.values()), [g for _, g in pairs],
+        create_graph=creates, allow_unused=True,
+    )  # fmt: skip
+    return dict(zip(inputs, found, strict=True))
+
+
+def _seen(value: Any) -> Any:
+    """A view of a tensor, so that gradients end there: what it was made of is another matter."""
+    if type(value) is not Tensor or not is_differentiable(value._node):
+        return value
+    seen = from_node(value._node.alias())
+    return seen if seen._history is not None else seen.requires_grad_()
