@@ -76,8 +76,8 @@ class Inner(NamedTuple):
 
 class Numbered(NamedTuple):
     """The nodes of a graph: pending ones by their numbers, computed ones by ~number, and those
-    inside of composite nodes behind the pending ones. (In the list that a function takes, the graph's
-    Python numbers are behind the pending ones.)"""
+    inside of composite nodes behind the pending ones. (In the list that a function takes, the
+    graph's Python numbers are behind the pending ones.)"""
 
     order: Sequence[Node]
     computed: Sequence[Node]
