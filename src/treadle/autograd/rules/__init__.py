@@ -10,6 +10,7 @@ from treadle.autograd.rules import (
     activations,
     attention,
     class_losses,
+    composed,
     convolution,
     distances,
     elementwise,
@@ -44,6 +45,7 @@ derivatives: Mapping[str, Derivative] = {
         name: OfFunction(name, rule)
         for functions in (
             activations.RULES,
+            composed.RULES,
             convolution.RULES,
             distances.RULES,
             elementwise.FUNCTIONS_AS_ONE,
@@ -51,6 +53,7 @@ derivatives: Mapping[str, Derivative] = {
             losses.RULES,
             moving.RULES,
             pooling.RULES,
+            products.RULES,
             recurrences.RULES,
             reductions.RULES,
             resampling.RULES,

@@ -1,12 +1,26 @@
-"""Gradients of functions that are computed again, with histories of what they are made of."""
+"""Gradients of functions that are computed again, with histories of what they are made of.
+
+So a function of some operations is recorded as one without a formula for its derivative. This is
+right for what is cheap to compute: it is done again in the kernel of the gradient.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from treadle.autograd.derivative import Rule
 from treadle.autograd.engine import grad
 from treadle.graph.history import is_differentiable, recorded, recording
+from treadle.tensor.functional.activations import gated
+from treadle.tensor.functional.element_losses import (
+    binary_loss,
+    distance_loss,
+    gaussian_nll_loss,
+    kl_div,
+    poisson_nll_loss,
+)
 from treadle.tensor.tensor import Tensor, from_node
 
 
@@ -45,3 +59,24 @@ def _seen(value: Any) -> Any:
         return value
     seen = from_node(value._node.alias())
     return seen if seen._history is not None else seen.requires_grad_()
+
+
+def _composed(function: Callable[..., Any]) -> Rule:
+    """The rule of a function with one result."""
+    own = inspect.unwrap(function)
+
+    def rule(gradient: Tensor, **values: Any) -> dict[str, Tensor | None]:
+        return gradients_of(own, values, (gradient,))
+
+    first = inspect.Parameter("gradient", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(own).parameters.values()
+    rule.__signature__ = inspect.Signature([first, *parameters])  # type: ignore[attr-defined]
+    return rule
+
+
+RULES: dict[str, Rule] = {
+    function.__name__: _composed(function)
+    for function in (
+        binary_loss, distance_loss, gated, gaussian_nll_loss, kl_div, poisson_nll_loss,
+    )
+}  # fmt: skip

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from treadle.autograd.derivative import Flow, tensor_of
+from treadle.autograd.derivative import Flow, Rule, tensor_of
 from treadle.autograd.rules.elementwise import conj
 from treadle.graph.history import Derivative, History
 from treadle.tensor.contraction import Names, contracted
 from treadle.tensor.manipulation import broadcast_to
+from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
 
 
@@ -75,4 +76,17 @@ def _planned(
     return wanted, tuple([extents[name] if name in wanted else 1 for name in names])
 
 
+def _linear(g: Tensor, input: Tensor, weight: Tensor) -> dict[str, Tensor]:
+    rows = tuple(range(input.ndim - 1))
+    columns = ("column",) if weight.ndim == 2 else ()
+    of_result = (g._node, (*rows, *columns))
+    left, right = conj(input)._node, conj(weight)._node
+    return {
+        "input": contracted(of_result, (right, (*columns, "inner")), (*rows, "inner")),
+        "weight": contracted(of_result, (left, (*rows, "inner")), (*columns, "inner")),
+        "bias": total(g, axis=rows) if rows else g,
+    }
+
+
+RULES: dict[str, Rule] = {"linear": _linear}
 DERIVATIVES: dict[str, Derivative] = {"contracted": OfContraction()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from treadle.core.errors import DtypeError, ShapeError
@@ -438,15 +439,26 @@ def tanhshrink(input: ArrayLike) -> Tensor:
 # --- gated linear units ---------------------------------------------------------------------
 
 
-def _gated(name: str, input: Any, axis: int, gate: Any) -> Tensor:
-    """The function `gate` of the two halves along an axis."""
+@composite
+@as_one_node
+def gated(input: Tensor, name: str, axis: int, approximate: str = "none") -> Tensor:
+    """One half of the input along an axis times what a function of `_GATES` gives of the other."""
     x, dtype = widened(input)
     at = one_axis(name, axis, x.ndim)
     extent = x.shape[at]
     if extent % 2:
         raise ShapeError(f"{name}: axis {at} of shape {x.shape} has an odd extent")
     front = (slice(None),) * at
-    return gate(x[(*front, slice(extent // 2))], x[(*front, slice(extent // 2, None))]).to(dtype)  # type: ignore[no-any-return]
+    one, other = x[(*front, slice(extent // 2))], x[(*front, slice(extent // 2, None))]
+    return _GATES[name](one, other, approximate).to(dtype)
+
+
+_GATES: dict[str, Callable[[Tensor, Tensor, str], Tensor]] = {
+    "glu": lambda a, b, _: a * _sigmoid(b),
+    "swiglu": lambda a, b, _: silu(a) * b,
+    "geglu": lambda a, b, approximate: gelu(a, approximate) * b,
+    "reglu": lambda a, b, _: relu(a) * b,
+}
 
 
 @takes_dim
@@ -458,26 +470,26 @@ def glu(input: ArrayLike, axis: int = -1) -> Tensor:
     >>> td.nn.functional.glu(td.asarray([3.0, 5.0, 0.0, 0.0], device="cpu")).tolist()
     [1.5, 2.5]
     """
-    return _gated("glu", input, axis, lambda a, b: a * _sigmoid(b))
+    return gated(input, "glu", axis)
 
 
 @takes_dim
 def swiglu(input: ArrayLike, axis: int = -1) -> Tensor:
     """The product silu(a) * b, where a and b are the halves of the input along an axis (Shazeer,
     2020)."""
-    return _gated("swiglu", input, axis, lambda a, b: silu(a) * b)
+    return gated(input, "swiglu", axis)
 
 
 @takes_dim
 def geglu(input: ArrayLike, axis: int = -1, approximate: str = "none") -> Tensor:
     """The product gelu(a) * b, where a and b are the halves of the input along an axis."""
-    return _gated("geglu", input, axis, lambda a, b: gelu(a, approximate) * b)
+    return gated(input, "geglu", axis, approximate)
 
 
 @takes_dim
 def reglu(input: ArrayLike, axis: int = -1) -> Tensor:
     """The product relu(a) * b, where a and b are the halves of the input along an axis."""
-    return _gated("reglu", input, axis, lambda a, b: relu(a) * b)
+    return gated(input, "reglu", axis)
 
 
 # --- rows --------------------------------------------------------------------------------------

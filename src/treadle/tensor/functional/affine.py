@@ -6,7 +6,7 @@ from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.composites import as_one_node
+from treadle.tensor.composites import as_one_node, composite
 from treadle.tensor.contraction import contracted
 from treadle.tensor.manipulation import expand_dims, swapaxes
 from treadle.tensor.operands import operand
@@ -18,7 +18,7 @@ from treadle.tensor.tensor import Tensor
 __all__ = ["bilinear", "linear"]
 
 
-@cast_by_name
+@composite
 @as_one_node
 def linear(input: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
     """The product x @ weight.T, plus bias, along the last axis of x: the weight has shape

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.composites import as_one_node, composite
@@ -13,14 +14,15 @@ from treadle.tensor.conversions import is_number
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.functional.loss_reduction import (
     REDUCTIONS,
-    broadcast_pair,
     check_same_shape,
     operands,
     reduced,
     reduction_of,
+    warn_of_shapes,
     weighted,
 )
-from treadle.tensor.manipulation import expand_dims
+from treadle.tensor.manipulation import broadcast_arrays, expand_dims
+from treadle.tensor.operands import operand
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
@@ -55,7 +57,7 @@ def mse_loss(
     2.0
     """
     reduction = reduction_of("mse_loss", reduction, size_average, reduce)
-    return _distance("mse_loss", input, target, weight, reduction, _square)
+    return _distance("mse_loss", input, target, weight, reduction, "square")
 
 
 @cast_by_name
@@ -76,7 +78,7 @@ def l1_loss(
     1.833
     """
     reduction = reduction_of("l1_loss", reduction, size_average, reduce)
-    return _distance("l1_loss", input, target, weight, reduction, _abs, may_be_complex=True)
+    return _distance("l1_loss", input, target, weight, reduction, "size", may_be_complex=True)
 
 
 @cast_by_name
@@ -99,13 +101,8 @@ def smooth_l1_loss(
         raise ValueError(f"smooth_l1_loss: beta must not be negative, as {beta} is")
     reduction = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
 
-    def loss(difference: Tensor) -> Tensor:
-        size = _abs(difference)
-        if beta == 0:
-            return size
-        return where(size < beta, _square(size) * (0.5 / beta), size - 0.5 * beta)
-
-    return _distance("smooth_l1_loss", input, target, None, reduction, loss)
+    form = "size" if beta == 0 else "smooth"
+    return _distance("smooth_l1_loss", input, target, None, reduction, form, beta)
 
 
 @cast_by_name
@@ -127,21 +124,29 @@ def huber_loss(
     if delta <= 0:
         raise ValueError(f"huber_loss: delta must be positive, not {delta}")
 
-    def loss(difference: Tensor) -> Tensor:
-        size = _abs(difference)
-        return where(size <= delta, _square(size) * 0.5, (size - 0.5 * delta) * delta)
-
     reduction = reduction_of("huber_loss", reduction)
-    return _distance("huber_loss", input, target, weight, reduction, loss, of_weights=False)
+    return _distance("huber_loss", input, target, weight, reduction, "huber", delta, False)
 
 
 def _distance(
-    name: str, input: Any, target: Any, weight: Any, reduction: str,
-    loss: Callable[[Tensor], Tensor], of_weights: bool = True, may_be_complex: bool = False,
+    name: str, input: Any, target: Any, weight: Any, reduction: str, form: str,
+    number: float = 0.0, of_weights: bool = True, may_be_complex: bool = False,
 ) -> Tensor:  # fmt: skip
     (x, goal), dtype = operands(name, input, target, may_be_complex=may_be_complex)
-    one, other = broadcast_pair(name, x, goal)
-    losses = loss(one - other)
+    warn_of_shapes(name, x, goal)
+    weights = None if weight is None else operand(name, weight)
+    return distance_loss(x, goal, weights, name, reduction, form, number, of_weights, dtype)
+
+
+@composite
+@as_one_node
+def distance_loss(
+    x: Tensor, goal: Tensor, weight: Tensor | None, name: str, reduction: str, form: str,
+    number: float, of_weights: bool, dtype: DType,
+) -> Tensor:  # fmt: skip
+    """A loss of the difference of two tensors, of a form of `_OF_DIFFERENCES` with a number."""
+    one, other = broadcast_arrays(x, goal)
+    losses = _OF_DIFFERENCES[form](one - other, number)
     dtype = dtype.component
     if weight is None:
         return reduced(losses, reduction, dtype)
@@ -151,6 +156,24 @@ def _distance(
     if reduction == "mean" and of_weights:
         return (total(losses) / total(weights)).to(dtype)
     return reduced(losses, reduction, dtype)
+
+
+def _smooth(difference: Tensor, beta: float) -> Tensor:
+    size = _abs(difference)
+    return where(size < beta, _square(size) * (0.5 / beta), size - 0.5 * beta)
+
+
+def _huber(difference: Tensor, delta: float) -> Tensor:
+    size = _abs(difference)
+    return where(size <= delta, _square(size) * 0.5, (size - 0.5 * delta) * delta)
+
+
+_OF_DIFFERENCES: dict[str, Callable[[Tensor, float], Tensor]] = {
+    "square": lambda difference, _: _square(difference),
+    "size": lambda difference, _: _abs(difference),
+    "smooth": _smooth,
+    "huber": _huber,
+}
 
 
 # --- likelihoods ----------------------------------------------------------------------------------
@@ -177,8 +200,7 @@ def binary_cross_entropy(
     reduction = reduction_of(name, reduction, size_average, reduce)
     (p, t), dtype = operands(name, input, target)
     check_same_shape(name, input=p, target=t)
-    losses = binary_nll(p, t)
-    return reduced(weighted(name, losses, weight), reduction, dtype)
+    return binary_loss(p, t, weight, None, name, reduction, dtype)
 
 
 @cast_by_name
@@ -204,7 +226,17 @@ def binary_cross_entropy_with_logits(
     (x, t), dtype = operands(name, input, target)
     check_same_shape(name, input=x, target=t)
     positive = None if pos_weight is None else operands(name, pos_weight)[0][0]
-    losses = binary_nll_of_logits(x, t, positive)
+    return binary_loss(x, t, weight, positive, name, reduction, dtype)
+
+
+@composite
+@as_one_node
+def binary_loss(
+    x: Tensor, t: Tensor, weight: Any, positive: Tensor | None, name: str, reduction: str,
+    dtype: DType,
+) -> Tensor:  # fmt: skip
+    """Either of both, of checked operands."""
+    losses = binary_nll_of_logits(x, t, positive) if "logits" in name else binary_nll(x, t)
     return reduced(weighted(name, losses, weight), reduction, dtype)
 
 
@@ -231,7 +263,8 @@ def negative_log_sigmoid(x: Tensor) -> Tensor:
     return _log1p(_exp(-_abs(x))) + _maximum(-x, 0)
 
 
-@cast_by_name
+@composite
+@as_one_node
 def kl_div(
     input: ArrayLike,
     target: ArrayLike,
@@ -261,7 +294,8 @@ def kl_div(
     return (total(losses) / (x.shape[0] if x.shape else 1)).to(dtype)
 
 
-@cast_by_name
+@composite
+@as_one_node
 def poisson_nll_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -284,6 +318,8 @@ def poisson_nll_loss(
     return reduced(losses, reduction, dtype)
 
 
+@composite
+@as_one_node
 def gaussian_nll_loss(
     input: ArrayLike,
     target: ArrayLike,

@@ -10,7 +10,6 @@ from treadle.core.dtypes import DType, float32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.dtypes import promote
 from treadle.tensor.functional.compute_dtype import compute_dtypes
-from treadle.tensor.manipulation import broadcast_arrays
 from treadle.tensor.operands import operand
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import sum as total
@@ -64,8 +63,8 @@ def operands(name: str, *values: Any, may_be_complex: bool = False) -> tuple[lis
     return [tensor.to(work) for tensor in tensors], dtype
 
 
-def broadcast_pair(name: str, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """An input and its target broadcast to one shape, with a warning if their shapes differ:
+def warn_of_shapes(name: str, x: Tensor, target: Tensor) -> None:
+    """Warn if the shapes of an input and its target differ, so that they are broadcast:
     broadcasting (n, 1) with (n,) is rarely intended."""
     if x.shape != target.shape:
         warnings.warn(
@@ -73,8 +72,6 @@ def broadcast_pair(name: str, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor
             "broadcast, which is rarely meant: reshape one of them",
             stacklevel=4,
         )
-    one, other = broadcast_arrays(x, target)
-    return one, other
 
 
 def check_same_shape(name: str, **tensors: Tensor) -> None:
