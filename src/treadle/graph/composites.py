@@ -40,13 +40,13 @@ class Operation(NamedTuple):
 class Composite:
     """Operations that make one array of others, the last of which is the result. `key` is equal for
     those that are equal but for their sizes and the numbers in them: `sizes` are these, and
-    `constants` the numbers, each once, with a text that tells them apart. `depth` is the length of
-    the longest chain of operations."""
+    `constants` the numbers, each once, with what tells them apart (`number_key`). `depth` is the
+    length of the longest chain of operations."""
 
     operations: tuple[Operation, ...]
     key: int
     sizes: tuple[int, ...]
-    constants: tuple[tuple[str, Any], ...]
+    constants: tuple[tuple[tuple[str, str], Any], ...]
     depth: int
 
     @property
@@ -67,6 +67,12 @@ class Composite:
 # Numbers of structures; one that comes up again after it was dropped gets another.
 _keys: RecentCache[Any, int] = RecentCache(_RECENT_KEYS)
 _next_key = itertools.count()
+
+
+def number_key(node: Node) -> tuple[str, str]:
+    """Equal for constants that a plan may take for one: of equal numbers (-0.0 and 0.0 are not)
+    and dtypes."""
+    return repr(node.detail), node.dtype.short
 
 
 def composite_of(result: Node, ends: Container[Node]) -> tuple[Composite, list[Node]]:
@@ -98,8 +104,8 @@ def composite_of(result: Node, ends: Container[Node]) -> tuple[Composite, list[N
     operations: list[Operation] = []
     parts: list[Any] = []
     sizes: list[int] = []
-    constants: dict[str, Any] = {}
-    places: dict[str, int] = {}
+    constants: dict[tuple[str, str], Any] = {}
+    places: dict[tuple[str, str], int] = {}
     for node in inner:
         own = tuple([number[source] for source in node.sources])
         number[node] = len(number)
@@ -107,9 +113,9 @@ def composite_of(result: Node, ends: Container[Node]) -> tuple[Composite, list[N
         operations.append(Operation(node.op, own, node.shape, node.dtype, node.detail))
         sizes += node.shape
         if node.op == CONSTANT:
-            text = repr(node.detail)  # -0.0 == 0.0
-            constants.setdefault(text, node.detail)
-            rest: Any = places.setdefault(text, len(places))
+            same = number_key(node)
+            constants.setdefault(same, node.detail)
+            rest: Any = places.setdefault(same, len(places))
         else:
             rest = sizes_of_detail(node.op, node.detail, False, sizes)
         parts.append((node.op, own, len(node.shape), node.dtype.short, rest))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
 from treadle.core.dtypes import DType
-from treadle.graph.composites import expand
+from treadle.graph.composites import expand, number_key
 from treadle.graph.fused import Runner
 from treadle.graph.groups import Group, groups_of
 from treadle.graph.node import COMPOSITE, CONSTANT, PRODUCT, VIEW, WRITE, Node, without_history
@@ -45,7 +45,7 @@ class Pending(Protocol):
     sizes: tuple[int, ...]
     order: list[Node]
     computed: list[Node]
-    numbers: dict[str, int]
+    numbers: dict[tuple[str, str], int]
 
     def nodes(self, inner: Sequence[Inner] = ()) -> Callable[[int], Node]:
         """The nodes by their numbers."""
@@ -166,9 +166,9 @@ def _step(numbered: _Numbered, found: Any, shape: tuple[Any, ...], launched: Lau
     )  # fmt: skip
 
 
-def inner_of(node: Node, numbers: Mapping[str, int]) -> Inner:
+def inner_of(node: Node, numbers: Mapping[tuple[str, str], int]) -> Inner:
     """What a node inside of a composite one is. `numbers` are those of Python numbers."""
-    detail = numbers[repr(node.detail)] if node.op == CONSTANT else node.detail
+    detail = numbers[number_key(node)] if node.op == CONSTANT else node.detail
     return Inner(node.op, node.shape, node.dtype, detail)
 
 

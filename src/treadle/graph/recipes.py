@@ -16,6 +16,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import TreadleError
 from treadle.core.recent_cache import RecentCache
 from treadle.graph.chunks import memory_of
+from treadle.graph.composites import number_key
 from treadle.graph.fused import Runner, Sized
 from treadle.graph.groups import Group
 from treadle.graph.node import (
@@ -135,7 +136,7 @@ class Graph:
         self.sizes: tuple[int, ...]
         self.trail: list[Node] = []
         self.later: set[Node] = set()
-        self.numbers: dict[str, int] = {}  # of Python numbers, by their texts
+        self.numbers: dict[tuple[str, str], int] = {}  # of Python numbers, by their keys
         self.values: list[Any] = []  # these numbers
         self.roots = list(roots)
         self.recipes: _Recipes | None = None  # of equal graphs, once looked up
@@ -179,7 +180,7 @@ class Graph:
                     elif source.op == CONSTANT:
                         number = position[source] = len(order)
                         order.append(source)
-                        value = number_of(repr(source.detail), source.detail)
+                        value = number_of(number_key(source), source.detail)
                         parts.append((value, len(source.shape), source.dtype.short))
                         sizes += source.shape
                         trail.append(source)
@@ -197,7 +198,7 @@ class Graph:
             op, detail, shape = node.op, node.detail, node.shape
             sizes += shape
             if op == CONSTANT:
-                detail = number_of(repr(detail), detail)
+                detail = number_of(number_key(node), detail)
             elif op in WITH_SIZES:
                 if op == WRITE:
                     writes.append(node)
@@ -221,11 +222,11 @@ class Graph:
         self.key = (roots[0].device.default_stream, tuple(ends), tuple(parts))
         self.sizes = tuple(sizes)
 
-    def _number_of(self, text: str, value: Any) -> int:
-        """The number of a Python number, which is equal for equal ones (-0.0 and 0.0 are not)."""
-        number = self.numbers.get(text)
+    def _number_of(self, key: tuple[str, str], value: Any) -> int:
+        """The number of a Python number, which is the same for those of one `number_key`."""
+        number = self.numbers.get(key)
         if number is None:
-            number = self.numbers[text] = len(self.values)
+            number = self.numbers[key] = len(self.values)
             self.values.append(value)
         return number
 

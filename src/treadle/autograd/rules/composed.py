@@ -13,7 +13,9 @@ from typing import Any
 from treadle.autograd.derivative import Rule
 from treadle.autograd.engine import grad
 from treadle.graph.history import is_differentiable, recorded, recording
-from treadle.tensor.functional.activations import gated
+from treadle.tensor.assembly import concat
+from treadle.tensor.functional.activations import GATES, halves
+from treadle.tensor.functional.compute_dtype import widened
 from treadle.tensor.functional.element_losses import (
     binary_loss,
     distance_loss,
@@ -74,9 +76,19 @@ def _composed(function: Callable[..., Any]) -> Rule:
     return rule
 
 
-RULES: dict[str, Rule] = {
+def _gated(gradient: Tensor, input: Tensor, name: str, axis: int, approximate: str) -> Tensor:
+    """Both halves joined: gradients of parts would be written one after the other."""
+    one, other = halves(name, input, axis)
+    found = gradients_of(
+        lambda one, other: GATES[name](*(widened(each)[0] for each in (one, other)), approximate),
+        {"one": one, "other": other}, (widened(gradient)[0],),
+    )  # fmt: skip
+    return concat([found["one"], found["other"]], axis=axis)
+
+
+RULES: dict[str, Rule] = {"gated": _gated} | {
     function.__name__: _composed(function)
     for function in (
-        binary_loss, distance_loss, gated, gaussian_nll_loss, kl_div, poisson_nll_loss,
+        binary_loss, distance_loss, gaussian_nll_loss, kl_div, poisson_nll_loss,
     )
 }  # fmt: skip

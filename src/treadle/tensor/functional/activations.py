@@ -442,18 +442,22 @@ def tanhshrink(input: ArrayLike) -> Tensor:
 @composite
 @as_one_node
 def gated(input: Tensor, name: str, axis: int, approximate: str = "none") -> Tensor:
-    """One half of the input along an axis times what a function of `_GATES` gives of the other."""
+    """One half of the input along an axis times what a function of `GATES` gives of the other."""
     x, dtype = widened(input)
+    return GATES[name](*halves(name, x, axis), approximate).to(dtype)
+
+
+def halves(name: str, x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """Both halves along an axis. ShapeError for an odd extent."""
     at = one_axis(name, axis, x.ndim)
     extent = x.shape[at]
     if extent % 2:
         raise ShapeError(f"{name}: axis {at} of shape {x.shape} has an odd extent")
     front = (slice(None),) * at
-    one, other = x[(*front, slice(extent // 2))], x[(*front, slice(extent // 2, None))]
-    return _GATES[name](one, other, approximate).to(dtype)
+    return x[(*front, slice(extent // 2))], x[(*front, slice(extent // 2, None))]
 
 
-_GATES: dict[str, Callable[[Tensor, Tensor, str], Tensor]] = {
+GATES: dict[str, Callable[[Tensor, Tensor, str], Tensor]] = {
     "glu": lambda a, b, _: a * _sigmoid(b),
     "swiglu": lambda a, b, _: silu(a) * b,
     "geglu": lambda a, b, approximate: gelu(a, approximate) * b,

@@ -200,7 +200,8 @@ def batch_norm(
         )
     if not x.size:
         return standardized_channels(x, eps, weight, bias)
-    average, variance = _statistics(x, axes, running, momentum, False)
+    waits = _is_kept(x, weight, bias)
+    average, variance = _statistics(x, axes, running, momentum, False, waits)
     return standardized_channels(x, eps, weight, bias, average, variance)
 
 
@@ -244,7 +245,8 @@ def instance_norm(
     scale, shift = (by_channel(value, x.ndim) for value in (weight, bias))
     if running is None or not x.size:
         return standardized(x, axes, eps, scale, shift)
-    average, variance = _statistics(x, axes, running, momentum, True)
+    waits = _is_kept(x, weight, bias)
+    average, variance = _statistics(x, axes, running, momentum, True, waits)
     return standardized(x, axes, eps, scale, shift, average, variance)
 
 
@@ -337,22 +339,28 @@ def _statistics(
     running: tuple[Tensor, Tensor] | None,
     momentum: Any,
     averaged: bool,
+    waits: bool,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over axes, computed without recording. The running ones are moved towards
-    them, or towards their averages over the batch."""
-    # What is kept for a derivative may wait; else x would be kept in memory until they are read.
-    waits = recording.get() and x._history is not None
+    them, or towards their averages over the batch: at once, unless that `waits`."""
     with recorded(False):
         if running is None:
             average, variance = _mean_and_variance(x, axes)
             return average, variance
         average, variance, *moved = _mean_and_variance(x, axes, *running, momentum, averaged)
         for so_far, new in zip(running, moved, strict=True):
-            so_far[...] = new
+            so_far._write(new._node)
             computed_soon(so_far)
     if not waits:
         realize([average._node, variance._node, *(value._node for value in running)])
     return average, variance
+
+
+def _is_kept(x: Tensor, weight: Any, bias: Any) -> bool:
+    """Whether x stays in memory for a derivative in any case, so that what is made of it may be
+    computed later."""
+    tensors = [each for each in (x, weight, bias) if isinstance(each, Tensor)]
+    return recording.get() and any(each._history is not None for each in tensors)
 
 
 @as_one_node
