@@ -382,13 +382,13 @@ def function_for(graph: Graph, executor: Executor) -> tuple[PlanFunction, tuple[
 
 
 # Operations with sizes in their details, or that look at more than their sources.
-_NEVER_SINGLE = WITH_SIZES | {CALL, COMPOSITE, CONSTANT, FAILED, PLACEHOLDER}
+_NEVER_SINGLE = WITH_SIZES | {CALL, CONSTANT, FAILED, PLACEHOLDER}
 _singles: RecentCache[Any, tuple[PlanFunction, tuple[int, ...]]] = RecentCache(_RECENT_RECIPES)
 
 
 class Single:
-    """One operation on arrays in memory and numbers, without anything around it. Its function is
-    found by what these are, and no graph is made."""
+    """One operation (or composite node) on arrays in memory and numbers, and nothing around it. Its
+    function is found by what these are, and no graph is made."""
 
     __slots__ = ("computed", "constants", "key", "node")
 
@@ -397,7 +397,10 @@ class Single:
         self.computed: list[Node] = []
         self.constants: list[Node] = []
         # A device that is closed and opened again has another stream.
-        key: list[Any] = [node.op, node.detail, node.dtype.short, node.shape]
+        detail = node.detail
+        if node.op == COMPOSITE:  # its numbers are parameters
+            detail = detail.key, detail.sizes
+        key: list[Any] = [node.op, detail, node.dtype.short, node.shape]
         key.append(node.device.default_stream)
         for source in node.sources:
             array = source.array
@@ -423,7 +426,7 @@ class Single:
         constants = 0
         for source in node.sources:
             if source.array is None:
-                if source.op != CONSTANT or constants:
+                if source.op != CONSTANT or constants or node.op == COMPOSITE:
                     return None
                 constants += 1
         return cls(node)
@@ -441,9 +444,11 @@ class Single:
         """Keep the function that computes such an operation."""
         _singles[self.key] = function
 
-    def taken(self) -> list[Node]:
-        """The nodes, for that function."""
-        return [*self.constants, self.node, *reversed(self.computed)]
+    def taken(self) -> list[Any]:
+        """The nodes, for that function, and the Python numbers between them."""
+        inner = self.node.detail.constants if self.node.op == COMPOSITE else ()
+        numbers = [value for _, value in inner]
+        return [*self.constants, self.node, numbers, *reversed(self.computed)]
 
 
 def remembered(graph: Graph) -> list[Task] | None:

@@ -157,11 +157,11 @@ def _as_one_node(function: Callable[P, R], may_be_views: bool) -> Callable[P, R]
         template, names, _ = found
         if template is None:
             return function(*args, **kwargs)
-        results = template.nodes(nodes)
+        results, count = template.nodes(nodes), len(nodes)
         if len(results) > 1 and any(node is not None and is_deep(node) for node in results):
             compute_together([node for node in results if node is not None])
         made = [
-            None if node is None else tensors[at] if at < len(nodes) else from_node(node)
+            None if at is None or node is None else tensors[at] if at < count else from_node(node)
             for node, at in zip(results, template.results, strict=True)
         ]
         if names is None:
@@ -211,8 +211,8 @@ def _found_out(
 
     def stood_in(value: Any) -> Any:
         if isinstance(value, tuple):
-            made = [stood_in(each) for each in value]
-            return type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+            parts = [stood_in(each) for each in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
         if type(value) is not Tensor:
             return value
         at = next(numbers)

@@ -28,7 +28,7 @@ from treadle.tensor.tensor import Tensor, from_node
 
 def gradients_of(
     function: Callable[..., Any], values: Mapping[str, Any], gradients: Sequence[Tensor | None]
-) -> dict[str, Tensor | None]:
+) -> dict[str, Any]:
     """The gradients of a function's arguments, by their names, from those of its results. They have
     histories themselves while histories are recorded."""
     creates = recording.get()
@@ -67,7 +67,7 @@ def _composed(function: Callable[..., Any]) -> Rule:
     """The rule of a function with one result."""
     own = inspect.unwrap(function)
 
-    def rule(gradient: Tensor, **values: Any) -> dict[str, Tensor | None]:
+    def rule(gradient: Tensor, **values: Any) -> dict[str, Any]:
         return gradients_of(own, values, (gradient,))
 
     first = inspect.Parameter("gradient", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -79,10 +79,11 @@ def _composed(function: Callable[..., Any]) -> Rule:
 def _gated(gradient: Tensor, input: Tensor, name: str, axis: int, approximate: str) -> Tensor:
     """Both halves joined: gradients of parts would be written one after the other."""
     one, other = halves(name, input, axis)
-    found = gradients_of(
-        lambda one, other: GATES[name](*(widened(each)[0] for each in (one, other)), approximate),
-        {"one": one, "other": other}, (widened(gradient)[0],),
-    )  # fmt: skip
+
+    def gate(one: Tensor, other: Tensor) -> Tensor:
+        return GATES[name](widened(one)[0], widened(other)[0], approximate)
+
+    found = gradients_of(gate, {"one": one, "other": other}, (widened(gradient)[0],))
     return concat([found["one"], found["other"]], axis=axis)
 
 

@@ -49,7 +49,7 @@ def _recurrence(
     made = call_of_several(
         recur_backward,
         [each._node for each in sources],
-        [(shape, inputs.dtype) for shape in shapes],  # type: ignore[misc]
+        [(shape, inputs.dtype) for shape in shapes],
         (Recurrence(kind, reverse, bias is not None, True),),
     )
     of_inputs, of_parts, of_hidden, of_cell = map(from_node, made)
@@ -71,7 +71,7 @@ def _cells_too(
     kind: str, reverse: bool, inputs: Tensor, weight: Tensor, bias: Any, hidden: Tensor, cell: Any
 ) -> tuple[Tensor, Tensor]:
     """The hidden states and cells of all steps, made of operations of each step."""
-    states = (hidden,) if cell is None else (hidden, cell)
+    states: tuple[Tensor, ...] = (hidden,) if cell is None else (hidden, cell)
     found: list[tuple[Tensor, ...]] = []
     places = range(inputs.shape[0])
     for at in reversed(places) if reverse else places:

@@ -441,7 +441,7 @@ def tanhshrink(input: ArrayLike) -> Tensor:
 
 @composite
 @as_one_node
-def gated(input: Tensor, name: str, axis: int, approximate: str = "none") -> Tensor:
+def gated(input: ArrayLike, name: str, axis: int, approximate: str = "none") -> Tensor:
     """One half of the input along an axis times what a function of `GATES` gives of the other."""
     x, dtype = widened(input)
     return GATES[name](*halves(name, x, axis), approximate).to(dtype)

@@ -26,7 +26,7 @@ def is_one_operation(
         return False
     length, batch, _ = inputs.shape
     width = states[0].shape[-1]
-    return kernels.fits(inputs.device, inputs.dtype, kind, length, batch, width)  # type: ignore[arg-type]
+    return kernels.fits(inputs.device, inputs.dtype, kind, length, batch, width)
 
 
 def recurrent(
@@ -97,7 +97,7 @@ def recurrence(
     out, cells = call_of_several(
         kernels.recur,
         [each._node for each in sources],
-        [(shape, inputs.dtype) for shape in shapes],  # type: ignore[misc]
+        [(shape, inputs.dtype) for shape in shapes],
         (what,),
     )
     return from_node(out), from_node(cells)
