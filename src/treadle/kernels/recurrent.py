@@ -1,8 +1,7 @@
 """Recurrent networks over whole sequences, and their derivative.
 
 Arrays are contiguous: `inputs` of shape (length, batch, gates * width) are the products with the
-inputs, states are (batch, width). Gates lie side by side as in
-`tensor.functional.gates`.
+inputs, states are (batch, width). Gates lie side by side as in `tensor.functional.gates`.
 """
 
 from __future__ import annotations
