@@ -178,11 +178,12 @@ def _described(
     kind = type(value)
     if kind is Tensor:
         node = value._node
-        if is_recording and node.history is not None:
+        dtype = node.dtype
+        if type(dtype) is not DType or (is_recording and node.history is not None):
             return False
         tensors.append(value)
         nodes.append(node)
-        key.append((node.shape, node.dtype, node.device))
+        key += node.shape, dtype.short, node.device
         return True
     if kind in _DECIDING:
         key.append((kind, repr(value) if kind is float else value))  # -0.0 == 0.0
