@@ -23,7 +23,7 @@ from treadle.graph.history import recorded, recording
 from treadle.graph.node import VIEW, Node, base_of, is_deep, view_of
 from treadle.graph.placeholders import record_composite, within
 from treadle.graph.templates import Template, read_from_memory, template_of
-from treadle.graph.views import View, whole
+from treadle.graph.views import View, is_whole, whole
 from treadle.runtime import settings
 from treadle.tensor.cells import Cell, compute_together
 from treadle.tensor.precision import LOWERED, WIDENED, cast_arguments, lower
@@ -181,6 +181,10 @@ def _described(
         dtype = node.dtype
         if type(dtype) is not DType or (is_recording and node.history is not None):
             return False
+        if node.op == VIEW:  # a parameter is a view of all of its cell
+            source = node.sources[0]
+            if is_whole(node.detail, source.shape):
+                node = source
         tensors.append(value)
         nodes.append(node)
         key += node.shape, dtype.short, node.device
