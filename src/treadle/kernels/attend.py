@@ -114,6 +114,11 @@ def attend(query: DeviceArray, key: DeviceArray, value: DeviceArray, *more: Any)
     return out, norms
 
 
+def attend_alone(*given: Any) -> DeviceArray:
+    """The result of `attend` alone."""
+    return attend(*given)[0]
+
+
 def _most(arrays: _Arrays) -> int:
     """Elements of an operand that one launch may reach."""
     widest = max(array.dtype.itemsize for array in arrays if array is not None)

@@ -149,3 +149,20 @@ def test_views_are_read_in_place_by_products(rng):
         np.testing.assert_allclose(
             F.linear(x[place], weight).numpy(), x.numpy()[place] @ weight.numpy().T, atol=1e-4
         )
+
+
+def test_attention_of_one_query_and_any_length_is_one_plan(device, rng):
+    query = array(rng, device, 1, 2, 1, 4).realize()
+
+    def run(length):
+        keys, values = (rng.standard_normal((1, 2, length, 4)).astype(np.float32) for _ in range(2))
+        found = F.scaled_dot_product_attention(
+            query * 2, td.asarray(keys, device=device), td.asarray(values, device=device)
+        )
+        scores = np.exp(query.numpy() @ keys.swapaxes(-1, -2))  # 2 / sqrt(4) is 1
+        expected = scores / scores.sum(-1, keepdims=True) @ values
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+    for length in (3, 5):
+        run(length)
+    assert sum(plans(lambda length=length: run(length)) for length in (1, 9, 14, 2, 30)) == 0

@@ -9,10 +9,10 @@ from typing import Any
 from treadle.core.dtypes import DType, bool_, float32, float64
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import history, views
-from treadle.graph.calls import call_of_several
+from treadle.graph.calls import call, call_of_several
 from treadle.graph.node import Node, constant, view_of
 from treadle.graph.placeholders import record_composite
-from treadle.kernels.attend import attend
+from treadle.kernels.attend import attend, attend_alone
 from treadle.kernels.attend_products import attend_by_products, pays
 from treadle.kernels.device_code.keys import wide
 from treadle.tensor.annotations import ArrayLike
@@ -92,7 +92,7 @@ def scaled_dot_product_attention(
     tracked = history.recording.get() and any(node.history is not None for node in nodes)
     with history.recorded(False):
         made, norms = _attended(nodes, options, dtype, words, tracked)
-    if tracked:
+    if norms is not None:
         extra = [norms] if words is None else [norms, words]
         record_composite(history.derivatives[_NAME], [made], nodes, options, extra)
     return from_node(made)
@@ -104,18 +104,20 @@ def _attended(
     dtype: DType,
     words: Node | None,
     tracked: bool,
-) -> tuple[Node, Node]:
-    """The result and, for each query, the logarithm of the sum of its scores' exponentials."""
+) -> tuple[Node, Node | None]:
+    """The result and, for a derivative, the logarithm of the sum of each query's exponentials."""
     shape = (*options.front, nodes[0].shape[-2], nodes[2].shape[-1])
     results = [(shape, dtype), (shape[:-1], wide(dtype))]
     if 0 in shape:
         one, other = (constant(0, *each, nodes[0].device) for each in results)
-        return one, other
+        return one, other if tracked else None
     sizes = nodes[0].shape[-2], nodes[1].shape[-2]
     by_products = tracked and pays(nodes[0].device, dtype, *sizes)
     sources, problem, _ = laid_out(nodes, options, by_products)
     if words is not None:
         sources = (*sources, words)
+    if not tracked:
+        return call(attend_alone, sources, *results[0], (problem,)), None
     function = attend_by_products if by_products else attend
     made, norms = call_of_several(function, sources, results, (problem,))
     return made, norms
