@@ -13,12 +13,16 @@ from treadle.graph.placeholders import within
 from treadle.kernels.recurrent import Recurrence, recur_backward
 from treadle.tensor.assembly import concat, stack
 from treadle.tensor.creation import zeros
+from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.affine import linear
-from treadle.tensor.functional.gates import STEPS
+from treadle.tensor.functional.compute_dtype import widened
+from treadle.tensor.functional.gates import STEPS, parts_of
 from treadle.tensor.manipulation import matrix_transpose
 from treadle.tensor.products import matmul
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor, from_node
+
+_sigmoid, _tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
 
 
 def _recurrence(
@@ -83,4 +87,45 @@ def _cells_too(
     return outputs, cells
 
 
-RULES: dict[str, Rule] = {"recurrence": _recurrence}
+# --- one step ------------------------------------------------------------------------------------
+
+
+def _lstm_gates(g: Any, x: Tensor, from_hidden: Tensor, cell: Tensor) -> dict[str, Any]:
+    taken, kept, new, shown = parts_of(widened(x + from_hidden)[0], 4)
+    taken, kept, shown = _sigmoid(taken), _sigmoid(kept), _sigmoid(shown)
+    new, old = _tanh(new), widened(cell)[0]
+    bent = _tanh(kept * old + taken * new)
+    of_hidden, of_cell = (0.0 if each is None else widened(each)[0] for each in g)
+    of_cell = of_cell + of_hidden * shown * (1 - bent * bent)
+    of_gates = concat(
+        [
+            of_cell * new * taken * (1 - taken),
+            of_cell * old * kept * (1 - kept),
+            of_cell * taken * (1 - new * new),
+            of_hidden * bent * shown * (1 - shown),
+        ],
+        axis=-1,
+    )
+    return {"x": of_gates, "from_hidden": of_gates, "cell": of_cell * kept}
+
+
+def _gru_gates(g: Any, x: Tensor, from_hidden: Tensor, hidden: Tensor) -> dict[str, Any]:
+    g, old = widened(g)[0], widened(hidden)[0]
+    reset, part, new = parts_of(widened(x)[0], 3)
+    own = parts_of(widened(from_hidden)[0], 3)
+    reset, part = _sigmoid(reset + own[0]), _sigmoid(part + own[1])
+    made = _tanh(new + reset * own[2])
+    of_new = g * (1 - part) * (1 - made * made)
+    front = [of_new * own[2] * reset * (1 - reset), g * (old - made) * part * (1 - part)]
+    return {
+        "x": concat([*front, of_new], axis=-1),
+        "from_hidden": concat([*front, of_new * reset], axis=-1),
+        "hidden": g * part,
+    }
+
+
+RULES: dict[str, Rule] = {
+    "gru_gates": _gru_gates,
+    "lstm_gates": _lstm_gates,
+    "recurrence": _recurrence,
+}

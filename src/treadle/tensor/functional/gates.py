@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from treadle.tensor.composites import as_one_node, composite
 from treadle.tensor.functional.activations import relu, sigmoid, tanh
 from treadle.tensor.functional.affine import linear
 from treadle.tensor.tensor import Tensor
@@ -37,24 +38,36 @@ def lstm(
     x: Tensor, states: State, weight: Tensor, bias: Tensor | None, projection: Any = None
 ) -> State:
     """Long short-term memory: the hidden state, which may be projected, and the cell."""
-    hidden, cell = states
-    taken, kept, new, shown = _parts(x + linear(hidden, weight, bias), 4)
-    cell = sigmoid(kept) * cell + sigmoid(taken) * tanh(new)
-    hidden = sigmoid(shown) * tanh(cell)
+    hidden, cell = lstm_gates(x, linear(states[0], weight, bias), states[1])
     return hidden if projection is None else linear(hidden, projection), cell
+
+
+@composite
+@as_one_node
+def lstm_gates(x: Tensor, from_hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    """The new hidden state and cell."""
+    taken, kept, new, shown = parts_of(x + from_hidden, 4)
+    cell = sigmoid(kept) * cell + sigmoid(taken) * tanh(new)
+    return sigmoid(shown) * tanh(cell), cell
 
 
 def gru(x: Tensor, states: State, weight: Tensor, bias: Tensor | None, _: Any = None) -> State:
     """A gated recurrent unit: the part of the old state that stays, and a new one."""
-    hidden = states[0]
-    reset, update, new = _parts(x, 3)
-    from_hidden = _parts(linear(hidden, weight, bias), 3)
-    part = sigmoid(update + from_hidden[1])
-    made = tanh(new + sigmoid(reset + from_hidden[0]) * from_hidden[2])
-    return (made + part * (hidden - made),)
+    return (gru_gates(x, linear(states[0], weight, bias), states[0]),)
 
 
-def _parts(x: Tensor, count: int) -> list[Tensor]:
+@composite
+@as_one_node
+def gru_gates(x: Tensor, from_hidden: Tensor, hidden: Tensor) -> Tensor:
+    """The new hidden state."""
+    reset, update, new = parts_of(x, 3)
+    own = parts_of(from_hidden, 3)
+    part = sigmoid(update + own[1])
+    made = tanh(new + sigmoid(reset + own[0]) * own[2])
+    return made + part * (hidden - made)
+
+
+def parts_of(x: Tensor, count: int) -> list[Tensor]:
     """The gates, which lie side by side."""
     width = x.shape[-1] // count
     return [x[..., k * width : (k + 1) * width] for k in range(count)]
