@@ -414,21 +414,22 @@ class Single:
                     self.computed.append(source)
             else:
                 key += source.dtype.short, source.shape
-                self.constants.append(source)
+                if self.constants:  # equal numbers are one number in a kernel
+                    same = number_key(source)
+                    key += [number_key(each) == same for each in self.constants]
+                    key.append(source in self.constants)
+                if source not in self.constants:
+                    self.constants.append(source)
         self.key = tuple(key)
 
     @classmethod
     def of(cls, node: Node) -> Single | None:
-        """A node as one, if it is one. Equal numbers are one number in a kernel, so of several
-        numbers it depends on their values what the kernel is."""
+        """A node as one, if it is one."""
         if node.op in _NEVER_SINGLE or not node.sources:
             return None
-        constants = 0
         for source in node.sources:
-            if source.array is None:
-                if source.op != CONSTANT or constants or node.op == COMPOSITE:
-                    return None
-                constants += 1
+            if source.array is None and (source.op != CONSTANT or node.op == COMPOSITE):
+                return None
         return cls(node)
 
     @property
