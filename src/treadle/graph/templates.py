@@ -32,7 +32,7 @@ from treadle.graph.schedule import must_lie_in_memory
 # Operations that write, are there already, or stand for what is not known.
 _UNKNOWN = frozenset({COMPOSITE, COMPUTED, PLACEHOLDER, WRITE})
 # Operations that are planned by what is around them, or are kernels of their own.
-_ALONE = frozenset({CALL, JOIN})
+_SINGLE = frozenset({CALL, JOIN})
 
 
 class _Step(NamedTuple):
@@ -97,7 +97,7 @@ def template_of(results: Sequence[Node | None], sources: Sequence[Node]) -> Temp
         if isinstance(detail, CallOfSeveral):
             place = next(at for at, each in enumerate(detail.nodes) if each() is node)
             detail = _OneOfSeveral(detail, place)
-        elif any(each not in ends or each.op == CONSTANT for each in own) and op not in _ALONE:
+        elif any(each not in ends or each.op == CONSTANT for each in own) and op not in _SINGLE:
             detail, own = composite_of(node, ends)
             op, deeper = COMPOSITE, detail.depth - 1
         numbers = tuple([number[each] for each in own])
@@ -146,7 +146,7 @@ def _ends(
     """The nodes that are made one by one: what lies between them is inside of composite nodes."""
     ends = {*sources, *[each for each in results if each is not None]}
     for node in order:
-        if node.op in _ALONE:
+        if node.op in _SINGLE:
             ends.update((node, *node.sources))
     reader: dict[Node, Node | None] = {}  # the end that a node is inside of; None for several
     for node in reversed(order):

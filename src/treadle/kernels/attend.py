@@ -114,8 +114,8 @@ def attend(query: DeviceArray, key: DeviceArray, value: DeviceArray, *more: Any)
     return out, norms
 
 
-def attend_alone(*given: Any) -> DeviceArray:
-    """The result of `attend` alone."""
+def attend_result(*given: Any) -> DeviceArray:
+    """The result of `attend`, without what a derivative needs."""
     return attend(*given)[0]
 
 

@@ -12,7 +12,7 @@ from treadle.graph import history, views
 from treadle.graph.calls import call, call_of_several
 from treadle.graph.node import Node, constant, view_of
 from treadle.graph.placeholders import record_composite
-from treadle.kernels.attend import attend, attend_alone
+from treadle.kernels.attend import attend, attend_result
 from treadle.kernels.attend_products import attend_by_products, pays
 from treadle.kernels.device_code.keys import wide
 from treadle.tensor.annotations import ArrayLike
@@ -117,7 +117,7 @@ def _attended(
     if words is not None:
         sources = (*sources, words)
     if not tracked:
-        return call(attend_alone, sources, *results[0], (problem,)), None
+        return call(attend_result, sources, *results[0], (problem,)), None
     function = attend_by_products if by_products else attend
     made, norms = call_of_several(function, sources, results, (problem,))
     return made, norms
