@@ -84,8 +84,12 @@ def composite(function: Callable[P, R]) -> Callable[P, R]:
         if all(id(each) not in given for each in results):
             nodes = [_own(each) for each in results]  # type: ignore[arg-type]
             kept: list[Node] = []
-            if len(nodes) > 1 and "out" in derivative.wants:  # type: ignore[attr-defined]
-                kept, nodes = nodes, [_seen(each) for each in results]  # type: ignore[arg-type]
+            wants_results = len(nodes) > 1 and "out" in derivative.wants  # type: ignore[attr-defined]
+            if wants_results:
+                kept = nodes
+            # For all examples the results are made together, so that none is made of another.
+            if wants_results or (len(nodes) > 1 and within.get() is not None):
+                nodes = [_seen(each) for each in results]  # type: ignore[arg-type]
             of_call = CallDerivative(derivative, options, bool(kept))
             record_composite(of_call, nodes, sources, options, kept)
         return result
