@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -19,6 +21,7 @@ import numpy as np
 from treadle.lang.source import source_of
 
 MISSING: Any = object()
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +172,10 @@ class CaptureSet:
 
 
 def _is_ours(function: FunctionType) -> bool:
-    """Whether a function belongs to this package, whose names never change."""
-    return (function.__module__ or "").split(".")[0] == "treadle"
+    """Whether a function belongs to this package, whose names never change. (A docstring's example
+    has the name of its module, but not its file.)"""
+    is_named = (function.__module__ or "").split(".")[0] == "treadle"
+    return is_named and function.__code__.co_filename.startswith(_PACKAGE)
 
 
 def _transitive(function: FunctionType, seen: dict[FunctionType, None]) -> Iterator[Capture]:
