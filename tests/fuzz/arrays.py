@@ -7,6 +7,7 @@ aliases as ours must.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -282,7 +283,7 @@ class Run:
     def reshape(self, a: int, b: int, c: int) -> None:
         at = self.pick(a)
         x = self.arrays[at]
-        fitting = [s for s in self.shapes if int(np.prod(s)) == x.size]
+        fitting = [s for s in self.shapes if math.prod(s) == x.size]
         if fitting:
             self.keep(self.space.reshape(x, fitting[b % len(fitting)]), self.writable[at])
 
@@ -350,14 +351,14 @@ class Run:
     def take(self, a: int, b: int, c: int) -> None:
         x = self.arrays[self.pick(a)]
         if x.ndim and x.shape[0]:
-            rows = np.array([b, c, b + c]) % x.shape[0]
+            rows = np.array([b, c, b + c]) % min(x.shape[0], 5)
             self.keep(self.space.take(x, rows), True)
 
     def put(self, a: int, b: int, c: int) -> None:
         at = self.pick(a)
         x = self.arrays[at]
         if self.writable[at] and x.ndim and x.shape[0]:
-            self.space.put(x, np.array([b, c]) % x.shape[0], c % 90)
+            self.space.put(x, np.array([b, c]) % min(x.shape[0], 5), c % 90)
 
     def apart(self, a: int, b: int, c: int) -> None:
         """What is a kernel of its own, of a view, too."""

@@ -12,16 +12,19 @@ from hypothesis import strategies as st
 
 import treadle as td
 from tests.fuzz.arrays import USUAL, Instruction, NumPy, Run, Sizes, Treadle, shapes_of
+from treadle.runtime.counters import counts
 
 _READ = 22  # in `arrays._DO`: what ends a recording
 _DRAW = 24
+_SLICE = 25  # what uses the integer among the arguments
 
 _EXAMPLES = settings.default.max_examples // 8  # each is several runs, with kernels of its own
 
 _numbers = st.integers(0, 9999)
 _programs = st.lists(
-    st.builds(Instruction, st.integers(0, _DRAW), _numbers, _numbers, _numbers), max_size=30
+    st.builds(Instruction, st.integers(0, _SLICE), _numbers, _numbers, _numbers), max_size=30
 )
+_MOST_DRAWN = 16  # instructions of a program that is traced for many sizes
 
 
 class _Given(Run):
@@ -29,25 +32,43 @@ class _Given(Run):
 
     def __init__(self, space: NumPy, arrays: Sequence[Any]) -> None:
         self.space = space
-        self.shapes = shapes_of(USUAL)
+        self.shapes = shapes_of(arrays[3].shape)
         self.arrays, self.writable, self.outputs = [], [], []
         for array in arrays:
             self.keep(array, True)
 
 
 def _body(device: td.Device, program: Sequence[Instruction], outside: td.Tensor) -> Any:
-    def body(arrays: list[td.Tensor], scale: int) -> list[Any]:
+    def body(arrays: list[td.Tensor], scale: int, n: int) -> list[Any]:
         run = _Given(Treadle(device), [*arrays, outside])
         for instruction in program:
             if instruction.what == _DRAW:
                 x = run.arrays[run.pick(instruction.a)]
                 drawn = td.random.integers(x.shape, -9, 9, dtype=td.int32, device=device)
                 run.keep(x + drawn * scale, True)
+            elif instruction.what == _SLICE:
+                _slice(run, instruction, n)
             else:
                 run.step(instruction)
         return [*run.arrays, *run.outputs]
 
     return body
+
+
+def _slice(run: Run, instruction: Instruction, n: int) -> None:
+    """Read or write a part whose place depends on an integer."""
+    at = run.pick(instruction.a)
+    x = run.arrays[at]
+    if not x.ndim:
+        return
+    parts = (slice(n), slice(n, None), slice(n, n + 2), slice(None, None, n + 1), slice(-n, None))
+    part = parts[instruction.b % len(parts)]
+    if instruction.c % 2 and run.writable[at]:
+        x[part] = n * 3
+    elif instruction.c % 4 == 0 and n < x.shape[0]:
+        run.keep(x[n] * n, True)
+    else:
+        run.keep(x[part] + n, True)
 
 
 def _calls(
@@ -56,6 +77,7 @@ def _calls(
     seed: int,
     sizes: Sequence[Sizes],
     compiled: bool,
+    dynamic: bool | None = None,
 ) -> Any:
     """All that calls with arguments of these sizes leave: results, the arguments afterwards, what
     is outside."""
@@ -67,7 +89,7 @@ def _calls(
 
     outside = new((4, 6))
     body = _body(device, program, outside)
-    function = td.compile(body) if compiled else body
+    function = td.compile(body, dynamic=dynamic) if compiled else body
     found: list[Any] = []
     wholes: dict[Sizes, td.Tensor] = {}
     for call, each in enumerate(sizes):
@@ -77,7 +99,7 @@ def _calls(
         whole = wholes[each]
         arguments = [new(shape) for shape in (matrix, row, matrix, each)]
         arguments[2] = whole[call : call + matrix[0]]  # a view, from another place each time
-        found += function(arguments, 2)
+        found += function(arguments, 2, 1 + (seed + call // 2) % 3)
         found += [*arguments, whole]
         if call == 1:
             outside += 1  # is seen by the next call
@@ -86,12 +108,16 @@ def _calls(
 
 
 def _compare(
-    program: Sequence[Instruction], seed: int, sizes: Sequence[Sizes] = (USUAL,) * 3
+    program: Sequence[Instruction],
+    seed: int,
+    sizes: Sequence[Sizes] = (USUAL,) * 3,
+    dynamic: bool | None = None,
+    names: Sequence[str] = ("cpu", "webgpu"),
 ) -> None:
-    for name in ("cpu", "webgpu", *(["cuda"] if td.is_available("cuda") else [])):
+    for name in (*names, *(["cuda"] if td.is_available("cuda") else [])):
         device = td.device(name)
         expected = _calls(device, program, seed, sizes, compiled=False)
-        found = _calls(device, program, seed, sizes, compiled=True)
+        found = _calls(device, program, seed, sizes, True, dynamic)
         for number, (one, other) in enumerate(zip(expected, found, strict=True)):
             np.testing.assert_array_equal(other, one, err_msg=f"array {number} on {name}")
 
@@ -110,13 +136,37 @@ def test_so_does_a_program_that_reads(seed: int, program: list[Instruction]) -> 
     _compare([*program[:5], Instruction(_READ, 1, 2, 3), *program[5:]], seed)
 
 
-_sizes = st.sampled_from([USUAL, (1, 2, 3), (3, 2, 7), (2, 4, 1), (0, 3, 2)])
+_sizes = st.sampled_from(
+    [USUAL, (1, 2, 3), (3, 2, 7), (2, 4, 1), (0, 3, 2), (5, 5, 5), (2, 3, 9), (3, 3, 4)]
+)
+_near = st.sampled_from([(2, 5, 11), (2, 5, 12), (2, 5, 13), (2, 5, 18)])
 
 
 @pytest.mark.timeout(3000)
 @settings(max_examples=_EXAMPLES // 2)
-@given(_numbers, _programs, st.lists(_sizes, min_size=4, max_size=4))
+@given(
+    _numbers,
+    _programs,
+    st.lists(_sizes, min_size=6, max_size=6) | st.lists(_near, min_size=6, max_size=6),
+    st.sampled_from([None, True]),
+    st.sampled_from(["cpu", "webgpu", "dawn"]),
+)
 def test_sizes_may_change_from_call_to_call(
-    seed: int, program: list[Instruction], sizes: list[Sizes]
+    seed: int,
+    program: list[Instruction],
+    sizes: list[Sizes],
+    dynamic: bool | None,
+    name: str,
 ) -> None:
-    _compare([each for each in program if each.what != _READ], seed, sizes)
+    program = [each for each in program[:_MOST_DRAWN] if each.what != _READ]
+    _compare(program, seed, sizes, dynamic, [name if td.is_available(name) else "cpu"])
+
+
+def test_traces_with_symbols_are_replayed_for_other_sizes() -> None:
+    """That the fuzzer above compares what it is to compare."""
+    program = [Instruction(each, 5, 3, 2) for each in (0, 4, 13, _DRAW, 7, 3, _SLICE)]
+    before = counts()
+    _compare(program, 7, [(2, 5, n) for n in (11, 12, 13, 17, 18, 19)], names=["cpu"])
+    added = counts() - before
+    assert added.resized >= 2
+    assert added.traces <= 4

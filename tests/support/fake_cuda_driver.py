@@ -60,6 +60,7 @@ class FakeDriver:
         self._handles = itertools.count(0x1000, 16)
         self._memory: dict[int, Any] = {}
         self._graphs: dict[int, list[Callable[[], int]]] = {}
+        self._places: dict[int, tuple[list[Callable[[], int]], int]] = {}  # of nodes
         self._executables: dict[int, int] = {}
         self._times: dict[int, float] = {}
         self._recorded: dict[int, int] = {}
@@ -292,6 +293,7 @@ class FakeDriver:
         if count:
             assert ctypes.c_uint64.from_address(before).value == self._last
         self._last = self._new(out)
+        self._places[self._last] = nodes, len(nodes)
         nodes.append(run)
 
     def _cuGraphAddKernelNode(self, out: int, graph: int, before: int, count: int, at: int) -> None:
@@ -299,6 +301,14 @@ class FakeDriver:
         assert parameters == 0
         arguments = _extra_bytes(extra)
         self._node(out, graph, before, count, lambda: self._run(tuple(shape[:3]), arguments))
+
+    def _cuGraphExecKernelNodeSetParams(self, executable: int, node: int, at: int) -> None:
+        nodes, place = self._places[node]
+        assert self._graphs[self._executables[executable]] is nodes
+        _, *shape, parameters, extra, _, _ = struct.unpack("<Q7I4x4Q", ctypes.string_at(at, 72))
+        assert parameters == 0
+        arguments = _extra_bytes(extra)
+        nodes[place] = lambda: self._run(tuple(shape[:3]), arguments)
 
     def _cuGraphAddMemcpyNode(
         self, out: int, graph: int, before: int, count: int, at: int, _context: int

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from treadle.core.sizes import index
+
 
 class Dim3(NamedTuple):
     """A block or grid extent.
@@ -58,4 +60,5 @@ def _index(part: object) -> int:
     if isinstance(part, bool) or not hasattr(part, "__index__"):
         way = " (// divides to an integer)" if isinstance(part, float) else ""
         raise TypeError(f"an extent is made of integers, not {type(part).__name__}: {part!r}{way}")
-    return part.__index__()  # type: ignore[no-any-return]
+    number: int = index(part)
+    return number

@@ -75,6 +75,9 @@ class Traits:
     starts_at_once: bool = False
     """Whether work starts when it is given, rather than with what is given after it."""
 
+    changes_recordings: bool = False
+    """Whether launches of a recording can be given other grids and parameters."""
+
     @property
     def has_addresses(self) -> bool:
         """Whether a buffer's memory lies at an address."""

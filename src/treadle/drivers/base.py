@@ -98,6 +98,12 @@ class Recording(ABC):
     def release(self) -> None:
         """Give back what the recording holds."""
 
+    def change(self, place: int, kernel: CompiledKernel, grid: Dim3, parameters: bytes) -> None:
+        """Give a launch of a kernel another grid and another parameter block, from the next replay
+        on. `place` is what `Stream.recorded` was before it. TypeError where launches of recordings
+        stay as they are (`Traits.changes_recordings`)."""
+        raise TypeError(f"recordings of {kernel.device.info.id} do not change")
+
 
 class Stream(ABC):
     """An order of work on a device."""
@@ -198,6 +204,11 @@ class Stream(ABC):
     def precede(self, other: int) -> None:
         """Work given to another library's stream from here on runs after all work so far here."""
         raise TypeError(f"streams of {self.device.info.id} are of no use to other libraries")
+
+    @property
+    def recorded(self) -> int:
+        """How many calls were recorded since `begin_capture`."""
+        raise TypeError(f"calls recorded on {self.device.info.id} are not counted")
 
     @abstractmethod
     def begin_capture(self) -> None:

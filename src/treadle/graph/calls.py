@@ -12,10 +12,12 @@ from typing import Any
 from weakref import ref
 
 from treadle.core.dtypes import DType
+from treadle.core.sizes import fixed, has_sizes
 from treadle.graph.node import CALL, Node
 from treadle.runtime import recorded_calls
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
+from treadle.runtime.varying import varying
 
 # From the sources' arrays, then the options, to an array of the node's shape and dtype.
 Function = Callable[..., DeviceArray]
@@ -37,7 +39,8 @@ class Call:
 
     def run(self, node: Node, arrays: Sequence[DeviceArray]) -> None:
         """Compute the node."""
-        found = recorded_calls.call(self.function, arrays, self.options)
+        arrays, options = _for_trace(self.function, arrays, self.options)
+        found = recorded_calls.call(self.function, arrays, options)
         assert isinstance(found, DeviceArray)
         node.become(found)
 
@@ -64,7 +67,8 @@ class CallOfSeveral:
 
     def run(self, node: Node, arrays: Sequence[DeviceArray]) -> None:
         """Compute the node and the others."""
-        found: Any = recorded_calls.call(self.function, arrays, self.options)
+        arrays, options = _for_trace(self.function, arrays, self.options)
+        found: Any = recorded_calls.call(self.function, arrays, options)
         for reference, array in zip(self.nodes, found, strict=True):
             other = reference()
             if other is not None and other.array is None:
@@ -78,6 +82,23 @@ class CallOfSeveral:
             other = reference()
             if other is not None:
                 known[other] = array
+
+
+def _for_trace(
+    function: Callable[..., Any], arrays: Sequence[DeviceArray], options: tuple[Any, ...]
+) -> tuple[Sequence[DeviceArray], tuple[Any, ...]]:
+    """What a function is given. In a trace with symbols, a function that is not known to work with
+    any sizes gets the present ones, which so become facts of the trace."""
+    if varying.get() is None or getattr(function, "any_sizes", False):
+        return arrays, options
+    return [_fixed_array(array) for array in arrays], fixed(options)
+
+
+def _fixed_array(array: DeviceArray) -> DeviceArray:
+    sizes = array.shape, array.strides, array.offset
+    if not has_sizes(sizes):
+        return array
+    return array.view(*fixed(sizes))
 
 
 def call(

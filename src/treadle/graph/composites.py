@@ -21,7 +21,7 @@ from treadle.graph.node import (
     enter_reader,
     without_history,
 )
-from treadle.graph.node_sizes import detail_with_sizes, sizes_of_detail
+from treadle.graph.node_sizes import detail_with_sizes, key_of_number, sizes_of_detail
 
 _RECENT_KEYS = 4096
 
@@ -46,7 +46,7 @@ class Composite:
     operations: tuple[Operation, ...]
     key: int
     sizes: tuple[int, ...]
-    constants: tuple[tuple[tuple[str, str], Any], ...]
+    constants: tuple[tuple[tuple[Any, str], Any], ...]
     depth: int
 
     @property
@@ -69,10 +69,10 @@ _keys: RecentCache[Any, int] = RecentCache(_RECENT_KEYS)
 _next_key = itertools.count()
 
 
-def number_key(node: Node) -> tuple[str, str]:
+def number_key(node: Node) -> tuple[Any, str]:
     """Equal for constants that a plan may take for one: of equal numbers (-0.0 and 0.0 are not)
     and dtypes."""
-    return repr(node.detail), node.dtype.short
+    return key_of_number(node.detail), node.dtype.short
 
 
 def composite_of(result: Node, ends: Container[Node]) -> tuple[Composite, list[Node]]:
@@ -104,8 +104,8 @@ def composite_of(result: Node, ends: Container[Node]) -> tuple[Composite, list[N
     operations: list[Operation] = []
     parts: list[Any] = []
     sizes: list[int] = []
-    constants: dict[tuple[str, str], Any] = {}
-    places: dict[tuple[str, str], int] = {}
+    constants: dict[tuple[Any, str], Any] = {}
+    places: dict[tuple[Any, str], int] = {}
     for node in inner:
         own = tuple([number[source] for source in node.sources])
         number[node] = len(number)

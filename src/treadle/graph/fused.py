@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from treadle.core.recent_cache import RecentCache
+from treadle.core.sizes import fixed, has_sizes
 from treadle.graph.emit.body import dtype_named
 from treadle.graph.emit.maps import emit_map, map_strategy
 from treadle.graph.emit.row_kernels import emit_rows
@@ -21,6 +23,7 @@ from treadle.kernels.machine import machine_of
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.runtime.launch import Launcher, Repeat
+from treadle.runtime.varying import varying
 
 _RECENT_SIZES = 512  # of each program; others are planned again
 _NO_OPERATIONS = frozenset({"load", "gather", "scalar", "constant", "index", "cast"})
@@ -217,6 +220,8 @@ class Fused:
     def sized(self, integers: tuple[int, ...]) -> Sized:
         """The program for these extents (the first of the integers)."""
         extents = integers[: self._axes]
+        if varying.get() is not None and has_sizes(extents):
+            return self._plan(extents)  # for this trace alone
         found = self._sizes.get(extents)
         if found is None:
             found = self._sizes[extents] = self._plan(extents)
@@ -227,6 +232,8 @@ class Fused:
         strategy = EMITTERS[program.kind].strategy(program, extents, self.device)
         launches: list[tuple[Launch, Stage]] = []
         for number, stage in enumerate(strategy.stages):
+            if varying.get() is not None:
+                stage = replace(stage, variant=fixed(stage.variant))
             shorts = [strategy.scratch[each][0] for each in stage.scratch]
             key = (stage.variant, tuple(shorts), len(stage.integers), number == 0)
             launcher = self._launchers.get(key)
@@ -241,6 +248,8 @@ class Fused:
 
 def fused_for(device: Device, program: Program) -> Fused:
     """A program's kernels on a device."""
+    if varying.get() is not None:
+        program = fixed(program)
     found: Fused | None = device.programs.get(program)
     if found is None:
         found = device.programs[program] = Fused(program, device)

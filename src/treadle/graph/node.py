@@ -81,7 +81,7 @@ class Node:
         self.device = device
         self.detail = detail
         self.size = math.prod(shape)
-        if self.size >> _INDEX_BITS:
+        if self.size >= 1 << _INDEX_BITS:
             raise ShapeError(f"an array of shape {shape} has more elements than memory can have")
         self.array = None
         self.readers: list[ref[Node]] | None = None

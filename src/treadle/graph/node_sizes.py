@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from treadle.core.sizes import is_size
 from treadle.graph.node import CONSTANT, JOIN, PRODUCT, VIEW, WRITE, Node
 from treadle.graph.parts import is_part
 from treadle.graph.views import View
@@ -32,7 +33,7 @@ def sizes_of(node: Node, source: int, sizes: list[int], begins: Begins) -> Any:
 def sizes_of_detail(op: str, detail: Any, is_of_part: bool, sizes: list[int]) -> Any:
     """The same for a node that is not of a part, or without where that begins."""
     if op == CONSTANT:
-        return repr(detail)  # -0.0 == 0.0
+        return key_of_number(detail)
     if op not in WITH_SIZES:
         return detail
     if op in (VIEW, WRITE):
@@ -46,6 +47,11 @@ def sizes_of_detail(op: str, detail: Any, is_of_part: bool, sizes: list[int]) ->
     before = len(sizes)
     _flatten(detail, sizes)
     return len(sizes) - before
+
+
+def key_of_number(number: Any) -> Any:
+    """A constant's number in a key. A size is one number, whatever equals it now."""
+    return number if is_size(number) else repr(number)  # -0.0 == 0.0
 
 
 def detail_with_sizes(

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.core.recent_cache import RecentCache
+from treadle.core.sizes import Size
 from treadle.graph.emit.body import dtype_named
 from treadle.graph.fused import Runner, Sized
 from treadle.graph.node import CALL, CONSTANT, WRITE, Node, without_history
 from treadle.graph.program import Program
 from treadle.graph.runners import JoinedParts, ProductRunner, runner_for
-from treadle.graph.sizes import Size
 from treadle.kernels.product import filling
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device

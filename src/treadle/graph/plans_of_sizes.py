@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
 from treadle.core.dtypes import DType
+from treadle.core.size_record import Record, symbols_of
+from treadle.core.sizes import sizes_in
 from treadle.graph.composites import expand, number_key
 from treadle.graph.fused import Runner
 from treadle.graph.groups import Group, groups_of
@@ -31,7 +33,6 @@ from treadle.graph.plan_functions import (
 )
 from treadle.graph.program import Program
 from treadle.graph.schedule import Plan
-from treadle.graph.sizes import Record, sizes_in, symbols_of
 from treadle.runtime.launch import Repeat
 
 

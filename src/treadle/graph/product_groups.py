@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from treadle.core.sizes import valued
 from treadle.graph.node import PRODUCT, Node
-from treadle.graph.sizes import valued
 from treadle.graph.views import merge_axes
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.product import route_of
+from treadle.runtime.varying import varying
 
 Integers = tuple[int, ...]
 
@@ -22,7 +23,8 @@ def is_of_a_library(node: Node) -> bool:
 def why_kept(node: Node) -> str | None:
     """Why a product is computed by itself, wherever it is read; None if it need not be."""
     # For other sizes another route may be quicker, but each computes them.
-    route = route_of(node.device, node.dtype, valued(node.detail))
+    detail = node.detail if varying.get() is not None else valued(node.detail)
+    route = route_of(node.device, node.dtype, detail)
     if route in ("host", "vendor"):
         return "a library computes it"
     return "it is a kernel of its own" if node.device.traits.serial_threads else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import ref
@@ -17,6 +18,7 @@ from treadle.graph.schedule import Plan
 from treadle.runtime import counters, profiler, recorded_calls
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.lazy import TrackedMemory
+from treadle.runtime.varying import varying
 
 _lock = forks.lock()
 # Called with each group before it runs, to be shown (`TREADLE_EXPLAIN`).
@@ -60,10 +62,11 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
             return
         del single
         with unobserved():
-            tasks = remembered(graph) if not watchers else None
+            symbolic = varying.get() is not None
+            tasks = remembered(graph) if not watchers and not symbolic else None
             if tasks is None:
-                tasks = _planned(graph)
-            if graph.is_new and len(tasks) > 1:
+                tasks = _planned(graph, symbolic)
+            if graph.is_new and len(tasks) > 1 and not symbolic:
                 compile_all([task for task in tasks if not _is_cleared(task[0])])
         del graph, pending, nodes
         if planned is not None:
@@ -75,15 +78,19 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
                 _run(tasks.pop())
 
 
-def _planned(graph: Graph) -> list[Task]:
-    """The tasks for a new graph, the last one first."""
+def _planned(graph: Graph, symbolic: bool) -> list[Task]:
+    """The tasks for a new graph, the last one first. A graph of a trace with symbols (`symbolic`)
+    has sizes of that trace, and is not remembered."""
     groups = groups_of(Plan(graph.roots))
     tasks = []
     for group in groups:
         for watch in watchers:
-            watch(group)
+            noted = varying.get()
+            with contextlib.nullcontext() if noted is None else noted.record.unrecorded():
+                watch(group)
         tasks.append(task_of(group))
-    remember(graph, tasks)
+    if not symbolic:
+        remember(graph, tasks)
     counters.count_plan()
     tasks.reverse()
     return tasks

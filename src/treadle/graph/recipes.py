@@ -15,6 +15,7 @@ from typing import Any
 from treadle.core.dtypes import DType
 from treadle.core.errors import TreadleError
 from treadle.core.recent_cache import RecentCache
+from treadle.core.size_record import TooManySizes
 from treadle.graph.chunks import memory_of
 from treadle.graph.composites import number_key
 from treadle.graph.fused import Runner, Sized
@@ -46,7 +47,6 @@ from treadle.graph.plan_functions import (
 from treadle.graph.plans_of_sizes import InnerNumbers, Launched, PlanOfSizes, inner_of
 from treadle.graph.runners import JoinedParts, ProductRunner, runner_for
 from treadle.graph.schedule import wanted_later
-from treadle.graph.sizes import TooManySizes
 from treadle.kernels.product import filling
 from treadle.runtime import counters
 from treadle.runtime.arrays import DeviceArray
@@ -136,7 +136,7 @@ class Graph:
         self.sizes: tuple[int, ...]
         self.trail: list[Node] = []
         self.later: set[Node] = set()
-        self.numbers: dict[tuple[str, str], int] = {}  # of Python numbers, by their keys
+        self.numbers: dict[tuple[Any, str], int] = {}  # of Python numbers, by their keys
         self.values: list[Any] = []  # these numbers
         self.roots = list(roots)
         self.recipes: _Recipes | None = None  # of equal graphs, once looked up
@@ -222,7 +222,7 @@ class Graph:
         self.key = (roots[0].device.default_stream, tuple(ends), tuple(parts))
         self.sizes = tuple(sizes)
 
-    def _number_of(self, key: tuple[str, str], value: Any) -> int:
+    def _number_of(self, key: tuple[Any, str], value: Any) -> int:
         """The number of a Python number, which is the same for those of one `number_key`."""
         number = self.numbers.get(key)
         if number is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from treadle.core.sizes import fixed
 from treadle.graph.chunks import Cut, memory_of, reaches_of
 from treadle.graph.fused import Runner, Sized, fused_for
 from treadle.graph.groups import Group
@@ -23,6 +24,7 @@ def runner_for(
     UnsupportedOnTarget if it can't be cut so that the device binds what each chunk reaches."""
     if max(memory) <= device.limits.max_binding_size:
         return fused_for(device, program).sized(integers)
+    integers, memory = fixed(integers), fixed(memory)  # chunks are for one size
     return _cut_runner(Cut(device, program, integers, memory, reaches_of(program, integers)))
 
 

@@ -26,6 +26,7 @@ from treadle.graph.node import (
     Node,
     pending_readers,
 )
+from treadle.graph.node_sizes import key_of_number
 from treadle.graph.operations import cost_of
 from treadle.graph.product_groups import why_kept
 from treadle.graph.views import is_whole
@@ -137,7 +138,7 @@ class Plan:
                 same[node] = same.get(node.sources[0], node.sources[0])
                 continue
             sources = tuple([id(same.get(source, source)) for source in node.sources])
-            detail = repr(node.detail) if node.op == CONSTANT else node.detail  # -0.0 == 0.0
+            detail = key_of_number(node.detail) if node.op == CONSTANT else node.detail
             key = (node.op, sources, detail, node.shape, node.dtype.short)
             found = first.setdefault(key, node)
             if found is not node:

@@ -12,7 +12,7 @@ from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code import accumulation
 from treadle.kernels.device_code.accumulation import Accumulating, Tile
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import flat, new, serial_threads, start
+from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads, start
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -26,6 +26,7 @@ _FEWEST_SERIAL = 1 << 14
 _BUSY_SERIAL = 32
 
 
+@for_any_sizes
 def accumulate(
     x: DeviceArray,
     kind: Literal["sum", "prod"],

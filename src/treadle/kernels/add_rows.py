@@ -5,12 +5,13 @@ from __future__ import annotations
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code import row_sums, scattering
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import flat, new, serial_threads, start, zeros
+from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads, start, zeros
 from treadle.runtime.arrays import DeviceArray
 
 _FEW = 4096  # elements that one thread of the CPU adds by itself
 
 
+@for_any_sizes
 def add_rows(values: DeviceArray, index: DeviceArray, rows: int) -> DeviceArray:
     """An array of so many rows: each is the sum of the rows of values that have its index. Indices
     outside of the array are skipped. float16 and bfloat16 are summed in float32.

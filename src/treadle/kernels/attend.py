@@ -19,7 +19,7 @@ from treadle.kernels.device_code import attention, attention_cpu
 from treadle.kernels.device_code.attention import Attending, Tile
 from treadle.kernels.device_code.attention_cpu import COLUMNS, Lanes
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import flat, new, packed, serial_threads
+from treadle.kernels.launching import flat, for_any_sizes, new, packed, serial_threads
 from treadle.lang.types import VectorType
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
@@ -93,6 +93,7 @@ class _Arrays(NamedTuple):
 Results = tuple[DeviceArray, DeviceArray]
 
 
+@for_any_sizes
 def attend(query: DeviceArray, key: DeviceArray, value: DeviceArray, *more: Any) -> Results:
     """The result, and the logarithms of the sums of exponentials, -infinity for a query that sees
     nothing (and then has zeros as its result).

@@ -24,7 +24,7 @@ from treadle.kernels.device_code import attention, attention_softmax
 from treadle.kernels.device_code.attention_softmax import Scoring, Slice
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.factors import Factor, Product
-from treadle.kernels.launching import flat, new, packed, serial_threads, zeros
+from treadle.kernels.launching import flat, for_any_sizes, new, packed, serial_threads, zeros
 from treadle.kernels.product import filling
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
@@ -78,6 +78,7 @@ def attend_by_products(
     return out, norms
 
 
+@for_any_sizes
 def attend_backward(
     query: DeviceArray,
     key: DeviceArray,

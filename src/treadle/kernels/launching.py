@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from treadle.core.dtypes import DType
+from treadle.core.sizes import has_sizes
 from treadle.lang.decorators import Kernel
 from treadle.lang.types import VectorType
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
 from treadle.runtime.devices import Device
+from treadle.runtime.varying import Components, varying
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def for_any_sizes(function: F) -> F:
+    """Mark a function whose launches may be recorded for sizes that vary (`runtime.varying`): it
+    compiles nothing for sizes, keeps none in tables, and asks for what it decides by comparisons
+    or as integers."""
+    function.any_sizes = True  # type: ignore[attr-defined]
+    return function
 
 
 def flat(array: DeviceArray) -> DeviceArray:
@@ -39,6 +52,9 @@ def zeros(like: DeviceArray, dtype: DType, *shape: int) -> DeviceArray:
 def packed(kind: Any, *numbers: Any) -> Packed:
     """A vector or a struct as a launch takes it without looking at it again. Of structs in it the
     fields are tuples."""
+    if varying.get() is not None and has_sizes(numbers):
+        is_vector = isinstance(kind, VectorType)
+        return Packed(kind.ir if is_vector else kind.__treadle_struct__, Components(numbers))
     if isinstance(kind, VectorType):
         return Packed(kind.ir, np.array(numbers, kind.dtype.numpy))
     return Packed(kind.__treadle_struct__, np.array(numbers, kind.dtype))

@@ -10,7 +10,7 @@ from treadle.kernels.device_code.norm_gradients import (
     row_reducer,
     row_reducer_cpu,
 )
-from treadle.kernels.launching import flat, new, serial_threads
+from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -32,6 +32,7 @@ def blocks_of(device: Device, rows: int) -> int:
     return -(-rows // each)
 
 
+@for_any_sizes
 def norm_gradients(x: DeviceArray, g: DeviceArray, centered: bool, eps: float) -> DeviceArray:
     """Of (rows, columns) arrays, the input of a norm and the gradient of what came of it: sums over
     some rows each of the gradient times the standardized input, and of the gradient: (blocks, 2,

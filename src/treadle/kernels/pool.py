@@ -12,7 +12,7 @@ from treadle.core.limits import MOST_NARROW
 from treadle.kernels import scatter
 from treadle.kernels.device_code import pooling
 from treadle.kernels.device_code.pooling import Axes, Pooling
-from treadle.kernels.launching import flat, new, packed, zeros
+from treadle.kernels.launching import flat, for_any_sizes, new, packed, zeros
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
 
@@ -51,6 +51,7 @@ def passed(windows: Windows) -> Packed:
     return packed(Axes, *zip(*windows[1:], strict=True))
 
 
+@for_any_sizes
 def max_pool(x: DeviceArray, windows: Windows) -> DeviceArray:
     """The greatest element of each window, NaN if there is one.
 
@@ -82,6 +83,7 @@ def max_pool_with_places(
     return out, places
 
 
+@for_any_sizes
 def mean_pool(
     x: DeviceArray, windows: Windows, include_padding: bool = True, divisor: int = 0
 ) -> DeviceArray:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from treadle.core.dtypes import DType
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import MOST_NARROW
+from treadle.core.sizes import has_sizes
 from treadle.kernels import blas, vendor_product
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import (
@@ -31,6 +32,7 @@ from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.tiles import Problem, chunk_for, tile_for
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
+from treadle.runtime.varying import varying
 
 Route = Literal["host", "vendor", "kernel"]
 # Takes the two factors' arrays and the result's, and writes the latter.
@@ -45,9 +47,14 @@ def route_of(device: Device, dtype: DType, product: Product) -> Route | None:
     if device.traits.host_memory:
         if dtype in blas.MULTIPLIED:
             return "host"
-    elif vendor_product.prepared(device, dtype, product) is not None:
+    elif not _may_vary(product) and vendor_product.prepared(device, dtype, product) is not None:
         return "vendor"
     return "kernel" if dtype.kind in ("int", "uint", "float") else None
+
+
+def _may_vary(product: Product) -> bool:
+    """Whether a recording is to multiply matrices of other sizes, which libraries do not."""
+    return varying.get() is not None and has_sizes(product)
 
 
 def multiply(x: DeviceArray, y: DeviceArray, product: Product) -> DeviceArray:

@@ -7,7 +7,7 @@ from treadle.core.dtypes import DType, i32, i64
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code import scattering
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import flat, new, serial_threads, start, zeros
+from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads, start, zeros
 from treadle.kernels.sort import sort_with_order
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray
@@ -118,6 +118,7 @@ def fold(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str)
         _for_all(scattering.caster(dtype), target, folded)
 
 
+@for_any_sizes
 def scattered(
     x: DeviceArray, index: DeviceArray, values: DeviceArray, how: str, distinct: bool = False
 ) -> DeviceArray:

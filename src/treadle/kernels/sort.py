@@ -10,7 +10,7 @@ from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code import merge_sort, radix_sort
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.merge_sort import Sorting, Tile
-from treadle.kernels.launching import flat, new, serial_threads, start
+from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads, start
 from treadle.kernels.scan import exclusive_sum
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -26,6 +26,7 @@ _DIGIT_CHUNKS = 16  # the most of a row: each thread has counts for all of them
 _SHORT_ROW = 32  # on GPUs, a thread sorts a row of up to so many
 
 
+@for_any_sizes
 def sort(x: DeviceArray, descending: bool = False) -> DeviceArray:
     """The elements of each row in order. NaN is last in either order.
 
@@ -38,6 +39,7 @@ def sort(x: DeviceArray, descending: bool = False) -> DeviceArray:
     return values
 
 
+@for_any_sizes
 def argsort(x: DeviceArray, descending: bool = False, dtype: DType = i32) -> DeviceArray:
     """Where in its row each element of the sorted row is found; equal elements keep their order.
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.errors import CompileError, DtypeError, LaunchError
+from treadle.core.sizes import is_size
 from treadle.ir.definition import KernelDefinition, label_of
 from treadle.ir.signature import (
     Argument,
@@ -289,6 +290,35 @@ def make_packer(
     arguments, and whether it looks at arrays. Array arguments are DeviceArrays when it is called.
     """
     position = {name: index for index, name in enumerate(names)}
+    text = f"lambda a, grid, threads: pack({', '.join(_values(layout, position, bound))})"
+    scope: dict[str, Any] = {
+        "pack": struct.Struct(layout.format).pack, "narrow": _narrow, "whole": _whole,
+    }  # fmt: skip
+    packer: Packer = eval(text, scope)
+    of_arrays = any(slot.parameter.origin[0] not in _OF_NUMBERS for slot in layout.slots)
+    return packer, of_arrays
+
+
+Fields = Callable[[list[Any], Any, Any], tuple[Any, ...]]
+
+
+def make_fields(
+    layout: ParameterLayout, names: tuple[str, ...], bound: tuple[Bound, ...]
+) -> tuple[Fields, Callable[..., bytes]]:
+    """The same in two functions: the numbers of the parameter block, and what packs them. So
+    numbers that are sizes are seen before they are bytes."""
+    position = {name: index for index, name in enumerate(names)}
+    values = "".join([f"{each}, " for each in _values(layout, position, bound)])
+    fields: Fields = eval(
+        f"lambda a, grid, threads: ({values})", {"narrow": _narrow, "whole": _whole}
+    )
+    return fields, struct.Struct(layout.format).pack
+
+
+def _values(
+    layout: ParameterLayout, position: dict[str, int], bound: tuple[Bound, ...]
+) -> list[str]:
+    """The source of each number of a parameter block."""
     values, listed = [], set[int]()
     for slot in layout.slots:
         origin = slot.parameter.origin
@@ -298,13 +328,7 @@ def make_packer(
             listed.add(index)
         else:
             values.append(_value_of(origin, slot.parameter.type, position, bound))
-    text = f"lambda a, grid, threads: pack({', '.join(values)})"
-    scope: dict[str, Any] = {
-        "pack": struct.Struct(layout.format).pack, "narrow": _narrow, "whole": _whole,
-    }  # fmt: skip
-    packer: Packer = eval(text, scope)
-    of_arrays = any(slot.parameter.origin[0] not in _OF_NUMBERS for slot in layout.slots)
-    return packer, of_arrays
+    return values
 
 
 def _value_of(
@@ -381,7 +405,7 @@ def _narrow(value: Any, name: str) -> int:
     low, high = dtypes.integer_range(dtype)
     if not low <= value <= high:
         raise LaunchError(f"{value} does not fit {name} (from {low} to {high})")
-    return int(value)
+    return value if is_size(value) else int(value)
 
 
 def number_out_of_range(

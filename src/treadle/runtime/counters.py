@@ -14,18 +14,28 @@ from treadle.core import forks
 @dataclass(frozen=True)
 class Counts:
     """`plans` are graphs that were planned anew, `kernels` those that were printed, or compiled,
-    or loaded from disk."""
+    or loaded from disk, `traces` runs of compiled functions that were traced, and `resized` replays
+    for other sizes than those of the replay before."""
 
     plans: int = 0
     kernels: int = 0
+    traces: int = 0
+    resized: int = 0
 
     def __sub__(self, earlier: Counts) -> Counts:
-        return Counts(self.plans - earlier.plans, self.kernels - earlier.kernels)
+        return Counts(
+            self.plans - earlier.plans,
+            self.kernels - earlier.kernels,
+            self.traces - earlier.traces,
+            self.resized - earlier.resized,
+        )
 
 
 _lock = forks.lock()
 _plans = 0
 _kernels = 0
+_traces = 0
+_resized = 0
 
 
 def counts() -> Counts:
@@ -40,7 +50,7 @@ def counts() -> Counts:
     1
     """
     with _lock:
-        return Counts(_plans, _kernels)
+        return Counts(_plans, _kernels, _traces, _resized)
 
 
 def count_plan() -> None:
@@ -55,3 +65,17 @@ def count_kernel() -> None:
     global _kernels
     with _lock:
         _kernels += 1
+
+
+def count_trace() -> None:
+    """A compiled function was traced."""
+    global _traces
+    with _lock:
+        _traces += 1
+
+
+def count_resized() -> None:
+    """A trace was replayed for other sizes."""
+    global _resized
+    with _lock:
+        _resized += 1

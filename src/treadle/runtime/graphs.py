@@ -48,6 +48,13 @@ class Graph:
         self._foreign_streams: list[ForeignStream] = []  # of libraries whose memory is used
         self._pool: Pool | None = None  # while there is a recording: the pool of its memory
 
+    @property
+    def captured(self) -> base.Recording:
+        """What was recorded."""
+        if self._recording is None:
+            raise LaunchError("nothing was captured: use `with graph.capture():` first")
+        return self._recording
+
     @contextlib.contextmanager
     def capture(self) -> Iterator[Graph]:
         """Record the launches on the device's default stream instead of running them."""
@@ -91,19 +98,18 @@ class Graph:
 
     def replay(self, stream: Stream | None = None) -> None:
         """Run the captured work. Does not wait for it."""
-        if self._recording is None:
-            raise LaunchError("nothing was captured: use `with graph.capture():` first")
+        recording = self.captured
         stream = stream or self.device.default_stream
         if stream.interrupt is not None:
             stream.interrupt("a graph is replayed")
         if not self._foreign_streams:
-            self._replay(self._recording, stream)
+            self._replay(recording, stream)
             return
         order = Order(stream)
         for library, theirs in self._foreign_streams:
             order.include(library, theirs, None)
         with order:
-            self._replay(self._recording, stream)
+            self._replay(recording, stream)
 
     def _replay(self, recording: base.Recording, stream: Stream) -> None:
         if (active := profiler.active) is None:

@@ -11,12 +11,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from treadle.core import forks
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.core.observation import unobserved
+from treadle.core.sizes import Size, fixed, is_size
+from treadle.core.traits import Traits
 from treadle.drivers import base
 from treadle.ir.definition import KernelDefinition, label_of
 from treadle.ir.signature import Signature
@@ -25,6 +28,7 @@ from treadle.runtime import convert, lazy, profiler, settings, windows
 from treadle.runtime.arrays import ArrayClass, DeviceArray
 from treadle.runtime.devices import Device, Stream, default_device
 from treadle.runtime.launch_records import BuildVariant, LaunchRecord
+from treadle.runtime.varying import varying
 
 # Compilers are imported by the first build, so that `import treadle` stays fast.
 if TYPE_CHECKING:
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 
 MAX_BLOCK = 1024  # threads; on devices with smaller workgroups a lane runs several threads
 _FOLD_FROM = 65535  # blocks along an axis that every device takes without folding
+_SHORT = 64  # threads of a block that is one loop, for extents that vary and are as short
 _MOST_PREPARED = 1024  # launches of a kernel; above it the older half is dropped
 
 
@@ -44,6 +49,7 @@ class Prepared:
     compiled: base.CompiledKernel
     pack: binding.Packer
     of_arrays: bool  # whether parameters are sizes or offsets of arrays
+    numbers: Callable[[], tuple[binding.Fields, Callable[..., bytes]]]  # what `pack` packs, and how
 
 
 class Repeat:
@@ -167,6 +173,8 @@ class Launcher:
         argument is an empty array, and then nothing runs.
         """
         definition, name = self.definition, self.definition.name
+        if varying.get() is not None:  # code is compiled for these
+            block, shared_bytes = Dim3(*fixed(tuple(block))), fixed(shared_bytes)
         runs = min(grid) > 0
         folded = max(grid) > _FOLD_FROM
         if folded:
@@ -195,6 +203,10 @@ class Launcher:
                 try:
                     array = value.__treadle_array__(name)
                 except AttributeError:
+                    if kind is Size:
+                        keys.append(int)
+                        values.append(value)
+                        continue
                     return self._launch_foreign(launch, arguments, stream)
                 if to is None:
                     to = array.device.default_stream
@@ -224,12 +236,16 @@ class Launcher:
                     lazy.arrays.finish_readers(storage)
                 if arguments[position] is not values[position]:
                     arguments[position].__treadle_written__()
+            blocks = grid
             try:
-                parameters = prepared.pack(values, grid, threads)
+                if to.capturing is not None and (noted := varying.get()) is not None:
+                    blocks, parameters = noted.launch(prepared, grid, values, threads, to)
+                else:
+                    parameters = prepared.pack(values, grid, threads)
             except (struct.error, OverflowError) as error:
                 raise binding.number_out_of_range(error, definition, values) from None
             try:
-                _start(definition, prepared, grid, buffers, parameters, values, to)
+                _start(definition, prepared, blocks, buffers, parameters, values, to)
             except base.ArrayTooLarge:
                 narrow = windows.narrow(arguments, to.device)
                 if narrow is None:
@@ -309,7 +325,8 @@ class Launcher:
                 if len(self._prepared) >= _MOST_PREPARED:  # for example, a captured number changes
                     for old in list(self._prepared)[: _MOST_PREPARED // 2]:
                         del self._prepared[old]
-                prepared = self._prepared[key] = Prepared(built, compiled, pack, of_arrays)
+                numbers = partial(binding.make_fields, built.code.layout, names, bound)
+                prepared = self._prepared[key] = Prepared(built, compiled, pack, of_arrays, numbers)
         return prepared
 
     def _built(
@@ -452,10 +469,13 @@ def suitable_block(threads: Dim3, device: Device) -> Dim3:
     traits = device.traits
     most = min(traits.usual_block, device.limits.max_threads_per_block)
     flat = threads.y == threads.z == 1
-    x = most if flat else min(most, traits.usual_row, _power_above(threads.x))
-    y = min(most // x, _power_above(threads.y))
+    x = most if flat else _power_above(threads.x, min(most, traits.usual_row), traits)
+    y = _power_above(threads.y, most // x, traits)
     return Dim3(x, max(y, 1), 1)
 
 
-def _power_above(n: int) -> int:
-    return 1 << max(n - 1, 0).bit_length()
+def _power_above(n: int, most: int, traits: Traits) -> int:
+    if not is_size(n):
+        return min(1 << max(n - 1, 0).bit_length(), most)
+    # Code is compiled for a block, so one that serves many sizes is better than the best for one.
+    return min(most, _SHORT) if traits.serial_threads and n <= _SHORT else most

@@ -12,6 +12,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.ir.definition import KernelDefinition
 from treadle.runtime.launch import Launcher
+from treadle.runtime.varying import varying
 
 _MOST_CONFIGURED = 256  # grids and blocks that a kernel remembers
 
@@ -44,6 +45,8 @@ class ConfigurableKernel(ABC, Generic[B]):
             return self._configured[launch]
         except (KeyError, TypeError):
             configured = self._configure(launch)
+        if varying.get() is not None:
+            return configured  # it may have sizes of a trace
         if len(self._configured) >= _MOST_CONFIGURED:
             self._configured.clear()
         with suppress(TypeError):  # a list is accepted, but is not hashable

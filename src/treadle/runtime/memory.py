@@ -20,8 +20,10 @@ from typing import Any
 
 from treadle.core import forks
 from treadle.core.errors import OutOfMemory, TreadleError
+from treadle.core.sizes import is_size, valued
 from treadle.drivers.base import Buffer, Device, Event
 from treadle.runtime import lazy, profiler
+from treadle.runtime.varying import room_for
 
 _SMALLEST = 256
 _LARGE = 16 << 20
@@ -176,6 +178,16 @@ class Pool:
             self._diverted = [each for each in self._diverted if each is not target]
             self._reused = None
 
+    @contextlib.contextmanager
+    def without_reuse(self) -> Iterator[None]:
+        """Within it, memory that a recording has freed is not taken: for what is written before a
+        replay, which would write that memory, too."""
+        reused, self._reused = self._reused, None
+        try:
+            yield
+        finally:
+            self._reused = reused
+
     def reserve(self, buffers: Iterable[Buffer]) -> None:
         """Keep these buffers from being reused once they are freed, since recordings use them."""
         with self._lock:
@@ -235,8 +247,12 @@ class Storage(lazy.TrackedMemory):
         super().__init__()
         self.pool: Pool | None = pool
         self.owner: object = None  # of borrowed memory, kept alive with this
+        if is_size(nbytes):
+            self.buffer = _with_room(pool, nbytes)
+            nbytes = valued(nbytes)
+        else:
+            self.buffer = pool.take(nbytes if nbytes > 4 else 4)
         self.nbytes = nbytes
-        self.buffer = pool.take(nbytes if nbytes > 4 else 4)
 
     @classmethod
     def borrowed(cls, buffer: Buffer, nbytes: int, owner: object) -> Storage:
@@ -270,6 +286,15 @@ class Storage(lazy.TrackedMemory):
                 pool.give(self.buffer)
             except Exception:  # noqa: BLE001
                 pass
+
+
+def _with_room(pool: Pool, size: Any) -> Buffer:
+    """Memory for a size that may be another one at a replay, of which it is a fact that it fits."""
+    limits = pool.device.info.limits
+    most = min(room_for(size), limits.max_binding_size, limits.max_buffer_size)
+    buffer = pool.take(max(size.value, most, 4))
+    size.record.has_room(size, buffer.size)
+    return buffer
 
 
 class SharedStorages:

@@ -170,6 +170,11 @@ class StreamProxy(base.Stream):
         self.before("precede")
         self.inner.precede(other)
 
+    @property
+    def recorded(self) -> int:
+        """How many calls were recorded."""
+        return self.inner.recorded
+
     def begin_capture(self) -> None:
         """Start recording."""
         self.before("begin_capture")

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.core import forks
+from treadle.core.dim3 import Dim3
+from treadle.core.sizes import fixed
 from treadle.drivers import base
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device, Stream, streams
@@ -24,6 +26,9 @@ from treadle.runtime.graphs import Graph
 from treadle.runtime.launch_records import LaunchRecord
 from treadle.runtime.profile.profiled_stream import ProfiledStream
 from treadle.runtime.stream_proxy import Appended, StreamProxy
+
+if TYPE_CHECKING:
+    from treadle.drivers.dense import PreparedProduct
 
 
 class TracedGraph(Graph):
@@ -172,6 +177,49 @@ class TracedStream(StreamProxy):
                 for buffer in what.writes:
                     graph.touched[_whole(buffer)] = graph.written[_whole(buffer)] = None
             work()
+
+    # What reaches the driver is recorded as it is: a size that stands there has this value in every
+    # replay, so that it has it must be a fact. Launches that vary are noted before (`Varying`).
+
+    def launch(
+        self,
+        kernel: base.CompiledKernel,
+        grid: Dim3,
+        buffers: Sequence[base.Buffer],
+        parameters: bytes,
+    ) -> None:
+        """A launch."""
+        super().launch(kernel, Dim3(*fixed(tuple(grid))), buffers, parameters)
+
+    def write(self, buffer: base.Buffer, offset: int, data: memoryview) -> None:
+        """An upload."""
+        super().write(buffer, fixed(offset), data)
+
+    def copy(
+        self,
+        source: base.Buffer,
+        source_offset: int,
+        target: base.Buffer,
+        target_offset: int,
+        size: int,
+    ) -> None:
+        """A copy within the device."""
+        super().copy(source, fixed(source_offset), target, fixed(target_offset), fixed(size))
+
+    def fill_zero(self, buffer: base.Buffer, offset: int, size: int) -> None:
+        """Zeroing."""
+        super().fill_zero(buffer, fixed(offset), fixed(size))
+
+    def multiply(
+        self,
+        product: PreparedProduct,
+        left: tuple[base.Buffer, int],
+        right: tuple[base.Buffer, int],
+        out: tuple[base.Buffer, int],
+        workspace: base.Buffer | None,
+    ) -> None:
+        """A matrix product by the vendor's library."""
+        super().multiply(product, fixed(left), fixed(right), fixed(out), workspace)
 
     def use(self, buffers: Sequence[base.Buffer]) -> None:
         """Ordering without work: it uses no memory to collect."""

@@ -64,7 +64,9 @@ def write_part(tensor: Tensor, index: Any, value: Any, /) -> None:
     base = tensor._view or views.whole(cell.value.shape)
     view = basic(index, base)
     if view is None or type(cell.value.dtype) is not DType:
-        plan = parse(index, base)
+        # What is recorded cannot read an index, but can write where it says.
+        recorded = cell.value.device.default_stream.capturing is not None
+        plan = parse(index, base, recorded)
         if plan.picks or type(cell.value.dtype) is not DType:
             put(tensor, plan, value)
             return

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
+from treadle.core.sizes import fixed, index
 from treadle.tensor.operands import operand
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,15 +59,16 @@ def takes_dim(function: Callable[P, R]) -> TakesDim[P, R]:
 def integer(name: str, value: Any, what: str) -> int:
     """An integer as Python's. TypeError for anything else."""
     try:
-        return int(value.__index__())
-    except AttributeError:
+        number: int = index(value)
+    except (AttributeError, TypeError):
         raise TypeError(f"{name}: {what} is an integer, not {type(value).__name__}") from None
+    return number
 
 
 def one_axis(name: str, axis: Any, ndim: int) -> int:
     """An axis counted from the front. IndexError if the tensor lacks it, TypeError if it is not an
     integer."""
-    at = integer(name, axis, "an axis")
+    at: int = fixed(integer(name, axis, "an axis"))
     if -ndim <= at < ndim:
         return at if at >= 0 else at + ndim
     if not ndim:

@@ -13,6 +13,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType, cast_number
 from treadle.core.errors import LaunchError, ShapeError
+from treadle.core.sizes import is_size
 from treadle.graph import views
 from treadle.graph.node import Node, view_of
 from treadle.runtime.devices import Device, default_device
@@ -104,14 +105,21 @@ def number_as(value: Any, dtype: DType) -> Any:
         number = complex(value)
         size = dtype.itemsize // 2
         return complex(float_as(number.real, size), float_as(number.imag, size))
+    if is_size(value):
+        return value
     return int(value) if isinstance(value, int) else int(cast_number(value, dtype))
 
 
 _FLOAT32_END = 3.4028235677973366e38  # numbers from here on round to infinity in float32
 
 
+_EXACT = 1 << 53  # integers up to here are floats
+
+
 def float_as(value: float, itemsize: int) -> float:
     """A Python number as a float of so many bytes, which may be infinite."""
+    if is_size(value) and -_EXACT <= value <= _EXACT:
+        return value  # a launch makes the float of it
     try:
         number = float(value)
     except OverflowError:  # an integer

@@ -13,6 +13,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType, cast_number, float32
 from treadle.core.errors import LaunchError, ShapeError
+from treadle.core.sizes import index
 from treadle.graph import views
 from treadle.graph.node import constant
 from treadle.runtime.arrays import DeviceArray, check_unmasked
@@ -351,7 +352,7 @@ def extents_of(shape: Any) -> tuple[int, ...]:
     parts = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
     if isinstance(shape, (set, frozenset)) or not all(hasattr(p, "__index__") for p in parts):
         raise ShapeError(f"a shape is an integer or a tuple of integers, not {shape!r}")
-    extents = tuple(part.__index__() for part in parts)
+    extents = tuple(index(part) for part in parts)
     if any(extent < 0 for extent in extents):
         raise ShapeError(f"an extent cannot be negative: {shape}")
     return extents

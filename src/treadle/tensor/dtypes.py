@@ -30,6 +30,7 @@ from treadle.core.dtypes import (
     integer_range,
 )
 from treadle.core.errors import DtypeError
+from treadle.core.sizes import Size, is_size
 from treadle.runtime.devices import Device, default_device
 
 # --- promotion -----------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ def promote_scalar(dtype: DType, value: Any, device: Device | None = None) -> DT
     kind = type(value)
     if kind is float:
         return dtype if dtype.kind == "float" or dtype.kind == "complex" else float32
-    if kind is int:
+    if kind is int or kind is Size:
         bounds = _BOUNDS.get(dtype.name)
         if bounds is None:
             if dtype.kind != "bool":
@@ -143,7 +144,7 @@ def python_number(value: Any) -> bool | int | float | complex:
     """The Python number for a NumPy scalar or a subclass's number. DtypeError for others."""
     number = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, (bool, int)):
-        return number if type(number) is bool else int(number)
+        return number if type(number) is bool or is_size(number) else int(number)
     if isinstance(number, (float, np.floating)):  # float() of NumPy's long double stays one
         return float(number)
     if isinstance(number, (complex, np.complexfloating)):

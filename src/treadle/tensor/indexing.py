@@ -16,6 +16,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType, as_dtype
 from treadle.core.errors import DtypeError
+from treadle.core.sizes import Size, slice_of
 from treadle.graph.placeholders import within
 from treadle.graph.views import Integers, View
 from treadle.tensor.annotations import ArrayLike
@@ -98,7 +99,7 @@ def basic(index: ArrayLike, base: View) -> View | None:
     axis = 0
     for part in parts:
         kind = type(part)
-        if kind is int:
+        if kind is int or kind is Size:
             extent = shape[axis]
             if part < 0:
                 part += extent
@@ -106,8 +107,7 @@ def basic(index: ArrayLike, base: View) -> View | None:
                 return None
             offset += part * strides[axis]
         elif kind is slice:
-            start, stop, step = part.indices(shape[axis])
-            count = len(range(start, stop, step))
+            start, count, step = slice_of(part, shape[axis])
             stride = strides[axis]
             if count:
                 offset += start * stride
@@ -119,8 +119,9 @@ def basic(index: ArrayLike, base: View) -> View | None:
     return View((*extents, *shape[axis:]), (*steps, *strides[axis:]), offset)
 
 
-def parse(index: ArrayLike, base: View) -> Plan:
-    """The plan of an index into a view.
+def parse(index: ArrayLike, base: View, keeps_scalars: bool = False) -> Plan:
+    """The plan of an index into a view. With `keeps_scalars` a tensor of one integer without axes
+    is a pick, while else it is read, since integers make views.
 
     IndexError for integers outside their axis, too many indices, masks and index arrays that do not
     fit; TypeError for anything that is not an index.
@@ -136,12 +137,12 @@ def parse(index: ArrayLike, base: View) -> Plan:
     taken = dots = 0
     for part in index if isinstance(index, tuple) else (index,):
         kind = type(part)
-        if kind is slice or kind is int:
+        if kind is slice or kind is int or kind is Size:
             taken += 1
         elif part is Ellipsis:
             dots += 1
         elif part is not None:
-            part = _part(part)
+            part = _part(part, keeps_scalars)
             taken += _axes_taken(part)
         parts.append(part)
     if taken > len(shape):
@@ -180,14 +181,14 @@ def resolve(plan: Plan, find: Callable[[Any], Sequence[Any]]) -> Plan:
 # ---------------------------------------------------------------------------
 
 
-def _part(part: Any) -> Any:
+def _part(part: Any, keeps_scalars: bool) -> Any:
     """A part that is not an int, slice, None or `...`, as an int or as a pick without axes."""
     if isinstance(part, (bool, np.bool_)):
         return _one_bool(bool(part))
     if isinstance(part, (list, tuple, range)):
-        return _of_array(_listed(part))
+        return _of_array(_listed(part), False)
     if hasattr(part, "shape") and hasattr(part, "dtype"):
-        return _of_array(part)
+        return _of_array(part, keeps_scalars)
     if hasattr(part, "__index__"):
         return part.__index__()
     raise TypeError(
@@ -196,12 +197,12 @@ def _part(part: Any) -> Any:
     )
 
 
-def _of_array(array: Any) -> Any:
+def _of_array(array: Any, keeps_scalars: bool) -> Any:
     kind = _kind(array.dtype)
     if kind in ("int", "uint"):
         # Within td.vmap the integer differs from example to example.
-        is_unknown = within.get() is not None and not isinstance(array, np.ndarray)
-        return Pick((), array) if array.shape or is_unknown else array.__index__()
+        keeps = (within.get() is not None or keeps_scalars) and not isinstance(array, np.ndarray)
+        return Pick((), array) if array.shape or keeps else array.__index__()
     if kind != "bool":
         raise DtypeError(
             f"an index array holds integers or bools, not {array.dtype}: cast it to an integer "
@@ -256,14 +257,13 @@ def _split(parts: list[Any], base: View, missing: int) -> Plan:
     for part in parts:
         kind = type(part)
         if kind is slice:
-            chosen = range(*part.indices(shape[axis]))
-            count = len(chosen)
+            start, count, step = slice_of(part, shape[axis])
             if count:
-                offset += chosen.start * strides[axis]
+                offset += start * strides[axis]
             extents.append(count)
-            steps.append(strides[axis] * chosen.step if count > 1 else strides[axis])
+            steps.append(strides[axis] * step if count > 1 else strides[axis])
             axis += 1
-        elif kind is int:
+        elif kind is int or kind is Size:
             offset += _inside(part, axis, shape[axis]) * strides[axis]
             axis += 1
         elif part is None:
@@ -331,7 +331,7 @@ def all_inside(values: np.ndarray[Any, Any], axis: int, extent: int) -> np.ndarr
 def _place(parts: list[Any], missing: int) -> int:
     """The place of the picked axes in the result: that of the first integer or array if these are
     adjacent in the index, else the front."""
-    picking = [at for at, part in enumerate(parts) if type(part) in (int, Pick)]
+    picking = [at for at, part in enumerate(parts) if type(part) in (int, Size, Pick)]
     first, last = picking[0], picking[-1]
     if last - first >= len(picking):
         return 0

@@ -9,6 +9,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.core.sizes import Size
 from treadle.graph import views
 from treadle.graph.node import COMPUTED, CONSTANT, COPY, VIEW, Node, constant, view_of
 from treadle.runtime.devices import Device
@@ -112,7 +113,7 @@ def _number_like(node: Node, value: Any) -> Node | None:
     """A Python number as a constant of a node's dtype and shape, if it clearly fits the dtype."""
     dtype, kind = node.dtype, type(value)
     if type(dtype) is DType and (
-        (dtype.kind == "float" and (kind is float or kind is int))
+        (dtype.kind == "float" and (kind is float or kind is int or kind is Size))
         or (kind is int and dtype.kind == "int" and -128 <= value < 128)
     ):
         number = float_as(value, dtype.itemsize) if dtype.kind == "float" else value

@@ -16,6 +16,7 @@ import numpy as np
 from treadle.core.dtypes import DType, bool_, float32, float64, uint32, uint64
 from treadle.core.errors import DtypeError, ShapeError, ValuesUnknown
 from treadle.core.limits import MOST_NARROW
+from treadle.core.sizes import index as as_index
 from treadle.graph.calls import call
 from treadle.graph.node import COPY, GATHER, INDEX, VIEW, Node, constant, view_of
 from treadle.graph.placeholders import within
@@ -250,7 +251,7 @@ def permutation(
     [[1, 2], [3, 4]]
     """
     if not isinstance(x, Tensor) and hasattr(x, "__index__"):
-        count = int(x.__index__())
+        count = as_index(x)
         if count < 0:
             raise ValueError(
                 f"permutation: a number of integers must not be negative, as {count} is"

@@ -26,7 +26,7 @@ from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike, Axes, DTypeLike
 from treadle.tensor.axes import some_axes, takes_dim
 from treadle.tensor.composites import composite
-from treadle.tensor.conversions import cast, device_of
+from treadle.tensor.conversions import cast, device_of, float_as
 from treadle.tensor.dtypes import check_dtype, default_integer, supports
 from treadle.tensor.operands import node_of
 from treadle.tensor.precision import cast_by_name
@@ -340,6 +340,8 @@ def _variance_or_root(name: str, x: Any, axis: Any, correction: float, keepdims:
         squares = _elementwise("add", *[_elementwise("multiply", part, part) for part in parts])
     else:
         squares = _elementwise("multiply", distance, distance)
+    if correction == int(correction):  # so that a count may be a size
+        correction = int(correction)
     result = _quotient(_accumulated("sum", squares, axes), _count(values, axes) - correction)
     if name == "std":
         result = _elementwise("sqrt", result)
@@ -352,7 +354,7 @@ def _count(values: Node, axes: tuple[int, ...]) -> int:
 
 def _quotient(total: Node, count: float) -> Node:
     """A sum divided by a count; NaN if that is not positive."""
-    number: float | complex = math.nan if count <= 0 else float(count)
+    number: float | complex = math.nan if count <= 0 else float_as(count, total.dtype.itemsize)
     if total.dtype.kind == "complex":
         number = complex(number)
     by = constant(number, total.shape, total.dtype, total.device)

@@ -75,8 +75,9 @@ def _corners(tensor: Tensor, edge: int) -> np.ndarray[Any, Any]:
     return seen
 
 
-def explain(*tensors: Tensor) -> Explanation:
-    """The kernels that computing these tensors would take, as text; nothing is computed.
+def explain(*tensors: Any) -> Explanation:
+    """The kernels that computing these tensors would take, as text; nothing is computed. Of a
+    function that `td.compile` made: its traces, and their guards of sizes.
 
     Each kernel says what it reads and computes, and why its result goes to memory. The environment
     variable `TREADLE_EXPLAIN=1` prints the same of every kernel that runs.
@@ -89,4 +90,7 @@ def explain(*tensors: Tensor) -> Explanation:
          reads x1 float32[2]
          t1 = (x1 + 1.0) * x1
     """
+    if len(tensors) == 1 and hasattr(tensors[0], "_explained"):
+        explanation: Explanation = tensors[0]._explained()
+        return explanation
     return explain_nodes([tensor._cell.value for tensor in tensors])

@@ -16,6 +16,7 @@ from treadle.graph import views
 from treadle.graph.calls import call
 from treadle.graph.node import INDEX, REDUCE, Node, constant, view_of
 from treadle.graph.views import View
+from treadle.kernels.launching import for_any_sizes
 from treadle.kernels.search import searchsorted as search
 from treadle.runtime.arrays import DeviceArray
 from treadle.tensor.advanced_indexing import (
@@ -126,6 +127,7 @@ def searchsorted(
     return from_node(call(_searched, sources, shape, result, (side, result)))
 
 
+@for_any_sizes
 def _searched(elements: DeviceArray, wanted: DeviceArray, *rest: Any) -> DeviceArray:
     *order, side, result = rest
     return search(elements, wanted, side, order[0] if order else None, result)

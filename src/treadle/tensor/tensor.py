@@ -14,6 +14,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import AutogradError, DeviceNotFound, DtypeError, ShapeError
+from treadle.core.sizes import index
 from treadle.graph import history as histories
 from treadle.graph import views
 from treadle.graph.history import recorded, recording
@@ -501,7 +502,7 @@ def from_numpy(data: np.ndarray[Any, Any], device: Device) -> Tensor:
 def _complete(shape: tuple[int, ...], tensor: Tensor) -> tuple[int, ...]:
     if not all(hasattr(extent, "__index__") for extent in shape):
         raise ShapeError(f"a shape is an integer or a tuple of integers, not {shape!r}")
-    extents = tuple([extent.__index__() for extent in shape])
+    extents = tuple([index(extent) for extent in shape])
     known = 1
     for extent in extents:
         known *= extent if extent != -1 else 1

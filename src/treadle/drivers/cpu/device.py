@@ -45,6 +45,7 @@ TRAITS = Traits(
     usual_row=1024,
     on_host=True,
     host_memory=True,
+    changes_recordings=True,
 )
 FEATURES = frozenset({
     "float16", "float64", "int64", "subgroups", "timestamps", "float_atomics", "int64_atomics",

@@ -204,6 +204,12 @@ class Stream(base.Stream):
         """Nothing is pending."""
         self.synchronize()
 
+    @property
+    def recorded(self) -> int:
+        """How many calls were recorded."""
+        assert self._captured is not None
+        return len(self._captured)
+
     def begin_capture(self) -> None:
         """Record from here on."""
         if self._captured is not None:
@@ -227,6 +233,7 @@ class Recording(base.Recording):
         self._measured = False
         # A large call, or a range of words.
         self._steps: list[tuple[Call | HostCall | None, int, int]] = []
+        self._large: dict[int, int] = {}  # the steps of large calls, by their numbers
         self._words = (ctypes.c_uint64 * 0)()
 
     def replay(self, stream: base.Stream) -> None:
@@ -248,6 +255,7 @@ class Recording(base.Recording):
         """Lay the small calls out as words, one after the other."""
         calls = self._calls
         self._words = (ctypes.c_uint64 * (len(calls) * native.CALL_WORDS))()
+        self._large = {}
         base_address = ctypes.addressof(self._words)
         steps: list[tuple[Call | HostCall | None, int, int]] = []
         for i, call in enumerate(calls):
@@ -255,9 +263,9 @@ class Recording(base.Recording):
                 steps.append((call, 0, 0))
                 continue
             at = i * native.CALL_WORDS
-            self._words[at : at + native.CALL_WORDS] = list(_words(call))
-            large = call.kernel is not None and call.last * call.kernel.seconds > _SHARED_SECONDS
-            if large:
+            self._words[at : at + native.CALL_WORDS] = [*_words(call)]
+            if _is_large(call):
+                self._large[i] = len(steps)
                 steps.append((call, 0, 0))
             elif steps and steps[-1][0] is None:
                 steps[-1] = (None, steps[-1][1], steps[-1][2] + 1)
@@ -265,6 +273,25 @@ class Recording(base.Recording):
                 steps.append((None, base_address + at * 8, 1))
         self._steps = steps
         self._measured = True
+
+    def change(
+        self, place: int, kernel: base.CompiledKernel, grid: Dim3, parameters: bytes
+    ) -> None:
+        """Give a launch another grid and other parameters."""
+        known = kernel.grids.get(grid)  # type: ignore[attr-defined]
+        packed, blocks = known if known is not None else _check_grid(kernel, grid)
+        old = self._calls[place]
+        assert type(old) is Call
+        call = self._calls[place] = old._replace(parameters=parameters, grid=packed, last=blocks)
+        if not self._measured:
+            return
+        at = place * native.CALL_WORDS
+        self._words[at : at + native.CALL_WORDS] = [*_words(call)]
+        step = self._large.get(place)
+        if _is_large(call) != (step is not None):
+            self._prepare()
+        elif step is not None:
+            self._steps[step] = (call, 0, 0)
 
     def release(self) -> None:
         """Let go of buffers and kernels."""
@@ -274,6 +301,11 @@ class Recording(base.Recording):
 def _address(data: bytes) -> int:
     """Where the bytes of an object lie; they must be kept alive."""
     return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+
+
+def _is_large(call: Call) -> bool:
+    """Whether threads share the work of a call."""
+    return call.kernel is not None and call.last * call.kernel.seconds > _SHARED_SECONDS
 
 
 def _words(call: Call) -> tuple[int, ...]:

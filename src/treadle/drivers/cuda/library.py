@@ -38,7 +38,7 @@ _FUNCTIONS = (
     "cuFuncGetAttribute", "cuFuncSetAttribute", "cuLaunchKernel",
     "cuGraphCreate", "cuGraphDestroy", "cuGraphAddKernelNode", "cuGraphAddMemcpyNode",
     "cuGraphAddMemsetNode", "cuGraphAddChildGraphNode", "cuGraphInstantiateWithFlags",
-    "cuGraphUpload", "cuGraphLaunch", "cuGraphExecDestroy",
+    "cuGraphUpload", "cuGraphLaunch", "cuGraphExecDestroy", "cuGraphExecKernelNodeSetParams",
 )  # fmt: skip
 # Younger than CUDA 12.0, with the version that has them: used where they are there.
 _YOUNGER = {"cuFuncLoad": 12040}

@@ -31,6 +31,7 @@ _TRAITS = Traits(
     cuda_memory=True,
     vendor_products=True,
     starts_at_once=True,
+    changes_recordings=True,
 )
 
 

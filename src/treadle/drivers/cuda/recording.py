@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
-from treadle.drivers.base import Recording, Stream
+from treadle.drivers.base import CompiledKernel, Recording, Stream
 from treadle.drivers.cuda.library import address_of
 from treadle.drivers.cuda.memory import CudaBuffer
 
 if TYPE_CHECKING:
+    from treadle.core.dim3 import Dim3
     from treadle.drivers.cuda.device import CudaDevice
     from treadle.drivers.cuda.modules import CudaKernel
 
@@ -46,6 +47,9 @@ class Capture:
         self.writes: dict[CudaBuffer, None] = {}
         self.kernels: dict[CudaKernel, None] = {}
         self.recordings: list[CudaRecording] = []
+        self.count = 0  # of calls that were recorded
+        # Their nodes, and the pointers of their buffers, by the numbers of launches.
+        self.launches: dict[int, tuple[int, bytes]] = {}
         self._node = ctypes.c_uint64()  # the last one
         made = ctypes.c_uint64()
         device.do("cuGraphCreate", ctypes.addressof(made), 0)
@@ -57,20 +61,16 @@ class Capture:
         before = (ctypes.addressof(last), 1) if last.value else (0, 0)
         self.device.do(name, ctypes.addressof(node), self.graph, *before, *arguments)
         self._node = node
+        self.count += 1
 
     def launch(
         self, kernel: CudaKernel, record: bytes, arguments: bytes, buffers: Sequence[CudaBuffer]
     ) -> None:
         """Record a launch, as the stream prepared it."""
-        function, size = struct.unpack_from("<QQ", record)
-        count = (ctypes.c_uint64 * 1)(size)
-        extra = (ctypes.c_uint64 * 5)(
-            _PARAMETERS, address_of(arguments), _PARAMETER_BYTES, ctypes.addressof(count), 0
-        )
-        shape = record[16:44]  # grid, block and shared bytes
-        given = ctypes.addressof(extra) if size else 0
-        node = _pack_kernel(function, shape, 0, given, 0, 0)
-        self._add("cuGraphAddKernelNode", address_of(node))
+        place = self.count
+        with_node(record, arguments, lambda at: self._add("cuGraphAddKernelNode", at))
+        pointers = arguments[: len(arguments) - kernel.size]
+        self.launches[place] = self._node.value, pointers
         self.kernels[kernel] = None
         reads, writes = kernel.split(buffers)
         self.reads.update(dict.fromkeys(reads))
@@ -131,6 +131,19 @@ class Capture:
         self.writes.update(dict.fromkeys(recording.writes))
 
 
+def with_node(record: bytes, arguments: bytes, use: Callable[[int], object]) -> None:
+    """Call a function with the address of what the driver wants to know of a launch's node."""
+    function, size = struct.unpack_from("<QQ", record)
+    count = (ctypes.c_uint64 * 1)(size)
+    extra = (ctypes.c_uint64 * 5)(
+        _PARAMETERS, address_of(arguments), _PARAMETER_BYTES, ctypes.addressof(count), 0
+    )
+    shape = record[16:44]  # grid, block and shared bytes
+    given = ctypes.addressof(extra) if size else 0
+    node = _pack_kernel(function, shape, 0, given, 0, 0)
+    use(address_of(node))
+
+
 class CudaRecording(Recording):
     """A graph, ready to run; it holds on to the memory and the code that it names."""
 
@@ -142,6 +155,7 @@ class CudaRecording(Recording):
         self.reads = [buffer for buffer in capture.reads if buffer not in capture.writes]
         self.name = "a recording of " + ", ".join(dict.fromkeys(k.name for k in capture.kernels))
         self._owned = capture.owned
+        self._launches = capture.launches
         self._kept = (list(capture.kernels), capture.recordings)
         self._released = False
         for buffer in (*self.reads, *self.writes):
@@ -165,6 +179,16 @@ class CudaRecording(Recording):
                 f"{stream.device.info.id}"
             )
         stream.append_replay(self)  # type: ignore[attr-defined]
+
+    def change(self, place: int, kernel: CompiledKernel, grid: Dim3, parameters: bytes) -> None:
+        """Give a launch another grid and other parameters. Replays that were submitted keep
+        theirs."""
+        node, pointers = self._launches[place]
+        known: CudaKernel = kernel  # type: ignore[assignment]
+        record = known.records.get(grid) or known.make_record(grid)
+        assert record is not None, "a launch has at least one block"
+        do, what = self._device.do, "cuGraphExecKernelNodeSetParams"
+        with_node(record, pointers + parameters, lambda at: do(what, self.executable, node, at))
 
     def release(self) -> None:
         """Give back what the recording holds; replays that are pending still run."""

@@ -402,6 +402,12 @@ class CudaStream(Stream):
 
     # ------------------------------------------------------------------ recordings
 
+    @property
+    def recorded(self) -> int:
+        """How many calls were recorded."""
+        assert self._capture is not None
+        return self._capture.count
+
     def begin_capture(self) -> None:
         """From here on launches and copies are recorded instead of run."""
         if self._capture is not None:

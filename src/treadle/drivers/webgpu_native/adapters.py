@@ -175,6 +175,7 @@ def _traits(kind: Kind) -> Traits:
         atomics_64=False,
         narrow_stores=False,
         default_integer=int32,
+        changes_recordings=True,
     )
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
-from treadle.drivers.base import Recording, Stream
+from treadle.drivers.base import CompiledKernel, Recording, Stream
 from treadle.drivers.webgpu_native import encode_loop as loop
 from treadle.drivers.webgpu_native.batch import CaptureBatch
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
     from treadle.drivers.webgpu_native.stream import WebgpuStream
+
+
+class Change(NamedTuple):
+    """The grid and the parameter block of a launch that is not as it was recorded."""
+
+    kernel: CompiledKernel
+    grid: Dim3
+    parameters: bytes
 
 
 class WebgpuRecording(Recording):
@@ -26,6 +35,7 @@ class WebgpuRecording(Recording):
         self.address = native.address(self.pointer)
         self.count = batch.count
         self.dispatches = batch.dispatches + self.count
+        self.changes: dict[int, Change] = {}  # of launches, by the numbers of their records
         self._released = False
         # Cached bind groups may be dropped at any time, so the recording has references of its own.
         self._groups = [native.handle("WGPUBindGroup", n) for n in self._numbers(24)]
@@ -53,6 +63,11 @@ class WebgpuRecording(Recording):
             raise LaunchError(f"this recording was made on another device than {stream.device}")
         target: WebgpuStream = stream  # type: ignore[assignment]
         target.append_replay(self)
+
+    def change(self, place: int, kernel: CompiledKernel, grid: Dim3, parameters: bytes) -> None:
+        """Give a launch another grid and another parameter block."""
+        assert self.records[place * loop.RECORD] == loop.DISPATCH
+        self.changes[place] = Change(kernel, grid, parameters)
 
     def release(self) -> None:
         """Give back what the recording holds; work that was replayed and is pending still runs."""

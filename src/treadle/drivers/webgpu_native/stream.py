@@ -169,6 +169,9 @@ class WebgpuStream(Stream):
     def append_replay(self, recording: WebgpuRecording) -> None:
         """Append a recording of any length, as one record."""
         with self.device.lock:
+            if recording.changes:
+                self._append_changed(recording)
+                return
             batch = self._batch
             loop.pack_call(
                 batch.records, batch.at, loop.CALL, 0, recording.address, recording.count
@@ -177,6 +180,47 @@ class WebgpuStream(Stream):
             batch.dispatches += recording.dispatches
             batch.kept.append(recording)
             self._appended()
+
+    def _append_changed(self, recording: WebgpuRecording) -> None:
+        """Append a recording with changed launches: a copy of its records, whose parameter blocks
+        are the batch's. Replays before it, which may not be submitted yet, keep theirs."""
+        records = bytearray(recording.records)
+        first = 0  # of the records that are not appended yet
+        for place, (kernel, grid, parameters) in sorted(recording.changes.items()):
+            assert type(kernel) is WebgpuKernel
+            batch = self._batch
+            x, y, z = grid
+            if max(grid) > self._largest:
+                x, y, z = self._fold(kernel, grid)
+            at = place * _RECORD
+            block = batch.blocks.get(parameters)
+            if kernel.size and block is None:
+                if batch.used + kernel.stride > batch.limit and batch is self._live:
+                    # The blocks so far are of this batch, so what has them is submitted with it.
+                    self._append_call(recording, records, first, place)
+                    first = place
+                block = self._place_parameters(batch, parameters, kernel.stride)
+            group = int.from_bytes(records[at + 24 : at + 32], "little")
+            uniform = batch.groups[kernel.bucket] if kernel.size else 0
+            _pack_dispatch(
+                records, at, _DISPATCH, x, y, z, kernel.pipeline, group, uniform, block or 0, 0
+            )
+        self._append_call(recording, records, first, recording.count)
+
+    def _append_call(
+        self, recording: WebgpuRecording, records: bytearray, first: int, end: int
+    ) -> None:
+        """Append some of the records of a recording, as one record."""
+        if first == end:
+            return
+        batch, native = self._batch, self.device.native
+        pointer = native.ffi.from_buffer(records)
+        address = native.address(pointer) + first * _RECORD
+        loop.pack_call(batch.records, batch.at, loop.CALL, 0, address, end - first)
+        batch.at += _RECORD
+        batch.dispatches += end - first
+        batch.kept += [recording, records, pointer]
+        self._appended()
 
     # ------------------------------------------------------------------ copies
 
@@ -559,6 +603,12 @@ class WebgpuStream(Stream):
             self.device.free(self._scratch)
 
     # ------------------------------------------------------------------ recordings
+
+    @property
+    def recorded(self) -> int:
+        """How many calls were recorded."""
+        assert self._capture is not None
+        return self._capture.count
 
     def begin_capture(self) -> None:
         """From here on launches and copies are recorded instead of run."""

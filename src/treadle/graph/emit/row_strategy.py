@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from treadle.core.dim3 import Dim3
+from treadle.core.sizes import is_size
 from treadle.graph.emit.body import type_named
 from treadle.graph.emit.combine import kept_type
 from treadle.graph.emit.row_analysis import (
@@ -44,6 +45,7 @@ _COST_IN_SOFTWARE = 100
 _LOADS = 2  # of a thread at least, rather than one in each of twice as many
 _HELD_BLOCK = 128  # threads of a block, if a row needs no more
 _HELD_THREADS = 1024  # of a row, where the device has them
+_HELD_VARYING = 4  # elements, or vectors, of a thread at most if the length of rows varies
 
 
 def row_strategy(program: Program, extents: tuple[int, ...], machine: Machine) -> Strategy:
@@ -240,9 +242,13 @@ def _held(
     if threads * adjacent < _HELD_BLOCK:
         adjacent = max(min(_HELD_BLOCK, most) // threads, 1)
     number = -(-units // threads)
+    varies = is_size(units)
+    if varies and number > _HELD_VARYING:
+        return None  # each number is a kernel
     variant = RowVariant(
         Phase.WHOLE, Neighbours.ELEMENTS if by_row else Neighbours.ROWS, adjacent, threads,
-        _at_once(program, analysis), lanes, held=number, even=number * threads == units,
+        _at_once(program, analysis), lanes, held=number,
+        even=not varies and number * threads == units,
         subgroup=machine.subgroup,
     )  # fmt: skip
     return Strategy((Stage(variant, Dim3(-(-rows // adjacent)), Dim3(adjacent * threads)),))
@@ -289,6 +295,8 @@ def _most_threads(
 
 
 def _power_above(number: int) -> int:
+    if is_size(number):  # few kernels for all sizes
+        return _SUBGROUP if number <= _SUBGROUP else _HELD_THREADS
     return 1 << max(number - 1, 0).bit_length()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from treadle.tensor.compiled.structure import (
     assign,
     children,
     flatten,
+    is_array,
     is_nested,
+    named_leaves,
     unhashable,
 )
 from treadle.tensor.conversions import mixed_devices
@@ -44,9 +46,12 @@ class Source:
 class Arguments:
     """The arguments of a call. `leaves` are their arrays, and `places` has for each the number of
     its source and its view of that (None: all of it). `key` is equal for calls that one trace
-    fits."""
+    fits, `structure` for those that differ in their `sizes` only: the integers among the arguments,
+    and the shapes, strides and offsets of the arrays."""
 
-    __slots__ = ("args", "device", "key", "kwargs", "leaves", "places", "sources")
+    __slots__ = (
+        "args", "device", "key", "kwargs", "leaves", "places", "sizes", "sources", "structure",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -61,19 +66,22 @@ class Arguments:
         self.sources: list[Source] = []
         self.places: list[tuple[int, View | None]] = []
         parts: list[Any] = [len(args)]
+        sizes: list[int] = []
         try:
             for value in args:
-                flatten(value, parts, self.leaves)
+                flatten(value, parts, self.leaves, sizes)
             for each in kwargs:  # in their order, which `**kwargs` shows to a function
                 parts.append(each)
-                flatten(kwargs[each], parts, self.leaves)
+                flatten(kwargs[each], parts, self.leaves, sizes)
         except TypeError as error:
             raise self._refusal(name) or error from None
         self.device = self._find(device)
-        self._add_to_key(parts, name)
+        self._add_to_key(parts, sizes, name)
         # The stream changes when the device was closed.
         parts += (self.device.default_stream, settings.check, recording.get(), lower.get())
-        self.key = tuple(parts)
+        self.sizes = tuple(sizes)
+        self.structure = tuple(parts)
+        self.key = (self.sizes, self.structure)
 
     def require_gradients(self) -> bool:
         """Whether operations on them are recorded for a backward pass."""
@@ -122,13 +130,15 @@ class Arguments:
             places.append((number, view))
         return device or default_device()
 
-    def _add_to_key(self, parts: list[Any], name: str) -> None:
-        """Add the properties of the arrays to the key."""
+    def _add_to_key(self, parts: list[Any], sizes: list[int], name: str) -> None:
+        """Add the properties of the arrays to the key. What is added to the sizes is in the order
+        in which `with_sizes` takes it out."""
         device = self.device
         for number, (at, view) in enumerate(self.places):
             source = self.sources[at]
             if source.data is not None:
-                parts += (at, source.data.dtype, source.data.shape)
+                parts += (at, source.data.dtype, source.data.ndim)
+                sizes += source.data.shape
                 continue
             node = source.cell.value
             if node.device is not device:
@@ -137,11 +147,66 @@ class Arguments:
             dtype = node.dtype.short if type(node.dtype) is DType else node.dtype
             locked = array is not None and array.key.read_only
             if view is None:
-                parts += (at, node.shape, dtype, locked)
+                parts += (at, len(node.shape), dtype, locked)
+                sizes += node.shape
             else:
                 moved = View(view.shape, view.strides, view.offset - source.low)
                 self.places[number] = at, moved
-                parts += (at, moved, source.high - source.low, dtype, locked)
+                parts += (at, View, len(view.shape), dtype, locked)
+                sizes += view.shape
+                sizes += view.strides
+                sizes += (moved.offset, source.high - source.low)
+
+    def with_sizes(self, numbers: Sequence[Any]) -> Symbolic:
+        """The arguments' sizes with other numbers in their places, as many as there are sizes."""
+        following = iter(numbers)
+        integers = [next(following) for _ in range(self._integers())]
+        shapes: list[tuple[Any, ...] | None] = [None] * len(self.sources)
+        places: list[tuple[int, View | None]] = []
+        for at, view in self.places:
+            source = self.sources[at]
+            if view is None:
+                shape = source.data.shape if source.data is not None else source.cell.value.shape
+                shapes[at] = tuple([next(following) for _ in shape])
+                places.append((at, None))
+                continue
+            extents = tuple([next(following) for _ in view.shape])
+            strides = tuple([next(following) for _ in view.strides])
+            places.append((at, View(extents, strides, next(following))))
+            stretch = (next(following),)
+            if shapes[at] is None:
+                shapes[at] = stretch
+        return Symbolic(integers, [shape or () for shape in shapes], places)
+
+    def _integers(self) -> int:
+        """How many of the arguments are integers."""
+        return sum(
+            type(each) is int
+            for name, value in self.named()
+            for _, each in named_leaves(name, value)
+        )
+
+    def size_names(self, parameters: Sequence[str]) -> list[str]:
+        """The names of the sizes, for people; those of the function's positional parameters are
+        given."""
+        integers: list[str] = []
+        arrays: list[str] = []
+        for at, (name, value) in enumerate(self.named()):
+            if at < len(self.args):
+                name = parameters[at] if at < len(parameters) else f"argument {at + 1}"
+            for path, each in named_leaves(name, value):
+                if type(each) is int:
+                    integers.append(path)
+                elif is_array(each):
+                    arrays.append(path)
+        found = integers
+        for path, (_, view), leaf in zip(arrays, self.places, self.leaves, strict=True):
+            axes = range(len(leaf.shape))
+            found += [f"{path}.shape[{axis}]" for axis in axes]
+            if view is not None:
+                found += [f"{path}.strides[{axis}]" for axis in axes]
+                found += [f"{path}.offset", f"{path}.stretch"]
+        return found
 
     def overlap(self) -> bool:
         """Whether arguments from other libraries share memory, which their cells do not show."""
@@ -162,6 +227,15 @@ class Arguments:
         for _, value in self.named():
             _contained(value, found)
         return found
+
+
+class Symbolic(NamedTuple):
+    """What a trace sees of arguments: their integers, the shapes of the memory of their sources,
+    and the views of it."""
+
+    integers: list[Any]
+    shapes: list[tuple[Any, ...]]
+    places: list[tuple[int, View | None]]
 
 
 def _contained(value: Any, found: list[Any]) -> None:

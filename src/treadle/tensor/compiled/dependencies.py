@@ -63,6 +63,7 @@ class Dependencies(ObjectWalk):
         self.measured: dict[str, str] = {}  # clocks that only measure, and the call sites
         self._seeded: dict[int, random.Random] = {}  # by the function
         self._called_by_library: set[types.CodeType] = set()  # code that only the library calls
+        self.asks_for_types = ""  # a function that does, as type(n) is int does
 
     @property
     def roots(self) -> list[Any]:
@@ -107,6 +108,8 @@ class Dependencies(ObjectWalk):
         if run not in self._runs:
             self._runs[run] = (code, space, reads)
             self._codes[code] = reads
+            if asks_for_types(code):
+                self.asks_for_types = code.co_qualname
             self._inner.update(each for each in code.co_consts if isinstance(each, types.CodeType))
             self._variables(space, reads, is_library)
         for function in self._functions.get(code, ()):
@@ -314,6 +317,11 @@ class Dependencies(ObjectWalk):
 
 
 @lru_cache(64)
+def asks_for_types(code: types.CodeType | None) -> bool:
+    """Whether code may ask whether the type of something is `int`, which that of a size is not."""
+    return code is not None and {"type", "int"} <= {*code.co_names}
+
+
 def _of_module(code: types.CodeType) -> Reads:
     """The names that code of `nn.Module` reads: always the same of its `__dict__`."""
     reads = reads_of(code)

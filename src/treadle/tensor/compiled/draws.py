@@ -99,7 +99,8 @@ class Draws:
             at = self._note(generator, seed, number)
             chunk, place = divmod(at, _IN_CHUNK)
             if not place:
-                array = DeviceArray.allocate(device, uint32, (_IN_CHUNK * _WORDS,))
+                with device.pool.without_reuse():
+                    array = DeviceArray.allocate(device, uint32, (_IN_CHUNK * _WORDS,))
                 self._chunks.append((array, computed(array)))
         node, first = self._chunks[chunk][1], place * _WORDS
         still = (0,) * len(shape)
@@ -131,6 +132,13 @@ class Draws:
                 self._live.append((generator, at, steps))
             if used.reset and not used.is_new:
                 self._final.append((generator, generator.get_state()))
+
+    def undo(self) -> None:
+        """Set the generators back to their states before the trace."""
+        self.end()
+        for generator, used in self._used.items():
+            if used.first is not None:
+                generator.set_state(used.first)
 
     # ------------------------------------------------------------------ each replay
 

@@ -9,11 +9,13 @@ import threading
 import types
 import warnings
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, overload
 
 from treadle.core import forks
 from treadle.core.errors import LaunchError
+from treadle.core.recent_cache import RecentCache
+from treadle.graph.explain import Explanation
 from treadle.graph.history import placing
 from treadle.graph.placeholders import within
 from treadle.graph.realize import watchers
@@ -23,6 +25,7 @@ from treadle.runtime.devices import device as find_device
 from treadle.tensor.compiled import gradients, tracing
 from treadle.tensor.compiled.arguments import Arguments
 from treadle.tensor.compiled.code_origin import is_package_file
+from treadle.tensor.compiled.dependencies import asks_for_types
 from treadle.tensor.compiled.guards import (
     MISSING,
     PASSED,
@@ -35,12 +38,16 @@ from treadle.tensor.compiled.guards import (
 )
 from treadle.tensor.compiled.impure_functions import CLOCKS
 from treadle.tensor.compiled.replay_check import checked, names_of
+from treadle.tensor.compiled.size_guards import Numbers, SizeGuards, Symbols
 from treadle.tensor.compiled.structure import is_array, named_leaves
 from treadle.tensor.compiled.trace import Trace
-from treadle.tensor.compiled.tracing import Split, Tracing
+from treadle.tensor.compiled.tracing import SizesRefused, Split, Tracing
 from treadle.tensor.tensor import Tensor
 
 _MOST_TRACES = 64  # of a function; the least recently used is dropped first
+_MOST_SIZES = 16  # traces with symbols of arguments of one structure; for others Python runs
+_MOST_STRUCTURES = 128  # whose sizes are remembered
+_MOST_EARLIER = 3  # calls whose sizes are compared
 _MANY_VALUES = 8  # of a number, each with a trace of its own
 _MANY_CHANGES = 3  # consecutive calls that changed what they read; caches are filled by then
 _MOST_NAMES = 4  # in warnings after one trace
@@ -86,13 +93,16 @@ def compile(
     The first call with arguments of a kind records what the function does on the device; later
     calls replay that with the new elements, at the cost of a few copies, however many operations it
     has. Arguments and results may be nested tuples, lists, dicts, named tuples and dataclasses.
-    Tensors are of the same kind if their shapes, dtypes and shared memory are the same; other
-    arguments must be equal. So each value of a number is traced anew: pass it as a tensor.
+    Tensors are of the same kind if their dtypes, axes and shared memory are the same; other
+    arguments than integers must be equal. So each value of a float is traced anew: pass it as a
+    tensor.
 
-    A trace has fixed sizes. With `dynamic=True` only the first shapes and integers among the
-    arguments are traced; for others the function's Python runs, whose kernels and plans all sizes
-    share. By default that is so from the ninth shape of an array, or value of an integer, on (a
-    warning tells of it), with `dynamic=False` never.
+    Shapes of tensors and integers among the arguments that had a second value are symbols of the
+    next trace, with `dynamic=True` all of them from the first call on. Such a trace is replayed for
+    all sizes for which its guards hold: comparisons that the function and treadle made
+    (`td.explain(f)` shows them). Where the function uses a value otherwise, as in `range(n)`, that
+    is a guard, too. After 16 traces for other sizes its Python runs, and a warning says so. With
+    `dynamic=False` each size has a trace of its own.
 
     What the function and its callees read from outside (variables, closures, attributes, elements
     of containers) is guarded: it is checked before each replay, and if it has changed, the function
@@ -142,11 +152,13 @@ def compile(
 
 
 class _Entry(NamedTuple):
-    """A trace, or a `Split` that says why there is none, with the guards that must hold."""
+    """A trace, or a `Split` that says why there is none, with the guards that must hold; `sizes`
+    are those of sizes, of one that was found with symbols."""
 
     check: Callable[[], int]
     guards: list[Guard]
     found: Trace | Split
+    sizes: SizeGuards | None = None
 
     def fits(self) -> bool:
         """Whether the guards hold and gradients are as they were."""
@@ -193,10 +205,14 @@ class Compiled:
         self._name: str = getattr(function, "__qualname__", type(function).__name__)
         self._device = device
         self._strict = strict
-        self._most_sizes = 1 if dynamic else None if dynamic is False or strict else _MANY_VALUES
-        self._warns_of_sizes = dynamic is None
-        self._sizes: dict[str, set[Any]] = {}  # integers and shapes that were traced, by argument
-        # By the key of arguments; the most recently used first.
+        self._dynamic = dynamic
+        # Why sizes get no symbols.
+        code = getattr(function, "__code__", None)
+        self._fixed = f"{self._name} asks whether a type is int" if asks_for_types(code) else ""
+        # By the structure of arguments.
+        self._sizes: RecentCache[tuple[Any, ...], SizesSeen] = RecentCache(_MOST_STRUCTURES)
+        # By the key of arguments, or by their structure for traces with symbols; the most recently
+        # used first.
         self._traces: OrderedDict[tuple[Any, ...], list[_Entry]] = OrderedDict()
         self._values: dict[str, set[Any]] = {}  # of numbers among the arguments
         self._unsteady: Counter[tuple[Any, ...]] = Counter()  # runs that changed what they read
@@ -215,9 +231,8 @@ class Compiled:
         """Drop the traces and release their memory. The next call traces anew."""
         with self._lock:
             self._drop(0)
-            for each in (
-                self._unsteady, self._values, self._objects, self._changes, self._sizes
-            ):  # fmt: skip
+            self._sizes.clear()
+            for each in (self._unsteady, self._values, self._objects, self._changes):
                 each.clear()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -238,33 +253,103 @@ class Compiled:
         with lock, self._lock:
             entries = self._traces.get(key)
             found = None if entries is None else self._fitting(key, entries)
-            if found is None and not self._has_new_size(arguments):
-                return self._trace(arguments)
+            numbers: Numbers = ((), ())
+            if found is None:
+                symbols: Symbols | None = None
+                if self._dynamic is not False:
+                    key = arguments.structure
+                    other = self._fitting_sizes(key, arguments.sizes)
+                    if other is None:
+                        seen = self._seen(arguments)
+                        symbols = self._symbols(seen, arguments)
+                        if seen.is_over:
+                            return self._function(*args, **kwargs)
+                    else:
+                        found, numbers = other
+                if found is None:
+                    return self._trace(arguments, symbols)
             if type(found) is Trace:
                 if settings.check_compiled:
                     names = names_of(self._traces[key][0].guards)
-                    return checked(self._name, found, self._function, arguments, names)
-                return found.run(arguments)
+                    replay = functools.partial(found.run, arguments, numbers=numbers)
+                    return checked(self._name, found, replay, self._function, arguments, names)
+                return found.run(arguments, numbers=numbers)
         return self._function(*args, **kwargs)
 
-    def _has_new_size(self, arguments: Arguments) -> bool:
-        """Whether an argument has had so many sizes that for others Python runs."""
-        most = self._most_sizes
-        if most is None:
-            return False
-        for path, size in _sizes_of(arguments):
-            seen = self._sizes.get(path)
-            if seen is not None and len(seen) >= most and size not in seen:
-                if self._warns_of_sizes:
-                    what = "shapes" if type(size) is tuple else "values"
-                    self._warn_of_many(
-                        f"was traced for {len(seen)} {what} of its argument {path}: for others, "
-                        f"such as {size!r}, its Python runs. dynamic=True makes it so from the "
-                        "second on, dynamic=False traces all; a tensor without axes, "
-                        "td.asarray(value), has one trace for all values"
-                    )
-                return True
-        return False
+    def _seen(self, arguments: Arguments) -> SizesSeen:
+        """What sizes such arguments had in calls for which there was no trace."""
+        seen = self._sizes.get(arguments.structure)
+        if seen is None:
+            seen = self._sizes[arguments.structure] = SizesSeen(self._dynamic is True)
+        seen.add(arguments.sizes)
+        return seen
+
+    def _symbols(self, seen: SizesSeen, arguments: Arguments) -> Symbols | None:
+        """Symbols for the sizes that vary; None where none does, or where there are to be none."""
+        positions = seen.varying(arguments.sizes)
+        if not positions:
+            return None
+        why = self._fixed or (
+            "" if arguments.device.traits.changes_recordings
+            else f"recordings of {arguments.device.id} do not change"
+        )  # fmt: skip
+        if why:
+            self._count_sizes(seen, why)
+            return None
+        parameters = _parameters_of(self._function)
+        return Symbols(arguments.sizes, positions, seen.earlier, arguments.size_names(parameters))
+
+    def _fitting_sizes(
+        self, structure: tuple[Any, ...], sizes: tuple[int, ...]
+    ) -> tuple[Trace | Split, Numbers] | None:
+        """The trace with symbols for such arguments whose guards hold, and the numbers that it
+        needs."""
+        entries = self._traces.get(structure)
+        if entries is None:
+            return None
+        self._traces.move_to_end(structure)
+        near: list[_Entry] = []
+        for entry in entries:
+            assert entry.sizes is not None
+            numbers = entry.sizes.numbers(sizes)
+            if numbers is None:
+                continue
+            if entry.fits():
+                if entry is not entries[0]:
+                    entries.remove(entry)
+                    entries.insert(0, entry)
+                return entry.found, numbers
+            near.append(entry)
+        if near:
+            self._drop_over(structure, near)
+        else:
+            self._notice_sizes(structure, entries[0], sizes)
+        return None
+
+    def _notice_sizes(
+        self, structure: tuple[Any, ...], entry: _Entry, sizes: tuple[int, ...]
+    ) -> None:
+        """Count the traces that sizes needed; explain why the most recently used does not fit."""
+        assert entry.sizes is not None
+        why = entry.sizes.why_not(sizes)
+        if watchers:
+            sys.stderr.write(
+                f"treadle: {self._name}, which is compiled, needs another trace: its guard {why} "
+                "does not hold\n"
+            )
+        seen = self._sizes.get(structure)
+        if seen is not None and not entry.sizes.is_for_less_memory(sizes):
+            self._count_sizes(seen, f"the guard {why} does not hold")
+
+    def _count_sizes(self, seen: SizesSeen, why: str) -> None:
+        """Count a trace that other sizes needed."""
+        seen.traces += 1
+        if seen.is_over and self._dynamic is None:
+            self._warn_of_many(
+                f"was traced {_MOST_SIZES} times for other sizes: for more of them its Python "
+                f"runs ({why}). dynamic=True does the same without a warning, dynamic=False "
+                "traces all; a tensor without axes, td.asarray(value), has one trace for all values"
+            )
 
     def _fitting(self, key: tuple[Any, ...], entries: list[_Entry]) -> Trace | Split | None:
         """The trace for such arguments whose guards hold."""
@@ -275,22 +360,37 @@ class Compiled:
                     entries.remove(entry)
                     entries.insert(0, entry)
                 return entry.found
-        closest = max(entries, key=_Entry.held).changed()
+        self._drop_over(key, list(entries))
+        return None
+
+    def _drop_over(self, key: tuple[Any, ...], near: list[_Entry]) -> None:
+        """Explain why none of some traces fits, and drop those that never will again."""
+        entries = self._traces[key]
+        closest = max(near, key=_Entry.held).changed()
         if closest is not None:
             self._notice_change(closest)
-        for entry in list(entries):
+        for entry in near:
             if entry.is_over():
                 entries.remove(entry)
                 entry.release()
         if not entries:
             del self._traces[key]
-        return None
 
-    def _trace(self, arguments: Arguments) -> Any:
+    def _trace(self, arguments: Arguments, symbols: Symbols | None) -> Any:
         """Trace a call."""
         with tracing.lock:
-            run = Tracing(self._name, self._function, arguments)
-            result, found = run.run()
+            run = Tracing(self._name, self._function, arguments, symbols)
+            try:
+                result, found = run.run()
+            except SizesRefused as refused:
+                self._fix(str(refused))
+                found = None
+            else:
+                if run.dependencies.asks_for_types:
+                    self._fix(f"{run.dependencies.asks_for_types} asks whether a type is int")
+        if self._fixed and symbols is not None:
+            run.dependencies.forget()
+            return self._function(*arguments.args, **arguments.kwargs)
         try:
             if found is not None:
                 self._keep(arguments, run, found)
@@ -298,9 +398,19 @@ class Compiled:
             run.dependencies.forget()
         return result
 
+    def _fix(self, why: str) -> None:
+        """Trace with the sizes of calls from here on, not with symbols."""
+        if not self._fixed:
+            self._fixed = why
+            if watchers:
+                sys.stderr.write(
+                    f"treadle: {self._name}, which is compiled, has a trace for each size: {why}\n"
+                )
+
     def _keep(self, arguments: Arguments, run: Tracing, found: Trace | Split) -> None:
         """Keep a trace with its guards, if these still hold after the run."""
-        key, dependencies = arguments.key, run.dependencies
+        key = arguments.key if run.sizes is None else arguments.structure
+        dependencies = run.dependencies
         guards = [*dependencies.guards, *_always()]
         check = checker(guards)
         failed = check()
@@ -326,9 +436,23 @@ class Compiled:
         if not is_trace:
             self._warn_of_python(found)
         self._notice(arguments)
+        if run.sizes is not None:
+            self._drop_smaller(key, run.sizes)
         self._drop(_MOST_TRACES - 1)
-        self._traces.setdefault(key, []).insert(0, _Entry(check, guards, found))
+        self._traces.setdefault(key, []).insert(0, _Entry(check, guards, found, run.sizes))
         self._traces.move_to_end(key)
+
+    def _drop_smaller(self, structure: tuple[Any, ...], sizes: SizeGuards) -> None:
+        """Drop traces in whose place another is, which has more room."""
+        entries = self._traces.get(structure)
+        for entry in list(entries or ()):
+            assert entries is not None
+            assert entry.sizes is not None
+            if entry.sizes.is_for_less_memory(sizes.sizes) and sizes.numbers(entry.sizes.sizes):
+                entries.remove(entry)
+                entry.release()
+        if entries == []:
+            del self._traces[structure]
 
     def _warn_of_trace(self, run: Tracing) -> None:
         """Warn of effects that replays do not repeat, and of values that they do not read again."""
@@ -418,14 +542,12 @@ class Compiled:
             )
 
     def _notice(self, arguments: Arguments) -> None:
-        """Note the sizes among arguments that were traced, and warn of an argument that has a trace
-        for each of its values."""
-        for path, size in _sizes_of(arguments):
-            self._sizes.setdefault(path, set()).add(size)
+        """Warn of an argument that has a trace for each of its values."""
+        symbolic = self._dynamic is not False and arguments.device.traits.changes_recordings
         for name, argument in arguments.named():
             for path, value in named_leaves(name, argument):
                 kind = type(value)
-                if kind is int and self._most_sizes is not None:
+                if kind is int and symbolic:
                     continue
                 if kind is int or kind is float or kind is str:
                     self._count(f"its argument {path}", value)
@@ -471,6 +593,21 @@ class Compiled:
         """As a method: the instance is the first argument."""
         return self if instance is None else types.MethodType(self, instance)
 
+    def _explained(self) -> Explanation:
+        """The traces and their guards of sizes, for `td.explain`."""
+        lines = [f"{self!r}"[1:-1]]
+        if self._fixed:
+            lines.append(f"each size has a trace, since {self._fixed}")
+        for key, entries in self._traces.items():
+            for entry in entries:
+                what = "a trace" if isinstance(entry.found, Trace) else f"Python: {entry.found}"
+                if entry.sizes is None:
+                    lines.append(f"- {what} for sizes {key[0]}")
+                    continue
+                lines.append(f"- {what} for all sizes with")
+                lines += [f"    {guard}" for guard in entry.sizes.described()]
+        return Explanation("\n".join(lines))
+
     def __repr__(self) -> str:
         count = len(self._traces)
         text = f"{count} trace{'' if count == 1 else 's'}"
@@ -481,14 +618,43 @@ class Compiled:
         return f"<compiled {self._name}: {text}>"
 
 
-def _sizes_of(arguments: Arguments) -> Iterator[tuple[str, Any]]:
-    """The integers among the arguments, and the shapes of arrays, with their names."""
-    for name, argument in arguments.named():
-        for path, value in named_leaves(name, argument):
-            if type(value) is int:
-                yield path, value
-            elif is_array(value):
-                yield path, tuple(value.shape)
+class SizesSeen:
+    """The sizes of arguments of one structure, in calls for which there was no trace."""
+
+    __slots__ = ("_all", "_varied", "earlier", "traces")
+
+    def __init__(self, all_vary: bool) -> None:
+        self._all = all_vary
+        self._varied: set[int] = set()
+        self.earlier: list[tuple[int, ...]] = []  # the first ones, and the last one
+        self.traces = 0  # that were made since guards of sizes did not hold
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there are so many traces that Python runs for other sizes."""
+        return self.traces > _MOST_SIZES
+
+    def add(self, sizes: tuple[int, ...]) -> None:
+        """Add the sizes of a call."""
+        if self.earlier and self.earlier[-1] != sizes:
+            pairs = zip(sizes, self.earlier[-1], strict=True)
+            self._varied.update([at for at, (one, other) in enumerate(pairs) if one != other])
+        if sizes not in self.earlier:
+            del self.earlier[_MOST_EARLIER:]
+            self.earlier.append(sizes)
+
+    def varying(self, sizes: tuple[int, ...]) -> list[int]:
+        """The positions of sizes that get symbols."""
+        return list(range(len(sizes))) if self._all else sorted(self._varied)
+
+
+def _parameters_of(function: Callable[..., Any]) -> list[str]:
+    """The names of positional parameters, as far as they are known."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [each.name for each in parameters if each.kind < each.VAR_POSITIONAL]
 
 
 def _users_level() -> int:

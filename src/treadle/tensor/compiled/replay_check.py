@@ -26,6 +26,7 @@ Host = np.ndarray[Any, Any]
 def checked(
     name: str,
     trace: Trace,
+    replay: Callable[[], Any],
     function: Callable[..., Any],
     arguments: Arguments,
     names: Mapping[Cell, str],
@@ -33,7 +34,7 @@ def checked(
     """The function's result, if a replay computes the same; else LaunchError with the names of
     values that differ."""
     state = _State(trace, arguments, names)
-    replayed = _leaves(trace.run(arguments)) | state.now()
+    replayed = _leaves(replay()) | state.now()
     state.restore()
     result = function(*arguments.args, **arguments.kwargs)
     computed = _leaves(result) | state.now()

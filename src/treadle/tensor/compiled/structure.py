@@ -18,20 +18,24 @@ from treadle.tensor.tensor import Tensor
 
 LEAF = object()  # stands for an array in a key
 
-_PLAIN = frozenset({int, bool, str, bytes, type(None)})
+_PLAIN = frozenset({bool, str, bytes, type(None)})
 _NESTED = (tuple, list, dict)
 
 
 # --- keys of arguments ------------------------------------------------------------
 
 
-def flatten(value: Any, parts: list[Any], leaves: list[Any]) -> None:
-    """Flatten a value: append its arrays to `leaves`, and everything else to `parts`, so that parts
-    are equal for equivalent values. TypeError for a value without a hash."""
+def flatten(value: Any, parts: list[Any], leaves: list[Any], sizes: list[int]) -> None:
+    """Flatten a value: append its arrays to `leaves`, its integers to `sizes`, and everything else
+    to `parts`, so that parts and sizes are equal for equivalent values. TypeError for a value
+    without a hash."""
     kind = type(value)
     if kind is Tensor or kind is np.ndarray:
         parts.append(LEAF)
         leaves.append(value)
+    elif kind is int:
+        parts.append(int)
+        sizes.append(value)
     elif kind in _PLAIN:
         parts += (kind, value)
     elif kind is float or kind is complex:
@@ -42,17 +46,17 @@ def flatten(value: Any, parts: list[Any], leaves: list[Any]) -> None:
             parts += value.keys()
             value = value.values()
         for each in value:
-            flatten(each, parts, leaves)
+            flatten(each, parts, leaves, sizes)
     elif is_nested(value):
         parts.append(kind)
         for field in dataclasses.fields(value):
-            flatten(getattr(value, field.name), parts, leaves)
+            flatten(getattr(value, field.name), parts, leaves, sizes)
     elif isinstance(value, np.generic):
         parts += (kind, value.tobytes())
     elif kind is slice:
         parts.append(kind)
         for each in (value.start, value.stop, value.step):
-            flatten(each, parts, leaves)
+            flatten(each, parts, leaves, sizes)
     elif isinstance(value, Tensor) or kind_of(value) is not None:
         parts += (kind, LEAF)
         leaves.append(value)
@@ -108,7 +112,7 @@ def unhashable(name: str, value: Any) -> str | None:
     """The path of a part of a value that has no hash, if there is one."""
     for path, each in named_leaves(name, value):
         try:
-            flatten(each, [], [])
+            flatten(each, [], [], [])
         except TypeError:
             return path
     return None
@@ -117,17 +121,25 @@ def unhashable(name: str, value: Any) -> str | None:
 # --- the same structure with other leaves --------------------------------------------------------
 
 
-def with_leaves(value: Any, leaf: Callable[[Any], Any], made: list[tuple[Any, Any]]) -> Any:
-    """A value with each of its arrays replaced by `leaf(array)`; itself if it has none. Mutable
-    containers are appended to `made`, each with its replacement."""
+def with_leaves(
+    value: Any,
+    leaf: Callable[[Any], Any],
+    made: list[tuple[Any, Any]],
+    integer: Callable[[int], Any] = lambda value: value,
+) -> Any:
+    """A value with each of its arrays replaced by `leaf(array)`, and its integers by
+    `integer(value)`; itself if it has none. Mutable containers are appended to `made`, each with
+    its replacement."""
+    if type(value) is int:
+        return integer(value)
     if is_array(value):
         return leaf(value)
     if type(value) is slice:
-        return slice(*[with_leaves(each, leaf, made) for _, each in children(value)])
+        return slice(*[with_leaves(each, leaf, made, integer) for _, each in children(value)])
     if not is_nested(value):
         return value
     old = [each for _, each in children(value)]
-    new = [with_leaves(each, leaf, made) for each in old]
+    new = [with_leaves(each, leaf, made, integer) for each in old]
     if all(one is other for one, other in zip(old, new, strict=True)):
         if not isinstance(value, tuple):
             made.append((value, value))

@@ -12,21 +12,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers.base import Buffer
 from treadle.graph.node import computed
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
+from treadle.runtime import counters
 from treadle.runtime.arrays import DeviceArray, bytes_of, numpy_dtype
 from treadle.runtime.memory import Storage
 from treadle.runtime.traced_graph import TracedGraph
+from treadle.runtime.varying import HostChange, VaryingLaunch
 from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
 from treadle.tensor.compiled.draws import Draws
 from treadle.tensor.compiled.gradients import GradientChange
+from treadle.tensor.compiled.size_guards import Numbers
 from treadle.tensor.compiled.structure import Builder
 from treadle.tensor.generator import Generator
 from treadle.tensor.tensor import Tensor, from_cell
+
+# A place among the numbers that depend on sizes (`Varying.want`).
+Sizes = int | None
 
 
 class Input(NamedTuple):
@@ -34,6 +41,7 @@ class Input(NamedTuple):
 
     array: DeviceArray
     final: DeviceArray | None  # where the elements are at the end, if they were written
+    offset: Sizes = None  # of the final elements, where it depends on sizes
 
 
 class Output(NamedTuple):
@@ -41,10 +49,12 @@ class Output(NamedTuple):
 
     array: DeviceArray
     like: DeviceArray
+    layout: Sizes = None  # shape and offset, where they depend on sizes
 
 
-# Makes a result of a call from its arguments and the cells of its outputs.
-Result = Callable[[Arguments, Sequence[Cell]], Any]
+# Makes a result of a call from its arguments, the cells of its outputs, and numbers that depend on
+# sizes.
+Result = Callable[[Arguments, Sequence[Cell], Sequence[Any]], Any]
 
 
 class OutsideArrays:
@@ -100,8 +110,11 @@ class Trace:
         build: Builder,
         changes: Sequence[tuple[int, Content, Builder]],
         gradients: Sequence[GradientChange],
+        varying: Sequence[VaryingLaunch | HostChange] = (),
     ) -> None:
         self.name = name
+        self._varying = list(varying)
+        self._last: Sequence[Any] = (None,) * len(self._varying)  # the numbers of the last replay
         self._graph = graph
         self._inputs = list(inputs)
         self._outside = outside
@@ -126,8 +139,9 @@ class Trace:
         """Whether gradients are as the function found them."""
         return not self.gradients or all(each.is_current for each in self.gradients)
 
-    def run(self, arguments: Arguments, first: bool = False) -> Any:
-        """Replay the function with these arguments."""
+    def run(self, arguments: Arguments, first: bool = False, numbers: Numbers = ((), ())) -> Any:
+        """Replay the function with these arguments; `numbers` are those for their sizes."""
+        changed, now = numbers
         sources = arguments.sources
         pending = [s.cell.value for s in sources if s.data is None and s.cell.value.array is None]
         if pending:
@@ -139,19 +153,38 @@ class Trace:
         for source, taken in zip(sources, self._inputs, strict=True):
             copy_in(source, taken.array)
         self._draws.fill(first)
+        if changed != self._last:
+            self._change(changed)
+            if not first:
+                counters.count_resized()
         self._graph.replay()
         for source, taken in zip(sources, self._inputs, strict=True):
             if taken.final is not None:
-                copy_back(taken.final, source)
+                offset = taken.final.offset if taken.offset is None else now[taken.offset]
+                copy_back(taken.final, offset, source)
         for each in self.gradients:
             each.put()
-        cells = [Cell(computed(copied(output))) for output in self._outputs]
-        values = [result(arguments, cells) for result in self._results]
+        cells = [Cell(computed(copied(output, now))) for output in self._outputs]
+        values = [result(arguments, cells, now) for result in self._results]
         if self._changes:
             containers = arguments.containers()
             for at, content, build in self._changes:
                 content.put(containers[at], build(values))
         return self._build(values)
+
+    def _change(self, numbers: Sequence[Any]) -> None:
+        """Let the recording be that of other sizes."""
+        recording = self._graph.captured
+        pairs = zip(self._varying, numbers, self._last, strict=True)
+        self._last = numbers
+        for change, now, before in pairs:
+            if now == before:
+                continue
+            if isinstance(change, VaryingLaunch):
+                grid = Dim3(now[0], now[1], now[2])
+                recording.change(change.place, change.kernel, grid, change.pack(*now[3:]))
+            else:
+                change(now)
 
     def release(self) -> None:
         """Release the recording and its memory."""
@@ -182,7 +215,7 @@ def check_disjoint(
 
 def copy_in(source: Source, target: DeviceArray) -> None:
     """Copy an argument's elements into a trace's memory."""
-    size = target.size
+    size = source.high - source.low
     if not size:
         return
     handle = target.device.default_stream.handle
@@ -196,32 +229,38 @@ def copy_in(source: Source, target: DeviceArray) -> None:
     handle.copy(array.buffer, place, target.buffer, 0, _rounded(size * item, place, array, target))
 
 
-def copy_back(final: DeviceArray, source: Source) -> None:
-    """Copy elements written into an argument back to the argument."""
-    size = final.size
+def copy_back(final: DeviceArray, offset: int, source: Source) -> None:
+    """Copy elements written into an argument, which begin at an offset, back to the argument."""
+    size = source.high - source.low
     if not size:
         return
     if source.data is not None:
-        source.data[...] = final.to_host().reshape(source.data.shape)
+        shape = source.data.shape
+        written = DeviceArray(final.device, final.storage, final.dtype, shape, None, offset)
+        source.data[...] = written.to_host()
         return
     array = source.cell.value.whole_array
     if array.storage.readers is not None:
         finish_readers(array.storage)
     item = final.dtype.itemsize
     final.device.default_stream.handle.copy(
-        final.buffer, final.offset * item, array.buffer, (array.offset + source.low) * item,
+        final.buffer, offset * item, array.buffer, (array.offset + source.low) * item,
         size * item,
     )  # fmt: skip
 
 
-def copied(output: Output) -> DeviceArray:
+def copied(output: Output, numbers: Sequence[Any]) -> DeviceArray:
     """A result in new memory."""
     array = output.array
-    made = output.like.another()
-    size = array.size
+    if output.layout is None:
+        made, offset = output.like.another(), array.offset
+    else:
+        shape, offset = numbers[output.layout]
+        made = DeviceArray.allocate(array.device, array.dtype, shape)
+    size = made.size
     if size:
         item = array.dtype.itemsize
-        place = array.offset * item
+        place = offset * item
         made.device.default_stream.handle.copy(
             array.buffer, place, made.buffer, 0, _rounded(size * item, place, array, made)
         )
@@ -240,31 +279,42 @@ def _rounded(size: int, place: int, source: DeviceArray, target: DeviceArray) ->
 
 def leaf_result(at: int) -> Result:
     """An argument itself."""
-    return lambda arguments, _: arguments.leaves[at]
+    return lambda arguments, *_: arguments.leaves[at]
 
 
 def container_result(at: int) -> Result:
     """A list, dict or dataclass of the arguments."""
-    return lambda arguments, _: arguments.containers()[at]
+    return lambda arguments, *_: arguments.containers()[at]
 
 
-def source_result(number: int, view: View | None) -> Result:
-    """A view of an argument's memory, relative to the start of the trace's range of it."""
+def source_result(number: int, view: View | None, place: Sizes = None) -> Result:
+    """A view of an argument's memory, relative to the start of the trace's range of it. With a
+    place, the view depends on sizes."""
 
-    def result(arguments: Arguments, _: Sequence[Cell]) -> Tensor:
+    def result(arguments: Arguments, _: Sequence[Cell], numbers: Sequence[Any]) -> Tensor:
         source = arguments.sources[number]
         if view is None:
             return from_cell(source.cell, None)
-        return from_cell(source.cell, View(view.shape, view.strides, view.offset + source.low))
+        shape, strides, offset = view if place is None else numbers[place]
+        return from_cell(source.cell, View(shape, strides, offset + source.low))
 
     return result
 
 
-def outside_result(tensor: Tensor) -> Result:
-    """A tensor from outside."""
-    return lambda _, __: tensor
+def outside_result(seen: Tensor | Cell, place: Sizes = None) -> Result:
+    """A tensor from outside; with a place, a view of a cell that depends on sizes."""
+    if isinstance(seen, Cell) and place is not None:
+        return lambda _, __, numbers: from_cell(seen, View(*numbers[place]))
+    return lambda *_: seen
 
 
-def output_result(number: int, view: View | None) -> Result:
-    """A tensor that the function makes."""
-    return lambda _, cells: from_cell(cells[number], view)
+def output_result(number: int, view: View | None, place: Sizes = None) -> Result:
+    """A tensor that the function makes. With a place, its view depends on sizes."""
+    if place is None:
+        return lambda _, cells, __: from_cell(cells[number], view)
+    return lambda _, cells, numbers: from_cell(cells[number], View(*numbers[place]))
+
+
+def size_result(place: int) -> Result:
+    """An integer that depends on sizes."""
+    return lambda _, __, numbers: numbers[place]

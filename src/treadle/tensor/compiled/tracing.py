@@ -17,14 +17,17 @@ from typing import Any
 from weakref import WeakSet
 
 from treadle.core import forks
+from treadle.core.sizes import has_sizes, is_size, valued
 from treadle.drivers.base import Buffer
 from treadle.graph import views
 from treadle.graph.history import Leaf, observed
 from treadle.graph.node import COPY, VIEW, WRITE, Node, computed, pending_readers
 from treadle.graph.realize import finish_readers, realize, watchers
 from treadle.graph.views import View
+from treadle.runtime import counters
 from treadle.runtime.arrays import DeviceArray, array_dtype
 from treadle.runtime.traced_graph import TracedGraph
+from treadle.runtime.varying import Varying, varying
 from treadle.tensor.cells import Cell, cells_of, written
 from treadle.tensor.compiled import gradients
 from treadle.tensor.compiled import trace as traces
@@ -33,6 +36,7 @@ from treadle.tensor.compiled.call_events import report_calls
 from treadle.tensor.compiled.dependencies import Dependencies
 from treadle.tensor.compiled.draws import Draws
 from treadle.tensor.compiled.reachable_tensors import tensors_within
+from treadle.tensor.compiled.size_guards import SizeGuards, Symbols
 from treadle.tensor.compiled.structure import (
     Builder,
     builder,
@@ -68,21 +72,42 @@ class Split:
         return f"{self.why} at {self.where}" if self.where else self.why
 
 
+class SizesRefused(Exception):
+    """A TypeError in a function that was given sizes in place of integers. It has had no effects
+    on tensors."""
+
+
 class Tracing:
     """One run of a function for its trace."""
 
-    def __init__(self, name: str, function: Callable[..., Any], arguments: Arguments) -> None:
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Arguments,
+        symbols: Symbols | None = None,
+    ) -> None:
         self.name = name
+        self.sizes: SizeGuards | None = None  # that hold for what is found, if there are symbols
+        self._symbols = symbols
+        self._varying = None if symbols is None else Varying(symbols.record)
         self._function = function
         self._arguments = arguments
         self.escaped = 0  # arrays that it makes and that are kept outside of it
         self._split: Split | None = None
         self._lasting = True  # whether the reason will hold at the next call
         realize([s.cell.value for s in arguments.sources if s.data is None])
-        self._memory = [_memory_for(source, arguments) for source in arguments.sources]
+        given = None if symbols is None else arguments.with_sizes(symbols.numbers)
+        self._integers = None if given is None else given.integers
+        shapes = [None] * len(arguments.sources) if given is None else given.shapes
+        self._memory = [
+            _memory_for(source, arguments, shape)
+            for source, shape in zip(arguments.sources, shapes, strict=True)
+        ]
         self._cells = [Cell(computed(array)) for array in self._memory]
         self._nodes = [cell.value for cell in self._cells]
-        self._tensors = [from_cell(self._cells[at], view) for at, view in arguments.places]
+        places = arguments.places if given is None else given.places
+        self._tensors = [from_cell(self._cells[at], view) for at, view in places]
         self._draws = Draws(arguments.device)
         self._graph = TracedGraph(arguments.device, self._interrupted)
         self._before: dict[Cell, Node] = {}
@@ -97,6 +122,7 @@ class Tracing:
         """The function's result for the arguments, and the trace (or `Split`) for later calls; None
         if these are to be traced anew."""
         graph = self._graph
+        counters.count_trace()
         for each in list(preparing):
             each.prepare_trace(graph.device)
         # The values are taken once: other threads may give their arrays new ones meanwhile.
@@ -105,10 +131,14 @@ class Tracing:
         realize([value for _, value in values])
         self._before.update((each, value) for each, value in values if each not in traced)
         del traced, values
+        noting = varying.set(self._varying)
         try:
             graph.begin()
             result, trace = self._recorded()
         finally:
+            varying.reset(noting)
+            if self._symbols is not None:
+                self._symbols.record.close()
             graph.close()
         if trace is None:
             graph.release()
@@ -119,7 +149,12 @@ class Tracing:
         del result
         self.dependencies.end()
         escaped = self._escaped()
-        found = trace.run(self._arguments, first=True)
+        if self.sizes is None:
+            found = trace.run(self._arguments, first=True)
+        else:
+            numbers = self.sizes.numbers(self._arguments.sizes)
+            assert numbers is not None, "the sizes that were traced hold the facts of the trace"
+            found = trace.run(self._arguments, True, numbers)
         self._separate(escaped)
         self.escaped = len(escaped)
         self.dependencies.settle()
@@ -136,9 +171,16 @@ class Tracing:
         draws.begin()
         try:
             result = self._called()
+            if self._symbols is not None and self.dependencies.asks_for_types:
+                raise TypeError(f"{self.dependencies.asks_for_types} asks whether a type is int")
             self._check_gradients(result)
             trace = self._finished(result) if self._split is None else None
-        except BaseException:
+        except BaseException as error:
+            if self._is_refused(error):
+                self._undo()
+                asks = self.dependencies.asks_for_types
+                why = f"with a size in place of an int it raises TypeError: {error}"
+                raise SizesRefused(str(error) if asks else why) from error
             self._graph.interrupt("an exception is raised")
             if self._split is None:  # the recording is complete, and has not run
                 self._interrupted("an exception is raised", True)
@@ -151,13 +193,37 @@ class Tracing:
             observed.reset(observing)
         return (self._unrecorded_result(result), None) if trace is None else (result, trace)
 
+    def _is_refused(self, error: BaseException) -> bool:
+        """Whether something may have wanted an int, and got a size; then nothing has run yet."""
+        if self._symbols is None or self._split is not None:
+            return False
+        asks = self.dependencies.asks_for_types and isinstance(error, Exception)
+        return bool(isinstance(error, TypeError) or asks) and self._graph.finish()
+
+    def _undo(self) -> None:
+        """Let everything be as it was before the function was called, but for what its Python did
+        elsewhere."""
+        for cell, old in self._written.items():
+            if cell in self._before:
+                cell.value, old.overwritten = old, False
+        for leaf, (_, before) in self._observed.items():
+            leaf._gradient = before
+        for container, content in self._containers:
+            content.put(container, content.values)
+        self._draws.undo()
+
     def _called(self) -> Any:
         """The function's result for tensors of the trace."""
         made: list[tuple[Any, Any]] = []
         rest = iter(self._tensors)
+        integers = None if self._integers is None else iter(self._integers)
         given = [
-            with_leaves(value, lambda _: next(rest), made) for _, value in self._arguments.named()
-        ]
+            with_leaves(
+                value, lambda _: next(rest), made,
+                (lambda number: number) if integers is None else lambda _: next(integers),
+            )
+            for _, value in self._arguments.named()
+        ]  # fmt: skip
         self._containers = [(mine, Content(mine)) for _, mine in made]
         count = len(self._arguments.args)
         kwargs = dict(zip(self._arguments.kwargs, given[count:], strict=True))
@@ -210,6 +276,8 @@ class Tracing:
                 finish_readers(array.storage)
                 now.copy_elements_to(array)
                 cell.value = computed(array)
+            elif has_sizes(now.shape):
+                cell.value = computed(array)
         places: dict[int, int] = {}
         build = builder(result, lambda value: self._place(value, places))
         changes: list[tuple[int, Content, Builder]] = []
@@ -225,9 +293,12 @@ class Tracing:
         if not graph.finish():
             return None
         self._draws.finish()
+        if self._symbols is not None and self._varying is not None:
+            self.sizes = self._symbols.guards(self._varying)
         return Trace(
             self.name, graph, inputs, outside, self._draws, self._outputs, self._results, build,
             changes, gradients.given(self._observed),
+            [] if self._varying is None else self._varying.changes,
         )  # fmt: skip
 
     def _changed(self) -> list[tuple[Cell, Node]]:
@@ -243,12 +314,21 @@ class Tracing:
         known = places.get(id(value))
         if known is not None:
             return known
-        result = self._result(value) if isinstance(value, Tensor) else self._container(value)
+        if is_size(value):
+            result: Result | None = traces.size_result(self._want(value) or 0)
+        else:
+            result = self._result(value) if isinstance(value, Tensor) else self._container(value)
         if result is None:
             return None
         places[id(value)] = len(self._results)
         self._results.append(result)
         return len(self._results) - 1
+
+    def _want(self, numbers: Any) -> int | None:
+        """The place of numbers that replays compute anew; None if they are fixed."""
+        if self._varying is None or self._varying.is_over or not has_sizes(numbers):
+            return None
+        return self._varying.want(numbers)
 
     def _container(self, value: Any) -> Result | None:
         for at, (container, _) in enumerate(self._containers):
@@ -265,18 +345,22 @@ class Tracing:
         for number, own in enumerate(self._cells):
             if cell is own and sources[number].data is None:
                 source, memory = sources[number], self._memory[number]
-                if view is None and memory.shape != source.cell.value.shape:
+                if view is None and valued(memory.shape) != source.cell.value.shape:
                     view = views.whole(memory.shape)
-                return traces.source_result(number, view)
+                place = None if view is None else self._want(tuple(view))
+                return traces.source_result(number, valued(view), place)
         if cell in self._before:
-            return traces.outside_result(tensor)
+            place = None if view is None else self._want(tuple(view))
+            return traces.outside_result(tensor if place is None else cell, place)
         array = cell.value.whole_array
+        place = None if view is None else self._want(tuple(view))
         for number, output in enumerate(self._outputs):
             if output.array is array:
-                return traces.output_result(number, view)
-        like = DeviceArray.described(array.device, array.dtype, cell.value.shape)
-        self._outputs.append(Output(array, like))
-        return traces.output_result(len(self._outputs) - 1, view)
+                return traces.output_result(number, view, place)
+        shape = cell.value.shape
+        like = DeviceArray.described(array.device, array.dtype, valued(shape))
+        self._outputs.append(Output(array, like, self._want((shape, array.offset))))
+        return traces.output_result(len(self._outputs) - 1, view, place)
 
     def _inputs(self) -> list[Input]:
         """The trace's memory for the arguments, and where their elements are at the end."""
@@ -285,7 +369,8 @@ class Tracing:
             final = None
             if cell.value is not node or array.buffer in self._graph.written:
                 final = cell.value.whole_array
-            found.append(Input(array, final))
+            offset = None if final is None else self._want(final.offset)
+            found.append(Input(array, final, offset))
         return found
 
     def _outside(self) -> OutsideArrays:
@@ -309,6 +394,10 @@ class Tracing:
         """The recording was interrupted: run what it has, so that the function can continue."""
         self._split = Split(why, _users_line() if own else "")
         self._lasting = own
+        if self._varying is not None and self._symbols is not None:
+            self.sizes = self._symbols.guards(self._varying)  # for which it comes to this
+            self._varying.is_over = True
+            self._varying.record.close()
         self._draws.finish()
         touched, written = dict(self._graph.touched), dict(self._graph.written)
         for source, array in zip(self._arguments.sources, self._memory, strict=True):
@@ -345,7 +434,7 @@ class Tracing:
         number = self._cells.index(cell)
         if self._arguments.sources[number].data is not None:
             return value
-        return self._result(value)(self._arguments, ())
+        return self._result(value)(self._arguments, (), ())
 
     def _write_back(self) -> None:
         """Write the elements that were written into the trace's tensors back to the arguments."""
@@ -355,7 +444,8 @@ class Tracing:
             if cell.value is node and untouched:
                 continue
             realize((cell.value,))
-            traces.copy_back(cell.value.whole_array, source)
+            final = cell.value.whole_array
+            traces.copy_back(final, int(final.offset), source)
 
     def _check_disjoint(self) -> None:
         """LaunchError if an argument is also an array from outside, and written."""
@@ -407,18 +497,29 @@ class Tracing:
                 realize((cell.value,))
             else:
                 cell.value = computed(cell.value.array.copy_to(self._graph.device))
+            if has_sizes(cell.value.shape):
+                cell.value = computed(_of_integers(cell.value.whole_array))
 
 
-def _memory_for(source: Source, arguments: Arguments) -> DeviceArray:
-    """New memory for the range of a source that arguments use."""
+def _of_integers(array: DeviceArray) -> DeviceArray:
+    """A contiguous array whose sizes are those of a trace, with the integers that they are."""
+    shape, offset = valued((array.shape, array.offset))
+    return DeviceArray(array.device, array.storage, array.dtype, shape, None, offset)
+
+
+def _memory_for(source: Source, arguments: Arguments, shape: tuple[Any, ...] | None) -> DeviceArray:
+    """New memory for the range of a source that arguments use, of a shape that is given for a trace
+    with symbols."""
     device = arguments.device
     if source.data is not None:
-        return DeviceArray.allocate(device, array_dtype(source.data.dtype), source.data.shape)
+        shape = source.data.shape if shape is None else shape
+        return DeviceArray.allocate(device, array_dtype(source.data.dtype), shape)
     array = source.cell.value.whole_array
     node = source.cell.value
-    shape = node.shape
-    if (source.low, source.high) != (0, node.size):
-        shape = (source.high - source.low,)
+    if shape is None:
+        shape = node.shape
+        if (source.low, source.high) != (0, node.size):
+            shape = (source.high - source.low,)
     made = DeviceArray.allocate(device, array.dtype, shape)
     if array.key.read_only:
         return DeviceArray(device, made.storage, array.dtype, shape, None, 0, True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.core.dtypes import DType, bool_, float32, float64
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.core.sizes import index
 from treadle.graph import history, views
 from treadle.graph.calls import call, call_of_several
 from treadle.graph.node import Node, constant, view_of
@@ -205,9 +206,9 @@ def _reach(window: Any, is_causal: bool) -> tuple[int | None, int | None]:
     for number in pair:
         if number is not None and (isinstance(number, bool) or not hasattr(number, "__index__")):
             raise TypeError(f"{_NAME}: window takes integers and None, not {number!r}")
-        if number is not None and number.__index__() < 0:
+        if number is not None and index(number) < 0:
             raise ValueError(f"{_NAME}: a window reaches no less than 0 keys, and {number} is less")
-        found.append(None if number is None else number.__index__())
+        found.append(None if number is None else index(number))
     return found[0], 0 if is_causal else found[1]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.core.sizes import index
 from treadle.graph import views
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.assembly import concat
@@ -77,7 +78,7 @@ def padded(x: Tensor, mode: str, value: Any, pairs: Pairs) -> Tensor:
 def _pairs(pad: Sequence[int], shape: tuple[int, ...]) -> Pairs:
     """The numbers of elements before and after, by axis."""
     try:
-        numbers = [number.__index__() for number in pad]
+        numbers = [index(number) for number in pad]
     except (TypeError, AttributeError):
         raise TypeError(
             f"pad: pad is a sequence of integers, two for each axis, not {pad!r}"

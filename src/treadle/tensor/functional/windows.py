@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from treadle.core.errors import ShapeError
+from treadle.core.sizes import index
 from treadle.kernels.pool import Three, Windows
 from treadle.tensor.operands import operand
 from treadle.tensor.tensor import Tensor
@@ -38,7 +39,7 @@ def numbers_of(name: str, what: str, value: Any, axes: int) -> tuple[int, ...]:
     as in PyTorch."""
     given = value if isinstance(value, Sequence) else (value,)
     try:
-        numbers = tuple([number.__index__() for number in given])
+        numbers = tuple([index(number) for number in given])
     except AttributeError:
         raise TypeError(f"{name}: {what} is an integer, or {axes} of them, not {value!r}") from None
     if len(numbers) == 1:

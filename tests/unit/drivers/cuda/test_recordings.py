@@ -8,6 +8,7 @@ import struct
 import pytest
 
 from tests.unit.drivers.cuda.conftest import open_device, ptx
+from treadle.codegen.records import ParameterLayout
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import DeviceLost, LaunchError
 
@@ -52,6 +53,26 @@ def test_replays_do_what_was_captured_in_order(device, fake, adding):
     fake.calls.clear()
     recording.replay(stream)
     assert [name for name, _ in fake.calls] == ["cuGraphLaunch"]
+
+
+def test_a_launch_with_another_grid_and_other_parameters(device, fake):
+    seen = []
+    fake.kernel = lambda grid, arguments: seen.append((grid, arguments[8:]))
+    kernel = device.compile(ptx(layout=ParameterLayout((), 4, "<")))
+    stream, x = device.default_stream, device.allocate(8)
+    stream.begin_capture()
+    stream.fill_zero(x, 0, 4)
+    assert stream.recorded == 1
+    stream.launch(kernel, Dim3(3), (x,), b"1234")
+    assert stream.recorded == 2
+    stream.launch(kernel, Dim3(2), (x,), b"abcd")
+    recording = stream.end_capture()
+    recording.replay(stream)
+    recording.change(1, kernel, Dim3(5, 2), b"5678")
+    recording.replay(stream)
+    assert seen == [
+        ((3, 1, 1), b"1234"), ((2, 1, 1), b"abcd"), ((5, 2, 1), b"5678"), ((2, 1, 1), b"abcd"),
+    ]  # fmt: skip
 
 
 def test_a_recording_in_a_recording(device, adding):
