@@ -41,6 +41,7 @@ TRAITS = Traits(
     fast_powers=True,
     cuda_memory=True,
     vendor_products=True,
+    changes_recordings=True,
 )
 
 
@@ -106,27 +107,51 @@ class Event(base.Event):
 
 
 class Recording(base.Recording):
-    """Work as functions to call again."""
+    """Work as functions to call again, and of launches their buffers."""
 
-    def __init__(self, work: list[Callable[[], None]]) -> None:
+    def __init__(
+        self, work: list[Callable[[], None]], launched: dict[int, tuple[base.Buffer, ...]]
+    ) -> None:
         self._work = work
+        self._launched = launched
 
     def replay(self, stream: base.Stream) -> None:
         stream.device.check_open()  # type: ignore[attr-defined]
         for one in self._work:
             one()
 
+    def change(
+        self, place: int, kernel: base.CompiledKernel, grid: Dim3, parameters: bytes
+    ) -> None:
+        self._work[place] = _launch(kernel, grid, self._launched[place], parameters)
+
     def release(self) -> None:
         self._work = []
+
+
+def _launch(
+    kernel: base.CompiledKernel, grid: Dim3, buffers: Sequence[base.Buffer], parameters: bytes
+) -> Callable[[], None]:
+    assert isinstance(kernel, CompiledKernel)
+    addresses = [buffer.address() for buffer in buffers]
+    block = struct.pack(f"<{len(addresses)}Q", *addresses) + bytes(parameters)
+    code, kept = kernel.code, tuple(buffers)
+
+    def work() -> None:
+        assert all(buffer.address() for buffer in kept)
+        kernel.kernel.launch(tuple(grid), tuple(code.workgroup), block, code.dynamic_shared)
+
+    return work
 
 
 class Stream(base.Stream):
     """Work is done at once, or recorded."""
 
-    __slots__ = ("_captured",)
+    __slots__ = ("_captured", "_launched")
 
     def __init__(self, device: Device) -> None:
         self.device = device
+        self._launched: dict[int, tuple[base.Buffer, ...]] = {}
         self._captured: list[Callable[[], None]] | None = None
 
     def _do(self, work: Callable[[], None]) -> None:
@@ -152,16 +177,10 @@ class Stream(base.Stream):
         most = self.device.info.limits.max_grid
         if any(extent > limit for extent, limit in zip(grid, most, strict=True)):
             raise LaunchError(f"a grid of {tuple(grid)} blocks; the device has {tuple(most)}")
-        addresses = [buffer.address() for buffer in buffers]
-        block = struct.pack(f"<{len(addresses)}Q", *addresses) + bytes(parameters)
-        kept = tuple(buffers)
-
-        def work() -> None:
-            assert all(buffer.address() for buffer in kept)
-            kernel.kernel.launch(tuple(grid), tuple(code.workgroup), block, code.dynamic_shared)
-
         if grid.count:
-            self._do(work)
+            if self._captured is not None:
+                self._launched[len(self._captured)] = tuple(buffers)
+            self._do(_launch(kernel, grid, buffers, parameters))
 
     def write(self, buffer: base.Buffer, offset: int, data: memoryview) -> None:
         assert isinstance(buffer, Buffer)
@@ -213,12 +232,18 @@ class Stream(base.Stream):
         if self._captured is not None:
             raise LaunchError("this stream is being captured already")
         self._captured = []
+        self._launched = {}
+
+    @property
+    def recorded(self) -> int:
+        assert self._captured is not None
+        return len(self._captured)
 
     def end_capture(self) -> Recording:
         if self._captured is None:
             raise LaunchError("this stream is not being captured: call begin_capture first")
         work, self._captured = self._captured, None
-        return Recording(work)
+        return Recording(work, self._launched)
 
 
 class Device(base.Device):

@@ -234,6 +234,8 @@ class Recording(base.Recording):
         # A large call, or a range of words.
         self._steps: list[tuple[Call | HostCall | None, int, int]] = []
         self._large: dict[int, int] = {}  # the steps of large calls, by their numbers
+        # Parameters and grids of small calls that have changed.
+        self._changed: dict[int, ctypes.Array[ctypes.c_char]] = {}
         self._words = (ctypes.c_uint64 * 0)()
 
     def replay(self, stream: base.Stream) -> None:
@@ -255,7 +257,7 @@ class Recording(base.Recording):
         """Lay the small calls out as words, one after the other."""
         calls = self._calls
         self._words = (ctypes.c_uint64 * (len(calls) * native.CALL_WORDS))()
-        self._large = {}
+        self._large, self._changed = {}, {}
         base_address = ctypes.addressof(self._words)
         steps: list[tuple[Call | HostCall | None, int, int]] = []
         for i, call in enumerate(calls):
@@ -282,16 +284,30 @@ class Recording(base.Recording):
         packed, blocks = known if known is not None else _check_grid(kernel, grid)
         old = self._calls[place]
         assert type(old) is Call
-        call = self._calls[place] = old._replace(parameters=parameters, grid=packed, last=blocks)
+        call = self._calls[place] = Call(
+            old.entry, old.bindings, parameters, packed, blocks, old.kernel, old.keep
+        )
         if not self._measured:
             return
-        at = place * native.CALL_WORDS
-        self._words[at : at + native.CALL_WORDS] = [*_words(call)]
         step = self._large.get(place)
         if _is_large(call) != (step is not None):
             self._prepare()
         elif step is not None:
             self._steps[step] = (call, 0, 0)
+        else:
+            self._write(place, parameters, packed, blocks)
+
+    def _write(self, place: int, parameters: bytes, grid: bytes, blocks: int) -> None:
+        """Write a small call's words, which from here on name memory that is written again."""
+        at = place * native.CALL_WORDS
+        memory = self._changed.get(place)
+        if memory is None:
+            memory = ctypes.create_string_buffer(len(parameters) + len(grid))
+            self._changed[place] = memory
+            address = ctypes.addressof(memory)
+            self._words[at + 2], self._words[at + 3] = address, address + len(parameters)
+        memory.raw = parameters + grid
+        self._words[at + 5] = blocks
 
     def release(self) -> None:
         """Let go of buffers and kernels."""
