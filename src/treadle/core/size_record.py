@@ -336,9 +336,8 @@ class Record:
     def _literal(self, result: Any, names: dict[str, Any]) -> str:
         """A result as Python; what has no text that is the same is given a name."""
         if type(result) is Size:
-            if result.record is not self:
-                return repr(result.value)
-            return self._name((True, result.number))
+            own = result.record is self
+            return self._name((True, result.number)) if own else str(int(result.value))
         if isinstance(result, tuple):
             return f"({''.join(f'{self._literal(each, names)}, ' for each in result)})"
         if type(result) is int:

@@ -10,7 +10,7 @@ import types
 import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from treadle.core import forks
 from treadle.core.errors import LaunchError
@@ -26,12 +26,12 @@ from treadle.tensor.compiled import gradients, tracing
 from treadle.tensor.compiled.arguments import Arguments
 from treadle.tensor.compiled.code_origin import is_package_file
 from treadle.tensor.compiled.dependencies import asks_for_types
+from treadle.tensor.compiled.entries import Entry, explained
 from treadle.tensor.compiled.guards import (
     MISSING,
     PASSED,
     Guard,
     checker,
-    is_alive,
     is_held,
     is_number,
     now,
@@ -39,15 +39,14 @@ from treadle.tensor.compiled.guards import (
 from treadle.tensor.compiled.impure_functions import CLOCKS
 from treadle.tensor.compiled.replay_check import checked, names_of
 from treadle.tensor.compiled.size_guards import Numbers, SizeGuards, Symbols
+from treadle.tensor.compiled.sizes_seen import MOST_SIZES, SizesSeen, parameters_of
 from treadle.tensor.compiled.structure import is_array, named_leaves
 from treadle.tensor.compiled.trace import Trace
 from treadle.tensor.compiled.tracing import SizesRefused, Split, Tracing
 from treadle.tensor.tensor import Tensor
 
 _MOST_TRACES = 64  # of a function; the least recently used is dropped first
-_MOST_SIZES = 16  # traces with symbols of arguments of one structure; for others Python runs
 _MOST_STRUCTURES = 128  # whose sizes are remembered
-_MOST_EARLIER = 3  # calls whose sizes are compared
 _MANY_VALUES = 8  # of a number, each with a trace of its own
 _MANY_CHANGES = 3  # consecutive calls that changed what they read; caches are filled by then
 _MOST_NAMES = 4  # in warnings after one trace
@@ -151,43 +150,6 @@ def compile(
     return Compiled(function, where, strict, dynamic)
 
 
-class _Entry(NamedTuple):
-    """A trace, or a `Split` that says why there is none, with the guards that must hold; `sizes`
-    are those of sizes, of one that was found with symbols."""
-
-    check: Callable[[], int]
-    guards: list[Guard]
-    found: Trace | Split
-    sizes: SizeGuards | None = None
-
-    def fits(self) -> bool:
-        """Whether the guards hold and gradients are as they were."""
-        found = self.found
-        return self.check() == PASSED and (type(found) is Split or found.is_current())  # type: ignore[union-attr]
-
-    def changed(self) -> Guard | None:
-        """The guard that does not hold; None if a gradient has changed."""
-        failed = self.check()
-        return None if failed == PASSED else self.guards[failed]
-
-    def held(self) -> int:
-        """The number of guards before the first that does not hold."""
-        failed = self.check()
-        return len(self.guards) if failed == PASSED else failed
-
-    def is_over(self) -> bool:
-        """Whether it can never fit again, since a gradient or an object that it expects is gone."""
-        changed = self.changed()
-        if changed is None or not changed.is_replaced:
-            return changed is None
-        return changed.value is MISSING or not is_alive(changed, self.guards)
-
-    def release(self) -> None:
-        """Release the memory."""
-        if isinstance(self.found, Trace):
-            self.found.release()
-
-
 class Compiled:
     """A function compiled by `td.compile`; it is called like the function."""
 
@@ -213,7 +175,7 @@ class Compiled:
         self._sizes: RecentCache[tuple[Any, ...], SizesSeen] = RecentCache(_MOST_STRUCTURES)
         # By the key of arguments, or by their structure for traces with symbols; the most recently
         # used first.
-        self._traces: OrderedDict[tuple[Any, ...], list[_Entry]] = OrderedDict()
+        self._traces: OrderedDict[tuple[Any, ...], list[Entry]] = OrderedDict()
         self._values: dict[str, set[Any]] = {}  # of numbers among the arguments
         self._unsteady: Counter[tuple[Any, ...]] = Counter()  # runs that changed what they read
         self._objects: dict[str, list[Any]] = {}  # of the arguments
@@ -296,7 +258,7 @@ class Compiled:
         if why:
             self._count_sizes(seen, why)
             return None
-        parameters = _parameters_of(self._function)
+        parameters = parameters_of(self._function)
         return Symbols(arguments.sizes, positions, seen.earlier, arguments.size_names(parameters))
 
     def _fitting_sizes(
@@ -308,7 +270,7 @@ class Compiled:
         if entries is None:
             return None
         self._traces.move_to_end(structure)
-        near: list[_Entry] = []
+        near: list[Entry] = []
         for entry in entries:
             assert entry.sizes is not None
             numbers = entry.sizes.numbers(sizes)
@@ -327,7 +289,7 @@ class Compiled:
         return None
 
     def _notice_sizes(
-        self, structure: tuple[Any, ...], entry: _Entry, sizes: tuple[int, ...]
+        self, structure: tuple[Any, ...], entry: Entry, sizes: tuple[int, ...]
     ) -> None:
         """Count the traces that sizes needed; explain why the most recently used does not fit."""
         assert entry.sizes is not None
@@ -346,12 +308,12 @@ class Compiled:
         seen.traces += 1
         if seen.is_over and self._dynamic is None:
             self._warn_of_many(
-                f"was traced {_MOST_SIZES} times for other sizes: for more of them its Python "
+                f"was traced {MOST_SIZES} times for other sizes: for more of them its Python "
                 f"runs ({why}). dynamic=True does the same without a warning, dynamic=False "
                 "traces all; a tensor without axes, td.asarray(value), has one trace for all values"
             )
 
-    def _fitting(self, key: tuple[Any, ...], entries: list[_Entry]) -> Trace | Split | None:
+    def _fitting(self, key: tuple[Any, ...], entries: list[Entry]) -> Trace | Split | None:
         """The trace for such arguments whose guards hold."""
         self._traces.move_to_end(key)
         for entry in entries:
@@ -363,10 +325,10 @@ class Compiled:
         self._drop_over(key, list(entries))
         return None
 
-    def _drop_over(self, key: tuple[Any, ...], near: list[_Entry]) -> None:
+    def _drop_over(self, key: tuple[Any, ...], near: list[Entry]) -> None:
         """Explain why none of some traces fits, and drop those that never will again."""
         entries = self._traces[key]
-        closest = max(near, key=_Entry.held).changed()
+        closest = max(near, key=Entry.held).changed()
         if closest is not None:
             self._notice_change(closest)
         for entry in near:
@@ -439,7 +401,7 @@ class Compiled:
         if run.sizes is not None:
             self._drop_smaller(key, run.sizes)
         self._drop(_MOST_TRACES - 1)
-        self._traces.setdefault(key, []).insert(0, _Entry(check, guards, found, run.sizes))
+        self._traces.setdefault(key, []).insert(0, Entry(check, guards, found, run.sizes))
         self._traces.move_to_end(key)
 
     def _drop_smaller(self, structure: tuple[Any, ...], sizes: SizeGuards) -> None:
@@ -595,18 +557,7 @@ class Compiled:
 
     def _explained(self) -> Explanation:
         """The traces and their guards of sizes, for `td.explain`."""
-        lines = [f"{self!r}"[1:-1]]
-        if self._fixed:
-            lines.append(f"each size has a trace, since {self._fixed}")
-        for key, entries in self._traces.items():
-            for entry in entries:
-                what = "a trace" if isinstance(entry.found, Trace) else f"Python: {entry.found}"
-                if entry.sizes is None:
-                    lines.append(f"- {what} for sizes {key[0]}")
-                    continue
-                lines.append(f"- {what} for all sizes with")
-                lines += [f"    {guard}" for guard in entry.sizes.described()]
-        return Explanation("\n".join(lines))
+        return explained(repr(self)[1:-1], self._fixed, self._traces)
 
     def __repr__(self) -> str:
         count = len(self._traces)
@@ -616,45 +567,6 @@ class Compiled:
         if splits:
             text += f", {len(splits)} of them run in Python: {splits[-1]}"
         return f"<compiled {self._name}: {text}>"
-
-
-class SizesSeen:
-    """The sizes of arguments of one structure, in calls for which there was no trace."""
-
-    __slots__ = ("_all", "_varied", "earlier", "traces")
-
-    def __init__(self, all_vary: bool) -> None:
-        self._all = all_vary
-        self._varied: set[int] = set()
-        self.earlier: list[tuple[int, ...]] = []  # the first ones, and the last one
-        self.traces = 0  # that were made since guards of sizes did not hold
-
-    @property
-    def is_over(self) -> bool:
-        """Whether there are so many traces that Python runs for other sizes."""
-        return self.traces > _MOST_SIZES
-
-    def add(self, sizes: tuple[int, ...]) -> None:
-        """Add the sizes of a call."""
-        if self.earlier and self.earlier[-1] != sizes:
-            pairs = zip(sizes, self.earlier[-1], strict=True)
-            self._varied.update([at for at, (one, other) in enumerate(pairs) if one != other])
-        if sizes not in self.earlier:
-            del self.earlier[_MOST_EARLIER:]
-            self.earlier.append(sizes)
-
-    def varying(self, sizes: tuple[int, ...]) -> list[int]:
-        """The positions of sizes that get symbols."""
-        return list(range(len(sizes))) if self._all else sorted(self._varied)
-
-
-def _parameters_of(function: Callable[..., Any]) -> list[str]:
-    """The names of positional parameters, as far as they are known."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    return [each.name for each in parameters if each.kind < each.VAR_POSITIONAL]
 
 
 def _users_level() -> int:
