@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from treadle.core.size_record import Event, Operand, Record
+from treadle.core.size_record import COMPARISONS, Event, Operand, Record, computed
 
 _INVERSE = {"==": "!=", "<": ">=", "<=": ">"}
 _MOST_SHOWN = 12
+_MOST_TRIED = 2048
+_EXTENT = ".shape["  # in the name of a size that is never negative
 
 
 class _Linear(NamedTuple):
@@ -40,24 +43,28 @@ class _Bounds:
         low, high = self.low, self.high
         if low is not None and low == high:
             return f"{name} == {low}" + (f" ({self.place})" if self.place else "")
-        inside = [
-            each
-            for each in sorted(set(self.others))
-            if (low is None or each > low) and (high is None or each < high)
-        ]
-        if low is not None and low in self.others:
+        others = set(self.others)
+        while low is not None and low in others:
             low += 1
         text = f"{low} <= {name} <= {high}" if low is not None and high is not None else ""
-        if not text and (low is not None or high is not None):
+        if not text and (low or high is not None):
             text = f"{name} >= {low}" if low is not None else f"{name} <= {high}"
-        return ", ".join([text] * bool(text) + [f"{name} != {each}" for each in inside])
+        inside = [
+            f"{name} != {each}"
+            for each in sorted(others)
+            if (low is None or each > low) and (high is None or each < high)
+        ]
+        return ", ".join([*filter(None, [text]), *inside])
 
 
 def readable_facts(record: Record) -> list[str]:
     """The facts in terms of the symbols' names: first the bounds of each."""
     events: list[Event] = []
     bounds = [_Bounds() for _ in record.names]
-    others: dict[str, None] = {}
+    for each, name in zip(bounds, record.names, strict=True):
+        if _EXTENT in name:
+            each.above(0)
+    others: list[tuple[Event, bool]] = []
     for event, outcome, place in record.trail():
         events.append(event)
         if outcome is None:
@@ -66,12 +73,59 @@ def readable_facts(record: Record) -> list[str]:
         if difference is not None and difference.symbol is not None:
             _bound(bounds[difference.symbol], event[0], outcome, difference, place)
         elif difference is None and not _inward(events, event, outcome, bounds):
-            others[readable_fact(record, events, event, outcome)] = None
+            others.append((event, outcome))
     found = [each.shown(name) for each, name in zip(bounds, record.names, strict=True)]
-    shown = [*filter(None, found), *list(others)[:_MOST_SHOWN]]
-    if len(others) > _MOST_SHOWN:
-        shown.append(f"and {len(others) - _MOST_SHOWN} more")
+    texts = dict.fromkeys(
+        readable_fact(record, events, *each)
+        for each in others
+        if not _is_implied(events, *each, bounds)
+    )
+    shown = [*filter(None, found), *list(texts)[:_MOST_SHOWN]]
+    if len(texts) > _MOST_SHOWN:
+        shown.append(f"and {len(texts) - _MOST_SHOWN} more")
     return shown
+
+
+def _is_implied(
+    events: list[Event], event: Event, outcome: bool, bounds: Sequence[_Bounds]
+) -> bool:
+    """Whether a fact follows from the bounds of its symbol, which are tried out where they are
+    few."""
+    symbols = {*_symbols_in(events, event[1]), *_symbols_in(events, event[2])}
+    if len(symbols) != 1:
+        return False
+    (symbol,) = symbols
+    low, high = bounds[symbol].low, bounds[symbol].high
+    if low is None or high is None or high - low > _MOST_TRIED:
+        return False
+    excluded = {*bounds[symbol].others}
+    op, a, b = event
+    try:
+        return all(
+            COMPARISONS[op](_value(events, a, value), _value(events, b, value)) is outcome
+            for value in range(low, high + 1)
+            if value not in excluded
+        )
+    except (ArithmeticError, ValueError):
+        return False
+
+
+def _symbols_in(events: list[Event], operand: Operand) -> set[int]:
+    if not operand[0]:
+        return set()
+    op, a, b = events[operand[1]]
+    return {a[1]} if op == "symbol" else _symbols_in(events, a) | _symbols_in(events, b)
+
+
+def _value(events: list[Event], operand: Operand, value: int) -> int:
+    """A number for a value of the only symbol that is in it."""
+    is_event, number = operand
+    if not is_event:
+        return number
+    op, a, b = events[number]
+    if op == "symbol":
+        return value
+    return computed(op, _value(events, a, value), _value(events, b, value))
 
 
 def readable_fact(record: Record, events: list[Event], event: Event, outcome: bool) -> str:

@@ -16,7 +16,7 @@ from treadle.core.sizes import OPERATIONS, Number, Size, is_own_code, sizes_in
 
 _MOST_EVENTS = 50_000  # of a record
 _BITS = "bits"  # int.bit_length
-_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq,
     "<": operator.lt,
     "<=": operator.le,
@@ -65,14 +65,14 @@ class Record:
     def made(self, op: str, a: Number, b: Number) -> Number:
         """What an operation makes of two numbers, one of which is a size."""
         if not self.is_open:
-            return _computed(op, _valued(a), _valued(b))
+            return computed(op, _valued(a), _valued(b))
         a, b = self._own(a), self._own(b)
         if type(b) is not Size and op in _NEUTRAL and b == _NEUTRAL[op]:
             return a
         if type(a) is not Size and op in "+*" and a == _NEUTRAL[op]:
             return b
         if type(a) is not Size and type(b) is not Size:
-            return _computed(op, a, b)
+            return computed(op, a, b)
         if op == "-" and type(b) is not Size:
             return self.made("+", a, -b)
         shorter = self._shorter(op, a, b)
@@ -84,7 +84,7 @@ class Record:
         if found is not None:
             return self._own(found)
         op, a, b = event
-        value = _computed(op, self._value_of(a), self._value_of(b))
+        value = computed(op, self._value_of(a), self._value_of(b))
         if not self._has_room():
             return value
         size = self._sizes[event] = self._at[len(self._events)] = Size(
@@ -173,11 +173,11 @@ class Record:
         """What a comparison says of two numbers, one of which is a size."""
         a, b = self._own(a), self._own(b)
         if a is b or not self.is_open or (type(a) is not Size and type(b) is not Size):
-            return _COMPARISONS[op](_valued(a), _valued(b))
+            return COMPARISONS[op](_valued(a), _valued(b))
         event = (op, _operand(a), _operand(b))
         known = self._facts.get(event)
         if known is None:
-            known = _COMPARISONS[op](_valued(a), _valued(b))
+            known = COMPARISONS[op](_valued(a), _valued(b))
             if not self._has_room():
                 return known
             self._note(event, known)
@@ -279,10 +279,10 @@ class Record:
                 if op == "symbol":
                     known[number] = values[a[1]]
                 elif number in self._outcomes:
-                    if _COMPARISONS[op](value(a), value(b)) is not self._outcomes[number]:
+                    if COMPARISONS[op](value(a), value(b)) is not self._outcomes[number]:
                         return number
                 else:
-                    known[number] = _computed(op, value(a), value(b))
+                    known[number] = computed(op, value(a), value(b))
         except (ArithmeticError, ValueError, KeyError):
             return -1
         return None
@@ -355,7 +355,8 @@ def _valued(number: Number) -> int:
     return number.value if type(number) is Size else operator.index(number)
 
 
-def _computed(op: str, a: int, b: int) -> int:
+def computed(op: str, a: int, b: int) -> int:
+    """What an instruction makes of two integers."""
     return a.bit_length() if op == _BITS else OPERATIONS[op](a, b)
 
 

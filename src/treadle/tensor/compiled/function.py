@@ -560,7 +560,7 @@ class Compiled:
         return explained(repr(self)[1:-1], self._fixed, self._traces)
 
     def __repr__(self) -> str:
-        count = len(self._traces)
+        count = self.traces
         text = f"{count} trace{'' if count == 1 else 's'}"
         found = [each.found for entries in self._traces.values() for each in entries]
         splits = [each for each in found if isinstance(each, Split)]
