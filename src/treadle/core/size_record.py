@@ -200,7 +200,7 @@ class Record:
     def _note(self, event: Event, outcome: bool) -> None:
         self._facts[event] = outcome
         self._outcomes[len(self._events)] = outcome
-        if self._of_program:
+        if self._of_program and outcome and event[0] == "==":  # it may fix a value
             self._places[len(self._events)] = _users_line()
         self._event(event)
 

@@ -22,7 +22,8 @@ def runner_for(
 ) -> Runner:
     """What runs a program for these extents, whose buffers have so many bytes each.
     UnsupportedOnTarget if it can't be cut so that the device binds what each chunk reaches."""
-    if max(memory) <= device.limits.max_binding_size:
+    most = device.limits.max_binding_size
+    if all(bytes <= most for bytes in memory):
         return fused_for(device, program).sized(integers)
     integers, memory = fixed(integers), fixed(memory)  # chunks are for one size
     return _cut_runner(Cut(device, program, integers, memory, reaches_of(program, integers)))

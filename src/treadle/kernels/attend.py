@@ -163,11 +163,13 @@ def _pieces(p: Problem, most: int, done: int) -> Iterator[tuple[Problem, int]]:
     of heads before it."""
     laid = [each for each in (p.query, p.key, p.value, p.mask) if each is not None]
     lengths = ((p.queries, p.depth), (p.keys, p.depth), (p.keys, p.width), (p.queries, p.keys))
-    reach = max(
-        _reach((*p.heads, *extents), each) for each, extents in zip(laid, lengths, strict=False)
-    )
     lines = math.prod(p.heads) * p.queries
-    if len(p.heads) <= _AXES and max(reach, lines * p.width, lines) < most:
+    reached = [
+        lines * p.width,
+        lines,
+        *[_reach((*p.heads, *extents), each) for each, extents in zip(laid, lengths, strict=False)],
+    ]
+    if len(p.heads) <= _AXES and all(count < most for count in reached):
         yield p, done
         return
     if not p.heads:

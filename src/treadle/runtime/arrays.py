@@ -71,7 +71,7 @@ def array_class(
     """The class of an array. Without a device, the kernel's source is only printed."""
     contiguous = is_contiguous(shape, strides)
     reach = offset + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True) if n)
-    big = max(reach, math.prod(shape)) >= MOST_NARROW
+    big = reach >= MOST_NARROW or math.prod(shape) >= MOST_NARROW
     facts = (device, dtype, len(shape), contiguous, offset != 0, big, read_only, imagined)
     return _classes.get(facts) or _class_of(facts, element_type(dtype))
 

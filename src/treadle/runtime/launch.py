@@ -175,8 +175,9 @@ class Launcher:
         definition, name = self.definition, self.definition.name
         if varying.get() is not None:  # code is compiled for these
             block, shared_bytes = Dim3(*fixed(tuple(block))), fixed(shared_bytes)
-        runs = min(grid) > 0
-        folded = max(grid) > _FOLD_FROM
+        x, y, z = grid
+        runs = x > 0 and y > 0 and z > 0
+        folded = x > _FOLD_FROM or y > _FOLD_FROM or z > _FOLD_FROM
         if folded:
             check_extent(definition.name, grid, block)
         _check_launch_options(definition.name, shared_bytes, stream)

@@ -332,3 +332,30 @@ def test_strict_functions_replay_other_sizes():
 def test_what_dynamic_is():
     with pytest.raises(TypeError, match="dynamic is True, False or None, not 3"):
         td.compile(prefix, dynamic=3)
+
+
+@td.kernel
+def add_one(x: td.Array[td.f32]):
+    x[td.grid(1)] += 1.0
+
+
+def test_more_parameters_than_a_batch_has_room_for():
+    @td.compile(dynamic=True)
+    def steps(x):
+        for start in range(260):
+            part = x[start:]
+            add_one.launch(part.shape[0], part)
+        return x
+
+    for n in (310, 311, 400, 310):
+        expected = np.minimum(np.arange(n) + 1, 260)
+        np.testing.assert_array_equal(steps(td.zeros(n)).numpy(), expected)
+    assert steps.traces == 1
+
+
+def test_replays_that_wait_for_submission_keep_their_sizes():
+    f = td.compile(lambda x: x * 2 + 1, dynamic=True)
+    f(td.ones(40))
+    found = [f(td.full((n,), float(n))) for n in range(41, 90)]
+    for n, each in zip(range(41, 90), found, strict=True):
+        assert each.tolist() == [2 * n + 1] * n
