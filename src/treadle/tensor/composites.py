@@ -25,6 +25,7 @@ from treadle.graph.placeholders import record_composite, within
 from treadle.graph.templates import Template, read_from_memory, template_of
 from treadle.graph.views import View, is_whole, whole
 from treadle.runtime import settings
+from treadle.runtime.varying import varying
 from treadle.tensor.cells import Cell, compute_together
 from treadle.tensor.precision import LOWERED, WIDENED, cast_arguments, lower
 from treadle.tensor.tensor import Tensor, from_node
@@ -131,6 +132,8 @@ def _as_one_node(function: Callable[P, R], may_be_views: bool) -> Callable[P, R]
     @functools.wraps(function)
     def made_as_one(*args: P.args, **kwargs: P.kwargs) -> R:
         if _running.get() or settings.eager or settings.check or lower.get() is not None:
+            return function(*args, **kwargs)
+        if varying.get() is not None:  # the sizes of a trace are not worth remembering
             return function(*args, **kwargs)
         tensors: list[Tensor] = []
         nodes: list[Node] = []
