@@ -175,9 +175,7 @@ class Launcher:
         definition, name = self.definition, self.definition.name
         if varying.get() is not None:  # code is compiled for these
             block, shared_bytes = Dim3(*fixed(tuple(block))), fixed(shared_bytes)
-        x, y, z = grid
-        runs = x > 0 and y > 0 and z > 0
-        folded = x > _FOLD_FROM or y > _FOLD_FROM or z > _FOLD_FROM
+        runs, folded = _form_of(grid)
         if folded:
             check_extent(definition.name, grid, block)
         _check_launch_options(definition.name, shared_bytes, stream)
@@ -438,6 +436,14 @@ def check_extent(name: str, grid: Dim3, block: Dim3) -> None:
             f"kernel {name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads has 2**31 "
             "threads or more along one axis; distribute them over x, y and z, or launch in parts"
         )
+
+
+def _form_of(grid: Dim3) -> tuple[bool, bool]:
+    """Whether a grid has blocks, and whether it must be folded on some devices. Each extent is
+    asked for by itself, so that sizes are not compared with each other."""
+    x, y, z = grid
+    folded = x > _FOLD_FROM or y > _FOLD_FROM or z > _FOLD_FROM
+    return x > 0 and y > 0 and z > 0, folded
 
 
 def _refuse_grid(name: str, grid: Dim3, values: list[Any]) -> None:
