@@ -173,8 +173,7 @@ class Launcher:
         argument is an empty array, and then nothing runs.
         """
         definition, name = self.definition, self.definition.name
-        if varying.get() is not None:  # code is compiled for these
-            block, shared_bytes = Dim3(*fixed(tuple(block))), fixed(shared_bytes)
+        block, shared_bytes = _for_code(block, shared_bytes)
         runs, folded = _form_of(grid)
         if folded:
             check_extent(definition.name, grid, block)
@@ -235,12 +234,8 @@ class Launcher:
                     lazy.arrays.finish_readers(storage)
                 if arguments[position] is not values[position]:
                     arguments[position].__treadle_written__()
-            blocks = grid
             try:
-                if to.capturing is not None and (noted := varying.get()) is not None:
-                    blocks, parameters = noted.launch(prepared, grid, values, threads, to)
-                else:
-                    parameters = prepared.pack(values, grid, threads)
+                blocks, parameters = _packed(prepared, grid, values, threads, to)
             except (struct.error, OverflowError) as error:
                 raise binding.number_out_of_range(error, definition, values) from None
             try:
@@ -436,6 +431,22 @@ def check_extent(name: str, grid: Dim3, block: Dim3) -> None:
             f"kernel {name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads has 2**31 "
             "threads or more along one axis; distribute them over x, y and z, or launch in parts"
         )
+
+
+def _packed(
+    prepared: Prepared, grid: Dim3, values: list[Any], threads: tuple[int, ...], to: Stream
+) -> tuple[Dim3, bytes]:
+    """The grid and the parameter block of a launch, whose sizes are noted while it is traced."""
+    if to.capturing is not None and (noted := varying.get()) is not None:
+        return noted.launch(prepared, grid, values, threads, to)
+    return grid, prepared.pack(values, grid, threads)
+
+
+def _for_code(block: Dim3, shared_bytes: int) -> tuple[Dim3, int]:
+    """What code is compiled for, as integers."""
+    if varying.get() is None:
+        return block, shared_bytes
+    return Dim3(*fixed(tuple(block))), fixed(shared_bytes)
 
 
 def _form_of(grid: Dim3) -> tuple[bool, bool]:
