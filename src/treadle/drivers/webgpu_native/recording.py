@@ -12,13 +12,17 @@ from treadle.drivers.webgpu_native.batch import CaptureBatch
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
+    from treadle.drivers.webgpu_native.pipelines import WebgpuKernel
     from treadle.drivers.webgpu_native.stream import WebgpuStream
 
 
 class Change(NamedTuple):
-    """The grid and the parameter block of a launch that is not as it was recorded."""
+    """A launch that is not as it was recorded: where its record is, its kernel and bind group, and
+    its grid and parameter block."""
 
-    kernel: CompiledKernel
+    at: int
+    kernel: WebgpuKernel
+    group: int
     grid: Dim3
     parameters: bytes
 
@@ -35,7 +39,8 @@ class WebgpuRecording(Recording):
         self.address = native.address(self.pointer)
         self.count = batch.count
         self.dispatches = batch.dispatches + self.count
-        self.changes: dict[int, Change] = {}  # of launches, by the numbers of their records
+        self._changes: dict[int, Change] = {}  # of launches, by the numbers of their records
+        self._in_order: list[Change] | None = []
         self._released = False
         # Cached bind groups may be dropped at any time, so the recording has references of its own.
         self._groups = [native.handle("WGPUBindGroup", n) for n in self._numbers(24)]
@@ -66,8 +71,22 @@ class WebgpuRecording(Recording):
 
     def change(self, place: int, kernel: CompiledKernel, grid: Dim3, parameters: bytes) -> None:
         """Give a launch another grid and another parameter block."""
-        assert self.records[place * loop.RECORD] == loop.DISPATCH
-        self.changes[place] = Change(kernel, grid, parameters)
+        old = self._changes.get(place)
+        if old is None:
+            at = place * loop.RECORD
+            assert self.records[at] == loop.DISPATCH
+            group = int.from_bytes(self.records[at + 24 : at + 32], "little")
+        else:
+            at, group = old.at, old.group
+        self._changes[place] = Change(at, kernel, group, grid, parameters)  # type: ignore[arg-type]
+        self._in_order = None
+
+    @property
+    def changes(self) -> list[Change]:
+        """The launches that are not as they were recorded, in the order of their records."""
+        if self._in_order is None:
+            self._in_order = [self._changes[place] for place in sorted(self._changes)]
+        return self._in_order
 
     def release(self) -> None:
         """Give back what the recording holds; work that was replayed and is pending still runs."""

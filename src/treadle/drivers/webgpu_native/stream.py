@@ -186,25 +186,26 @@ class WebgpuStream(Stream):
         are the batch's. Replays before it, which may not be submitted yet, keep theirs."""
         records = bytearray(recording.records)
         first = 0  # of the records that are not appended yet
-        for place, (kernel, grid, parameters) in sorted(recording.changes.items()):
-            assert type(kernel) is WebgpuKernel
-            batch = self._batch
+        largest, batch = self._largest, self._batch
+        for at, kernel, group, grid, parameters in recording.changes:
             x, y, z = grid
-            if max(grid) > self._largest:
+            if x > largest or y > largest or z > largest:
                 x, y, z = self._fold(kernel, grid)
-            at = place * _RECORD
+            if not kernel.size:
+                _pack_dispatch(records, at, _DISPATCH, x, y, z, kernel.pipeline, group, 0, 0, 0)
+                continue
             block = batch.blocks.get(parameters)
-            if kernel.size and block is None:
+            if block is None:
                 if batch.used + kernel.stride > batch.limit and batch is self._live:
                     # The blocks so far are of this batch, so what has them is submitted with it.
+                    place = at // _RECORD
                     self._append_call(recording, records, first, place)
                     first = place
                 block = self._place_parameters(batch, parameters, kernel.stride)
-            group = int.from_bytes(records[at + 24 : at + 32], "little")
-            uniform = batch.groups[kernel.bucket] if kernel.size else 0
             _pack_dispatch(
-                records, at, _DISPATCH, x, y, z, kernel.pipeline, group, uniform, block or 0, 0
-            )
+                records, at, _DISPATCH, x, y, z,
+                kernel.pipeline, group, batch.groups[kernel.bucket], block, 0,
+            )  # fmt: skip
         self._append_call(recording, records, first, recording.count)
 
     def _append_call(
