@@ -316,7 +316,7 @@ def slice_of(part: slice, extent: Number) -> tuple[Number, Number, int]:
     ):  # fmt: skip
         start, stop, step = part.indices(extent)
         return start, len(range(start, stop, step)), step
-    step = 1 if part.step is None else operator.index(part.step)
+    step = 1 if part.step is None else index(part.step)
     if step == 0:
         raise ValueError("slice step cannot be zero")
     low, high = (0, extent) if step > 0 else (-1, extent - 1)

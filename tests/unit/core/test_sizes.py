@@ -218,7 +218,7 @@ def test_slices_of_sizes():
                 for step in (None, 1, 2, -1, -3):
                     record = Record()
                     given = [None if n is None else record.symbol(n) for n in (start, stop)]
-                    part = slice(*given, step)
+                    part = slice(*given, step if step is None else record.symbol(step))
                     found = valued(slice_of(part, record.symbol(extent)))
                     assert found == slice_of(slice(start, stop, step), extent)
 
