@@ -30,7 +30,7 @@ from treadle.kernels.device_code import convolution, convolution_weights
 from treadle.kernels.device_code.convolution import MOST_JOINED, Tile
 from treadle.kernels.device_code.convolution_cpu import NEAR
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import flat, new, serial_threads, zeros
+from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads, zeros
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
@@ -38,6 +38,7 @@ from treadle.runtime.devices import Device
 Extents = tuple[int, ...]
 
 
+@for_any_sizes
 def convolve(
     x: DeviceArray,
     weight: DeviceArray,
@@ -65,6 +66,7 @@ def convolve(
     return out
 
 
+@for_any_sizes
 def convolve_transposed(
     x: DeviceArray,
     weight: DeviceArray,
@@ -100,6 +102,7 @@ def convolve_transposed(
     return out
 
 
+@for_any_sizes
 def weight_gradient(
     x: DeviceArray,
     gradient: DeviceArray,
@@ -208,7 +211,11 @@ def _run(
         x, weight = new(x, dtype, out.shape[0]), new(x, dtype, 1)
     threes = [three_axes(axes) for axes in phases]
     images = out.shape[0]
-    at_once = max(_most(x.device, dtype) // (max(x.size, out.size) // images), 1)
+    most = _most(x.device, dtype)
+    if x.size <= most and out.size <= most:
+        runner(x, weight, bias, out, threes, channels)
+        return
+    at_once = max(most // (max(x.size, out.size) // images), 1)
     for first in range(0, images, at_once):
         some = [_images(array, first, min(at_once, images - first)) for array in (x, out)]
         runner(some[0], weight, bias, some[1], threes, channels)

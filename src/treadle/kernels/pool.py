@@ -69,6 +69,7 @@ def max_pool(x: DeviceArray, windows: Windows) -> DeviceArray:
     return out
 
 
+@for_any_sizes
 def max_pool_with_places(
     x: DeviceArray, windows: Windows, place: DType
 ) -> tuple[DeviceArray, DeviceArray]:
@@ -98,6 +99,7 @@ def mean_pool(
     return out
 
 
+@for_any_sizes
 def spread(values: DeviceArray, index: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
     """Zeros of a shape, but the values at their flat indices, the last of those for one place."""
     out = zeros(values, _dtype(values), *shape)

@@ -13,12 +13,13 @@ from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code import pooling_gradients
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import flat, new, serial_threads, start
+from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads, start
 from treadle.kernels.pool import Windows, passed
 from treadle.kernels.tables import table_of
 from treadle.runtime.arrays import DeviceArray
 
 
+@for_any_sizes
 def give_to_places(
     given: DeviceArray, places: DeviceArray, windows: Windows, shape: tuple[int, ...]
 ) -> DeviceArray:
@@ -47,6 +48,7 @@ def give_to_places(
     return out
 
 
+@for_any_sizes
 def share_equally(
     given: DeviceArray, windows: Windows, include: bool, divisor: int, shape: tuple[int, ...]
 ) -> DeviceArray:

@@ -14,7 +14,7 @@ from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code import merge_sort, top_elements
 from treadle.kernels.device_code.merge_sort import Sorting
-from treadle.kernels.launching import flat, new, serial_threads, start
+from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads, start
 from treadle.kernels.sort import sort_with_order, tile_for
 from treadle.runtime.arrays import DeviceArray
 
@@ -23,6 +23,7 @@ _CHUNK = 16384  # elements of which a thread of the CPU selects k
 _MOST_SELECTED = 128  # by such a thread, since it inserts each new one in order
 
 
+@for_any_sizes
 def topk(
     x: DeviceArray, k: int, largest: bool = True, dtype: DType = i32
 ) -> tuple[DeviceArray, DeviceArray]:

@@ -104,6 +104,8 @@ CASES = {
     "loss": (lambda x, at: functional.cross_entropy(x, at),
              lambda n: (drawn(n, 8, seed=n), numbered(n, 8))),
     "sorting": (lambda x: (td.sort(x, axis=0), td.cumulative_sum(x, axis=0)), of_rows),
+    "pooling": (lambda x: (functional.max_pool2d(x, 2), functional.avg_pool2d(x, 3, 1)),
+                lambda n: (drawn(2, 3, 6, n, seed=n),)),
     "a view": (lambda x: x * 2 + 1, lambda n: (drawn(100, 8)[3 : 3 + n],)),
     "NumPy": (lambda x: x * 2, lambda n: (np.ones((n, 4), np.float32) * n,)),
 }  # fmt: skip

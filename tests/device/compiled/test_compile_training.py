@@ -121,3 +121,31 @@ def test_a_scaler_that_is_another_one_is_traced_anew():
     first = scaled(x).item()
     scaler = td.GradScaler(init_scale=8.0)
     assert scaled(x).item() == pytest.approx(2 * first)
+
+
+def test_batches_of_other_sizes_through_convolutions():
+    def x(n):
+        random = np.random.default_rng(n)
+        return td.asarray(random.standard_normal((n, 2, 6, 6)).astype(np.float32))
+
+    def run(compiled):
+        td.manual_seed(3)
+        model = td.nn.Sequential(
+            td.nn.Conv2d(2, 8, 3), td.nn.ReLU(), td.nn.MaxPool2d(2), td.nn.Flatten(),
+            td.nn.Linear(32, 3),
+        )  # fmt: skip
+        optimizer = td.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(images, at):
+            optimizer.zero_grad()
+            loss = td.nn.functional.cross_entropy(model(images), at)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step = td.compile(step, dynamic=True) if compiled else step
+        return [
+            float(step(x(n), td.asarray(np.arange(n, dtype=np.int32) % 3))) for n in (8, 5, 8, 7, 3)
+        ]
+
+    np.testing.assert_allclose(run(True), run(False), 1e-4, 1e-5)
