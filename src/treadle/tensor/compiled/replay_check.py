@@ -120,6 +120,8 @@ def _host(array: Any) -> Host:
 
 
 def _equal(one: Any, other: Any) -> bool:
+    if type(one) is int and type(other) is int:  # it may have been made of sizes
+        return one == other
     if not isinstance(other, np.ndarray):
         return one is other or type(one) is type(other)
     if not isinstance(one, np.ndarray) or (one.shape, one.dtype) != (other.shape, other.dtype):
