@@ -15,13 +15,14 @@ fact. It says of itself that it is one, though (`__class__`), so that `isinstanc
 from __future__ import annotations
 
 import operator
+import os
 import sys
 from collections.abc import Callable, Iterator
 from numbers import Number as AnyNumber
 from pathlib import Path
 from typing import Any
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 Number = Any  # an int or a Size: the planner's annotations say int
 
@@ -359,8 +360,14 @@ def _divisor(number: Number) -> Number:
     return number
 
 
+def _is_generated(code: Any) -> bool:
+    """Whether code is a dataclass's, which asks for its fields on behalf of who asks for it."""
+    return code.co_filename == "<string>" and code.co_name in ("__hash__", "__eq__")
+
+
 def is_own_code(frame: Any) -> bool:
-    while frame.f_code.co_filename == "<string>" and frame.f_back is not None:
-        frame = frame.f_back  # a method of a dataclass
+    """Whether a frame runs code of treadle's."""
+    while _is_generated(frame.f_code) and frame.f_back is not None:
+        frame = frame.f_back
     name: str = frame.f_code.co_filename
     return name.startswith(_PACKAGE)

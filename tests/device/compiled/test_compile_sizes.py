@@ -361,3 +361,28 @@ def test_replays_that_wait_for_submission_keep_their_sizes():
     found = [f(td.full((n,), float(n))) for n in range(41, 90)]
     for n, each in zip(range(41, 90), found, strict=True):
         assert each.tolist() == [2 * n + 1] * n
+
+
+def test_strides_of_0_and_of_other_layouts_are_classes_of_their_own():
+    f = td.compile(lambda x: (x * 2 + x.sum(0), x[1:] - x[:-1]), dynamic=True)
+    for n in (5, 6, 9, 17, 18):
+        whole = np.arange(40 * 8, dtype=np.float32).reshape(40, 8)
+        device = td.asarray(whole)
+        for numpy, ours in (
+            (whole[:n], device[:n]),
+            (np.broadcast_to(whole[3:4], (n, 8)), td.broadcast_to(device[3:4], (n, 8))),
+            (whole[: 2 * n : 2], device[: 2 * n : 2]),
+            (whole[n::-1], device[n::-1]),
+            (whole[:8, :n].T, device[:8, :n].T),
+        ):
+            scaled, steps = f(ours)
+            np.testing.assert_allclose(scaled.numpy(), numpy * 2 + numpy.sum(0), 1e-6)
+            np.testing.assert_array_equal(steps.numpy(), numpy[1:] - numpy[:-1])
+
+
+def test_what_is_broadcast_is_refused_for_every_size():
+    f = td.compile(lambda x: x.__iadd__(1), dynamic=True)
+    for n in (4, 5):
+        assert f(td.zeros((9, 3))[:n]).tolist() == [[1.0] * 3] * n
+        with pytest.raises(ValueError, match="several elements of this tensor are one in memory"):
+            f(td.broadcast_to(td.zeros((1, 3)), (n, 3)))

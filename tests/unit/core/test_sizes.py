@@ -144,6 +144,18 @@ def test_what_takes_the_value_makes_it_a_fact(use):
     assert record.function(())(4) is None
 
 
+def test_programs_that_are_made_of_text_look_for_integers():
+    """Also where treadle calls them, as a function that it maps."""
+    program = "def find(known):\n    return lambda n: known.get(n, 0)"
+    names = {}
+    exec(program, names)
+    record = Record()
+    found = names["find"]({3: 1})
+    assert [found(n) for n in (record.symbol(3), record.symbol(5))] == [1, 0]
+    assert record.function(())(3, 5) == ()
+    assert record.function(())(3, 3) is None
+
+
 def test_they_say_that_they_are_integers():
     record = Record()
     a = record.symbol(3)
