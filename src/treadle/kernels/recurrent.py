@@ -11,7 +11,7 @@ from typing import NamedTuple
 from treadle.core.dtypes import DType, float32, float64
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code.recurrent import GATES, Stepping, back_stepper, stepper
-from treadle.kernels.launching import flat, new, serial_threads
+from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -44,6 +44,7 @@ def fits(device: Device, dtype: DType, kind: str, length: int, batch: int, width
     return length * batch * wide < MOST_NARROW and shared <= device.limits.max_shared_memory
 
 
+@for_any_sizes
 def recur(
     inputs: DeviceArray, weight: DeviceArray, bias: DeviceArray, hidden: DeviceArray,
     cell: DeviceArray, what: Recurrence,
@@ -71,6 +72,7 @@ def recur(
     return out, cells
 
 
+@for_any_sizes
 def recur_backward(
     of_out: DeviceArray, of_cells: DeviceArray, inputs: DeviceArray, parts: DeviceArray,
     before: DeviceArray, cells: DeviceArray, cell: DeviceArray, weight: DeviceArray,

@@ -149,3 +149,30 @@ def test_batches_of_other_sizes_through_convolutions():
         ]
 
     np.testing.assert_allclose(run(True), run(False), 1e-4, 1e-5)
+
+
+def test_sequences_of_other_lengths_through_an_lstm():
+    def run(compiled):
+        td.manual_seed(3)
+        net = td.nn.LSTM(4, 8, batch_first=True)
+        optimizer = td.optim.SGD(net.parameters(), lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            out, _ = net(x)
+            loss = (out[:, -1] ** 2).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step = td.compile(step) if compiled else step
+        losses = []
+        for n in (12, 9, 17, 15, 19):
+            x = np.random.default_rng(n).standard_normal((2, n, 4)).astype(np.float32)
+            losses.append(float(step(td.asarray(x))))
+        return losses, step
+
+    expected, _ = run(False)
+    found, step = run(True)
+    np.testing.assert_allclose(found, expected, 1e-4, 1e-5)
+    assert step.traces <= 4
