@@ -115,6 +115,7 @@ def attend(query: DeviceArray, key: DeviceArray, value: DeviceArray, *more: Any)
     return out, norms
 
 
+@for_any_sizes
 def attend_result(*given: Any) -> DeviceArray:
     """The result of `attend`, without what a derivative needs."""
     return attend(*given)[0]

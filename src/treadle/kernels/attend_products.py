@@ -54,6 +54,7 @@ def pays(device: Device, dtype: DType, queries: int, keys: int) -> bool:
     return scored_in(device, dtype) is dtype
 
 
+@for_any_sizes
 def attend_by_products(
     query: DeviceArray, key: DeviceArray, value: DeviceArray, *more: Any
 ) -> tuple[DeviceArray, DeviceArray]:
