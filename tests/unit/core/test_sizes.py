@@ -25,6 +25,14 @@ from treadle.graph.node import COMPUTED, Node, base_of, without_history
 from treadle.graph.views import compose, merge_axes, permute, reshape, slice_axis, whole
 from treadle.runtime.arrays import DeviceArray
 
+
+@pytest.fixture(autouse=True)
+def no_views_are_left():
+    """Tests ask a table of treadle's for views, and so as a user's program does: by integers."""
+    yield
+    whole.cache_clear()
+
+
 OPERATORS = [
     operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.lshift,
     operator.rshift, operator.and_, operator.or_,
