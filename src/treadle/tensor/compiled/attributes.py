@@ -13,10 +13,12 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from treadle.core.deferred_imports import DeferredAttribute
 from treadle.tensor.compiled.bytecode import NOTHING, Reads
 from treadle.tensor.compiled.code_origin import is_library_class
 from treadle.tensor.compiled.guards import MISSING, Guard
 
+_IMMUTABLE = 1 << 8  # of a class's flags: its attributes cannot be set
 _PLAIN_METACLASSES = ("type", "ABCMeta", "EnumType", "EnumMeta")
 # Lookup methods that behave as Python's, so that a guard may use them.
 _READERS: tuple[Any, ...] = tuple(
@@ -27,6 +29,10 @@ _READERS: tuple[Any, ...] = tuple(
 def place_of(read: str, holder: Any, key: Any) -> tuple[str, int, Any]:
     """The identity of a place, or of a test."""
     return (read, id(holder), key if type(key) is str else id(key))
+
+
+# Attributes of classes that the class itself gives as they are, or always as the same object.
+_READ_AS_THEY_ARE = (types.FunctionType, property, staticmethod)
 
 
 class _Found(NamedTuple):
@@ -113,6 +119,7 @@ class Attributes:
         """Guard an attribute that a class or one of its bases defines."""
         raw = found.raw
         if is_library_class(found.owner):
+            self._attribute_of_library(kind, found, attribute)
             return
         is_bound = hasattr(type(raw), "__get__") and not isinstance(raw, types.FunctionType)
         look = reads.attributes.get(attribute, True)
@@ -121,13 +128,23 @@ class Attributes:
         else:
             self._place("{0}.__dict__[{1}]", found.owner, attribute, raw, name, reads, look)
 
+    def _attribute_of_library(self, kind: type, found: _Found, attribute: str) -> None:
+        """Guard an attribute of a library's class, which a test or a user may replace, there or in
+        a base. What the library reads itself is not looked at."""
+        if kind.__flags__ & _IMMUTABLE or type(found.raw) is DeferredAttribute:
+            return
+        name, raw = f"{kind.__name__}.{attribute}", found.raw
+        if isinstance(raw, _READ_AS_THEY_ARE) and type(kind).__name__ in _PLAIN_METACLASSES:
+            self._add(
+                f"{{0}}.{attribute} is {{2}}", kind, attribute, name, getattr(kind, attribute)
+            )
+        else:
+            self._add("{0}.__dict__[{1}] is {2}", found.owner, attribute, name, raw)
+
     def _found(self, kind: type, attribute: str) -> _Found | None:
         known = (kind, attribute)
         if known not in self._classes:
-            self._classes[known] = next(
-                (_Found(each, each.__dict__[attribute]) for each in kind.__mro__
-                 if attribute in each.__dict__), None,
-            )  # fmt: skip
+            self._classes[known] = found_in(kind, attribute)
         return self._classes[known]
 
     def _attributes(self, value: Any, reads: Reads, name: str) -> None:
@@ -270,6 +287,12 @@ class Attributes:
         if attribute in reads.optional:
             for held in missing:
                 self._add("{1} not in {0}", held, attribute, name)
+
+
+def found_in(kind: type, attribute: str) -> _Found | None:
+    """An attribute of a class, and the first of its bases that has it."""
+    owners = (each for each in kind.__mro__ if attribute in each.__dict__)
+    return next((_Found(each, each.__dict__[attribute]) for each in owners), None)
 
 
 def _is_namespace(value: Any) -> bool:

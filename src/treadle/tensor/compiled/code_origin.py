@@ -1,5 +1,5 @@
-"""The origin of code: the user's, a library's or this package's. Variables of libraries are set
-once, and no trace depends on them."""
+"""The origin of code: the user's, a library's or this package's. A trace depends on the variables
+of libraries that the user's code reads, and not on those that libraries read themselves."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def is_package_file(file: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_library_module(name: str | None) -> bool:
-    """Whether a module is a library's, whose variables do not change."""
+    """Whether a module is a library's, whose own code is not followed."""
     if name is None or name.startswith(_USER_MODULES):
         return False
     first = name.split(".")[0]

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from treadle.tensor.cells import Cell
+from treadle.tensor.compiled.attributes import found_in
 from treadle.tensor.compiled.bytecode import NOTHING, Reads, reads_of
 from treadle.tensor.compiled.call_sites import ENTERS, MEASURED, first_argument, use_of_time
 from treadle.tensor.compiled.code_origin import (
@@ -62,6 +63,7 @@ class Dependencies(ObjectWalk):
         self._inner: set[types.CodeType] = set()  # of functions defined in others
         self.measured: dict[str, str] = {}  # clocks that only measure, and the call sites
         self._seeded: dict[int, random.Random] = {}  # by the function
+        self._of_tensors: dict[str, bool] = {}  # attributes that may be a tensor's
         self._called_by_library: set[types.CodeType] = set()  # code that only the library calls
         self.asks_for_types = ""  # a function that does, as type(n) is int does
 
@@ -112,6 +114,8 @@ class Dependencies(ObjectWalk):
                 self.asks_for_types = code.co_qualname
             self._inner.update(each for each in code.co_consts if isinstance(each, types.CodeType))
             self._variables(space, reads, is_library)
+            if not is_library:
+                self._of_tensors.update(reads.attributes)
         for function in self._functions.get(code, ()):
             self._begins(function, reads)
         for name in _given_names(code):
@@ -246,6 +250,11 @@ class Dependencies(ObjectWalk):
             if value is not None:
                 self._walk(value, reads, name)
         self._pending = []
+        self._imported()
+        for name in self._of_tensors:  # those that were used are imported now
+            found = found_in(Tensor, name)
+            if found is not None:
+                self._attribute_of_library(Tensor, found, name)
         unknown = [
             code
             for code in self._codes.keys() - self._functions.keys() - self._inner
@@ -270,6 +279,7 @@ class Dependencies(ObjectWalk):
             each.clear()
         self._todo.clear()
         self._pending.clear()
+        self._deferred.clear()
 
     def check_reached(self, used: Iterable[Cell], gradients: Iterable[Any]) -> None:
         """Note the arrays from outside that a trace uses and that no guard covers. Those of

@@ -92,6 +92,11 @@ def same_elements(values: Any, known: list[Any]) -> bool:
     return all(map(is_, values, known)) or all(map(same, values, known))
 
 
+def same_entries(values: dict[Any, Any], keys: list[Any], known: list[Any]) -> bool:
+    """Whether a dict has these objects at these keys, and maybe others."""
+    return all(map(is_, map(values.get, keys, repeat(MISSING)), known))
+
+
 def same_members(values: Any, known: dict[int, Any]) -> bool:
     """Whether a set has these members."""
     if len(values) != len(known):
@@ -133,6 +138,7 @@ def same_bytes(array: Any, data: bytes) -> bool:
 
 _HELPERS = {
     "same": same, "same_elements": same_elements, "same_members": same_members,
+    "same_entries": same_entries,
     "same_numbers": same_numbers, "same_bytes": same_bytes,
     "same_subclasses": same_subclasses, "is_unset": is_unset, "issubclass": issubclass,
     "MISSING": MISSING,

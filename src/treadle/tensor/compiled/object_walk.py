@@ -30,7 +30,12 @@ from treadle.lang.decorators import Function, Kernel
 from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.attributes import Attributes, place_of
 from treadle.tensor.compiled.bytecode import NOTHING, Chain, Reads, reads_of
-from treadle.tensor.compiled.code_origin import IGNORED, is_library_module, origin_of
+from treadle.tensor.compiled.code_origin import (
+    IGNORED,
+    is_library_class,
+    is_library_module,
+    origin_of,
+)
 from treadle.tensor.compiled.guards import MISSING, Guard, is_plain
 from treadle.tensor.compiled.impure_functions import (
     OBJECTS,
@@ -46,7 +51,7 @@ _ABOUT = frozenset({"__annotations__", "__doc__", "__name__", "__qualname__"})  
 _ONE_BY_ONE = 64  # elements of a list that have a guard each
 _CACHED = type(functools.lru_cache(lambda: None))
 _OF_ARRAYS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
-# Values of a library's variables that do not change.
+# Values of variables that only a library's code reads: not looked at.
 _DEFINED = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
 _BYTES = (bytearray, memoryview, array)
 _BUFFERS = (ctypes.Array, ctypes._SimpleCData, ctypes.Structure, mmap.mmap)
@@ -69,6 +74,8 @@ class ObjectWalk(Attributes):
         self._names: dict[str, None] = {}  # that objects such as `attrgetter` read
         self._contents: dict[int, list[Any]] = {}  # of containers, before the trace changed them
         self._caches: dict[Any, int] = {}  # with the number of results of each
+        # Names of modules that are imported when they are first used.
+        self._deferred: list[tuple[types.ModuleType, str]] = []
         self.cells: set[Cell] = set()  # arrays that guards cover
 
     # ------------------------------------------------------------------ variables and functions
@@ -106,7 +113,16 @@ class ObjectWalk(Attributes):
         for name in names:
             if not isinstance(value, (types.ModuleType, type)):
                 return
-            value = getattr(value, name, None)
+            owner, value = value, getattr(value, name, MISSING)
+            if value is MISSING:
+                return
+            if isinstance(owner, types.ModuleType):
+                if _is_library(owner):
+                    self._name_of_library(owner, name, value)
+            elif is_library_class(owner):
+                found = self._found(owner, name)
+                if found is not None:
+                    self._attribute_of_library(owner, found, name)
         name = ".".join(chain.names)
         if isinstance(value, types.MethodType):
             self._method(value, NOTHING, name)
@@ -193,20 +209,24 @@ class ObjectWalk(Attributes):
         """Guard the value at a place that the function reads: `read` with a holder and a key."""
         if isinstance(value, Tensor) and value._cell not in self._before:
             return  # the function stored it there itself
-        known = place_of(read, holder, key)
-        if known not in self._guards:
-            there = self._earlier.get(known, value)
-            if is_plain(there):
-                test = f"{read} is {{2}} or same({read}, {{2}})"
-                guard = Guard(test, (holder, key, there), name, read, there)
-            else:
-                test, gone = f"{read} is {{2}}", not is_variable
-                guard = Guard(test, (holder, key, there), name, read, there, gone)
-            self._guards[known] = guard
+        self._guard(read, holder, key, value, name, is_replaced=not is_variable)
         if isinstance(value, Tensor):
             self._tensor(value, name, is_variable)
         elif not is_plain(value):
             self._walk(value, reads, name, is_used)
+
+    def _guard(
+        self, read: str, holder: Any, key: Any, value: Any, name: str, is_replaced: bool
+    ) -> None:
+        """Guard the value at a place: a plain one by what it is, another one by its identity."""
+        known = place_of(read, holder, key)
+        if known in self._guards:
+            return
+        there = self._earlier.get(known, value)
+        test = f"{read} is {{2}}"
+        if is_plain(there):
+            test, is_replaced = f"{test} or same({read}, {{2}})", False
+        self._guards[known] = Guard(test, (holder, key, there), name, read, there, is_replaced)
 
     def _walk(
         self, value: Any, reads: Reads, name: str, is_used: bool = True, is_given: bool = False
@@ -388,19 +408,31 @@ class ObjectWalk(Attributes):
                 self._register(each, reads, name)
 
     def _cached(self, value: Any, reads: Reads, name: str) -> None:
-        """Guard a function with a cache, which may or may not run: what it reads, and its cached
-        results."""
-        self._compiled_later(value.__wrapped__, name)
-        self._caches.setdefault(value, value.cache_info().currsize)
-        todo = gc.get_referents(value)
-        while todo:
-            each = todo.pop()
-            if type(each).__name__ == "_lru_list_elem":  # an entry of the cache, linked to the next
-                todo += gc.get_referents(each)
-            elif type(each) is dict and each is not value.__dict__:
-                todo += each.values()
-            elif not isinstance(each, (types.FunctionType, type)):
+        """Guard a function with a cache: what it reads, which counts if it runs, and the results
+        that the cache has, which stay until it is cleared or full."""
+        self._register(value.__wrapped__, reads, name)
+        info = value.cache_info()
+        known = self._caches.setdefault(value, info.currsize)
+        if not known:  # what is found in it later was computed by this trace
+            return
+        called = f"the cache of {name}"
+        results = gc.get_referents(value)  # of a bounded cache, with the links of a list of them
+        for each in list(results):
+            if type(each) is dict and each is not value.__dict__:
+                entries = dict(each)
+                keys, found = list(entries), list(entries.values())
+                test = "same_entries({0}, {1}, {2})"
+                self._add(test, each, keys, called, found, is_replaced=True)
+                results += found
+        for each in results:
+            is_result = type(each) is not dict and type(each).__name__ != "_lru_list_elem"
+            if is_result and not isinstance(each, (types.FunctionType, type)):
                 self._walk(each, reads, f"{name}()")
+        if info.maxsize is not None:  # a full cache puts new results into the links of old ones
+            self._add(
+                "{0}.cache_info().currsize < {1} or {0}.cache_info().misses == {2}",
+                value, info.maxsize, called, info.misses, is_replaced=True,
+            )  # fmt: skip
 
     def _kernel(self, value: Any, reads: Reads, name: str) -> None:
         """Guard the captures of a kernel, for which it is compiled."""
@@ -433,9 +465,33 @@ class ObjectWalk(Attributes):
                 self._names.update(dict.fromkeys(text.split(".")))
 
     def _module(self, value: types.ModuleType, reads: Reads, name: str) -> None:
-        real = sys.modules.get(value.__name__) is value
-        if not real or not is_library_module(value.__name__):
+        own = vars(value)
+        deferred = (reads.attributes.keys() & set(own.get("__all__", ()))) - own.keys()
+        self._deferred.extend((value, each) for each in sorted(deferred))
+        if not _is_library(value):
             self._attributes(value, reads, name)
+            return
+        for attribute in reads.attributes:
+            each = own.get(attribute, MISSING)
+            if each is not MISSING and not attribute.startswith("__"):
+                self._name_of_library(value, attribute, each)
+                if isinstance(each, types.ModuleType):
+                    self._walk(each, reads, f"{name}.{attribute}")
+
+    def _imported(self) -> None:
+        """Guard the names of modules that the function was the first to use."""
+        for module, attribute in self._deferred:
+            if attribute in vars(module):
+                self._name_of_library(module, attribute, vars(module)[attribute])
+        self._deferred.clear()
+
+    def _name_of_library(self, module: types.ModuleType, attribute: str, value: Any) -> None:
+        """Guard a name of a library's module, which a test or a user may replace. What the library
+        reads itself is not looked at."""
+        name = f"{module.__name__}.{attribute}"
+        self._guard(f"{{0}}.{attribute}", module, None, value, name, is_replaced=False)
+        if isinstance(value, types.FunctionType) and not is_library_module(value.__module__):
+            self._walk(value, NOTHING, name)
 
     def _referents(self, value: Any, reads: Reads, name: str) -> None:
         """A view of a dict."""
@@ -473,6 +529,11 @@ class ObjectWalk(Attributes):
         if call is not None:
             self._register(call.raw, reads, f"{name}.__call__")
         self._attributes(value, reads, name)
+
+
+def _is_library(module: types.ModuleType) -> bool:
+    name = module.__name__
+    return sys.modules.get(name) is module and is_library_module(name)
 
 
 _Walk = Callable[[ObjectWalk, Any, Reads, str], None]
