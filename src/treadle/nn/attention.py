@@ -165,7 +165,7 @@ class MultiheadAttention(Module):
             weights = mean(weights, axis=1)
         if not is_batch:
             return found[0], None if weights is None else weights[0]
-        return found if self.batch_first else swapaxes(found, 0, 1), weights
+        return found if self.batch_first else swapaxes(found, 0, 1).copied(), weights
 
     def _check(self, states: list[Any]) -> None:
         query, key, value = (tuple(each.shape) for each in states)

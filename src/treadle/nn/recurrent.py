@@ -141,7 +141,7 @@ class _Recurrent(Module):
         ends = tuple(stack(each) for each in last)
         if not is_batch:
             return x[:, 0], tuple(each[:, 0] for each in ends)
-        return swapaxes(x, 0, 1) if self.batch_first else x, ends
+        return swapaxes(x, 0, 1).copied() if self.batch_first else x, ends
 
     def _sequence(self, input: Any) -> tuple[Tensor, bool]:
         """The input as (L, N, H), and whether it has a batch."""

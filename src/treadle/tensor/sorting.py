@@ -116,8 +116,9 @@ def _with_last(node: Node, at: int) -> Node:
 
 
 def _back(made: Tensor, at: int) -> Tensor:
-    """A result with its last axis moved back."""
+    """A new array with the last axis of a result moved back."""
     last = len(made.shape) - 1
     if at == last:
         return made
-    return made._seen_through(views.permute(made._where, (*range(at), last, *range(at, last))))
+    moved = views.permute(made._where, (*range(at), last, *range(at, last)))
+    return made._seen_through(moved).copied()

@@ -108,7 +108,7 @@ def solve_triangular(
         return operations.solve_triangular(a.matrices, b, not upper, unitriangular)
 
     found = _solved("solve_triangular", a, b, through)
-    return found if left else matrix_transpose(found)
+    return found if left else matrix_transpose(found).copied()
 
 
 def lstsq(a: ArrayLike, b: ArrayLike, /) -> LstsqResult:
@@ -211,7 +211,10 @@ def _solved(
         matrix = broadcast_to(matrix, (*front, n, columns))
         side = moveaxis(matrix, -2, 0).reshape((1, n, math.prod(front) * columns))
         x = solver(name, Stack(stacked(a), (), dtype), side)
-        x = moveaxis(x.reshape((n, *front, columns)), 0, -2)
+        x = x.reshape((n, *front, columns))
+        if math.prod(front) != 1:  # else its elements are in this order
+            x = moveaxis(x, 0, -2).copied()
+        x = x.reshape((*front, n, columns))
     else:
         stack = Stack(stacked(broadcast_to(a, (*front, n, n))), front, dtype)
         x = solver(name, stack, stacked(broadcast_to(matrix, (*front, n, columns))))
