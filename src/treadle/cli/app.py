@@ -149,6 +149,10 @@ def transpile(
         list[Path] | None,
         typer.Option("-I", metavar="DIR", help="A folder to search for #include. Repeatable."),
     ] = None,
+    skip_missing_headers: Annotated[
+        bool,
+        typer.Option("--skip-missing-headers", help="Skip an #include that is not found."),
+    ] = False,
     report: Annotated[
         bool,
         typer.Option(
@@ -191,13 +195,17 @@ def transpile(
         from treadle.cli import transpile_cuda as cuda
 
         arguments = () if template is None else cuda.template_arguments(template)
-        wanted = cuda.Wanted(file, kernel, arguments, tuple(define or ()), tuple(include or ()))
+        wanted = cuda.Wanted(
+            file, kernel, arguments, tuple(define or ()), tuple(include or ()), skip_missing_headers
+        )
         if report:
             cuda.show_report(cuda.report_of(wanted, to), output)
             return
         printed = cuda.transpile_cuda(wanted, to or "wgsl", extent, shared)
-    elif template or define or include or report:
-        raise typer.BadParameter("--template, -D, -I and --report are only for CUDA C++ files")
+    elif template or define or include or skip_missing_headers or report:
+        raise typer.BadParameter(
+            "--template, -D, -I, --skip-missing-headers and --report are only for CUDA C++ files"
+        )
     else:
         printed = transpile_file(file, to or "wgsl", kernel, extent, shared)
     if output is None:

@@ -30,6 +30,7 @@ class Wanted:
     template: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()  # as after -D: NAME or NAME=VALUE
     include: tuple[Path, ...] = ()
+    skip_missing_headers: bool = False
 
     def open(self) -> CudaModule:
         """The file as a module."""
@@ -37,7 +38,12 @@ class Wanted:
         for define in self.defines:
             name, equals, value = define.partition("=")
             macros[name.strip()] = value if equals else None
-        return cuda_module(self.file, defines=macros, include=self.include)
+        return cuda_module(
+            self.file,
+            defines=macros,
+            include=self.include,
+            skip_missing_headers=self.skip_missing_headers,
+        )
 
 
 def template_arguments(text: str) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ def cuda_module(
     include: str | Path | Sequence[str | Path] = (),
     fastmath: bool = False,
     warp_synchronous: bool = False,
+    skip_missing_headers: bool = False,
 ) -> CudaModule:
     """The kernels of CUDA C++ source: a `str` is the text itself, a `pathlib.Path` a file.
 
@@ -35,8 +36,9 @@ def cuda_module(
     `#include` searches after that of the file; `fastmath` uses the hardware's own mathematics
     (`nvcc --use_fast_math`). `warp_synchronous` synchronizes the threads of each warp where they
     access shared memory, as code written before `__syncwarp` expects; without it, compiling such
-    code gives a WarpSynchronousWarning. Host code is skipped. CompileErrors lists all syntax
-    errors.
+    code gives a WarpSynchronousWarning. Host code is skipped, and so are headers that are known to
+    be for the host. Any other header that is not found is an error; `skip_missing_headers` skips
+    it, too. CompileErrors lists all syntax errors.
 
     >>> module = cuda_module('''
     ... __global__ void scale(float *x, float factor, int n) {
@@ -55,7 +57,8 @@ def cuda_module(
 
     try:
         with deep_nesting(file):
-            return CudaModule(load(text, file, macros, folders), file, fastmath, warp_synchronous)
+            program = load(text, file, macros, folders, skip_missing_headers)
+            return CudaModule(program, file, fastmath, warp_synchronous)
     except CompileError as error:
         raise shortened(error)  # noqa: B904 - it is the same error
 

@@ -420,13 +420,14 @@ def test_angle_brackets_do_not_look_beside_the_file(tmp_path: Path) -> None:
     (tmp_path / "a.h").write_text("a")
     main = tmp_path / "main.cu"
     main.write_text("")
-    assert [n for n, _ in preprocess("#include <a.h>", str(main)).unknown_headers] == ["a.h"]
+    assert preprocess("#include <a.h>", str(main)).errors
     found = preprocess("#include <a.h>", str(main), include=[tmp_path])
     assert [token.text for token in user_tokens(found)] == ["a"]
 
 
 def test_unknown_headers_are_noted_once_with_their_place() -> None:
-    result = preprocess("a\n#include <vector>\n#include <vector>\n#include <a//b.h>\n", FILE)
+    text = "a\n#include <vector>\n#include <vector>\n#include <a//b.h>\n"
+    result = preprocess(text, FILE, skip_missing_headers=True)
     assert result.errors == ()
     assert [(name, span.line, span.column) for name, span in result.unknown_headers] == [
         ("vector", 2, 10),
@@ -452,11 +453,31 @@ def test_errors_in_a_header_name_it(tmp_path: Path) -> None:
 
 def test_a_header_cannot_be_what_is_no_file(tmp_path: Path) -> None:
     text = '#include "/dev/zero"\n#include "/dev/stdin"\n#include "."\n'
-    assert len(preprocess(text, FILE, include=[tmp_path]).unknown_headers) == 3
+    assert len(preprocess(text, FILE, include=[tmp_path]).errors) == 3
     odd = ["\0", "\ud800", "\udc80", "x" * 5000]
     for name in odd:
-        ((noted, _),) = preprocess(f"#include <{name}>", FILE, include=[tmp_path]).unknown_headers
+        read = preprocess(f"#include <{name}>", FILE, None, [tmp_path], skip_missing_headers=True)
+        ((noted, _),) = read.unknown_headers
         assert len(noted) == len(name)
+
+
+@pytest.mark.parametrize("name", ['"config.h"', "<sizes.cuh>", '"helper_math.h"'])
+def test_a_missing_header_is_an_error(name: str) -> None:
+    text = f"#include {name}\n#ifndef N\n#define N 8\n#endif\nN"
+    (found,) = preprocess(text, FILE).errors
+    assert found.line == 1
+    assert found.message.startswith(f"{name[1:-1]} is neither in the folder of the file")
+    assert "name the folder that holds it" in found.message
+    assert found.message.endswith("pass skip_missing_headers=True")
+    assert not preprocess(f"#if 0\n#include {name}\n#endif", FILE).errors
+    assert not preprocess(text, FILE, skip_missing_headers=True).errors
+
+
+@pytest.mark.parametrize("name", ["iostream", "helper_cuda.h", "thrust/sort.h", "torch/all.h"])
+def test_headers_for_the_host_are_skipped(name: str) -> None:
+    read = preprocess(f"#include <{name}>", FILE)
+    assert not read.errors
+    assert [each for each, _ in read.unknown_headers] == [name]
 
 
 def test_a_file_too_large_is_an_error(tmp_path: Path) -> None:

@@ -54,10 +54,14 @@ class _Kernel:
 
 
 def load(
-    text: str, file: str, defines: Mapping[str, Any], include: Sequence[Path]
+    text: str,
+    file: str,
+    defines: Mapping[str, Any],
+    include: Sequence[Path],
+    skip_missing_headers: bool = False,
 ) -> records.Program:
     """Parse a file. CompileErrors lists all its syntax errors."""
-    read = preprocess(text, file, defines, include)
+    read = preprocess(text, file, defines, include, skip_missing_headers)
     parsed = parse(read.tokens, read.texts, file)
     errors = sorted((*read.errors, *parsed.errors), key=lambda error: (error.file, error.line))
     if errors:

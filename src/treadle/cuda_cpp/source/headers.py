@@ -109,6 +109,10 @@ _MISSING_FOLDERS = {
     "vulkan/": _FOR_THE_HOST,
     "boost/": _FOR_THE_HOST,
     "opencv2/": _FOR_THE_HOST,
+    "ATen/": _FOR_THE_HOST,
+    "c10/": _FOR_THE_HOST,
+    "pybind11/": _FOR_THE_HOST,
+    "torch/": _FOR_THE_HOST,
 }
 
 _VENDOR_LIBRARIES = (
@@ -121,7 +125,9 @@ _VENDOR_LIBRARIES = (
 _HOST_HEADERS = (
     "chrono", "condition_variable", "csignal", "cstdarg", "ctime", "ctype.h", "cctype", "dirent.h",
     "dlfcn.h", "errno.h", "cerrno", "exception", "fcntl.h", "filesystem", "fstream", "future",
-    "getopt.h", "glob.h", "iomanip", "ios", "iosfwd", "iostream", "istream", "locale", "locale.h",
+    "getopt.h", "glob.h", "helper_cuda.h", "helper_cuda_drvapi.h", "helper_cuda_gl.h",
+    "helper_functions.h", "helper_gl.h", "helper_image.h", "helper_string.h", "helper_timer.h",
+    "iomanip", "ios", "iosfwd", "iostream", "istream", "locale", "locale.h",
     "mpi.h", "mutex", "new", "omp.h", "ostream", "pthread.h", "random", "regex", "sched.h",
     "semaphore.h", "setjmp.h", "shared_mutex", "signal.h", "sstream", "stdarg.h", "stdexcept",
     "streambuf", "strings.h", "system_error", "thread", "time.h", "typeinfo", "unistd.h", "wchar.h",
@@ -142,6 +148,13 @@ _MISSING |= dict.fromkeys(_HOST_HEADERS, _FOR_THE_HOST)
 _MISSING |= dict.fromkeys(_STANDARD_HEADERS, _STANDARD_LIBRARY)
 
 
+# Of a header that may be the user's, and may define what the code tests.
+NOT_FOUND = (
+    "is neither in the folder of the file nor in one of include=[…], nor one of CUDA's or C's "
+    "headers that come with treadle: name the folder that holds it"
+)
+
+
 def why_missing(name: str) -> str:
     """Why a header is not found, and what to do: a sentence that follows its name."""
     if name in _MISSING:
@@ -149,7 +162,4 @@ def why_missing(name: str) -> str:
     for folder, reason in _MISSING_FOLDERS.items():
         if name.startswith(folder):
             return reason
-    return (
-        "is neither in the folder of the file nor in one of include=[…], nor one of CUDA's or C's "
-        "headers that come with treadle: name the folder that holds it"
-    )
+    return NOT_FOUND

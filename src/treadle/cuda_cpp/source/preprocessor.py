@@ -13,7 +13,7 @@ from treadle.cuda_cpp.source.conditions import HAS_INCLUDE, evaluate
 from treadle.cuda_cpp.source.diagnostics import TooMuch
 from treadle.cuda_cpp.source.expansion import PAINTED, Expander
 from treadle.cuda_cpp.source.files import Files, LoadedFile
-from treadle.cuda_cpp.source.headers import header_text
+from treadle.cuda_cpp.source.headers import NOT_FOUND, header_text, why_missing
 from treadle.cuda_cpp.source.lexer import EMPTY, Stretch, printable
 from treadle.cuda_cpp.source.macros import Macro, defined_macro
 from treadle.cuda_cpp.source.pragmas import PRAGMA_OPERATOR, kept_pragma, pragma_operator
@@ -50,15 +50,17 @@ def preprocess(
     file: str = "<source>",
     defines: Mapping[str, object] | None = None,
     include: Sequence[Path] = (),
+    skip_missing_headers: bool = False,
 ) -> Preprocessed:
     """Preprocess a file's text.
 
     `file` is its name; if that is the path of a file, `#include "…"` searches its folder first.
     `defines` are macros: `{"BLOCK": 128, "F": "x + 1", "FLAG": None}`, where None and True mean 1.
     They come after the predefined ones, so that they can set `__CUDA_ARCH__`. `include` are the
-    folders that #include searches.
+    folders that #include searches. A header that is not found is an error, unless it is known to be
+    for the host or of a library that kernels cannot use, or with `skip_missing_headers`.
     """
-    reader = _Reader(Files(include))
+    reader = _Reader(Files(include), skip_missing_headers)
     with deep_nesting(file):
         try:
             reader.read_defines(defines or {}, Span(file, 1, 1, 2))
@@ -96,8 +98,9 @@ class _Open:
 class _Reader:
     """Preprocesses files with all that they include, one after the other, into `out`."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, skip_missing: bool) -> None:
         self.files = files
+        self.skip_missing = skip_missing
         self.diagnostics = files.diagnostics
         self.macros: dict[str, Macro] = special_macros()
         self.macros[PRAGMA_OPERATOR] = Macro(PRAGMA_OPERATOR, special=pragma_operator)
@@ -300,15 +303,29 @@ class _Reader:
                 f"#include is nested more than {_MOST_INCLUDES} deep: a header needs #pragma once",
                 directive,
             )
+        known = len(self.diagnostics.errors)
         file = self.files.find(name, quoted, self.open[-1].file, directive)
         if file is None:
-            self.unknown.setdefault(name, tokens[0].span)
+            if len(self.diagnostics.errors) == known:  # it is not a file that cannot be read
+                self._not_found(name, tokens[0])
             return []
         if file.built_in and not self.open[-1].file.built_in:
             self.headers[name] = None
         if file.identity not in self.once:
             self._enter(file)
         return []
+
+    def _not_found(self, name: str, place: Token) -> None:
+        """Note a header for the host, or of a library. A header of the user's may define what the
+        code tests with #ifdef, so without it other code could be compiled."""
+        why = why_missing(name)
+        if why == NOT_FOUND and not self.skip_missing:
+            self.diagnostics.error(
+                f"{name} {why}; if only code for the host needs it, pass skip_missing_headers=True",
+                place,
+            )
+        else:
+            self.unknown.setdefault(name, place.span)
 
     def _header_name(self, directive: Token, tokens: list[Token]) -> tuple[str, bool] | None:
         """The header that an #include names, and whether it is quoted."""
