@@ -240,6 +240,59 @@ def test_templates(device):
     check(device, TEMPLATES, "templates", expected, [3, 1, 2])
 
 
+TYPES_OF_VALUES = """
+enum class Op { other, names, here };
+namespace outer {
+enum class Op { same, twice };
+enum Plain { one = 1, ten = 10 };
+typedef unsigned char Byte;
+using Number = int;
+template <Op op> __device__ int by_enum(int x) { return op == Op::same ? x : 2 * x; }
+template <Plain plain> __device__ int by_plain_enum(int x) { return plain * x; }
+template <Byte byte> __device__ int by_typedef() { return byte; }
+template <Number number, Op op = Op::twice> __device__ int by_default() {
+    return by_enum<op>(number);
+}
+template <Op op> struct Functor {
+    __device__ int operator()(int x) const { return op == Op::same ? x : 3 * x; }
+};
+template <> struct Functor<Op::same> { __device__ int operator()(int x) const { return -x; } };
+template <Op op> __device__ int deduced(const Functor<op> &f) { return f(int(op)); }
+namespace inner {
+template <Op op> __device__ Op itself() { return op; }
+}
+}
+struct Scope {
+    enum class Op { same, four_times };
+    template <Op op> __device__ static int by_member(int x) { return op == Op::same ? x : 4 * x; }
+};
+template <typename T> struct Generic {
+    typedef T Element;
+    template <Element element> __device__ T get() const { return element; }
+};
+template <typename T, T value> __device__ T by_earlier_parameter() { return value; }
+__global__ void values(const int *in, int *out) {
+    out[0] = outer::by_enum<outer::Op::twice>(3);
+    out[1] = outer::by_plain_enum<outer::ten>(3);
+    out[2] = outer::by_typedef<255>();
+    out[3] = outer::by_default<5>();
+    outer::Functor<outer::Op::twice> f;
+    outer::Functor<outer::Op::same> g;
+    out[4] = f(3) + g(1);
+    out[5] = outer::deduced(f);
+    out[6] = (int)outer::inner::itself<outer::Op::twice>();
+    out[7] = Scope::by_member<Scope::Op::four_times>(3);
+    Generic<short> generic;
+    out[8] = generic.get<7>();
+    out[9] = by_earlier_parameter<signed char, -3>();
+}
+"""
+
+
+def test_types_of_template_parameters_are_those_of_the_template(device):
+    check(device, TYPES_OF_VALUES, "values", [6, 30, 255, 10, 8, 3, 1, 12, 7, -3])
+
+
 @pytest.mark.parametrize(("dtype", "arguments"), [("float32", (3,)), ("int32", (2, True))])
 def test_templates_of_kernels(device, dtype, arguments):
     x = td.asarray(np.arange(11), dtype=getattr(td, dtype), device=device)

@@ -15,6 +15,7 @@ from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.templates import (
     Argument,
     argument_key,
+    bind,
     bind_arguments,
     deduce,
     evaluate_argument,
@@ -144,10 +145,10 @@ def _deduced(
     assert template is not None
     found: dict[str, Argument] = {}
     evaluated: list[Argument] = []
-    inner = Scope(cx.scope, kind="template")
+    declared = Scope(overload.scope, kind="template")
     for parameter, argument in zip(template, explicit, strict=False):
-        with cx.in_scope(inner):
-            value = evaluate_argument(cx, argument, parameter)
+        value = evaluate_argument(cx, argument, parameter, declared)
+        bind(declared, parameter, value)  # for the types of later parameters
         evaluated.append(value)
         found[parameter.name] = value
     given = set(found)
@@ -290,7 +291,8 @@ def _written_arguments(
     if written is None or template is None:
         return True
     for argument, parameter, bound in zip(written, template, chosen.arguments, strict=False):
-        if argument_key(evaluate_argument(cx, argument, parameter)) != argument_key(bound):
+        evaluated = evaluate_argument(cx, argument, parameter, chosen.scope)
+        if argument_key(evaluated) != argument_key(bound):
             return False
     return True
 

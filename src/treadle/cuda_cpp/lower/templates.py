@@ -33,9 +33,13 @@ Argument = CppType | Rvalue | FunctionSet
 
 
 def evaluate_argument(
-    cx: Context, argument: tree.TemplateArgument | Argument, parameter: tree.TemplateParameter
+    cx: Context,
+    argument: tree.TemplateArgument | Argument,
+    parameter: tree.TemplateParameter,
+    declared: Scope,
 ) -> Argument:
-    """A template argument, as a tree or already evaluated, converted for its parameter."""
+    """A template argument, as a tree or already evaluated, converted for its parameter, whose type
+    is looked up in the scope of the template."""
     if parameter.kind == "type":
         if isinstance(argument, tree.Name):  # parsed as an expression: a name may be a type
             return resolve(cx, tree.NamedType(argument, argument.span))
@@ -67,7 +71,9 @@ def evaluate_argument(
     )
     if isinstance(parameter.type, tree.AutoType):
         return value
-    converted = convert(cx, value, resolve(cx, parameter.type), cx.span)
+    with cx.in_scope(declared):
+        wanted = resolve(cx, parameter.type)
+    converted = convert(cx, value, wanted, cx.span)
     assert isinstance(converted, Rvalue)
     return Rvalue(folded(converted.expression), converted.type)
 
@@ -95,28 +101,33 @@ def bind_arguments(
                 parameter.span if parameter.span.line else span,
             )
         if given:
-            value = evaluate_argument(cx, given.pop(0), parameter)
+            value = evaluate_argument(cx, given.pop(0), parameter, inner)
         elif deduced is not None and parameter.name in deduced:
             value = deduced[parameter.name]
             if parameter.kind != "type":
                 with cx.in_scope(inner):
-                    value = evaluate_argument(cx, value, parameter)
+                    value = evaluate_argument(cx, value, parameter, inner)
         elif parameter.default is not None:
             with cx.in_scope(inner):
-                value = evaluate_argument(cx, parameter.default, parameter)
+                value = evaluate_argument(cx, parameter.default, parameter, inner)
         else:
             raise cx.error(f"template parameter {parameter.name} cannot be deduced", span)
         known.append(value)
-        if parameter.name:
-            inner.names[parameter.name] = (
-                KnownValue(value) if isinstance(value, (Rvalue, FunctionSet)) else TypeEntity(value)
-            )
+        bind(inner, parameter, value)
     if given:
         raise cx.error(
             f"{len(arguments)} template arguments for {len(parameters)} parameters", span
         )
     inner.names["<arguments>"] = tuple(known)
     return inner
+
+
+def bind(scope: Scope, parameter: tree.TemplateParameter, value: Argument) -> None:
+    """Make an argument known in a template's scope by the name of its parameter."""
+    if parameter.name:
+        scope.names[parameter.name] = (
+            KnownValue(value) if isinstance(value, (Rvalue, FunctionSet)) else TypeEntity(value)
+        )
 
 
 def argument_key(argument: Argument) -> Any:
@@ -205,7 +216,7 @@ def _matches(
                 continue
             kind = tree.TemplateParameter("value", "", tree.AutoType())
             with cx.in_scope(scope):
-                other = evaluate_argument(cx, written, kind)
+                other = evaluate_argument(cx, written, kind, scope)
             if argument_key(other)[0] != argument_key(argument)[0]:
                 return None
         else:
