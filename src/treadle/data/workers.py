@@ -56,14 +56,16 @@ class Fetcher(Protocol):
         """Wake all workers that wait."""
 
 
-_running: weakref.WeakSet[Workers] = weakref.WeakSet()
+_running: set[weakref.ref[Workers]] = set()  # not a WeakSet, whose callbacks are Python
 
 
 @forks.in_child
 def _no_threads(half_changed: bool) -> None:
     """Threads do not come along with a fork."""
-    for workers in list(_running):
-        workers.are_gone = True
+    for reference in tuple(_running):
+        workers = reference()
+        if workers is not None:
+            workers.are_gone = True
 
 
 class Workers:
@@ -83,7 +85,7 @@ class Workers:
         self.stopped = threading.Event()
         self.threads = []
         self.are_gone = False
-        _running.add(self)
+        _running.add(weakref.ref(self, _running.discard))
         for i in range(count):
             context = contextvars.copy_context()  # the default device, modes
             run = WorkerInfo(i, count, dataset)

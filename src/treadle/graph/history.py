@@ -9,9 +9,11 @@ needs, is said by a table of the layer above.
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
@@ -30,6 +32,22 @@ keeping: ContextVar[bool] = ContextVar("keeping", default=True)
 
 RESULT = -1  # the position of a node's own value among those that a derivative needs
 _serial = itertools.count()
+# The values that histories which are gone had counted. A finalizer in Python would lose an
+# interrupt (Ctrl-C), so theirs, which is C, puts them here.
+_ended: deque[list[ref[Node]]] = deque()
+
+
+def settle_ended() -> None:
+    """Count the values of histories that are gone no longer as saved."""
+    while _ended:
+        _uncount(_ended.popleft())
+
+
+def _uncount(values: list[ref[Node]]) -> None:
+    while values:
+        node = values.pop()()
+        if node is not None:
+            node.saved -= 1
 
 
 def next_serial() -> int:
@@ -77,9 +95,9 @@ class History:
     """
 
     __slots__ = (
-        "__weakref__", "_counted", "_recipe", "_result", "derivative", "device", "dtype", "edges",
-        "hooks", "kept", "needs", "options", "overwritten", "overwritten_parts", "parts", "passed",
-        "place",
+        "__weakref__", "_counted", "_finalizer", "_recipe", "_result", "derivative", "device",
+        "dtype", "edges", "hooks", "kept", "needs", "options", "overwritten", "overwritten_parts",
+        "parts", "passed", "place",
         "retained", "serial", "shape",
     )  # fmt: skip
 
@@ -106,7 +124,8 @@ class History:
         self.overwritten = False  # the result, which the derivative needs
         self.overwritten_parts: Set[int] = frozenset()  # those of several results
         self.kept: dict[int, Node] | None = {}
-        self._counted: list[Node] = []
+        self._counted: list[ref[Node]] = []
+        self._finalizer = partial(_ended.append, self._counted)
         self._result: ref[Node] | None = None
         self._recipe: Callable[[], Node] | None = None
         place = placing.get()
@@ -133,7 +152,7 @@ class History:
     def _count(self, value: Node) -> None:
         *_, value = value.chain()
         value.saved += 1
-        self._counted.append(value)
+        self._counted.append(ref(value))
 
     def _keep_result(self, node: Node) -> None:
         # The node has this history, so that having the node here would be a circle: a
@@ -229,21 +248,19 @@ class History:
         if self.needs or self.kept:
             self.kept = None
         self._recipe = None
-        for node in self._counted:
-            node.saved -= 1
-        self._counted = []
+        _uncount(self._counted)
         if self._result is not None:
             result = self._result()
             if result is not None:
                 result.saved -= 1
             self._result = None
 
-    def __del__(self) -> None:
-        for node in self._counted:
-            node.saved -= 1
-
     def __repr__(self) -> str:
         return f"<{self.derivative.name} of shape {self.shape}>"
+
+
+# Python calls what the slot holds, without arguments.
+History.__del__ = History._finalizer  # type: ignore[attr-defined, has-type, misc]
 
 
 def _is_overwritten(node: Node) -> bool:

@@ -11,6 +11,7 @@ from treadle.core import forks
 from treadle.core.observation import unobserved
 from treadle.graph.compiling import compile_all
 from treadle.graph.groups import Group, groups_of
+from treadle.graph.history import settle_ended
 from treadle.graph.node import CALL, CONSTANT, VIEW, Node, pending_readers
 from treadle.graph.plan_functions import Executor
 from treadle.graph.recipes import Graph, Single, Task, function_for, remember, remembered, task_of
@@ -33,6 +34,7 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
         pending = [node for node in nodes if node.array is None]
         if not pending:
             return
+        settle_ended()
         plain = not watchers and profiler.active is None
         if recorded_calls.current is not None:
             recorded_calls.refuse_recording()

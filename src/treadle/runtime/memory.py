@@ -8,6 +8,10 @@ used the buffer last (cuda). Launches, copies, reads and replays are such uses. 
 see what other libraries do with the memory; `runtime.sharing` reports it (`Stream.use`).
 
 Memory that a recording uses is not reused until the recording is released.
+
+A storage that is no longer referenced puts its buffer onto a queue of its pool, which each later
+call of the pool empties first. Python runs signal handlers between the steps of Python code, so in
+a finalizer written in Python Ctrl-C would be ignored, and the memory lost with it; this one is C.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import contextlib
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from treadle.core import forks
@@ -53,6 +58,7 @@ class Pool:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.shared_storages = SharedStorages()
+        self.freed: deque[Buffer] = deque()  # by finalizers, since the last call
         self._lock = forks.lock()
         self._free: dict[int, list[Buffer]] = {}
         self._free_bytes = 0
@@ -69,6 +75,7 @@ class Pool:
     @property
     def used(self) -> int:
         """The bytes that arrays use now."""
+        self.collect()
         return self._used_bytes
 
     def take(self, size: int) -> Buffer:
@@ -77,6 +84,8 @@ class Pool:
             self.shared_storages.run_deferred()
         rounded = self._rounded.get(size) or self._round(size)
         with self._lock:
+            while self.freed:
+                self.give(self.freed.popleft())
             free = self._free.get(rounded)
             if self._reused and (kept := _of_size(self._reused, rounded)) is not None:
                 buffer = kept
@@ -133,6 +142,12 @@ class Pool:
             self.trim()
             return self.device.allocate(rounded)
 
+    def collect(self) -> None:
+        """Free the memory that finalizers have put onto the queue."""
+        with self._lock:
+            while self.freed:
+                self.give(self.freed.popleft())
+
     def give(self, buffer: Buffer) -> None:
         """Free memory for reuse."""
         with self._lock:
@@ -158,6 +173,7 @@ class Pool:
     def trim(self) -> None:
         """Return all memory in the free lists to the driver."""
         with self._lock:
+            self.collect()
             for free in self._free.values():
                 for buffer in free:
                     self.device.free(buffer)
@@ -169,12 +185,14 @@ class Pool:
         still uses it. `free_all` frees it. With `reuse`, later allocations of the recording may
         take it meanwhile."""
         with self._lock:
+            self.collect()
             self._diverted.append(target)
             self._reused = target if reuse else None
 
     def stop_diverting(self, target: list[Buffer]) -> None:
         """The end of `divert_frees`."""
         with self._lock:
+            self.collect()
             self._diverted = [each for each in self._diverted if each is not target]
             self._reused = None
 
@@ -191,12 +209,14 @@ class Pool:
     def reserve(self, buffers: Iterable[Buffer]) -> None:
         """Keep these buffers from being reused once they are freed, since recordings use them."""
         with self._lock:
+            self.collect()
             for buffer in buffers:
                 self._reserved[buffer] = self._reserved.get(buffer, 0) + 1
 
     def unreserve(self, buffers: Iterable[Buffer]) -> None:
         """Release buffers that a recording has reserved."""
         with self._lock:
+            self.collect()
             for buffer in buffers:
                 self._reserved[buffer] -= 1
                 if not self._reserved[buffer]:
@@ -218,6 +238,7 @@ class Pool:
     def stats(self) -> dict[str, Any]:
         """`used`, `peak` and `cached` bytes of arrays, and the driver's own figures."""
         self.shared_storages.run_deferred()
+        self.collect()
         return {
             "used": self._used_bytes,
             "peak": self._peak_bytes,
@@ -234,6 +255,9 @@ def _of_size(target: list[Buffer], size: int) -> Buffer | None:
     return None
 
 
+_NOTHING: Callable[[], object] = int  # a C function that does nothing
+
+
 class Storage(lazy.TrackedMemory):
     """Device memory owned by arrays; it is freed with the last of them.
 
@@ -241,10 +265,11 @@ class Storage(lazy.TrackedMemory):
     since several arrays may have it then.
     """
 
-    __slots__ = ("__weakref__", "buffer", "nbytes", "owner", "pool")
+    __slots__ = ("__weakref__", "_finalizer", "buffer", "nbytes", "owner", "pool")
 
     def __init__(self, pool: Pool, nbytes: int) -> None:
         super().__init__()
+        self._finalizer: Callable[[], object] = _NOTHING
         self.pool: Pool | None = pool
         self.owner: object = None  # of borrowed memory, kept alive with this
         if is_size(nbytes):
@@ -253,12 +278,14 @@ class Storage(lazy.TrackedMemory):
         else:
             self.buffer = pool.take(nbytes if nbytes > 4 else 4)
         self.nbytes = nbytes
+        self._finalizer = partial(pool.freed.append, self.buffer)
 
     @classmethod
     def borrowed(cls, buffer: Buffer, nbytes: int, owner: object) -> Storage:
         """Memory that another object owns; it is not returned to a pool."""
         storage = cls.__new__(cls)
         lazy.TrackedMemory.__init__(storage, shared=1)
+        storage._finalizer = _NOTHING
         storage.pool, storage.owner, storage.nbytes, storage.buffer = None, owner, nbytes, buffer
         return storage
 
@@ -268,6 +295,7 @@ class Storage(lazy.TrackedMemory):
         storage = cls.__new__(cls)
         lazy.TrackedMemory.__init__(storage)
         storage.pool, storage.owner, storage.nbytes, storage.buffer = pool, None, nbytes, buffer
+        storage._finalizer = partial(pool.freed.append, buffer)
         return storage
 
     @property
@@ -278,14 +306,9 @@ class Storage(lazy.TrackedMemory):
             self.pool.shared_storages.run_deferred()
         return self.shared > 0
 
-    def __del__(self) -> None:
-        pool = getattr(self, "pool", None)
-        if pool is not None and hasattr(self, "buffer"):
-            # At interpreter exit the driver may be partly unloaded; the process frees the memory.
-            try:  # noqa: SIM105  contextlib may be unloaded, too
-                pool.give(self.buffer)
-            except Exception:  # noqa: BLE001
-                pass
+
+# Python calls what the slot holds, without arguments: a C function, which no signal interrupts.
+Storage.__del__ = Storage._finalizer  # type: ignore[attr-defined, misc]
 
 
 def _with_room(pool: Pool, size: Any) -> Buffer:
@@ -304,7 +327,7 @@ class SharedStorages:
         self.placed: dict[Any, Any] = {}  # other libraries' arrays as arguments, by their facts
         # Reentrant: the garbage collector may run in between, and hold memory.
         self._lock = forks.lock()
-        self._storages: weakref.WeakSet[Storage] = weakref.WeakSet()
+        self._storages: set[weakref.ref[Storage]] = set()  # a WeakSet's callbacks are Python
         # Owners of other libraries' memory that must live until an event is reached.
         self._held: deque[tuple[Event, object]] = deque()
         # Work on memory whose loan has ended. Finalizers defer it, since the garbage collector may
@@ -320,7 +343,7 @@ class SharedStorages:
     def add(self, storage: Storage) -> None:
         """Add a storage of another library's memory."""
         with self._lock:
-            self._storages.add(storage)
+            self._storages.add(weakref.ref(storage, self._storages.discard))
 
     def lend(self, storage: Storage) -> Callable[[], None]:
         """Lend a storage's memory to another library. Pending values that read it are computed now,
@@ -338,8 +361,8 @@ class SharedStorages:
                 with self._lock:
                     mine.shared -= 1
 
+        self.add(storage)
         with self._lock:
-            self._storages.add(storage)
             storage.shared += 1
         try:
             if storage.readers is not None:
@@ -352,7 +375,7 @@ class SharedStorages:
     def storages(self) -> list[Storage]:
         """The added storages that are alive."""
         with self._lock:
-            return list(self._storages)
+            return [each for one in tuple(self._storages) if (each := one()) is not None]
 
     def hold(self, event: Event, owner: object) -> None:
         """Keep `owner` alive until an event is reached. Each call releases those that are done."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from contextvars import ContextVar
 from typing import Any
-from weakref import WeakSet, WeakValueDictionary, ref
+from weakref import WeakValueDictionary, ref
 
 from treadle.core.errors import DeviceLost, TreadleError
 from treadle.graph.node import FAILED, Node
@@ -118,7 +118,7 @@ class _States(threading.local):
     when those of others are computed."""
 
     def __init__(self) -> None:
-        self.cells: WeakSet[Cell] = WeakSet()
+        self.cells: set[ref[Cell]] = set()  # not a WeakSet, whose callbacks are Python: see `Pool`
 
 
 _states = _States()
@@ -126,7 +126,8 @@ _states = _States()
 
 def compute_soon(cell: Cell) -> None:
     """Compute a cell with the next computation of this thread."""
-    _states.cells.add(cell)
+    cells = _states.cells
+    cells.add(ref(cell, cells.discard))
 
 
 def compute(node: Node, cell: Cell | None = None) -> None:
@@ -150,9 +151,11 @@ def compute_together(nodes: list[Node]) -> None:
 
 def _states_on(device: object) -> list[Cell]:
     """The pending states of a device, which wait no longer."""
-    cells = [each for each in _states.cells if each.value.device is device]
+    waiting = _states.cells
+    living = [each for one in tuple(waiting) if (each := one()) is not None]
+    cells = [each for each in living if each.value.device is device]
     for each in cells:
-        _states.cells.discard(each)
+        waiting.discard(ref(each))
     return cells
 
 
