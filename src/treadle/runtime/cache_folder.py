@@ -22,10 +22,12 @@ _POSIX = hasattr(os, "getuid")
 
 @dataclass(frozen=True, slots=True)
 class CacheFolder:
-    """A folder for the cache, and why it cannot be used ("" if it can)."""
+    """A folder for the cache, and why it cannot be used ("" if it can). One that was chosen may be
+    filled already, as in a container's image: then it is read, but not written to."""
 
     folder: Path
     fault: str = ""
+    is_read_only: bool = False
 
 
 _found: dict[tuple[str | None, ...], CacheFolder] = {}  # by environment variables
@@ -45,12 +47,19 @@ def _choose() -> CacheFolder:
     chosen = os.environ.get("TREADLE_CACHE_DIR", "").strip()
     if chosen:
         made = _chosen(chosen)
+        shown = repr(chosen) if len(chosen) <= 60 else f"{chosen[:60]!r}…"
         if made.fault:
-            shown = repr(chosen) if len(chosen) <= 60 else f"{chosen[:60]!r}…"
             warn_once(f"TREADLE_CACHE_DIR is {shown}: {made.fault}; compiled kernels are not kept")
+        elif made.is_read_only:
+            warn_once(
+                f"TREADLE_CACHE_DIR is {shown}: this process may not write to {made.folder}; "
+                "compiled kernels that are in it are used, and others are not kept"
+            )
         return made
     usual = _usual()
     made = CacheFolder(Path(), "there is no home folder") if usual is None else _prepared(usual)
+    if made.is_read_only:
+        made = CacheFolder(made.folder, f"this process may not write to {made.folder}")
     if not made.fault:
         return made
     user = f"-{os.getuid()}" if _POSIX else ""
@@ -100,7 +109,8 @@ def _prepared(folder: Path) -> CacheFolder:
             if os.path.isfile(part):
                 return CacheFolder(folder, f"{part} is a file, not a folder")
         return CacheFolder(folder, f"the folder cannot be made ({error.strerror or error})")
-    return CacheFolder(folder, _fault(folder, facts))
+    fault = _fault(folder, facts)
+    return CacheFolder(folder, fault, not fault and not _allows(folder, os.W_OK | os.X_OK))
 
 
 def _fault(folder: Path, facts: os.stat_result) -> str:
@@ -108,7 +118,15 @@ def _fault(folder: Path, facts: os.stat_result) -> str:
         return f"{folder} belongs to another user (uid {facts.st_uid})"
     if _POSIX and facts.st_mode & _OTHERS_WRITE:
         return f"other users may write to {folder} (`chmod 700` prevents that)"
+    if not _allows(folder, os.R_OK | os.X_OK):
+        return f"this process may not read {folder}"
     return ""
+
+
+def _allows(folder: Path, access: int) -> bool:
+    """Whether this process may access a folder in these ways."""
+    effective = os.access in os.supports_effective_ids
+    return os.access(folder, access, effective_ids=effective)
 
 
 def is_trusted(facts: os.stat_result) -> bool:

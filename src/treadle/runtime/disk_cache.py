@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from treadle.core.environment import warn_once
 from treadle.core.once import once
 from treadle.runtime.cache_folder import cache_folder, is_trusted
 
@@ -44,7 +45,7 @@ def folder() -> Path:
 
 
 def is_usable() -> bool:
-    """Whether entries can be saved. If not, the reason is logged once."""
+    """Whether there are entries, or can be. If not, the reason is logged once."""
     return not cache_folder().fault
 
 
@@ -89,9 +90,10 @@ def discard(key: str) -> None:
 
 
 def save(key: str, content: bytes) -> None:
-    """Save an entry. A folder that cannot be written to is not an error: code is built again."""
+    """Save an entry. A folder that cannot be written to is not an error: code is built again, and a
+    warning says so once."""
     path = _path(key)
-    if path is None:
+    if path is None or cache_folder().is_read_only:
         return
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -104,7 +106,9 @@ def save(key: str, content: bytes) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
-    except OSError:
+    except OSError as error:
+        reason = error.strerror or str(error)
+        warn_once(f"compiled kernels are not kept in {folder()}: one cannot be written ({reason})")
         return
     _tidy(path.parent, path)
     _tidy(path.parents[1] / key[2:4], path)
@@ -170,20 +174,24 @@ def usage() -> Usage:
     """How many entries there are and how many bytes they take."""
     entries, nbytes = 0, 0
     for subfolder in _subfolders():
-        for _, size, path in _files(subfolder):
-            entries += path.endswith(_SUFFIX)
-            nbytes += size
+        with contextlib.suppress(OSError):  # another user's
+            for _, size, path in _files(subfolder):
+                entries += path.endswith(_SUFFIX)
+                nbytes += size
     return Usage(folder(), entries, nbytes)
 
 
 def clear() -> Usage:
     """Remove every entry; returns what was removed."""
-    before = usage()
+    entries, nbytes = 0, 0
     for subfolder in _subfolders():
-        for _, _, path in _files(subfolder):
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-    return before
+        with contextlib.suppress(OSError):  # another user's
+            for _, size, path in _files(subfolder):
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+                    entries += path.endswith(_SUFFIX)
+                    nbytes += size
+    return Usage(folder(), entries, nbytes)
 
 
 def _subfolders() -> list[Path]:

@@ -125,6 +125,81 @@ def said(monkeypatch):
     return lines
 
 
+@pytest.fixture
+def forbid(monkeypatch):
+    """Forbid ways to access folders, also to root, who runs tests in containers."""
+    forbidden = {}
+
+    def access(path, mode, **how):
+        return not forbidden.get(os.fspath(path), 0) & mode
+
+    monkeypatch.setattr(os, "access", access)
+    return forbidden
+
+
+def test_a_chosen_folder_that_cannot_be_written_to_is_read(tmp_path, monkeypatch, said, forbid):
+    monkeypatch.setenv("TREADLE_CACHE_DIR", str(tmp_path))
+    known, other = disk_cache.key_of("x"), disk_cache.key_of("y")
+    disk_cache.save(known, b"content")
+    forbid[str(tmp_path)] = os.W_OK
+    cache_folder._found.clear()
+    disk_cache.save(other, b"content")
+    assert disk_cache.load(known) == b"content"
+    assert disk_cache.load(other) is None
+    assert disk_cache.is_usable()
+    (line,) = said
+    assert f"may not write to {tmp_path}; compiled kernels that are in it are used" in line
+
+
+def test_a_chosen_folder_that_cannot_be_read_is_not_used(tmp_path, monkeypatch, said, forbid):
+    monkeypatch.setenv("TREADLE_CACHE_DIR", str(tmp_path))
+    forbid[str(tmp_path)] = os.R_OK
+    disk_cache.save(disk_cache.key_of("x"), b"content")
+    assert not disk_cache.is_usable()
+    (line,) = said
+    assert line.endswith(f"this process may not read {tmp_path}; compiled kernels are not kept")
+
+
+def test_the_usual_folder_that_cannot_be_written_to(tmp_path, monkeypatch, said, forbid):
+    monkeypatch.delenv("TREADLE_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(cache_folder, "_usual", lambda: tmp_path / "treadle")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    forbid[str(tmp_path / "treadle")] = os.W_OK
+    disk_cache.save(disk_cache.key_of("x"), b"content")
+    assert disk_cache.load(disk_cache.key_of("x")) == b"content"
+    assert disk_cache.folder().parent == tmp_path / "temporary"
+    (line,) = said
+    assert f"may not write to {tmp_path / 'treadle'}: compiled kernels are kept in" in line
+
+
+def test_subfolders_of_another_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("TREADLE_CACHE_DIR", str(tmp_path))
+    lines = []
+    monkeypatch.setattr(disk_cache, "warn_once", lines.append)
+    for text in ("x", "y"):
+        disk_cache.save(disk_cache.key_of(text), b"content")
+    closed = tmp_path / disk_cache.key_of("x")[:2]
+    scan, make = os.scandir, disk_cache.tempfile.mkstemp
+
+    def refuse(path, after, *given, **named):
+        if os.fspath(path) == str(closed):
+            raise PermissionError(13, "Permission denied", str(path))
+        return after(*given, **named)
+
+    monkeypatch.setattr(os, "scandir", lambda path: refuse(path, scan, path))
+    monkeypatch.setattr(
+        disk_cache.tempfile,
+        "mkstemp",
+        lambda dir, suffix: refuse(dir, make, dir=dir, suffix=suffix),
+    )
+    assert disk_cache.usage().entries == 1
+    disk_cache.save(disk_cache.key_of("x"), b"content")
+    assert disk_cache.clear().entries == 1
+    (line,) = lines
+    assert line.endswith("one cannot be written (Permission denied)")
+
+
 def test_a_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypatch, said):
     open_folder = tmp_path / "open"
     open_folder.mkdir()
