@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import treadle as td
-from treadle.drivers.webgpu_native.dawn import DAWN
+from treadle.drivers.webgpu_native.dawn import DAWN, swiftshader
 from treadle.drivers.webgpu_native.native import load
 
 _VARIABLE = "VK_ICD_FILENAMES"
-_FOLDERS = ("/usr/lib/chromium", "/usr/lib/chromium-browser", "/usr/lib64/chromium-browser")
 
 
 def dawn_device() -> td.Device:
@@ -36,7 +35,7 @@ def let_dawn_find_a_device() -> None:
         native = load(DAWN)
     except (ImportError, OSError):
         return  # `td.device` says so
-    if _has_vulkan(native) or (manifest := _swiftshader()) is None:
+    if _has_vulkan(native) or (manifest := swiftshader()) is None:
         return
     plain = native.enumerate_adapters
 
@@ -51,11 +50,6 @@ def _has_vulkan(native: Any) -> bool:
     """Whether Dawn finds anything by itself."""
     found = native.enumerate_adapters(native.create_instance(validate=False))
     return any(native.adapter_info(adapter)["api"] for adapter in found)
-
-
-def _swiftshader() -> Path | None:
-    found = (Path(folder, "vk_swiftshader_icd.json") for folder in _FOLDERS)
-    return next((path for path in found if path.exists()), None)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import dataclasses
 import shutil
 from typing import Any
 
-from treadle.runtime.devices import Device, why_no_graphics
+from treadle.runtime.devices import Device, missing
 from treadle.runtime.devices import hints as known_hints
 
 
@@ -22,8 +22,7 @@ def describe(device: Device) -> dict[str, Any]:
 def hints(found: list[Device]) -> list[str]:
     """One line each for what would make the list longer."""
     lines = known_hints()
-    if (why := why_no_graphics()) is not None:
-        lines.append(f"No WebGPU device: {why}")
+    lines += [f"No {name} device: {why}." for name, why in missing().items()]
     nvidia = any("nvidia" in device.vendor.lower() for device in found)
     if shutil.which("nvidia-smi") and not nvidia:
         lines.append(

@@ -287,11 +287,9 @@ def _graphics() -> str:
     return next(name for name, entry in BACKENDS.items() if entry.chooses_api)
 
 
-def why_no_graphics() -> str | None:
-    """Why no graphics API reaches a device of this machine; None if one does."""
-    if any(_infos(name) for name, entry in BACKENDS.items() if entry.chooses_api):
-        return None
-    return _backend(_graphics()).why_none()
+def missing() -> dict[str, str]:
+    """Why backends have no device of this machine, and what would make one appear, by backend."""
+    return {name: _backend(name).why_none() for name in BACKENDS if not _infos(name)}
 
 
 def _named(spec: str | Device | None) -> Device:

@@ -16,6 +16,7 @@ import pytest
 import treadle as td
 from treadle.cli.demo import training
 from treadle.core.errors import TreadleError
+from treadle.drivers.webgpu_native import dawn
 
 HAS_DIGITS = importlib.util.find_spec("sklearn") is not None
 
@@ -54,6 +55,21 @@ def test_devices():
     assert done.returncode == 0
     assert "cpu" in done.stdout
     assert "webgpu:0" in done.stdout
+
+
+def test_devices_says_what_is_missing():
+    said = treadle("devices").stdout
+    for backend in ("cpu", "cuda", "webgpu", "dawn"):
+        assert f"\n{backend}" in said or f"\nNo {backend} device: " in said
+
+
+def test_how_dawn_finds_a_software_driver(tmp_path, monkeypatch):
+    monkeypatch.setattr(dawn, "_BROWSERS", (str(tmp_path),))
+    assert "VK_DRIVER_FILES=/path/to/vk_swiftshader_icd.json in the" in dawn.DAWN.no_driver()
+    file = tmp_path / "vk_swiftshader_icd.json"
+    file.write_text("{}")
+    assert dawn.swiftshader() == file
+    assert f"VK_DRIVER_FILES={file} in the environment selects" in dawn.DAWN.no_driver()
 
 
 def test_devices_as_json():

@@ -54,7 +54,7 @@ class WebgpuBackend(Backend):
                 f"the {self.provider.package} package could not be loaded ({error}); "
                 f"`{self.provider.install}` brings it for this platform"
             )
-        return self.provider.no_driver
+        return self.provider.no_driver()
 
     def open(
         self, info: DeviceInfo, *, limits: Limits | None = None, validate: bool | None = None

@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from treadle.drivers.webgpu_native.native import Handle, Native
@@ -151,15 +152,37 @@ def _live_objects(native: Native, instance: Handle, device: Handle) -> dict[str,
     return {"bytes": usage[0], "buffer bytes": usage[6]}
 
 
+# Where browsers have the file by which Vulkan's loader finds their software driver.
+_SWIFTSHADER = "vk_swiftshader_icd.json"
+_BROWSERS = (
+    "/usr/lib/chromium", "/usr/lib/chromium-browser", "/usr/lib64/chromium-browser",
+    "/opt/google/chrome", "/usr/lib/electron",
+)  # fmt: skip
+
+
+def swiftshader() -> Path | None:
+    """The file that selects SwiftShader in `VK_DRIVER_FILES`, if a browser here has it."""
+    found = (Path(folder, _SWIFTSHADER) for folder in _BROWSERS)
+    return next((path for path in found if path.exists()), None)
+
+
+def _no_driver() -> str:
+    found = swiftshader()
+    how = f"VK_DRIVER_FILES={found or f'/path/to/{_SWIFTSHADER}'}"
+    here = "" if found is None else ", which is installed here,"
+    return (
+        "no Vulkan, Metal or Direct3D 12 driver was found that is new enough for Dawn; install the "
+        "GPU's driver. Of software ones, Mesa 25's lavapipe and Chromium's SwiftShader will do: "
+        f"{how} in the environment selects SwiftShader{here} for this process"
+    )
+
+
 DAWN = Provider(
     name="dawn",
     library="Dawn",
     package="wgpudawn",
     install='pip install "treadle[dawn]"',
-    no_driver=(
-        "no Vulkan, Metal or Direct3D 12 driver was found that is new enough for Dawn; install the "
-        "GPU's driver. Of software ones, Mesa 25's lavapipe and Chromium's SwiftShader will do"
-    ),
+    no_driver=_no_driver,
     dialect="tint",
     # WGPUFeatureName
     features={

@@ -71,7 +71,7 @@ class Provider:
     library: str
     package: str
     install: str  # the command that brings it
-    no_driver: str  # why it may find nothing
+    no_driver: Callable[[], str]  # why it may find nothing
     dialect: str  # of WGSL
     features: Mapping[str, int]
     needs: Mapping[str, tuple[str, ...]]

@@ -130,7 +130,7 @@ WGPU_NATIVE = Provider(
     library="wgpu-native",
     package="wgpu",
     install="pip install wgpu",
-    no_driver=(
+    no_driver=lambda: (
         "no Vulkan, Metal, Direct3D 12 or OpenGL driver was found; install the GPU's driver, "
         "or a software one (on Debian and Ubuntu: mesa-vulkan-drivers)"
     ),
