@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import types
 
 import pytest
 
@@ -51,6 +52,18 @@ def _those_of(heavy: tuple[str, ...], loaded: list[str]) -> list[str]:
     return [each for each in loaded if any(f"{each}.".startswith(f"{one}.") for one in heavy)]
 
 
+@pytest.mark.parametrize("package", ["treadle", "treadle.nn", "treadle.optim", "treadle.data"])
+def test_modules_among_the_public_names_can_be_imported(package):
+    owner = importlib.import_module(package)
+    found = {name: getattr(owner, name) for name in owner.__all__}
+    modules = {name: each for name, each in found.items() if isinstance(each, types.ModuleType)}
+    assert package != "treadle" or {"errors", "fft", "linalg", "nn", "random"} <= set(modules)
+    for name, module in modules.items():
+        code = f"import {package}.{name} as found\nimport {package} as p\nassert p.{name} is found"
+        assert importlib.import_module(f"{package}.{name}") is module
+        assert _loaded(code), "also before any other import"
+
+
 def test_importing_treadle_loads_only_tables():
     assert _those_of(HEAVY, _loaded("import treadle")) == []
 
@@ -83,7 +96,7 @@ def test_no_exported_name_is_that_of_another_submodule(name):
     for path in getattr(module, "__path__", ()):
         submodules = {each.removesuffix(".py") for each in os.listdir(path)}
         for each in submodules & {n for names in module.NAMES.values() for n in names.split()}:
-            assert getattr(module, each).__name__ == f"{name}.{each}"
+            assert getattr(module, each) is importlib.import_module(f"{name}.{each}")
 
 
 @pytest.mark.parametrize("code", [

@@ -1,0 +1,1 @@
+from treadle.core.errors import *

@@ -1,0 +1,1 @@
+from treadle.tensor.fft import *
