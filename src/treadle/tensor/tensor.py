@@ -263,8 +263,19 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
         kind = None if leaf is None else (leaf.is_parameter, self.requires_grad)
         return _restored, (self.numpy(), self.device.id, self.device.info.api, kind)
 
+    def __copy__(self) -> Tensor:
+        # Through the copy of a computed tensor gradients go on.
+        is_computed = self._own_leaf is None and self._history is not None
+        return self.copied() if is_computed else self.__deepcopy__(None)
+
     def __deepcopy__(self, memo: Any) -> Tensor:
         leaf = self._own_leaf
+        if leaf is None and self._history is not None:
+            raise AutogradError(
+                "copy.deepcopy of a tensor that was computed from tensors that require gradients: "
+                "how it was computed cannot be copied. Copy x.detach() for its elements alone, or "
+                "use x.clone(), through which gradients go on"
+            )
         with recorded(False):
             made = self.copied()
             if leaf is not None:

@@ -1,5 +1,7 @@
 """The backward pass: accumulation, second passes, writes in place, what is refused."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -101,3 +103,20 @@ def test_what_is_advised_for_writes_in_place(device):
     y += 1
     with pytest.raises(AutogradError, match=r"^a value that .* exp needs \(the result,"):
         total.backward()
+
+
+def test_copies_of_computed_tensors(device):
+    leaf = td.asarray([1.0, 2.0]).requires_grad_()
+    for computed in (leaf * 3, leaf[:]):
+        with pytest.raises(td.errors.AutogradError, match=r"Copy x\.detach\(\) for its elements"):
+            copy.deepcopy([computed])
+        leaf.grad = None
+        twin = copy.copy(computed)
+        twin.sum().backward()
+        assert leaf.grad.tolist() == ([3.0, 3.0] if computed.tolist()[0] == 3 else [1.0, 1.0])
+        assert copy.deepcopy(computed.detach()).tolist() == computed.tolist()
+    for again in (copy.copy, copy.deepcopy):
+        twin = again(leaf)
+        assert twin is not leaf
+        assert twin.requires_grad
+        assert twin.is_leaf
