@@ -31,6 +31,7 @@ from treadle.core.dtypes import ALL_DTYPES  # noqa: E402
 from treadle.lang import builtins  # noqa: E402
 from treadle.lang.builtins import BuiltinFunction, BuiltinVariable  # noqa: E402
 from treadle.tensor.axes import OTHER_NAMES  # noqa: E402
+from treadle.tensor.method_table import ELSEWHERE  # noqa: E402
 from treadle.tensor.operators import BINARY, COMPARISONS, UNARY  # noqa: E402
 from treadle.tensor.tensor import Tensor  # noqa: E402
 
@@ -153,7 +154,7 @@ _OPERAND = "ArrayLike"
 
 def given_to_tensor() -> dict[str, Any]:
     """What Tensor has besides what its class statement defines, by name."""
-    left = sorted(vars(Tensor).keys() - _own_names() - _NOT_DECLARED)
+    left = sorted(vars(Tensor).keys() - _own_names() - _NOT_DECLARED - ELSEWHERE.keys())
     for name in left:
         getattr(Tensor, name)  # what is deferred is imported, and takes its place
     return {name: vars(Tensor)[name] for name in left}

@@ -53,7 +53,16 @@ NAMES = {
     "treadle.tensor": "fft linalg random",
     "treadle.tensor.array_api": "__array_api_version__ __array_namespace_info__",
 }
-__all__, __getattr__, __dir__ = _exports(__name__, NAMES, "autograd data nn optim")
+_MAKES = "td.asarray(…) makes a tensor"
+# What is written here for names of NumPy and PyTorch.
+_ELSEWHERE = {
+    "absolute": "write td.abs(x)", "array": _MAKES, "as_tensor": _MAKES, "cat": "write td.concat",
+    "concatenate": "write td.concat", "from_numpy": _MAKES,
+    "power": "write td.pow(x, y), or x ** y", "rand": "write td.random.uniform(shape)",
+    "randint": "write td.random.integers(low, high, shape)",
+    "randn": "write td.random.normal(shape)", "transpose": "write td.permute_dims(x, axes)",
+}  # fmt: skip
+__all__, __getattr__, __dir__ = _exports(__name__, NAMES, "autograd data nn optim", _ELSEWHERE)
 
 # What lower layers ask of higher ones, which they do not import: all of it, and nowhere else. It is
 # imported when it is first asked.

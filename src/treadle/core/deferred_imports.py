@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from threading import RLock, get_ident
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NoReturn
 
 from treadle.core import forks
 
@@ -73,11 +74,17 @@ importing = _running.one_more
 Exports = tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]
 
 
-def exports(module: str, names: Mapping[str, str], submodules: str = "") -> Exports:
+def exports(
+    module: str,
+    names: Mapping[str, str],
+    submodules: str = "",
+    elsewhere: Mapping[str, str] = MappingProxyType({}),
+) -> Exports:
     """`__all__`, `__getattr__` and `__dir__` of a module.
 
     `names` has the exported names by the module that defines them, `submodules` the public modules
-    of a package, each as one text. No name is that of another submodule of the package: importing
+    of a package, each as one text. `elsewhere` has what to write for names that other libraries
+    have and this module lacks. No name is that of another submodule of the package: importing
     that one would replace what the name stands for.
     """
     places = {name: place for place, each in names.items() for name in each.split()}
@@ -93,6 +100,8 @@ def exports(module: str, names: Mapping[str, str], submodules: str = "") -> Expo
         elif name in modules:
             with importing():
                 value = import_module(f"{module}.{name}")
+        elif name in elsewhere:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}: {elsewhere[name]}")
         else:
             # With the module in it, Python suggests names that are spelled nearly the same.
             raise AttributeError(
@@ -140,6 +149,22 @@ class DeferredAttribute:
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self.found().__get__(instance, owner)
+
+
+class Elsewhere:
+    """An attribute that a class lacks and that others have under this name: the error says what to
+    write."""
+
+    def __init__(self, advice: str) -> None:
+        self._advice = advice
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        raise AttributeError(
+            f"{owner.__name__!r} object has no attribute {self._name!r}: {self._advice}"
+        )
 
 
 class DeferredProperty(DeferredAttribute):

@@ -175,11 +175,21 @@ def _bind_pointer(
     )
 
 
+def _field(type: Any) -> str:
+    """The type of a field, for messages. A union of CUDA C++ is a struct of its words, whose name
+    is not an identifier."""
+    words = type.fields[0] if isinstance(type, Struct) and len(type.fields) == 1 else None
+    if words is None or words.name.isidentifier() or not isinstance(words.type, Array):
+        return str(type)
+    count = f"{words.type.length} × " if words.type.length > 1 else ""
+    return f"a union, given as {count}{words.type.element}"
+
+
 def _layout(type: Struct) -> str:
     """The memory layout of a struct, for messages."""
     fields = [
         # Padding has a name that is not an identifier.
-        f"{one.name if one.name.isidentifier() else 'unused'} ({one.type}) at "
+        f"{one.name if one.name.isidentifier() else 'unused'} ({_field(one.type)}) at "
         f"{field_offset(type, one.name)}"
         for one in type.fields
     ]
@@ -399,6 +409,9 @@ def _leaf(index: int, path: tuple[str | int, ...], bound: Bound, first: bool) ->
     return f"{text}.item()" if is_array else text
 
 
+_RANGE_OF_INTEGERS = dtypes.integer_range(dtypes.BY_SHORT_NAME["i32"])
+
+
 def _narrow(value: Any, name: str) -> int:
     """An integer for a parameter of 8 or 16 bits; LaunchError if it does not fit."""
     dtype = dtypes.BY_SHORT_NAME[name]
@@ -412,13 +425,26 @@ def number_out_of_range(
     error: Exception, definition: KernelDefinition, arguments: Any
 ) -> LaunchError:
     """The LaunchError for a number that did not fit its parameter."""
-    numbers = [
-        f"{parameter.name} = {value!r}"
-        for parameter, value in zip(definition.parameters, arguments, strict=True)
-        if isinstance(value, (int, float, np.number))
-    ]
+    numbers: list[str] = []
+    for parameter, value in zip(definition.parameters, arguments, strict=True):
+        if not isinstance(value, (int, float, np.number)):
+            continue
+        numbers.append(f"{parameter.name} = {value!r}")
+        declared = parameter.declared
+        if declared is None:
+            low, high = _RANGE_OF_INTEGERS
+            how = f"has no type, and is i32 then: annotate it, as in `{parameter.name}: td.i64`"
+        elif isinstance(declared, Scalar) and declared.kind in ("int", "uint"):
+            low, high = dtypes.integer_range(dtypes.BY_SHORT_NAME[declared.name])
+            how = f"is {declared}, from {low} to {high}"
+        else:
+            continue
+        if not isinstance(value, (float, np.floating)) and not low <= value <= high:
+            return LaunchError(
+                f"{value} does not fit the parameter {parameter.name} of {definition.name}, which "
+                f"{how}"
+            )
     return LaunchError(
         f"a number does not fit its parameter in a launch of {definition.name} "
-        f"({', '.join(numbers)}). Parameters without a type are i32 or f32: annotate this one, as "
-        f"`name: td.i64`. ({error})"
+        f"({', '.join(numbers)}): {error}"
     )

@@ -1,5 +1,9 @@
 """`Tensor`, the functions that make tensors, and the Array API's namespace."""
 
+import sys
+from types import ModuleType
+from typing import Any, NoReturn
+
 from treadle.core.deferred_imports import exports
 
 NAMES = {
@@ -40,3 +44,11 @@ NAMES = {
     "treadle.tensor.tensor": "Tensor",
 }
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, "fft linalg random")
+
+
+class _Package(ModuleType):
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError("td.tensor is a package: td.asarray(…) makes a tensor")
+
+
+sys.modules[__name__].__class__ = _Package

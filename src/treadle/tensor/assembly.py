@@ -32,7 +32,7 @@ from treadle.tensor.tensor import Tensor, from_node, from_numpy
 
 
 @takes_dim
-def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
+def concat(arrays: Sequence[Tensor], /, axis: int | None = 0) -> Tensor:
     """Tensors joined along an existing axis; with None, the flattened tensors joined.
 
     Their dtypes are promoted. ShapeError if they differ in another axis.
@@ -64,7 +64,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
 
 
 @takes_dim
-def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
+def stack(arrays: Sequence[Tensor], /, axis: int = 0) -> Tensor:
     """Tensors of one shape along a new axis, at this place of the result. Dtypes are promoted.
 
     >>> import treadle as td
@@ -190,7 +190,6 @@ def roll(
     x: Tensor,
     /,
     shift: int | tuple[int, ...],
-    *,
     axis: int | tuple[int, ...] | None = None,
 ) -> Tensor:
     """The elements shifted along axes; those shifted beyond the end re-enter at the beginning.

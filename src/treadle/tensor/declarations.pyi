@@ -241,8 +241,8 @@ class Declarations:
     def argsort(
         self,
         /,
-        *,
         axis: int = -1,
+        *,
         descending: bool = False,
         stable: bool = True,
     ) -> Tensor:
@@ -257,8 +257,8 @@ class Declarations:
     def argsort(
         self,
         /,
-        *,
         dim: int = -1,
+        *,
         descending: bool = False,
         stable: bool = True,
     ) -> Tensor: ...
@@ -671,7 +671,7 @@ class Declarations:
         dtype: DTypeLike | None = None,
         include_initial: bool = False,
     ) -> Tensor: ...
-    def diagonal(self, /, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    def diagonal(self, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
         """A view of the diagonal, the elements whose index along axis2 is that along axis1 plus an
         offset; it replaces the two axes as the last axis of the result.
 
@@ -839,7 +839,7 @@ class Declarations:
     @overload
     def flatten(self, /, start_dim: int = 0, end_dim: int = -1) -> Tensor: ...
     @overload
-    def flip(self, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
+    def flip(self, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
         """A view with the elements in reverse order along some axes or (None) all.
 
         >>> import treadle as td
@@ -848,7 +848,7 @@ class Declarations:
         """
 
     @overload
-    def flip(self, /, *, dims: int | tuple[int, ...] | None = None) -> Tensor: ...
+    def flip(self, /, dims: int | tuple[int, ...] | None = None) -> Tensor: ...
     def floor(self, /) -> Tensor:
         """The largest integer that is not greater.
 
@@ -1622,7 +1622,6 @@ class Declarations:
         self,
         /,
         shift: int | tuple[int, ...],
-        *,
         axis: int | tuple[int, ...] | None = None,
     ) -> Tensor:
         """The elements shifted along axes; those shifted beyond the end re-enter at the beginning.
@@ -1638,7 +1637,6 @@ class Declarations:
         self,
         /,
         shift: int | tuple[int, ...],
-        *,
         dims: int | tuple[int, ...] | None = None,
     ) -> Tensor: ...
     def round(self, /, decimals: int = 0) -> Tensor:
@@ -1854,8 +1852,8 @@ class Declarations:
     def sort(
         self,
         /,
-        *,
         axis: int = -1,
+        *,
         descending: bool = False,
         stable: bool = True,
     ) -> Tensor:
@@ -1870,8 +1868,8 @@ class Declarations:
     def sort(
         self,
         /,
-        *,
         dim: int = -1,
+        *,
         descending: bool = False,
         stable: bool = True,
     ) -> Tensor: ...
@@ -2111,7 +2109,7 @@ class Declarations:
         (4, 3, 2)
         """
 
-    def tril(self, /, *, k: int = 0) -> Tensor:
+    def tril(self, /, k: int = 0) -> Tensor:
         """The elements on and below the k-th diagonal of the last two axes, and zeros above it.
 
         >>> import treadle as td
@@ -2119,7 +2117,7 @@ class Declarations:
         [[1, 0], [3, 4]]
         """
 
-    def triu(self, /, *, k: int = 0) -> Tensor:
+    def triu(self, /, k: int = 0) -> Tensor:
         """The elements on and above the k-th diagonal of the last two axes, and zeros below it.
 
         >>> import treadle as td

@@ -164,7 +164,7 @@ def moveaxis(
 
 
 @takes_dim
-def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
+def flip(x: Tensor, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """A view with the elements in reverse order along some axes or (None) all.
 
     >>> import treadle as td
@@ -175,7 +175,7 @@ def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     return x._seen_through(views.flip(x._where, some_axes("flip", axis, len(x.shape))))
 
 
-def diagonal(x: Tensor, /, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """A view of the diagonal, the elements whose index along axis2 is that along axis1 plus an
     offset; it replaces the two axes as the last axis of the result.
 

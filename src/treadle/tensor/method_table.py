@@ -6,7 +6,7 @@ They are functions above `Tensor`, most of them public ones (`x.flip(axis=0)` is
 
 from __future__ import annotations
 
-from treadle.core.deferred_imports import DeferredAttribute, DeferredProperty
+from treadle.core.deferred_imports import DeferredAttribute, DeferredProperty, Elsewhere
 
 # The names by their modules, or by tables of modules; `name=function` if they differ. The tensor is
 # the first parameter.
@@ -65,6 +65,15 @@ PROPERTIES = {
 }
 
 
+# What is written here for methods of PyTorch's tensors.
+ELSEWHERE = {
+    "cpu": "x.to('cpu') moves it", "cuda": "x.to('cuda') moves it",
+    "double": "write x.to(td.float64)",
+    "float": "write x.to(td.float32)", "half": "write x.to(td.float16)",
+    "int": "write x.to(td.int32)", "long": "write x.to(td.int64)", "type": "write x.to(dtype)",
+}  # fmt: skip
+
+
 def add_to(tensor: type) -> None:
     """Add all of them to the class."""
     kinds = ((METHODS, DeferredAttribute), (PROPERTIES, DeferredProperty))
@@ -73,3 +82,7 @@ def add_to(tensor: type) -> None:
             for each in names.split():
                 name, _, function = each.partition("=")
                 kind(place, function or name).add_to(tensor, name)
+    for name, advice in ELSEWHERE.items():
+        other = Elsewhere(advice)
+        other.__set_name__(tensor, name)
+        setattr(tensor, name, other)

@@ -150,7 +150,7 @@ def eye(
     return from_node(cast(ones, kind))
 
 
-def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
+def tril(x: Tensor, /, k: int = 0) -> Tensor:
     """The elements on and below the k-th diagonal of the last two axes, and zeros above it.
 
     >>> import treadle as td
@@ -160,7 +160,7 @@ def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
     return _triangle("tril", "less_equal", x, k)
 
 
-def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
+def triu(x: Tensor, /, k: int = 0) -> Tensor:
     """The elements on and above the k-th diagonal of the last two axes, and zeros below it.
 
     >>> import treadle as td

@@ -23,7 +23,7 @@ from treadle.tensor.tensor import Tensor, from_node
 @takes_dim
 @scalar_as_row
 def sort(
-    x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+    x: ArrayLike, /, axis: int = -1, *, descending: bool = False, stable: bool = True
 ) -> Tensor:
     """The elements in order along an axis. NaN is last, in either order.
 
@@ -39,7 +39,7 @@ def sort(
 @takes_dim
 @scalar_as_row
 def argsort(
-    x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+    x: ArrayLike, /, axis: int = -1, *, descending: bool = False, stable: bool = True
 ) -> Tensor:
     """The indices along the axis that sort x.
 
