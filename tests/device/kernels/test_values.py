@@ -496,3 +496,33 @@ def test_integers_to_negative_powers_of_every_element(device, monkeypatch):
     fresh = td.elementwise(reciprocal_power.definition)
     with pytest.raises(td.errors.LaunchError, match="has a negative exponent"):
         fresh(x, 3).tolist()
+
+
+@td.func
+def scaled_if_given(x, factor=None):
+    return x if factor is None else x * factor
+
+
+MODE, NOTHING = "double", None
+
+
+@td.kernel
+def compared(x: td.Array[td.f32, 2], y: td.Array[td.f32, 2], out: td.Array[td.f32]):
+    out[0] = 1.0 if x.shape == y.shape else 2.0
+    out[1] = 1.0 if x.shape != y.shape else 2.0
+    out[2] = 1.0 if x.shape == (2, 3) else 2.0
+    out[3] = 1.0 if x.shape == (2, 3, 1) else 2.0
+    out[4] = 1.0 if MODE == "double" and NOTHING is None else 2.0
+    out[5] = scaled_if_given(3.0) + scaled_if_given(out[4], out[0])
+
+
+def test_tuples_and_objects_from_outside_are_compared(device):
+    x, same, other = td.zeros((2, 3)), td.ones((2, 3)), td.ones((2, 4))
+    for y, expected in ((same, [1, 2, 1, 2, 1, 4]), (other, [2, 1, 1, 2, 1, 5])):
+        out = td.zeros(6)
+        compared[1, 1](x, y, out)
+        assert out.tolist() == expected
+        out = np.zeros(6, np.float32)
+        with td.interpret():
+            compared[1, 1](x.numpy(), y.numpy(), out)
+        assert out.tolist() == expected

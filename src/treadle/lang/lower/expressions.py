@@ -16,7 +16,15 @@ from treadle.lang.lower.arrays import copy_parts, load, memory_variable, place_o
 from treadle.lang.lower.context import Context, is_movable
 from treadle.lang.lower.conversions import condition, literal, number, typed
 from treadle.lang.lower.names import attribute_of_object, outside_value
-from treadle.lang.lower.operators import SYMBOLS, binary, compare, invert_condition, join, unary
+from treadle.lang.lower.operators import (
+    SYMBOLS,
+    binary,
+    compare,
+    invert_condition,
+    is_known,
+    join,
+    unary,
+)
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
@@ -171,9 +179,12 @@ def _repeatable(cx: Context, value: Value) -> Value:
 
 
 def _identity(cx: Context, node: ast.Compare) -> Value:
-    """`is` and `is not`, for compile-time values, as in `x is None`."""
+    """`is` and `is not`, for compile-time values, as in `x is None` for an argument of a function
+    that may be left out. What a kernel reads is never one of Python's objects."""
     left, right = in_order(cx, (node.left, node.comparators[0]))
     if len(node.ops) > 1 or not (isinstance(left, PythonObject) or isinstance(right, PythonObject)):
+        raise cx.refusal("identity", node)
+    if cx.is_kernel and not (is_known(left) and is_known(right)):
         raise cx.refusal("identity", node)
     same = (
         isinstance(left, PythonObject)

@@ -225,11 +225,46 @@ def compare(cx: Context, op: str, left: Value, right: Value, node: ast.AST) -> V
     )
 
 
-def _compare_objects(cx: Context, op: str, left: Value, right: Value, node: ast.AST) -> Literal:
+def is_known(value: Value) -> bool:
+    """Whether a value is known when the kernel is compiled."""
+    if isinstance(value, TupleValue):
+        return all(map(is_known, value.items))
+    return isinstance(value, (PythonObject, Literal))
+
+
+def _compare_objects(cx: Context, op: str, left: Value, right: Value, node: ast.AST) -> Value:
     if op not in ("==", "!="):
         raise cx.error(f"{describe(left)} and {describe(right)} have no order", node)
-    same = plain(left) == plain(right)
-    return Literal(same if op == "==" else not same)
+    if not (is_known(left) and is_known(right)):
+        if any(isinstance(plain(each), str) for each in (left, right)):
+            raise cx.refusal("string", node)
+        if isinstance(left, TupleValue) and isinstance(right, TupleValue):
+            same = _equal_items(cx, left, right, node)
+            return same if op == "==" else invert_condition(same, cx, node)
+        raise cx.error(
+            f"{describe(left)} and {describe(right)} are never equal: compare numbers", node
+        )
+    is_same = plain(left) == plain(right)
+    return Literal(is_same if op == "==" else not is_same)
+
+
+def _equal_items(
+    cx: Context, left: TupleValue, right: TupleValue, node: ast.AST
+) -> n.Expression | Literal:
+    """Whether tuples are equal, as `a.shape == b.shape`."""
+    if len(left.items) != len(right.items):
+        return Literal(False)
+    result: n.Expression | Literal = Literal(True)
+    for one, other in zip(left.items, right.items, strict=True):
+        each: Any = compare(cx, "==", one, other, node)
+        if isinstance(each, Literal):
+            if not each.value:
+                return each
+        elif isinstance(result, Literal):
+            result = each
+        else:
+            result = n.Binary("logical_and", result, each, t.BOOL, cx.span(node))
+    return result
 
 
 def plain(value: Value) -> Any:
