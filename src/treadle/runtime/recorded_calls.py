@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from treadle.core import forks
 from treadle.core.recent_cache import RecentCache
 from treadle.drivers import base
 from treadle.runtime import profiler, settings
@@ -128,7 +129,7 @@ def _add_exact(values: tuple[Any, ...], facts: list[Any]) -> None:
 
 # The stream of the call that is recorded; never two at once.
 current: _RecordedStream | None = None
-_turn = threading.Lock()
+_turn = forks.lock()
 
 
 def refuse_recording() -> None:
