@@ -438,7 +438,7 @@ def _packed(
 ) -> tuple[Dim3, bytes]:
     """The grid and the parameter block of a launch, whose sizes are noted while it is traced."""
     if to.capturing is not None and (noted := varying.get()) is not None:
-        return noted.launch(prepared, grid, values, threads, to)
+        return noted.launch(prepared.compiled, prepared.numbers(), grid, values, threads, to.handle)
     return grid, prepared.pack(values, grid, threads)
 
 

@@ -18,8 +18,6 @@ from treadle.core.sizes import Size, has_sizes, valued
 
 if TYPE_CHECKING:
     from treadle.drivers import base
-    from treadle.runtime.devices import Stream
-    from treadle.runtime.launch import Prepared
 
 _SMALLEST = 4096
 _LARGE = 64 << 20
@@ -37,6 +35,8 @@ class VaryingLaunch(NamedTuple):
     pack: Callable[..., bytes]
 
 
+# What takes a parameter block's numbers from arguments, grid and threads, and what packs them.
+Packing = tuple[Callable[..., tuple[Any, ...]], Callable[..., bytes]]
 # What is done with the numbers of work of the host's before a replay.
 HostChange = Callable[[tuple[Any, ...]], None]
 
@@ -57,16 +57,16 @@ class Varying:
         return len(self.wanted) - 1
 
     def launch(
-        self, prepared: Prepared, grid: Dim3, values: list[Any], threads: tuple[int, ...],
-        to: Stream,
+        self, kernel: base.CompiledKernel, packing: Packing, grid: Dim3, values: list[Any],
+        threads: tuple[int, ...], stream: base.Stream,
     ) -> tuple[Dim3, bytes]:  # fmt: skip
         """Note a launch that is about to be recorded. Returns its grid and parameters for now."""
-        fields, pack = prepared.numbers()
+        fields, pack = packing
         numbers = (*grid, *fields(values, grid, threads))
         now = valued(numbers)
         if not self.is_over and has_sizes(numbers):
-            place = to.handle.recorded
-            self.changes.append(VaryingLaunch(place, prepared.compiled, pack))
+            place = stream.recorded
+            self.changes.append(VaryingLaunch(place, kernel, pack))
             self.numbers.append(numbers)
         return Dim3(*now[:3]), pack(*now[3:])
 
