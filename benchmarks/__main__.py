@@ -3,7 +3,8 @@
 A suite is named for what it measures and, where there are several, the device: `gpu-cuda` is the
 throughput of a large GPU, `launch-cuda` what launches cost the host, `arrays-cuda` is about lazy
 arrays, `library-cuda` about the kernel library, `compiled-cuda` what calls of compiled functions
-cost the host, `training-cuda` is about steps of training, `programs-cuda` about whole programs,
+cost the host, `crossover-cuda` from which size on a device is quicker than the host,
+`training-cuda` is about steps of training, `programs-cuda` about whole programs,
 `compile-cuda` about how long a new kernel takes, `ptx` our PTX beside NVRTC's, `cuda_cpp-cuda` CUDA
 C++ beside NVRTC, `parsing` how long reading CUDA C++ takes. A device's name stands for all its
 suites that fit this machine.
@@ -36,6 +37,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     **{f"compiled-{name}": ("compiled", name) for name in DEVICES},
     "training-cpu": ("training", "cpu"),
     **{f"training-{name}": ("training", name) for name in DEVICES},
+    **{f"crossover-{name}": ("crossover", name) for name in DEVICES},
     "programs-cpu": ("programs", "cpu"),
     **{f"programs-{name}": ("programs", name) for name in DEVICES},
     "compile-cuda": ("compile", "cuda"),
@@ -53,7 +55,7 @@ def fits(suite: str) -> bool:
     if not name:
         return True
     return td.is_available(name) and (
-        kind not in ("gpu", "training", "programs", "cuda_cpp")
+        kind not in ("gpu", "training", "programs", "crossover", "cuda_cpp")
         or name == "cpu"
         or td.device(name).kind == "discrete"
     )

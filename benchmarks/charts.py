@@ -1,7 +1,8 @@
 """The charts of docs/benchmarks.md, drawn from the recorded figures as SVG.
 
 Bars lie beside their peers' of the same run, with the value at their end. The colours suit light
-and dark pages. `python -m benchmarks.table` writes the files, which a test compares.
+and dark pages. (The curves of docs/crossover.md are in `curves.py`.) `python -m benchmarks.table`
+writes the files, which a test compares.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from benchmarks import curves
 from benchmarks.harness import Figure, number
 from benchmarks.recorded import Result, suite
 
@@ -140,7 +142,7 @@ def _kind(series: str) -> str:
 def charts(results: Iterable[Result]) -> dict[str, str]:
     """All charts by their files' names."""
     results = list(results)
-    return {name: make(results) for name, make in _CHARTS.items()}
+    return {name: make(results) for name, make in _CHARTS.items()} | curves.charts(results)
 
 
 # --- rates, and times -----------------------------------------------------------------------------

@@ -32,6 +32,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "arrays": _ARRAYS,
     "library": _ARRAYS,
     "compiled": _ARRAYS,
+    "crossover": _ARRAYS,
     "training": _PROGRAMS,
     "programs": _PROGRAMS,
 }

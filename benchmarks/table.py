@@ -1,8 +1,9 @@
 """`python -m benchmarks.table`: tables and charts of the figures in benchmarks/results/*.json.
 
 The README has ten of them, docs/benchmarks.md has tables of all, folded, below the charts of
-docs/images/charts. One table for each machine. A figure that is in several files of a machine is
-taken from the newest; files of the same date count in the order of their names.
+docs/images/charts, and docs/crossover.md curves of calls on host and device. One table for each
+machine. A figure that is in several files of a machine is taken from the newest; files of the same
+date count in the order of their names.
 
 Each figure stands with the commit that it was measured at; those that are older than the code that
 they measure are marked: "(old)". `benchmarks.commits` has the rule. The marks are those of the day
@@ -15,7 +16,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks import charts, commits
+from benchmarks import charts, commits, curves
 from benchmarks.commits import IsOld
 from benchmarks.harness import Figure, number
 from benchmarks.marks import OLD, amount, page_with
@@ -24,7 +25,9 @@ from benchmarks.recorded import Result, by_machine, figure_of, read_results, sui
 
 _ROOT = Path(__file__).resolve().parent.parent
 README, PAGE = _ROOT / "README.md", _ROOT / "docs" / "benchmarks.md"
+CROSSOVER = _ROOT / "docs" / "crossover.md"
 _LIBRARY = "library-"  # what the names of the library's suites start with
+_CURVES = "crossover-"  # those of the suites that have a page of their own
 NONE_YET = "*No results are recorded yet. `make bench` measures this machine.*\n"
 # What a result file says beside its figures, and how a table's heading calls it.
 _ABOUT = {
@@ -65,6 +68,7 @@ def tables(results: Iterable[Result], is_old: IsOld = commits.never) -> str:
                     entry
                     for entry in result["figures"]
                     if entry["suite"].startswith(_LIBRARY) is library
+                    and not entry["suite"].startswith(_CURVES)
                 ])
             ]  # fmt: skip
             if chosen:
@@ -114,6 +118,8 @@ def pages(results: Iterable[Result], is_old: IsOld = commits.never) -> dict[Path
         path: page_with(path.read_text(encoding="utf-8"), text) for path, text in texts.items()
     }
     found[README] = page_with(found[README], programs(results, is_old), "programs")
+    crossover = CROSSOVER.read_text(encoding="utf-8")
+    found[CROSSOVER] = page_with(crossover, curves.page(results, is_old), "crossover")
     return found
 
 

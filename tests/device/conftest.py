@@ -61,6 +61,7 @@ _LIBRARY = frozenset({
     "test_attention",
     "test_compile",
     "test_compile_around",
+    "test_compile_auto",
     "test_convolution",
     "test_einsum",
     "test_embedding",

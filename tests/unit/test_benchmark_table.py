@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import charts, commits, host, marks, programs_table, table
+from benchmarks import charts, commits, curves, host, marks, programs_table, table
 from benchmarks.harness import Figure, keep
 from benchmarks.recorded import read_results
 
@@ -238,16 +238,70 @@ def test_the_table_of_programs():
     )
 
 
+def _crossing(host, device, auto=None):
+    """Figures of a program whose calls took so long at sizes 10, 100, 1,000 …"""
+    return [
+        Figure(
+            "crossover-cuda", f"sort: {10 ** (at + 1):,} elements", "s", (auto or host)[at], 1.2,
+            peer="better of both", peers=min(one, two), ratio=True,
+            others=(("host", one), ("device", two), ("NumPy", one)),
+        )
+        for at, (one, two) in enumerate(zip(host, device, strict=True))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("host", "device", "at"),
+    [
+        ((1, 10, 100), (10, 10, 10), 100.0),  # equal at 100, quicker from there on
+        ((1, 10, 100), (100, 100, 100), None),
+        ((1, 10, 1000), (100, 100, 100), 10**2.5),
+        ((1, 1, 1), (0.5, 0.5, 0.5), 10.0),
+        ((1, 1, 1), (0.5, 0.5, 2), None),
+        ((1, 1, 1), (0.5, 2, 0.5), 10**2.5),
+    ],
+)
+def test_where_curves_cross(host, device, at):
+    (panel,) = curves.panels(_crossing(host, device))
+    assert (panel.name, panel.unit) == ("sort", "elements")
+    assert panel.crossover == (None if at is None else pytest.approx(at))
+
+
+def test_curves_show_every_point_and_the_page_every_device():
+    figures = _crossing((1e-6, 1e-5, 1e-4), (1e-5, 1.5e-5, 2e-5), (1e-6, 1.2e-5, 3e-5))
+    result = {
+        "date": "2026-11-29", "machine": "A processor, 2 cores", "card": "A card",
+        "cuda": "A card (driver 1)", "commit": "0123456789",
+        "figures": [asdict(figure) for figure in figures],
+    }  # fmt: skip
+    drawn = curves.charts([result])
+    assert list(drawn) == ["crossover-cuda.svg"]
+    svg = "{http://www.w3.org/2000/svg}"
+    tree = ET.fromstring(drawn["crossover-cuda.svg"])
+    lines = [each.get("points", "").split() for each in tree.iter(f"{svg}polyline")]
+    assert [len(line) for line in lines] == [3, 3, 3]
+    assert len(list(tree.iter(f"{svg}circle"))) == 3
+    texts = [each.text for each in tree.iter(f"{svg}text")]
+    assert "the device is quicker from about 160 on" in texts
+    assert {"10", "100", "1000", "1 µs", "100 µs", "elements"} <= set(texts)
+    page = curves.page([result], lambda commit, suite: True)
+    assert "## A card: CUDA\n" in page
+    assert "at 0123456789 (old); A processor, 2 cores." in page
+    assert "| sort | about 160 elements | 1.20, at most 1.50 |" in page
+    assert curves.page([], commits.never) == "*No results are recorded yet.*\n"
+    assert curves.charts([]) == {}
+
+
 def test_a_device_stands_for_its_suites(monkeypatch):
     monkeypatch.setattr(command, "fits", lambda suite: suite != "gpu-webgpu")
     monkeypatch.setattr("treadle.device", lambda name: None)
     assert command.suites_of(["cuda"]) == [
         "launch-cuda", "gpu-cuda", "arrays-cuda", "library-cuda", "compiled-cuda",
-        "training-cuda", "programs-cuda", "compile-cuda", "cuda_cpp-cuda", "ptx",
+        "training-cuda", "crossover-cuda", "programs-cuda", "compile-cuda", "cuda_cpp-cuda", "ptx",
     ]  # fmt: skip
     assert command.suites_of(["webgpu", "cpu"]) == [
         "launch-webgpu", "arrays-webgpu", "library-webgpu", "compiled-webgpu", "training-webgpu",
-        "programs-webgpu", "compile-webgpu", "cuda_cpp-webgpu", "cpu",
+        "crossover-webgpu", "programs-webgpu", "compile-webgpu", "cuda_cpp-webgpu", "cpu",
     ]  # fmt: skip
 
 

@@ -50,6 +50,10 @@ class RecentCache(Generic[Key, Value]):
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 
+    def values(self) -> list[Value]:
+        """All entries, those of the old generation first."""
+        return [*self._old.values(), *self._young.values()]
+
     def clear(self) -> None:
         """Drop everything."""
         self._young, self._old = {}, {}

@@ -7,6 +7,7 @@ options: the detail of a CALL node until its sources are computed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
@@ -23,6 +24,10 @@ from treadle.runtime.varying import varying
 Function = Callable[..., DeviceArray]
 # The same, to several arrays.
 Several = Callable[..., Sequence[DeviceArray]]
+# Runs the calls of a thread in their place, to record them.
+observer: ContextVar[Callable[[Node, Sequence[DeviceArray]], None] | None] = ContextVar(
+    "observer", default=None
+)
 
 
 @dataclass(frozen=True, slots=True)

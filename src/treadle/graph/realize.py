@@ -9,6 +9,7 @@ from weakref import ref
 
 from treadle.core import forks
 from treadle.core.observation import unobserved
+from treadle.graph.calls import observer
 from treadle.graph.compiling import compile_all
 from treadle.graph.groups import Group, groups_of
 from treadle.graph.history import settle_ended
@@ -104,7 +105,7 @@ def _run(task: Task) -> None:
         return
     arrays = [leaf.array for leaf in leaves]
     if node.op == CALL:
-        node.detail.run(node, arrays)
+        (observer.get() or node.detail.run)(node, arrays)  # type: ignore[arg-type]
         return
     if target is None:
         result = arrays[-1]

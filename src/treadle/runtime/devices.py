@@ -36,7 +36,8 @@ _log = logging.getLogger("treadle")
 _lock = forks.lock()
 _opened: dict[tuple[str, str], Device] = {}
 _default: Device | None = None
-_scoped: contextvars.ContextVar[Device | None] = contextvars.ContextVar("device", default=None)
+# The device of `use_device`, before the default one.
+scoped: contextvars.ContextVar[Device | None] = contextvars.ContextVar("device", default=None)
 
 
 class Device:
@@ -159,6 +160,13 @@ class Device:
         if self._stream is None:
             self._stream = Stream(self, self.handle.default_stream)
         return self._stream
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether a graph of its default stream is captured at present, other than by the trace of
+        a function. It is not opened for that."""
+        stream = self._stream
+        return stream is not None and stream.capturing is not None and stream.interrupt is None
 
     def stream(self) -> Stream:
         """A new stream of work, ordered within itself."""
@@ -321,9 +329,9 @@ def default_device() -> Device:
     'cpu'
     """
     global _default
-    scoped = _scoped.get()
-    if scoped is not None:
-        return scoped
+    chosen = scoped.get()
+    if chosen is not None:
+        return chosen
     if _default is None:
         wanted = os.environ.get("TREADLE_DEVICE")
         automatic = [name for name, entry in BACKENDS.items() if not entry.by_name_only]
@@ -370,11 +378,11 @@ def use_device(spec: str | Device) -> Iterator[Device]:
     'cpu'
     """
     chosen = device(spec)
-    token = _scoped.set(chosen)
+    token = scoped.set(chosen)
     try:
         yield chosen
     finally:
-        _scoped.reset(token)
+        scoped.reset(token)
 
 
 def is_available(spec: str) -> bool:

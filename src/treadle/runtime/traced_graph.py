@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.core import forks
 from treadle.core.dim3 import Dim3
@@ -29,6 +29,13 @@ from treadle.runtime.stream_proxy import Appended, StreamProxy
 
 if TYPE_CHECKING:
     from treadle.drivers.dense import PreparedProduct
+
+
+class LibraryWork(NamedTuple):
+    """Work of a library in a recording, as a product by the vendor's library or by BLAS."""
+
+    bytes: int | None
+    operations: int | None
 
 
 class TracedGraph(Graph):
@@ -51,6 +58,11 @@ class TracedGraph(Graph):
         self._interrupted: Callable[[str, bool], None] | None = interrupted
         self._thread = threading.get_ident()
         self._wrapped: list[tuple[Stream, TracedStream]] = []
+
+    @property
+    def used(self) -> list[object]:
+        """The launches of the recording, its `LibraryWork`, and what else it keeps alive."""
+        return self._used
 
     @property
     def is_own_thread(self) -> bool:
@@ -176,6 +188,8 @@ class TracedStream(StreamProxy):
                     graph.touched[_whole(buffer)] = None
                 for buffer in what.writes:
                     graph.touched[_whole(buffer)] = graph.written[_whole(buffer)] = None
+                if what.kind == "library":
+                    graph.used.append(LibraryWork(what.bytes, what.operations))
             work()
 
     # What reaches the driver is recorded as it is: a size that stands there has this value in every

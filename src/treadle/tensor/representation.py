@@ -80,7 +80,8 @@ def explain(*tensors: Any) -> Explanation:
     function that `td.compile` made: its traces, and their guards of sizes.
 
     Each kernel says what it reads and computes, and why its result goes to memory. The environment
-    variable `TREADLE_EXPLAIN=1` prints the same of every kernel that runs.
+    variable `TREADLE_EXPLAIN=1` prints the same of every kernel that runs. Of a function that
+    `td.compile` has made with `device="auto"`, the text says where its calls run, and why.
 
     >>> import treadle as td
     >>> x = td.asarray([1.0, 2.0], device="cpu")
@@ -90,7 +91,14 @@ def explain(*tensors: Any) -> Explanation:
          reads x1 float32[2]
          t1 = (x1 + 1.0) * x1
     """
-    if len(tensors) == 1 and hasattr(tensors[0], "_explained"):
-        explanation: Explanation = tensors[0]._explained()
-        return explanation
+    for each in tensors:
+        if not isinstance(each, Tensor):
+            explained = getattr(each, "_explained", None)
+            if explained is None or len(tensors) > 1:
+                raise TypeError(
+                    "td.explain takes tensors, or one function that td.compile has made, not "
+                    f"{type(each).__name__}"
+                )
+            text: Explanation = explained()
+            return text
     return explain_nodes([tensor._cell.value for tensor in tensors])

@@ -476,3 +476,31 @@ def test_new_arrays_do_not_lie_in_a_traces_memory(device):
     others = [td.full(5000, 7.0).realize() for _ in range(8)]
     assert f(x).item() == 15000
     assert all((other.numpy() == 7).all() for other in others)
+
+
+def test_numpy_arrays_are_tensors_also_where_python_runs(device):
+    """Where a function is not replayed, it gets tensors as well, and its writes come back."""
+
+    def body(x, more):
+        assert type(x) is td.Tensor
+        assert type(more["y"]) is td.Tensor
+        total = x.sum().item()  # ends the recording
+        x += 1
+        add_one.launch(3, more["y"])
+        more["z"] = x * 2
+        return x.relu() + total
+
+    f = td.compile(body)
+    x, y = np.zeros(3, np.float32), np.zeros(3, np.float32)
+    for k in range(4):
+        more = {"y": y}
+        found = f(x, more)
+        assert x.tolist() == y.tolist() == [k + 1] * 3
+        assert more["z"].tolist() == [2 * k + 2] * 3
+        assert found.tolist() == [4 * k + 1] * 3
+    sized = td.compile(lambda x: x.relu(), dynamic=True)
+    for n in (2, 3, 4):
+        x = np.full(n, -1, np.float32)
+        assert sized(x).tolist() == [0] * n
+        x.flags.writeable = False
+        assert sized(x).tolist() == [0] * n

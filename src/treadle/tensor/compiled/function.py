@@ -1,16 +1,15 @@
-"""`td.compile`: a function of tensors, traced once and replayed."""
+"""A function of tensors, traced once and replayed: what `td.compile` makes."""
 
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 import threading
 import types
 import warnings
 from collections import Counter, OrderedDict
-from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from treadle.core import forks
 from treadle.core.errors import LaunchError
@@ -21,7 +20,6 @@ from treadle.graph.placeholders import within
 from treadle.graph.realize import watchers
 from treadle.runtime import settings
 from treadle.runtime.devices import Device, default_device
-from treadle.runtime.devices import device as find_device
 from treadle.tensor.compiled import gradients, tracing
 from treadle.tensor.compiled.arguments import Arguments
 from treadle.tensor.compiled.code_origin import is_package_file
@@ -37,6 +35,7 @@ from treadle.tensor.compiled.guards import (
     now,
 )
 from treadle.tensor.compiled.impure_functions import CLOCKS
+from treadle.tensor.compiled.python_calls import in_python
 from treadle.tensor.compiled.replay_check import checked, names_of
 from treadle.tensor.compiled.size_guards import Numbers, SizeGuards, Symbols
 from treadle.tensor.compiled.sizes_seen import MOST_SIZES, SizesSeen, parameters_of
@@ -44,6 +43,9 @@ from treadle.tensor.compiled.structure import is_array, named_leaves
 from treadle.tensor.compiled.trace import Trace
 from treadle.tensor.compiled.tracing import SizesRefused, Split, Tracing
 from treadle.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from treadle.tensor.compiled.placement import Placement
 
 _MOST_TRACES = 64  # of a function; the least recently used is dropped first
 _MOST_STRUCTURES = 128  # whose sizes are remembered
@@ -54,100 +56,6 @@ _MOST_NAMES = 4  # in warnings after one trace
 _ADVICE = "Pass it as an argument, or keep it as it is"
 
 _locks: dict[Device, threading.RLock] = {}
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-@overload
-def compile(
-    function: _Function,
-    /,
-    *,
-    dynamic: bool | None = None,
-    strict: bool = False,
-    device: str | Device | None = None,
-) -> _Function: ...
-
-
-@overload
-def compile(
-    function: None = None,
-    /,
-    *,
-    dynamic: bool | None = None,
-    strict: bool = False,
-    device: str | Device | None = None,
-) -> Callable[[_Function], _Function]: ...
-
-
-def compile(
-    function: Any = None,
-    /,
-    *,
-    dynamic: bool | None = None,
-    strict: bool = False,
-    device: str | Device | None = None,
-) -> Any:
-    """Compile a function of tensors: its Python runs once, and later calls replay what it did.
-
-    The first call with arguments of a kind records what the function does on the device; later
-    calls replay that with the new elements, at the cost of a few copies, however many operations it
-    has. Arguments and results may be nested tuples, lists, dicts, named tuples and dataclasses.
-    Tensors are of the same kind if their dtypes, axes and shared memory are the same; other
-    arguments than integers must be equal. So each value of a float is traced anew: pass it as a
-    tensor.
-
-    Shapes of tensors and integers among the arguments that had a second value are symbols of the
-    next trace, with `dynamic=True` all of them from the first call on. Such a trace is replayed for
-    all sizes for which its guards hold: comparisons that the function and treadle made
-    (`td.explain(f)` shows them). Where the function uses a value otherwise, as in `range(n)`, that
-    is a guard, too. After 16 traces for other sizes its Python runs, and a warning says so. With
-    `dynamic=False` each size has a trace of its own.
-
-    What the function and its callees read from outside (variables, closures, attributes, elements
-    of containers) is guarded: it is checked before each replay, and if it has changed, the function
-    is traced anew. Anything that cannot be checked is named in a warning. `strict` makes this an
-    error, and everything else that prevents a replay or makes it wrong. `TREADLE_COMPILE_CHECK=1`
-    compares each replay with what Python computes.
-
-    Writes into arguments, and into tensors from outside (parameters of a model), are done by every
-    replay, and random draws continue. Other effects of its Python (printing, appending to a list,
-    `self.x = y`) happen only when it is traced. A function that reads a tensor's elements, or
-    waits, cannot be replayed, nor one that changes what it reads itself (`self.calls += 1`); its
-    Python then runs at every call, and `TREADLE_EXPLAIN=1` prints the line that is the cause.
-
-    `device` is where the function runs if no argument is a tensor. TypeError for arguments that
-    have no hash, LaunchError for tensors on two devices, and for what `strict` refuses.
-
-    >>> import treadle as td
-    >>> @td.compile
-    ... def step(x, y):
-    ...     for _ in range(3):
-    ...         x = 0.5 * (x + y)
-    ...     return x, x.sum()
-    >>> x, total = step(td.ones(4, device="cpu"), td.zeros(4, device="cpu"))
-    >>> total.item(), step.traces
-    (0.5, 1)
-    """
-    if function is None:
-        return functools.partial(compile, dynamic=dynamic, strict=strict, device=device)
-    if not callable(function):
-        raise TypeError(f"td.compile takes a function, not {type(function).__name__}")
-    if isinstance(function, Compiled):
-        return function
-    for check, what in (
-        (inspect.iscoroutinefunction, "an async function"),
-        (inspect.isgeneratorfunction, "a generator"),
-        (inspect.isasyncgenfunction, "an async generator"),
-        (inspect.isclass, "a class"),
-    ):
-        if check(function):
-            raise TypeError(
-                f"td.compile takes an ordinary function, and {function.__name__} is {what}"
-            )
-    if dynamic is not None and type(dynamic) is not bool:
-        raise TypeError(f"td.compile: dynamic is True, False or None, not {dynamic!r}")
-    where = None if device is None else find_device(device)
-    return Compiled(function, where, strict, dynamic)
 
 
 class Compiled:
@@ -161,6 +69,7 @@ class Compiled:
         device: Device | None,
         strict: bool,
         dynamic: bool | None,
+        places: bool = False,
     ) -> None:
         functools.update_wrapper(self, function)
         self._function = function
@@ -183,6 +92,11 @@ class Compiled:
         self._warned = False
         self._warnings: set[str] = set()
         self._lock = forks.lock()
+        self._placement: Placement | None = None
+        if places:  # 70 modules that no other function needs
+            from treadle.tensor.compiled.placement import Placement
+
+            self._placement = Placement(function, self._name)
 
     @property
     def traces(self) -> int:
@@ -196,21 +110,44 @@ class Compiled:
             self._sizes.clear()
             for each in (self._unsteady, self._values, self._objects, self._changes):
                 each.clear()
+            if self._placement is not None:
+                self._placement.clear()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, or replay its trace for such arguments."""
+        if self._placement is not None:
+            return self._placement.call(self, args, kwargs)
+        return self.run(args, kwargs)
+
+    def trace_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Trace | Split | None:
+        """What a call would replay on the default device, or on that of the tensors; a `Split` if
+        its Python would run, None if it would be traced."""
+        arguments = Arguments(self._name, args, kwargs, self._device)
+        for entry in list(self._traces.get(arguments.key, ())):
+            if entry.fits():
+                return entry.found
+        for entry in list(self._traces.get(arguments.structure, ())):
+            sizes = entry.sizes
+            if sizes is not None and sizes.numbers(arguments.sizes) is not None and entry.fits():
+                return entry.found
+        return None
+
+    def run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call the function, or replay its trace, on the device of the arguments."""
         if tracing.is_tracing.get() or within.get() is not None:
             return self._function(*args, **kwargs)
         arguments = Arguments(self._name, args, kwargs, self._device)
         device, key = arguments.device, arguments.key
-        if device.default_stream.capturing is not None:  # it becomes a part of the user's graph
+        if device.is_capturing:  # it becomes a part of the user's graph
             return self._function(*args, **kwargs)
+        if device.default_stream.capturing is not None:  # another thread traces a function
+            return in_python(self._function, arguments)
         if arguments.overlap():
             self._refuse("two of its arguments are the same memory of another library")
-            return self._function(*args, **kwargs)
+            return in_python(self._function, arguments)
         if arguments.require_gradients():  # a replay makes no histories
             self._refuse("its arguments require gradients, which a replay does not go on with")
-            return self._function(*args, **kwargs)
+            return in_python(self._function, arguments)
         lock = _locks.get(device) or _locks.setdefault(device, forks.lock())
         with lock, self._lock:
             entries = self._traces.get(key)
@@ -225,7 +162,7 @@ class Compiled:
                         seen = self._seen(arguments)
                         symbols = self._symbols(seen, arguments)
                         if seen.is_over:
-                            return self._function(*args, **kwargs)
+                            return self._in_python(arguments)
                     else:
                         found, numbers = other
                 if found is None:
@@ -236,7 +173,13 @@ class Compiled:
                     replay = functools.partial(found.run, arguments, numbers=numbers)
                     return checked(self._name, found, replay, self._function, arguments, names)
                 return found.run(arguments, numbers=numbers)
-        return self._function(*args, **kwargs)
+        return self._in_python(arguments)
+
+    def _in_python(self, arguments: Arguments) -> Any:
+        """Call the function's Python, if that may run on this device."""
+        if self._placement is not None:
+            self._placement.running_python()
+        return in_python(self._function, arguments)
 
     def _seen(self, arguments: Arguments) -> SizesSeen:
         """What sizes such arguments had in calls for which there was no trace."""
@@ -340,19 +283,24 @@ class Compiled:
 
     def _trace(self, arguments: Arguments, symbols: Symbols | None) -> Any:
         """Trace a call."""
-        with tracing.lock:
-            run = Tracing(self._name, self._function, arguments, symbols)
-            try:
-                result, found = run.run()
-            except SizesRefused as refused:
-                self._fix(str(refused))
-                found = None
-            else:
-                if run.dependencies.asks_for_types:
-                    self._fix(f"{run.dependencies.asks_for_types} asks whether a type is int")
+        placement, found = self._placement, None
+        started = None if placement is None else placement.starting()
+        try:
+            with tracing.lock:
+                run = Tracing(self._name, self._function, arguments, symbols)
+                try:
+                    result, found = run.run()
+                except SizesRefused as refused:
+                    self._fix(str(refused))
+                else:
+                    if run.dependencies.asks_for_types:
+                        self._fix(f"{run.dependencies.asks_for_types} asks whether a type is int")
+        finally:
+            if placement is not None:
+                placement.traced(started, found)
         if self._fixed and symbols is not None:
             run.dependencies.forget()
-            return self._function(*arguments.args, **arguments.kwargs)
+            return self._in_python(arguments)
         try:
             if found is not None:
                 self._keep(arguments, run, found)
@@ -557,7 +505,10 @@ class Compiled:
 
     def _explained(self) -> Explanation:
         """The traces and their guards of sizes, for `td.explain`."""
-        return explained(repr(self)[1:-1], self._fixed, self._traces)
+        traces = explained(repr(self)[1:-1], self._fixed, self._traces)
+        if self._placement is None:
+            return traces
+        return Explanation(f"{self._placement.explained()}\n{traces}")
 
     def __repr__(self) -> str:
         count = self.traces

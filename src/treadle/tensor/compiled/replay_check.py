@@ -16,6 +16,7 @@ from treadle.graph.realize import finish_readers, realize
 from treadle.runtime.arrays import bytes_of
 from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.arguments import Arguments, Content
+from treadle.tensor.compiled.python_calls import in_python
 from treadle.tensor.compiled.structure import is_array, named_leaves
 from treadle.tensor.compiled.trace import Trace
 from treadle.tensor.tensor import Tensor
@@ -36,7 +37,7 @@ def checked(
     state = _State(trace, arguments, names)
     replayed = _leaves(replay()) | state.now()
     state.restore()
-    result = function(*arguments.args, **arguments.kwargs)
+    result = in_python(function, arguments)
     computed = _leaves(result) | state.now()
     wrong = [each for each in computed if not _equal(replayed.get(each), computed[each])]
     wrong += [each for each in replayed if each not in computed]

@@ -8,7 +8,7 @@ All of this is prepared, so that a call is a few copies and a replay, however la
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from treadle.tensor.compiled.size_guards import Numbers
 from treadle.tensor.compiled.structure import Builder
 from treadle.tensor.generator import Generator
 from treadle.tensor.tensor import Tensor, from_cell
+
+if TYPE_CHECKING:
+    from treadle.tensor.compiled.work import Recorded
 
 # A place among the numbers that depend on sizes (`Varying.want`).
 Sizes = int | None
@@ -122,6 +125,7 @@ class Trace:
         self._outputs = list(outputs)
         self._results = list(results)
         self._build = build
+        self.recorded: Recorded | None = None  # its work, if it is placed by measurement
         self._changes = list(changes)  # containers among the arguments that the function changes
         self.gradients = list(gradients)
 
@@ -129,6 +133,27 @@ class Trace:
     def outside_cells(self) -> list[Cell]:
         """The arrays from outside that it uses."""
         return self._outside.cells
+
+    @property
+    def used(self) -> list[object]:
+        """The launches and the other work of the recording."""
+        return self._graph.used
+
+    @property
+    def results(self) -> list[DeviceArray]:
+        """What a call copies to new memory, as it is laid out there."""
+        return [each.like for each in self._outputs]
+
+    @property
+    def changes_arguments(self) -> bool:
+        """Whether it writes to an argument, or changes a list, dict or dataclass among them."""
+        return bool(self._changes) or any(each.final is not None for each in self._inputs)
+
+    @property
+    def makes_results(self) -> bool:
+        """Whether each tensor among the results is new and has memory of its own: none is an
+        argument, a tensor from outside or a view of another one."""
+        return len(self._results) == len(self._outputs)
 
     @property
     def generators(self) -> list[Generator]:
