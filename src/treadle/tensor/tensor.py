@@ -520,7 +520,10 @@ def _complete(shape: tuple[int, ...], tensor: Tensor) -> tuple[int, ...]:
     if min(extents, default=0) < -1:
         raise ShapeError(f"an extent cannot be negative: {shape} (except for one -1)")
     if extents.count(-1) > 1:
-        raise ShapeError(f"only one extent of a shape can be -1, and {shape} has several")
+        raise ShapeError(
+            f"a tensor of shape {tensor.shape} cannot be reshaped to {shape}: only one extent of a "
+            "shape can be -1"
+        )
     if -1 in extents and known > 0 and tensor.size % known == 0:
         extents = tuple([tensor.size // known if e == -1 else e for e in extents])
     elif -1 in extents or known != tensor.size:
