@@ -20,6 +20,7 @@ import griffe
 
 import treadle as td
 from tools.website.sections import expected_names
+from treadle.core.deferred_imports import Elsewhere
 from treadle.lang.builtins import BuiltinFunction
 
 _KINDS = {
@@ -96,7 +97,12 @@ def _class(name: str, value: type, parent: griffe.Object) -> griffe.Class:
 def members(value: type) -> list[str]:
     """The public names of a class, without those of bases that have entries of their own."""
     parts = [value, *(base for base in value.__mro__[1:] if _is_part(base))]
-    names = {name for part in parts for name in vars(part)}
+    names = {
+        name
+        for part in parts
+        for name, each in vars(part).items()
+        if not isinstance(each, Elsewhere)
+    }
     return sorted(name for name in names if not name.startswith("_") and name not in _HIDDEN)
 
 

@@ -86,3 +86,9 @@ def add_to(tensor: type) -> None:
         other = Elsewhere(advice)
         other.__set_name__(tensor, name)
         setattr(tensor, name, other)
+    tensor.__dir__ = _names  # type: ignore[method-assign]
+
+
+def _names(tensor: object) -> list[str]:
+    """What completion shows of a tensor."""
+    return [name for name in object.__dir__(tensor) if name not in ELSEWHERE]

@@ -42,6 +42,8 @@ def test_the_error_says_what_to_write(name):
 
 def test_names_of_others_are_not_there():
     assert not hasattr(X, "cuda")
+    assert "cuda" not in dir(X)
+    assert "sum" in dir(X)
     assert not hasattr(td, "array")
     assert "array" not in dir(td)
 
