@@ -86,7 +86,7 @@ def add_to(tensor: type) -> None:
         other = Elsewhere(advice)
         other.__set_name__(tensor, name)
         setattr(tensor, name, other)
-    tensor.__dir__ = _names  # type: ignore[method-assign]
+    setattr(tensor, "__dir__", _names)  # noqa: B010 - mypy takes it for another type
 
 
 def _names(tensor: object) -> list[str]:
