@@ -122,7 +122,13 @@ _CUDA_CPP_BUILTINS = frozenset({
     "test_cpp_places",
     "test_cpp_reports", "test_cpp_vectors", "test_cpp_warps",
 })  # fmt: skip
+# And what plans, compiled functions and results have in common on all devices.
+_PLANS = frozenset({
+    "test_compile_libraries", "test_interrupted_finalizers", "test_plan_functions",
+    "test_plans_of_steps", "test_recorded_calls", "test_recurrences", "test_row_major_results",
+})  # fmt: skip
 _LEFT_OUT = {
+    "test_compile_sizes": frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"}),
     **dict.fromkeys(_CUDA_CPP_BUILTINS, frozenset({"webgpu-gl"})),
     "test_diverged_warps": frozenset({"webgpu-gl"}),  # slow there, and no different
     **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
@@ -131,7 +137,7 @@ _LEFT_OUT = {
     # Its functions are those of test_math and test_values, which the evaluator runs.
     "test_elementwise_functions": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     **dict.fromkeys(
-        _ARRAY_RULES | _LIBRARY | _TRAINING,
+        _ARRAY_RULES | _LIBRARY | _TRAINING | _PLANS,
         frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     ),
 }
