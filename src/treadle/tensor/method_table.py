@@ -86,9 +86,3 @@ def add_to(tensor: type) -> None:
         other = Elsewhere(advice)
         other.__set_name__(tensor, name)
         setattr(tensor, name, other)
-    setattr(tensor, "__dir__", _names)  # noqa: B010 - mypy takes it for another type
-
-
-def _names(tensor: object) -> list[str]:
-    """What completion shows of a tensor."""
-    return [name for name in object.__dir__(tensor) if name not in ELSEWHERE]
