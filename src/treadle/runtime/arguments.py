@@ -305,7 +305,8 @@ def make_packer(
         "pack": struct.Struct(layout.format).pack, "narrow": _narrow, "whole": _whole,
     }  # fmt: skip
     packer: Packer = eval(text, scope)
-    of_arrays = any(slot.parameter.origin[0] not in _OF_NUMBERS for slot in layout.slots)
+    # Not by a generator: an interrupt that ends one is lost.
+    of_arrays = not _OF_NUMBERS.issuperset([slot.parameter.origin[0] for slot in layout.slots])
     return packer, of_arrays
 
 
