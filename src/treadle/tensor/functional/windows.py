@@ -40,7 +40,7 @@ def numbers_of(name: str, what: str, value: Any, axes: int) -> tuple[int, ...]:
     given = value if isinstance(value, Sequence) else (value,)
     try:
         numbers = tuple([index(number) for number in given])
-    except AttributeError:
+    except TypeError:
         raise TypeError(f"{name}: {what} is an integer, or {axes} of them, not {value!r}") from None
     if len(numbers) == 1:
         return numbers * axes
