@@ -169,4 +169,5 @@ def test_traces_with_symbols_are_replayed_for_other_sizes() -> None:
     _compare(program, 7, [(2, 5, n) for n in (11, 12, 13, 17, 18, 19, 20)], names=["cpu"])
     added = counts() - before
     assert added.resized >= 3
-    assert added.traces <= 12  # of 14 calls; on more processors rows are split at other sizes
+    devices = 1 + td.is_available("cuda")  # that `_compare` runs it on
+    assert added.traces <= 5 * devices

@@ -23,7 +23,7 @@ from treadle.runtime import profiler, settings
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device, Stream
 from treadle.runtime.memory import Storage
-from treadle.runtime.stream_proxy import Appended, StreamProxy
+from treadle.runtime.stream_proxy import Appended, StreamProxy, written_by
 
 if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
@@ -170,11 +170,7 @@ class _RecordedStream(StreamProxy):
         self.inner.launch(kernel, grid, buffers, parameters)
         if self.is_own_thread:
             launch, parameters = self.inner.launch, bytes(parameters)
-            written = [
-                buffer
-                for binding, buffer in zip(kernel.code.bindings, buffers, strict=False)
-                if binding.writes
-            ]
+            written = written_by(kernel, buffers)
             self.work.append(
                 (
                     lambda *found: launch(kernel, grid, found, parameters),

@@ -24,6 +24,12 @@ class Appended(NamedTuple):
     shape: tuple[Dim3, Dim3] | None = None  # of a launch: grid and block
 
 
+def written_by(kernel: base.CompiledKernel, buffers: Sequence[base.Buffer]) -> list[base.Buffer]:
+    """Those of a launch's buffers that its kernel writes."""
+    bindings = zip(kernel.code.bindings, buffers, strict=False)
+    return [buffer for binding, buffer in bindings if binding.writes]
+
+
 class StreamProxy(base.Stream):
     """A stream that forwards all calls to `inner`.
 
@@ -59,11 +65,7 @@ class StreamProxy(base.Stream):
     ) -> None:
         """A launch; its code states which buffers it writes."""
         code = kernel.code
-        written = [
-            buffer
-            for binding, buffer in zip(code.bindings, buffers, strict=False)
-            if binding.writes
-        ]
+        written = written_by(kernel, buffers)
         self.appending(
             Appended("kernel", code.name, buffers, written, shape=(grid, code.block)),
             lambda: self.inner.launch(kernel, grid, buffers, parameters),

@@ -125,7 +125,9 @@ def test_what_a_trace_computes_for_other_sizes(name):
         for one, other in zip(flat(f(*arguments(n))), flat(function(*arguments(n))), strict=True):
             assert one.shape == other.shape
             np.testing.assert_allclose(one, other, 2e-4, 2e-5)
-    assert f.traces < 5  # fewer than sizes: tiles of products suit some of them each
+    # A GPU's tiles of products suit fewer sizes each.
+    tiled = name == "matmul" and not td.ones(1).device.traits.serial_threads
+    assert f.traces <= (4 if tiled else 3)
 
 
 def test_a_cache_that_is_written_at_an_index_that_changes():
