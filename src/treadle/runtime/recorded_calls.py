@@ -7,13 +7,14 @@ and later ones repeat these with other buffers.
 
 A call is recorded only if all that it does is known: its launches write memory that was allocated
 during the call, and it neither reads, nor uploads, nor computes on the host, nor uses memory of
-anyone else's, such as a table that is kept between calls.
+anyone else's. The device's tables of constants are the exception: a recording is repeated as long
+as those that it reads are in memory.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.core import forks
@@ -56,7 +57,8 @@ class _Recording(NamedTuple):
     launches: tuple[_Launch, ...]
     results: tuple[_Result, ...]
     several: bool
-    places: int
+    tables: tuple[tuple[Hashable, base.Buffer], ...]  # keys of `Device.tables`, and what they had
+    places: int  # of the arguments' buffers, then of the tables', then of new memory
 
 
 class _Seen:
@@ -88,7 +90,9 @@ def call(
     except TypeError:  # an option cannot be hashed
         return function(*arrays, *options)
     if isinstance(known, _Recording):
-        return _repeated(known, arrays, stream)
+        if all(_is_table(device, *table) for table in known.tables):
+            return _repeated(known, arrays, stream)
+        known = None
     if known is None:
         _known[key] = _Seen()
     elif not known.is_refused:
@@ -111,6 +115,15 @@ def _key(
         facts += array.key, array.shape, array.strides, array.offset, same, buffer.size
         buffers.append(buffer)
     return tuple(facts)
+
+
+def _is_table(device: Device, name: Hashable, buffer: base.Buffer) -> bool:
+    """Whether a table is where it was; counts as a use of it."""
+    table = device.tables.pop(name, None)
+    if table is None:
+        return False
+    device.tables[name] = table
+    return table.buffer is buffer
 
 
 def _add_exact(values: tuple[Any, ...], facts: list[Any]) -> None:
@@ -226,7 +239,7 @@ def _recorded(
         recorded.end()
         current = None
         _turn.release()
-    recording = _recording_of(recorded, arrays, found, taken)
+    recording = _recording_of(recorded, arrays, found, taken, device)
     if recording is None:
         seen.is_refused = True
     else:
@@ -239,12 +252,20 @@ def _recording_of(
     arrays: Sequence[DeviceArray],
     found: Results,
     taken: Sequence[base.Buffer],
+    device: Device,
 ) -> _Recording | None:
     if not recorded.is_complete or not 0 < len(recorded.work) <= _MOST_LAUNCHES:
         return None
     several = not isinstance(found, DeviceArray)
     results: Sequence[DeviceArray] = found if several else (found,)  # type: ignore[assignment]
     given = list(dict.fromkeys(array.buffer for array in arrays))
+    used = {buffer for _, buffers, _ in recorded.work for buffer in buffers}
+    tables = [
+        (name, table.buffer)
+        for name, table in list(device.tables.items())
+        if table.buffer in used and table.buffer not in given
+    ]
+    given += [buffer for _, buffer in tables]
     new = {buffer: len(given) + at for at, buffer in enumerate(dict.fromkeys(taken))}
     kept = {array.buffer for array in results}
     if not kept <= new.keys():
@@ -277,6 +298,7 @@ def _recording_of(
         tuple(launches),
         tuple([_Result(places[a.buffer], _without_memory(a), a.storage.nbytes) for a in results]),
         several,
+        tuple(tables),
         len(given) + len(new),
     )
 
@@ -292,6 +314,7 @@ def _repeated(recording: _Recording, arrays: Sequence[DeviceArray], stream: Stre
     """The launches again, with these arrays and new memory."""
     pool = stream.device.pool
     buffers: list[Any] = list(dict.fromkeys([array.buffer for array in arrays]))
+    buffers += [buffer for _, buffer in recording.tables]
     count = len(buffers)
     buffers += [None] * (recording.places - count)
     try:

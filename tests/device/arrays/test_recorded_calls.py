@@ -48,6 +48,7 @@ CASES = {
     "convolution": (F.conv2d, _convolution, [(2, 3, 9, 9), (4, 3, 3, 3)]),
     "sort": (lambda x: td.sort(x, axis=0), lambda x: np.sort(x, 0), [(37, 5)]),
     "scan": (lambda x: td.cumulative_sum(x), lambda x: np.cumsum(x, dtype=np.float64), [(701,)]),
+    "transform of a prime length": (td.fft.rfft, np.fft.rfft, [(3, 61)]),
     "pooling": (
         lambda x: F.max_pool2d(x, 2),
         lambda x: x.reshape(2, 3, 4, 2, 5, 2).max((3, 5)), [(2, 3, 8, 10)],
@@ -135,3 +136,17 @@ def test_another_threads_launches_are_not_recorded(device, rng, repeats):
         stop.set()
         thread.join()
     assert not failed
+
+
+def test_tables_that_are_gone_are_computed_again(device, rng, repeats):
+    """A repeated transform reads its table of factors only as long as that is in the cache."""
+    for turn in range(9):
+        x = _drawn(rng, 4, 59)
+        if turn == 4:
+            device.tables.clear()
+        if turn == 5:  # what was freed is used by others
+            others = [td.full((size,), np.nan, device=device).realize() for size in range(1, 400)]
+        found = td.fft.rfft(td.asarray(x, device=device)).numpy()
+        np.testing.assert_allclose(found, np.fft.rfft(x), rtol=2e-4, atol=2e-4)
+    assert len(others) == 399
+    assert len(repeats) >= 4
