@@ -1,0 +1,1 @@
+"""Whole models, read from the files in which they are published."""

@@ -1,0 +1,1 @@
+"""Quantized matrices: ggml's block formats, and products straight from the blocks."""

