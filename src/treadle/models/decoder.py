@@ -1,0 +1,62 @@
+"""What all decoders are: an embedding, layers, a norm, and scores of all tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from treadle.models.attention import Batch
+from treadle.models.cache import Cache
+from treadle.models.config import DecoderConfig
+from treadle.models.layers import Matrix, Norm, Weights, multiply
+from treadle.nn.containers import ModuleList
+from treadle.nn.module import Module
+from treadle.quant.matrix import QuantizedTensor
+from treadle.tensor.elementwise_functions import tanh
+from treadle.tensor.tensor import Tensor
+
+MakeLayer = Callable[[int], Module]
+
+
+class Decoder(Module):
+    """A stack of layers. A layer takes rows, the batch and its cache, and returns rows."""
+
+    def __init__(
+        self, config: DecoderConfig, weights: Weights, make_layer: MakeLayer, scale: float = 1.0
+    ) -> None:
+        super().__init__()
+        self.config, self.scale = config, scale
+        shape = config.vocabulary, config.width
+        self.embedding: Matrix = weights.matrix("token_embd.weight", *shape)
+        self.layers = ModuleList([make_layer(index) for index in range(config.layers)])
+        self.norm = Norm(weights, "output_norm", config.width, config.epsilon)
+        tied = not weights.has("output.weight")
+        self.output = self.embedding if tied else weights.matrix("output.weight", *shape)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """The rows of the embedding."""
+        found = _rows(self.embedding, tokens)
+        return found if self.scale == 1.0 else found * self.scale
+
+    def hidden(self, batch: Batch, cache: Cache) -> Tensor:
+        """What the last layer gives for each token, normalized."""
+        x = self.embed(batch.tokens)
+        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
+            x = layer(x, batch, layer_cache)
+        return self.norm(x)
+
+    def scores(self, rows: Tensor) -> Tensor:
+        """Logits of all tokens, after rows of `hidden`."""
+        found, cap = multiply(rows, self.output), self.config.logits_cap
+        return tanh(found / cap) * cap if cap else found
+
+    def forward(self, batch: Batch, cache: Cache) -> Tensor:
+        """Logits after each token of a batch."""
+        return self.scores(self.hidden(batch, cache))
+
+
+def _rows(matrix: Matrix, indices: Tensor) -> Tensor:
+    if isinstance(matrix, QuantizedTensor):
+        return matrix.rows(indices)
+    return matrix[indices]
+
+
