@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treadle.core.dtypes import as_dtype
+
 Array = np.ndarray[Any, Any]
 Planes = dict[str, Array]
 
@@ -37,7 +39,7 @@ class Field(NamedTuple):
     @property
     def nbytes(self) -> int:
         """How many bytes of a block it takes."""
-        return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+        return int(np.prod(self.shape, dtype=np.int64)) * as_dtype(self.dtype).itemsize
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def split(fields: tuple[Field, ...], blocks: Array) -> Planes:
     at = 0
     for field in fields:
         raw = np.ascontiguousarray(blocks[..., at : at + field.nbytes])
-        value = raw.view(field.dtype).reshape(*blocks.shape[:-1], *field.shape)
+        value = raw.view(as_dtype(field.dtype).numpy).reshape(*blocks.shape[:-1], *field.shape)
         found |= field.packing.unpack(value) if field.packing else {field.name: value}
         at += field.nbytes
     return found
@@ -77,7 +79,11 @@ def join(fields: tuple[Field, ...], planes: Mapping[str, Array]) -> Array:
     at = 0
     for field in fields:
         value = field.packing.pack(planes) if field.packing else planes[field.name]
-        raw = np.ascontiguousarray(value, field.dtype).reshape(*stack, -1).view(np.uint8)
+        raw = (
+            np.ascontiguousarray(value, as_dtype(field.dtype).numpy)
+            .reshape(*stack, -1)
+            .view(np.uint8)
+        )
         blocks[..., at : at + field.nbytes] = raw.reshape(*stack, field.nbytes)
         at += field.nbytes
     return blocks
@@ -180,7 +186,7 @@ _HIGH_WORD = Field("high", (), "uint32")
 # The fields of a block in the order of a file.
 LAYOUTS: dict[str, tuple[Field, ...]] = {
     "f16": (Field("values", (), "float16"),),
-    "bf16": (Field("values", (), "uint16"),),
+    "bf16": (Field("values", (), "bfloat16"),),
     "q4_0": (_SCALE, _low(16)),
     "q4_1": (_SCALE, _MIN, _low(16)),
     "q5_0": (_SCALE, _HIGH_WORD, _low(16)),
