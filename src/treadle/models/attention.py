@@ -21,7 +21,7 @@ from treadle.models.config import DecoderConfig
 from treadle.models.rope import FINE, Rotary
 from treadle.runtime.devices import Device
 from treadle.tensor.creation import empty
-from treadle.tensor.tensor import Tensor
+from treadle.tensor.tensor import Tensor, from_numpy
 
 _INTEGERS = VectorType(i32, 4)
 _LANES = 16
@@ -57,7 +57,7 @@ class Angles:
 
     def __init__(self, rotary: Rotary, context: int, device: Device) -> None:
         self.rotary = rotary
-        self.table = Tensor(rotary.table(context).reshape(-1), device=device)
+        self.table = from_numpy(rotary.table(context).reshape(-1), device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +106,9 @@ def store(
         _dtype(cache), config.depth, rotary.pairs, rotary.adjacent, FINE, PAGE, norms is not None,
         threads,
     )  # fmt: skip
-    out = empty((n, config.heads * config.depth), dtype=float32, device=device)
+    out = empty(n * config.heads * config.depth, dtype=float32, device=device)
     paged_attention.storer(what)[n * (config.heads + 2 * config.key_heads), threads](
-        query.rows, key.rows, value.rows,
+        query.rows.reshape(-1), key.rows.reshape(-1), value.rows.reshape(-1),
         0 if norms is None else norms,
         angles.table, batch.places, out, cache.elements,
         0 if cache.scales is None else cache.scales,
@@ -151,7 +151,7 @@ def attend_stored(
             f"{_LANES if serial else 4} is"
         )
     lines = n * config.heads
-    out = empty((n, config.heads * depth), dtype=float32, device=device)
+    out = empty(n * config.heads * depth, dtype=float32, device=device)
     sums, tops = out, out
     if parts > 1:
         sums = empty(lines * parts * depth, dtype=float32, device=device)
@@ -166,7 +166,7 @@ def attend_stored(
     if parts > 1:
         join = paged_attention.joiner(depth, parts, threads)
         join[lines, threads](sums, tops, out)
-    return out
+    return out.reshape(n, -1)
 
 
 def _dtype(cache: LayerCache) -> Any:

@@ -77,8 +77,10 @@ class Metadata:
         value = self.get(name, default)
         if isinstance(value, bool) or not hasattr(value, "__float__"):
             said = "has none" if value is None else f"has {type(value).__name__}"
-            raise FormatError(f"the model's metadata {said} under {self.architecture}.{name}, "
-                              "where a number is needed")
+            raise FormatError(
+                f"the model's metadata {said} under {self.architecture}.{name}, "
+                "where a number is needed"
+            )
         return float(value)
 
     def whole(self, name: str, default: int | None = None, least: int = 1) -> int:
@@ -86,8 +88,10 @@ class Metadata:
         value = self.get(name, default)
         if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1:
             if len(set(map(int, value))) != 1:
-                raise FormatError(f"{self.architecture}.{name} differs between layers, which "
-                                  "no supported architecture has")
+                raise FormatError(
+                    f"{self.architecture}.{name} differs between layers, which "
+                    "no supported architecture has"
+                )
             value = int(value[0])
         if value is None:
             raise FormatError(f"the model's metadata has no {self.architecture}.{name}")
@@ -136,14 +140,17 @@ def config_of(values: Mapping[str, Any], vocabulary: int) -> DecoderConfig:
 def _rope_of(given: Metadata, depth: int, context: int) -> RopeConfig:
     dims = given.whole("rope.dimension_count", depth, 2)
     if dims % 2 or dims > depth:
-        raise FormatError(f"{given.architecture}.rope.dimension_count is {dims}, and a head has "
-                          f"{depth} elements: an even number up to that is needed")
+        raise FormatError(
+            f"{given.architecture}.rope.dimension_count is {dims}, and a head has "
+            f"{depth} elements: an even number up to that is needed"
+        )
     base = given.number("rope.freq_base", 10000.0)
     factor = given.number("rope.scaling.factor", given.number("rope.scale_linear", 1.0))
     said = given.get("rope.scaling.type", "linear" if factor > 1 else "none")
     if said not in rope.SCALINGS:
-        raise FormatError(f"rope scaling {said!r} is unknown: supported are "
-                          f"{', '.join(rope.SCALINGS)}")
+        raise FormatError(
+            f"rope scaling {said!r} is unknown: supported are {', '.join(rope.SCALINGS)}"
+        )
     attention = given.get("rope.scaling.attn_factor")
     return RopeConfig(
         dims=dims,

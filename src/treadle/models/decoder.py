@@ -11,7 +11,6 @@ from treadle.models.layers import Matrix, Norm, Weights, multiply
 from treadle.nn.containers import ModuleList
 from treadle.nn.module import Module
 from treadle.quant.matrix import QuantizedTensor
-from treadle.tensor.elementwise_functions import tanh
 from treadle.tensor.tensor import Tensor
 
 MakeLayer = Callable[[int], Module]
@@ -47,7 +46,7 @@ class Decoder(Module):
     def scores(self, rows: Tensor) -> Tensor:
         """Logits of all tokens, after rows of `hidden`."""
         found, cap = multiply(rows, self.output), self.config.logits_cap
-        return tanh(found / cap) * cap if cap else found
+        return (found / cap).tanh() * cap if cap else found
 
     def forward(self, batch: Batch, cache: Cache) -> Tensor:
         """Logits after each token of a batch."""
@@ -56,7 +55,6 @@ class Decoder(Module):
 
 def _rows(matrix: Matrix, indices: Tensor) -> Tensor:
     if isinstance(matrix, QuantizedTensor):
-        return matrix.rows(indices)
+        planes = {name: plane[indices] for name, plane in matrix.planes.items()}
+        return matrix.format.dequantize(planes)
     return matrix[indices]
-
-

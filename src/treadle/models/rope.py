@@ -67,9 +67,7 @@ def ntk_base(base: float, factor: float, pairs: int) -> float:
     return base * factor ** (pairs / (pairs - 1)) if pairs > 1 else base
 
 
-def dynamic_ntk_base(
-    base: float, factor: float, pairs: int, length: int, original: int
-) -> float:
+def dynamic_ntk_base(base: float, factor: float, pairs: int, length: int, original: int) -> float:
     """The same for a text that is longer than the model's original context, by its length."""
     if length <= original:
         return base
@@ -99,9 +97,7 @@ def yarn_scale(factor: float, weight: float = 1.0) -> float:
     return 0.1 * weight * math.log(factor) + 1.0 if factor > 1 else 1.0
 
 
-def llama3_factors(
-    plain: Floats, factor: float, low: float, high: float, original: int
-) -> Floats:
+def llama3_factors(plain: Floats, factor: float, low: float, high: float, original: int) -> Floats:
     """What Llama 3 divides frequencies by: `factor` for pairs that turn fewer than `low` times
     within the original context, 1 for those that turn more than `high` times. GGUF files have
     these numbers as the tensor `rope_freqs.weight`."""

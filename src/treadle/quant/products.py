@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from treadle.core.dtypes import float32
 from treadle.core.errors import ShapeError
-from treadle.tensor.joining import concat
+from treadle.tensor.assembly import concat
 from treadle.tensor.tensor import Tensor
 
 if TYPE_CHECKING:

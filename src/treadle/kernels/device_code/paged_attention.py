@@ -340,8 +340,8 @@ def storer(what: Storing) -> Kernel:
                     sine = angles[2 * (near + p) + 1]
                     far_cosine = angles[2 * (far + p)]
                     far_sine = angles[2 * (far + p) + 1]
-                    c = far_cosine * cosine - far_sine * sine
-                    s = far_sine * cosine + far_cosine * sine
+                    straight = far_cosine * cosine - far_sine * sine
+                    turn = far_sine * cosine + far_cosine * sine
                     i = p
                     j = p + pairs
                     if adjacent:
@@ -349,8 +349,8 @@ def storer(what: Storing) -> Kernel:
                         j = 2 * p + 1
                     x = held[i]
                     y = held[j]
-                    held[i] = x * c - y * s
-                    held[j] = y * c + x * s
+                    held[i] = x * straight - y * turn
+                    held[j] = y * straight + x * turn
         td.sync_threads()
         if row < heads:
             for d in range(0, depth, threads):
