@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from treadle.graph.calls import call
+from treadle.kernels.take_rows import take_rows
 from treadle.models.attention import Batch
 from treadle.models.cache import Cache
 from treadle.models.config import DecoderConfig
@@ -11,7 +13,7 @@ from treadle.models.layers import Matrix, Norm, Weights, multiply
 from treadle.nn.containers import ModuleList
 from treadle.nn.module import Module
 from treadle.quant.matrix import QuantizedTensor
-from treadle.tensor.tensor import Tensor
+from treadle.tensor.tensor import Tensor, from_node
 
 MakeLayer = Callable[[int], Module]
 
@@ -54,7 +56,16 @@ class Decoder(Module):
 
 
 def _rows(matrix: Matrix, indices: Tensor) -> Tensor:
-    if isinstance(matrix, QuantizedTensor):
-        planes = {name: plane[indices] for name, plane in matrix.planes.items()}
-        return matrix.format.dequantize(planes)
-    return matrix[indices]
+    """Rows of a matrix, as float32."""
+    if not isinstance(matrix, QuantizedTensor):
+        return _gather(matrix, indices)
+    planes = {name: _gather(plane, indices) for name, plane in matrix.planes.items()}
+    return matrix.format.dequantize(planes)
+
+
+def _gather(table: Tensor, indices: Tensor) -> Tensor:
+    """Rows of a table, window by window where a kernel may not see all of it."""
+    if table.size * table.dtype.itemsize <= table.device.limits.max_binding_size:
+        return table[indices]
+    shape = (*indices.shape, *table.shape[1:])
+    return from_node(call(take_rows, (table._node, indices._node), shape, table.dtype))
