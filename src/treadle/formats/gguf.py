@@ -18,7 +18,7 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -29,8 +29,21 @@ import numpy as np
 
 from treadle.core.errors import FormatError
 from treadle.core.paths import as_path, naming
-from treadle.formats.ggml_types import NUMBERED, REMOVED, TYPES
-from treadle.formats.gguf_values import Buffer, Metadata, Place, require, shortened, skip, text_end
+from treadle.formats.atomic import replaced
+from treadle.formats.ggml_types import NUMBERED, REMOVED, TYPES, GgmlType
+from treadle.formats.gguf_values import (
+    Buffer,
+    Encoded,
+    Metadata,
+    Place,
+    decode,
+    encode,
+    encoded_text,
+    require,
+    shortened,
+    skip,
+    text_end,
+)
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
@@ -42,6 +55,10 @@ _LEAST_TENSOR = 24
 _MOST = 100_000  # tensors or values: a Python object takes many times a short record's bytes
 _LONGEST_NAME = 65_535  # the format's own limit of keys
 _MOST_AXES = 4
+_PLAIN = {
+    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "float64": "f64", "int8": "i8",
+    "int16": "i16", "int32": "i32", "int64": "i64",
+}  # fmt: skip
 _PART = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf", re.DOTALL)
 
 
@@ -191,7 +208,7 @@ def _parsed(data: Buffer) -> _Part:
             raise FormatError(f"two tensors have the name {shortened(name)}")
         shape, kind, offset, at = _record(data, at, f"the record of the tensor {shortened(name)}")
         records[name] = shape, kind, offset
-    begin = -(-at // alignment) * alignment
+    begin = _aligned(at, alignment)
     tensors = {
         name: _tensor(name, *record, begin, alignment, len(data))
         for name, record in records.items()
@@ -304,3 +321,104 @@ def _in_order(tensors: dict[str, GgufTensor]) -> dict[str, GgufTensor]:
                 f"{other.offset} belongs to both"
             )
     return {tensor.name: tensor for tensor in ordered}
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+class GgufSource(NamedTuple):
+    """A tensor to be written: what it is, and where its bytes will come from."""
+
+    shape: tuple[int, ...]
+    type: str
+    read: Callable[[], np.ndarray[Any, Any]]  # its elements or blocks, of whatever dtype
+
+
+def write_gguf(
+    path: str | os.PathLike[str],
+    metadata: Mapping[str, Any],
+    tensors: Mapping[str, GgufSource | np.ndarray[Any, Any]],
+    /,
+) -> None:
+    """Write a GGUF file as a whole: until it is complete, what was at `path` stays there.
+
+    Values of the metadata are written as `gguf_values.encode` says, and those of
+    `GgufFile.metadata.encoded` as they were. A tensor is an array of plain numbers, or a
+    `GgufSource`, which is read when its turn comes, so that one of them at most need be in memory.
+    """
+    target = as_path("write_gguf", path)
+    alignment = metadata.get("general.alignment", ALIGNMENT)
+    if isinstance(alignment, Encoded):
+        alignment = decode(alignment.data, Place(alignment.type, 0, len(alignment.data)))
+    if int(alignment) <= 0 or int(alignment) & (int(alignment) - 1):
+        raise ValueError(f"general.alignment is {alignment}, not a power of two")
+    sources = {name: _source(name, tensor) for name, tensor in tensors.items()}
+    header = bytearray(_HEAD.pack(MAGIC, VERSIONS[-1], len(sources), len(metadata)))
+    for key, value in metadata.items():
+        header += _encoded_name(key)
+        kind, raw = encode(value, f"the metadata value {shortened(key)}")
+        header += struct.pack("<I", kind) + raw
+    place = 0
+    sizes: dict[str, int] = {}
+    for name, source in sources.items():
+        kind, sizes[name] = _size(name, source)
+        header += _encoded_name(name)
+        axes = len(source.shape)
+        header += struct.pack(f"<I{axes}QIQ", axes, *reversed(source.shape), kind.number, place)
+        place += _aligned(sizes[name], alignment)
+    with replaced(target) as file:
+        file.write(header.ljust(_aligned(len(header), alignment), b"\0"))
+        for name, source in sources.items():
+            raw = np.ascontiguousarray(source.read()).reshape(-1).view(np.uint8)
+            if raw.nbytes != sizes[name]:
+                raise ValueError(
+                    f"the tensor {shortened(name)} of shape {source.shape} and type {source.type} "
+                    f"has {sizes[name]} bytes, and {raw.nbytes} were given"
+                )
+            file.write(raw.data)
+            file.write(b"\0" * (_aligned(raw.nbytes, alignment) - raw.nbytes))
+
+
+def _source(name: str, tensor: GgufSource | np.ndarray[Any, Any]) -> GgufSource:
+    if isinstance(tensor, GgufSource):
+        return tensor
+    kind = _PLAIN.get(tensor.dtype.name)
+    if kind is None:
+        raise ValueError(
+            f"the tensor {shortened(name)} has the dtype {tensor.dtype}, and a GGUF file has "
+            f"{', '.join(_PLAIN)}"
+        )
+    return GgufSource(tensor.shape, kind, lambda: tensor)
+
+
+def _size(name: str, source: GgufSource) -> tuple[GgmlType, int]:
+    """The type of a tensor to be written, and how many bytes it takes."""
+    kind = TYPES.get(source.type)
+    if kind is None:
+        raise ValueError(
+            f"the tensor {shortened(name)} has the type {source.type!r}, and ggml has "
+            f"{', '.join(TYPES)}"
+        )
+    if len(source.shape) > _MOST_AXES:
+        raise ValueError(
+            f"the tensor {shortened(name)} has {len(source.shape)} axes, and a GGUF file has room "
+            f"for {_MOST_AXES}"
+        )
+    row = source.shape[-1] if source.shape else 1
+    if row % kind.elements:
+        raise ValueError(
+            f"the tensor {shortened(name)} has rows of {row} elements, and {kind.name} has blocks "
+            f"of {kind.elements}: rows are made of whole blocks"
+        )
+    return kind, math.prod(source.shape) // kind.elements * kind.nbytes
+
+
+def _encoded_name(name: str) -> bytes:
+    raw = encoded_text(name, f"the name {shortened(name)}")
+    if len(raw) - 8 > _LONGEST_NAME:
+        raise ValueError(f"the name {shortened(name)} is longer than {_LONGEST_NAME} bytes")
+    return raw
+
+
+def _aligned(place: int, alignment: int) -> int:
+    return -(-place // alignment) * alignment

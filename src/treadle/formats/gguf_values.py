@@ -11,7 +11,7 @@ from __future__ import annotations
 import codecs
 import mmap
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,8 @@ _SHOWN = 80
 _LENGTH = struct.Struct("<Q")
 _ELEMENTS = struct.Struct("<IQ")  # an array's type of elements, and their number
 _LEAST = {**{n: dtype.itemsize for n, dtype in NUMBERS.items()}, TEXT: 8, ARRAY: 12}
+
+_BY_DTYPE = {dtype: number for number, dtype in NUMBERS.items()}
 
 Buffer = mmap.mmap | bytes
 
@@ -233,3 +235,85 @@ def _decoded(data: Buffer, kind: int, at: int) -> tuple[Any, int]:
         value, place = _decoded(data, ARRAY, place)
         values.append(value)
     return values, place
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def encode(value: Any, what: str) -> Encoded:
+    """A value as it is written. ValueError, which names it by `what`, for one that files cannot
+    hold.
+
+    A NumPy number or array keeps its type. Python's own get the types that llama.cpp's keys have:
+    an integer 32 bits, without a sign if it needs none, or 64 where it must; a float 32 bits; the
+    integers of a list 32 bits with a sign.
+    """
+    if isinstance(value, Encoded):
+        return value
+    if isinstance(value, str):
+        return Encoded(TEXT, encoded_text(value, what))
+    if isinstance(value, np.ndarray):
+        return Encoded(ARRAY, _encoded_array(value, what))
+    if isinstance(value, np.generic | bool | int | float):
+        number = value if isinstance(value, np.generic) else _number(value, what)
+        dtype = number.dtype.newbyteorder("<")
+        if dtype in _BY_DTYPE:
+            return Encoded(_BY_DTYPE[dtype], number.astype(dtype).tobytes())
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return Encoded(ARRAY, _encoded_list(value, what))
+    raise ValueError(
+        f"{what} is of the type {type(value).__name__}: a GGUF file has numbers, texts, true and "
+        "false, and arrays of one of these"
+    )
+
+
+def encoded_text(text: str, what: str) -> bytes:
+    """A text with its length before it."""
+    try:
+        raw = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{what} is not Unicode: {error}") from None
+    return _LENGTH.pack(len(raw)) + raw
+
+
+def _number(value: float, what: str) -> np.generic:
+    """A number of Python's, with the type that it is written with."""
+    if isinstance(value, bool):
+        return np.bool_(value)
+    if isinstance(value, float):
+        if np.isfinite(value) and abs(value) > np.finfo(np.float32).max:
+            raise ValueError(
+                f"{what} is {value}, beyond 32-bit floats: numpy.float64(x) is 64 bits"
+            )
+        return np.float32(value)
+    for form in (np.uint32, np.int32, np.uint64, np.int64):
+        if np.iinfo(form).min <= value <= np.iinfo(form).max:
+            return form(value)
+    raise ValueError(f"{what} is {value}, which 64 bits do not hold")
+
+
+def _encoded_array(array: np.ndarray[Any, Any], what: str) -> bytes:
+    dtype = array.dtype.newbyteorder("<")
+    if array.ndim != 1 or dtype not in _BY_DTYPE:
+        raise ValueError(
+            f"{what} is an array of {array.ndim} axes of {array.dtype}: a GGUF file has arrays of "
+            f"one axis of {', '.join(str(known) for known in _BY_DTYPE)}"
+        )
+    return _ELEMENTS.pack(_BY_DTYPE[dtype], array.size) + array.astype(dtype).tobytes()
+
+
+def _encoded_list(values: Sequence[Any], what: str) -> bytes:
+    if all(isinstance(value, str) for value in values):
+        texts = b"".join(encoded_text(value, what) for value in values)
+        return _ELEMENTS.pack(TEXT, len(values)) + texts
+    if all(isinstance(value, bool | int | float) for value in values):
+        array = np.array(values)
+        if array.dtype == np.float64:
+            array = np.array([_number(float(value), what) for value in values])
+        elif array.dtype == np.int64 and (array == array.astype(np.int32)).all():
+            array = array.astype(np.int32)
+        return _encoded_array(array, what)
+    inner = [encode(value, what) for value in values]
+    if len({value.type for value in inner}) > 1:
+        raise ValueError(f"{what} is a list of different types, and an array has one")
+    return _ELEMENTS.pack(inner[0].type, len(inner)) + b"".join(value.data for value in inner)
