@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from treadle.core.dtypes import float32
 from treadle.core.errors import ShapeError
-from treadle.tensor.assembly import concat
+from treadle.quant.blocks import Quantized
+from treadle.tensor.joining import concat
 from treadle.tensor.tensor import Tensor
-
-if TYPE_CHECKING:
-    from treadle.quant.matrix import QuantizedTensor
 
 Activations = Literal["int8", "float"]
 _PANEL = 1 << 22  # elements of the matrix that are dequantized at a time
 
 
-def linear(x: Tensor, w: QuantizedTensor, activations: Activations | None = None) -> Tensor:
+def linear(x: Tensor, w: Quantized, activations: Activations | None = None) -> Tensor:
     """`x @ w.T` in float32: x of shape (..., n), w of (rows, n), the result of (..., rows).
 
     `activations="float"` computes with x as it is. `"int8"` may round it to 8 bits with a scale for
