@@ -84,7 +84,7 @@ class Constraint:
     def _check(self) -> None:
         message = self._matcher.get_error()
         if message:
-            if str(self._matcher.stop_reason()).startswith("NoExtension"):
+            if message.startswith("NoExtension"):
                 raise GrammarError(_DEAD_END)
             raise _wrong(message)
 
