@@ -7,7 +7,7 @@ from typing import Literal
 from treadle.core.dtypes import float32
 from treadle.core.errors import ShapeError
 from treadle.quant.blocks import Quantized
-from treadle.tensor.joining import concat
+from treadle.tensor.assembly import concat
 from treadle.tensor.tensor import Tensor
 
 Activations = Literal["int8", "float"]
