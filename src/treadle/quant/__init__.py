@@ -7,7 +7,7 @@ from treadle.core.deferred_imports import exports
 
 NAMES = {
     "treadle.quant.blocks": "BlockFormat",
-    "treadle.quant.gguf_files": "Gguf load_gguf",
+    "treadle.quant.gguf_files": "Gguf",
     "treadle.quant.matrix": "QuantizedTensor",
     "treadle.quant.quantizing": "formats quantize",
 }

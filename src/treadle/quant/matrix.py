@@ -11,17 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType, float32
+from treadle.core.dtypes import DType, as_dtype, float32
 from treadle.core.errors import ShapeError
 from treadle.quant.blocks import FORMATS, BlockFormat, Quantized, format_named
+from treadle.quant.layouts import Plane
 from treadle.quant.products import linear
+from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.creation import asarray
-from treadle.tensor.tensor import Tensor, from_numpy
+from treadle.tensor.dtypes import check_dtype
+from treadle.tensor.tensor import Tensor
 
-_MIB = 1 << 20
+# Bytes of blocks that are split at a time: the planes of a whole matrix on the host would take as
+# much memory again, and touching new memory takes ten times as long as splitting.
+_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,9 +69,7 @@ class QuantizedTensor(Quantized):
                 f"a {kind.name} tensor of shape {extents} is {rows * per_row * kind.nbytes} bytes, "
                 f"and these blocks are {raw.size}"
             )
-        where = find_device(device)
-        split = kind.split(raw.reshape(rows, per_row, kind.nbytes))
-        planes = {name: from_numpy(split.pop(name), where) for name in list(split)}
+        planes = _uploaded(kind, raw.reshape(rows, per_row, kind.nbytes), find_device(device))
         return QuantizedTensor(kind, extents, planes)
 
     # --- what it is ------------------------------------------------------------------------------
@@ -201,7 +204,7 @@ class Transposed:
 
 
 def blocks_of_row(shape: Sequence[int], format: BlockFormat) -> int:
-    """How many blocks a row has. ShapeError, with formats that fit, if that is not a whole number."""
+    """The blocks of a row. ShapeError, with formats that fit, if rows are not whole blocks."""
     if not shape or min(shape) < 0:
         raise ShapeError(f"{tuple(shape)} is not a shape of rows of blocks")
     length = shape[-1]
@@ -212,3 +215,24 @@ def blocks_of_row(shape: Sequence[int], format: BlockFormat) -> int:
             f"{format.elements}: formats that fit are {', '.join(fit)}"
         )
     return length // format.elements
+
+
+def _uploaded(
+    format: BlockFormat, blocks: np.ndarray[Any, Any], device: Device
+) -> dict[str, Tensor]:
+    """The planes of blocks (rows, blocks, bytes) on a device."""
+    rows, per_row, nbytes = blocks.shape
+    arrays = {plane.name: _allocated(plane, rows, per_row, device) for plane in format.planes}
+    step = max(_CHUNK // max(per_row * nbytes, 1), 1)
+    for at in range(0, rows, step):
+        for name, part in format.split(blocks[at : at + step]).items():
+            whole = arrays[name]
+            offset = at * (whole.size // rows)
+            whole.view(part.shape, packed_strides(part.shape), offset).upload(part)
+    return {name: Tensor(array) for name, array in arrays.items()}
+
+
+def _allocated(plane: Plane, rows: int, per_row: int, device: Device) -> DeviceArray:
+    dtype = as_dtype(plane.dtype)
+    check_dtype(dtype, device)
+    return DeviceArray.allocate(device, dtype, (rows, per_row, *plane.shape))

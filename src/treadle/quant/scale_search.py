@@ -1,10 +1,10 @@
 """Scales of quantized numbers: searched so that what is rounded with them is as close as it can be.
 
 The scale that maps the greatest number to the greatest integer is seldom the best one. ggml's
-reference (ggml-quants.c) tries scales around it, rounds with each, and fits the scale to the rounded
-integers by weighted least squares; the weights are greater for large numbers. The functions here do
-the same for many groups at once: arrays are (elements of a group, groups), so that sums over a group
-add whole rows.
+reference (ggml-quants.c) tries scales around it, rounds with each, and fits the scale to the
+rounded integers by weighted least squares; the weights are greater for large numbers. The functions
+here do the same for many groups at once: arrays are (elements of a group, groups), so that sums
+over a group add whole rows.
 """
 
 from __future__ import annotations
@@ -127,13 +127,14 @@ def fit_linear(x: Array, most: int) -> Linear:
         best_scale = np.where(better, scale, best_scale)
         best = np.where(better, scale * sum_xl, best)
         np.copyto(best_integers, integers, where=better)
-    assert best_scale is not None and best_integers is not None
+    assert best_scale is not None
+    assert best_integers is not None
     return Linear(best_scale, best_integers)
 
 
 def fit_by_turns(x: Array, most: int) -> Linear:
-    """Scales for few integers, from -`most` to `most` - 1: each integer of a group in turn is chosen
-    anew for the scale that the others give, up to five times."""
+    """Scales for few integers, from -`most` to `most` - 1: each integer of a group in turn is
+    chosen anew for the scale that the others give, up to five times."""
     squares = x * x
     weighted = squares * x
     per_unit = -np.float32(most) * inverse(_known(largest(x)))
