@@ -25,7 +25,7 @@ class Decoder(Module):
         self, config: DecoderConfig, weights: Weights, make_layer: MakeLayer, scale: float = 1.0
     ) -> None:
         super().__init__()
-        self.config, self.scale = config, scale
+        self.config, self.scale, self.activations = config, scale, weights.activations
         shape = config.vocabulary, config.width
         self.embedding: Matrix = weights.matrix("token_embd.weight", *shape)
         self.layers = ModuleList([make_layer(index) for index in range(config.layers)])
@@ -47,7 +47,7 @@ class Decoder(Module):
 
     def scores(self, rows: Tensor) -> Tensor:
         """Logits of all tokens, after rows of `hidden`."""
-        found, cap = multiply(rows, self.output), self.config.logits_cap
+        found, cap = multiply(rows, self.output, self.activations), self.config.logits_cap
         return (found / cap).tanh() * cap if cap else found
 
     def forward(self, batch: Batch, cache: Cache) -> Tensor:

@@ -367,4 +367,3 @@ class Engine:
     def _end(self, running: Running, reason: Any, error: BaseException | None = None) -> None:
         self._release(running)
         running.generation.finish(reason, error)
-

@@ -15,6 +15,7 @@ from treadle.models.config import DecoderConfig, config_of
 from treadle.models.model import Model
 from treadle.models.text.tokenizer import Tokenizer, tokenizer_of_gguf
 from treadle.models.weights import SUPPORTED, GgufWeights
+from treadle.quant.products import Activations
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 
@@ -29,13 +30,16 @@ def load(
     context: int | None = None,
     cache: Entries = "f16",
     *,
+    activations: Activations | None = None,
     progress: bool | None = None,
 ) -> Model:
     """A language model from a GGUF file, on a device.
 
     `context` is the number of tokens that a prompt and its answer may have together: by default
     4,096, or what the model was trained for if that is less. `cache` is how keys and values are
-    kept: "f16", "q8_0" (half the memory) or "f32". `progress` shows how much has been read, by
+    kept: "f16", "q8_0" (half the memory) or "f32". `activations` is what quantized matrices are
+    multiplied with: "int8" (rounded to 8 bits, with a scale for each 32 elements, as llama.cpp does
+    on a CPU) or "float"; by default what is faster. `progress` shows how much has been read, by
     default where standard error is a terminal.
 
     What the file needs is checked before anything is uploaded: FormatError names an architecture or
@@ -51,7 +55,7 @@ def load(
     tokenizer, template = _text_of(file)
     size = sum(tensor.nbytes for tensor in file.tensors.values())
     with _progress(config.name, size, progress) as uploaded:
-        weights = GgufWeights(file, where, uploaded)
+        weights = GgufWeights(file, where, uploaded, activations)
         decoder = builder(config.architecture)(config, weights, context, where)
     return Model(decoder, tokenizer, where, context, cache, template)
 
@@ -139,5 +143,3 @@ def _progress(name: str, size: int, shown: bool | None) -> Iterator[Callable[[in
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(f"loading {name}", total=size)
         yield lambda count: bar.advance(task, count)
-
-

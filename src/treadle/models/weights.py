@@ -13,6 +13,7 @@ from treadle.formats.gguf import GgufFile
 from treadle.models.layers import Matrix
 from treadle.quant.blocks import FORMATS
 from treadle.quant.matrix import QuantizedTensor
+from treadle.quant.products import Activations
 from treadle.runtime.devices import Device
 from treadle.tensor.tensor import Tensor, from_numpy
 
@@ -24,8 +25,14 @@ Uploaded = Callable[[int], None]  # is told of bytes of the file that have been 
 class GgufWeights:
     """Tensors of a file by name. A tensor that several ask for is uploaded once."""
 
-    def __init__(self, file: GgufFile, device: Device, uploaded: Uploaded | None = None) -> None:
-        self.file, self.device = file, device
+    def __init__(
+        self,
+        file: GgufFile,
+        device: Device,
+        uploaded: Uploaded | None = None,
+        activations: Activations | None = None,
+    ) -> None:
+        self.file, self.device, self.activations = file, device, activations
         self._uploaded = uploaded or (lambda _: None)
         self._found: dict[str, Any] = {}
 
@@ -37,9 +44,9 @@ class GgufWeights:
         """A matrix, in blocks if it is quantized."""
         return self._tensor(name, (rows, columns))
 
-    def stack(self, name: str, *shape: int) -> Matrix:
-        """A stack of matrices, as rows of one matrix if it is quantized."""
-        return self._tensor(name, shape)
+    def stack(self, name: str, count: int, rows: int, columns: int) -> Matrix:
+        """Matrices of one shape, one after the other."""
+        return self._tensor(name, (count, rows, columns))
 
     def vector(self, name: str, size: int) -> Tensor:
         """A vector in float32."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from treadle import lang as td
 from treadle.kernels.device_code.quantized_formats import BLOCK, FORMS
-from treadle.lang.decorators import Function, Kernel
+from treadle.lang.decorators import Kernel
 
 LANES = 8  # threads for the words of a group
 PACKED = 12  # words of a group of bytes: 8 of elements, the scale, the sum, two sums of halves

@@ -15,6 +15,11 @@ Build = Callable[[DecoderConfig, Weights, int, Device], Decoder]
 # From the name in a file to the module that builds it.
 ARCHITECTURES = {
     "gemma3": "gemma3",
+    "llama": "llama",
+    "phi3": "phi3",
+    "qwen2": "qwen2",
+    "qwen3": "qwen3",
+    "qwen3moe": "qwen3moe",
 }
 
 

@@ -11,7 +11,7 @@ from treadle.models.attention import Angles, Batch, Heads, attend
 from treadle.models.cache import LayerCache
 from treadle.models.config import DecoderConfig
 from treadle.models.decoder import Decoder
-from treadle.models.layers import FeedForward, Norm, Projection, Weights, gelu_tanh
+from treadle.models.layers import FeedForward, Norm, Projection, Projections, Weights, gelu_tanh
 from treadle.models.rope import Rotary, frequencies, linear
 from treadle.nn.module import Module
 from treadle.runtime.devices import Device
@@ -34,9 +34,9 @@ class Layer(Module):
         if config.layers == _LARGEST:
             self.scale = (width / config.heads) ** -0.5
         self.attention_norm = self._norm(weights, f"{name}.attn_norm", width)
-        self.query = Projection(weights, f"{name}.attn_q", config.heads * depth, width)
-        self.key = Projection(weights, f"{name}.attn_k", config.key_heads * depth, width)
-        self.value = Projection(weights, f"{name}.attn_v", config.key_heads * depth, width)
+        rows, few = config.heads * depth, config.key_heads * depth
+        rows_of = [(f"{name}.attn_q", rows), (f"{name}.attn_k", few), (f"{name}.attn_v", few)]
+        self.heads = Projections(weights, width, rows_of)
         self.head_norms = weights.joined(
             f"{name}.attn_q_norm.weight", f"{name}.attn_k_norm.weight", size=depth
         )
@@ -51,10 +51,9 @@ class Layer(Module):
 
     def forward(self, x: Tensor, batch: Batch, cache: LayerCache) -> Tensor:
         """The rows after this layer."""
-        y = self.attention_norm(x)
-        heads = Heads(self.query(y)), Heads(self.key(y)), Heads(self.value(y))
+        query, key, value = (Heads(each) for each in self.heads(self.attention_norm(x)))
         found = attend(
-            self.config, batch, heads, cache, self.angles,
+            self.config, batch, (query, key, value), cache, self.angles,
             norms=self.head_norms, window=self.window, scale=self.scale,
         )  # fmt: skip
         x = x + self.after_attention(self.output(found))
