@@ -19,7 +19,7 @@ from treadle.models.attention import Batch
 from treadle.models.cache import Cache
 from treadle.models.decoder import Decoder
 from treadle.models.sampler import LogProbabilities, Sampler, Stages, log_probabilities, sample
-from treadle.tensor.compiled.decorator import compile
+from treadle.tensor.compiled.decorator import recorded
 from treadle.tensor.creation import zeros
 from treadle.tensor.tensor import Tensor, from_numpy
 
@@ -46,7 +46,7 @@ class DecodeStep:
             advance.launch(size, tokens, places, chosen, size)
             return chosen, more
 
-        self._step: Callable[[Stages, int | None], Chosen] = compile(step, device=device)
+        self._step: Callable[[Stages, int | None], Chosen] = recorded(step, device)
 
     def set(
         self, tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int],
@@ -90,8 +90,8 @@ class PromptStep:
             more = None if logprobs is None else log_probabilities(logits, chosen, logprobs)
             return chosen, more
 
-        self._fill = compile(fill, dynamic=False)
-        self._finish = compile(finish, dynamic=False)
+        self._fill = recorded(fill, self.device)
+        self._finish = recorded(finish, self.device)
 
     def _given(
         self, tokens: Sequence[int], start: int, row: np.ndarray[Any, np.dtype[np.int32]]
