@@ -20,7 +20,7 @@ from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.creation import asarray
+from treadle.tensor.creation import asarray, zeros
 from treadle.tensor.dtypes import check_dtype
 from treadle.tensor.tensor import Tensor
 
@@ -199,8 +199,11 @@ class Transposed:
         return columns, rows
 
     def __rmatmul__(self, x: ArrayLike) -> Tensor:
-        left = x if isinstance(x, Tensor) else asarray(x, device=self.T.device)
-        return linear(left, self.T)
+        w = self.T
+        left = x if isinstance(x, Tensor) else asarray(x, device=w.device)
+        if not left.size * w.size and left.shape[-1:] == w.shape[1:]:
+            return zeros((*left.shape[:-1], w.shape[0]), device=w.device)
+        return linear(left, w)
 
 
 def blocks_of_row(shape: Sequence[int], format: BlockFormat) -> int:
