@@ -24,8 +24,8 @@ from treadle.tensor.tensor import Tensor, from_numpy
 class Model:
     """A language model on a device.
 
-    `name`, `config` (its sizes), `tokenizer`, `device`, `metadata` (of the file), and `context`, the
-    number of tokens that a prompt and its answer may have together."""
+    It has a `name`, a `config` (its sizes), a `tokenizer`, a `device`, the file's `metadata`, and a
+    `context`: the number of tokens that a prompt and its answer may have together."""
 
     def __init__(
         self, decoder: Decoder, tokenizer: Tokenizer | None, device: Device, context: int,
@@ -52,12 +52,18 @@ class Model:
         )
 
     def engine(
-        self, sequences: int = 8, *, context: int | None = None, entries: Entries | None = None
+        self,
+        sequences: int = 8,
+        *,
+        context: int | None = None,
+        entries: Entries | None = None,
+        pages: int | None = None,
     ) -> Engine:
-        """An engine that generates for up to `sequences` texts at once, with a cache of its own."""
+        """An engine that generates for up to `sequences` texts at once, with a cache of its own of
+        at most `pages` pages; by default as many as all texts need."""
         return Engine(
             self.decoder, self.tokenizer, self.device, context=context or self.context,
-            sequences=sequences, entries=entries or self.entries,
+            sequences=sequences, entries=entries or self.entries, pages=pages,
         )  # fmt: skip
 
     def encode(self, prompt: str | Sequence[int]) -> list[int]:
