@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.formats.gguf import write_gguf
+from treadle.formats.gguf import GgufSource, write_gguf
 from treadle.models.rope import frequencies, llama3_factors
+from treadle.quant.blocks import FORMATS
 
 Arrays = dict[str, np.ndarray]
 VOCABULARY = 96
@@ -23,7 +24,7 @@ CONTEXT = 256
 LENGTHS = {"phi3-long": 70, "phi3-short": 40}  # of texts, where the usual one is not meant
 _FILE = Path(__file__).parent / "peer_models.json"
 _SIZES = {
-    "vocab_size": VOCABULARY, "hidden_size": 64, "intermediate_size": 80, "num_hidden_layers": 3,
+    "vocab_size": VOCABULARY, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3,
     "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": CONTEXT,
     "rms_norm_eps": 1e-6, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
     "attention_dropout": 0.0, "attn_implementation": "eager",
@@ -109,10 +110,10 @@ PEERS = {
     ),
     "qwen3moe": Peer(
         "Qwen3MoeConfig", "Qwen3MoeForCausalLM",
-        {"head_dim": 16, "num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 48,
+        {"head_dim": 16, "num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 64,
          "norm_topk_prob": True, "mlp_only_layers": [], "decoder_sparse_step": 1},
         {"attention.key_length": 16, "expert_count": 6, "expert_used_count": 2,
-         "expert_feed_forward_length": 48},
+         "expert_feed_forward_length": 64},
     ),
     "phi3": Peer(
         "Phi3Config", "Phi3ForCausalLM", {"sliding_window": 9},
@@ -174,8 +175,9 @@ def main() -> None:
     _FILE.write_text(json.dumps(found, separators=(",", ":")) + "\n")
 
 
-def write_peer(name: str, path: Path) -> Path:
-    """The weights of a reference as a GGUF file."""
+def write_peer(name: str, path: Path, kind_of_matrices: str | None = None, **changed: Any) -> Path:
+    """The weights of a reference as a GGUF file, with matrices in a format of `td.quant`, if one is
+    given, and metadata that is changed, or left out where it is None."""
     kind = PEERS[name]
     options = {**_SIZES, **kind.options}
     state = drawn(name, references()[name]["shapes"])
@@ -209,8 +211,22 @@ def write_peer(name: str, path: Path) -> Path:
         _merge(tensors, state, layer)
     if architecture == "gemma3":
         tensors = {key: v + 1 if "norm" in key else v for key, v in tensors.items()}
-    write_gguf(path, metadata, {key: np.ascontiguousarray(v) for key, v in tensors.items()})
+    for key, value in changed.items():
+        full = key if "general" in key or "tokenizer" in key else f"{architecture}.{key}"
+        metadata[full.replace("__", ".")] = value
+    arrays: dict[str, Any] = {key: np.ascontiguousarray(v) for key, v in tensors.items()}
+    if kind_of_matrices is not None:
+        for key, value in arrays.items():
+            if value.ndim > 1:
+                arrays[key] = _in_blocks(value, kind_of_matrices)
+    write_gguf(path, {key: v for key, v in metadata.items() if v is not None}, arrays)
     return path
+
+
+def _in_blocks(value: np.ndarray, kind: str) -> GgufSource:
+    """A tensor of a file in a block format."""
+    blocks = FORMATS[kind].quantize(value.reshape(-1, value.shape[-1]))
+    return GgufSource(value.shape, kind, lambda: np.ascontiguousarray(blocks).reshape(-1))
 
 
 def _permuted(rows: np.ndarray, heads: int) -> np.ndarray:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from treadle.core.errors import FormatError
 from treadle.models import rope
 
@@ -86,17 +88,18 @@ class Metadata:
     def whole(self, name: str, default: int | None = None, least: int = 1) -> int:
         """A whole number from `least` on; of a list for all layers, one that all have."""
         value = self.get(name, default)
-        if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1:
-            if len(set(map(int, value))) != 1:
+        if isinstance(value, (list, tuple, np.ndarray)):
+            each = set(value)
+            if len(each) > 1 and all(hasattr(one, "__int__") for one in each):
                 raise FormatError(
                     f"{self.architecture}.{name} differs between layers, which "
                     "no supported architecture has"
                 )
-            value = int(value[0])
+            value = each.pop() if len(each) == 1 else str(value)
         if value is None:
             raise FormatError(f"the model's metadata has no {self.architecture}.{name}")
-        found = int(value)
-        if found != float(value) or not least <= found < 1 << 31:
+        found = int(value) if hasattr(value, "__int__") else least - 1
+        if not least <= found < 1 << 31 or found != value:
             raise FormatError(f"{self.architecture}.{name} is {value!r}, which cannot be a size")
         return found
 

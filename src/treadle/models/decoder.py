@@ -43,7 +43,8 @@ class Decoder(Module):
         x = self.embed(batch.tokens)
         for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
             x = layer(x, batch, layer_cache)
-        return self.norm(x)
+        found: Tensor = self.norm(x)
+        return found
 
     def scores(self, rows: Tensor) -> Tensor:
         """Logits of all tokens, after rows of `hidden`."""

@@ -12,7 +12,8 @@ from treadle.models.layers import Matrix, Projection, Weights, multiply
 from treadle.nn.module import Module
 from treadle.quant.matrix import QuantizedTensor
 from treadle.tensor.elementwise_functions import where
-from treadle.tensor.functional.activations import silu, softmax
+from treadle.tensor.functional.activations import silu
+from treadle.tensor.functional.normalization import softmax
 from treadle.tensor.products import matmul
 from treadle.tensor.ranges import arange
 from treadle.tensor.sorting import topk

@@ -68,4 +68,5 @@ class Layer(Module):
             norms=self.head_norms, window=self.kind.window,
         )  # fmt: skip
         x = x + self.output(found)
-        return x + self.inner(self.inner_norm(x))
+        after: Tensor = x + self.inner(self.inner_norm(x))
+        return after

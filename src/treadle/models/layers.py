@@ -122,4 +122,5 @@ class FeedForward(Module):
         made = self.up(x)
         if self.split:
             made = [made[0][:, : self.inner], made[0][:, self.inner :]]
-        return self.down(self.gate(made[0]) * made[1])
+        found: Tensor = self.down(self.gate(made[0]) * made[1])
+        return found

@@ -14,7 +14,7 @@ from treadle.models.cache import ENTRIES, PAGE, Entries, bytes_of_page
 from treadle.models.config import DecoderConfig, config_of
 from treadle.models.model import Model
 from treadle.models.text.tokenizer import tokenizer_of_gguf
-from treadle.models.weights import SUPPORTED, GgufWeights
+from treadle.models.weights import SUPPORTED, CheckedWeights, GgufWeights
 from treadle.quant.products import Activations
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
@@ -42,22 +42,27 @@ def load(
     on a CPU) or "float"; by default what is faster. `progress` shows how much has been read, by
     default where standard error is a terminal.
 
-    What the file needs is checked before anything is uploaded: FormatError names an architecture or
-    a type of tensors that is not supported, OutOfMemory says what would fit on the device.
+    What the file needs is checked before its tensors are uploaded: FormatError names an
+    architecture or a type of tensors that is not supported, a tensor that is missing, or a number
+    that is wrong; OutOfMemory says what would fit on the device.
     """
     where = find_device(device)
     file = read_gguf(path)
     config = _checked(file)
     if cache not in ENTRIES:
         raise ValueError(f"cache is one of {', '.join(ENTRIES)}, not {cache!r}")
+    if activations not in (None, "int8", "float"):
+        raise ValueError(f"activations is 'int8' or 'float', or None, not {activations!r}")
     context = _context(config, context)
     _check_memory(file, config, where, context, cache)
     has_tokens = "tokenizer.ggml.model" in file.metadata
     tokenizer = tokenizer_of_gguf(file.metadata) if has_tokens else None
     size = sum(tensor.nbytes for tensor in file.tensors.values())
+    build = builder(config.architecture)
+    build(config, CheckedWeights(file, where), context, where)
     with _progress(config.name, size, progress) as uploaded:
         weights = GgufWeights(file, where, uploaded, activations)
-        decoder = builder(config.architecture)(config, weights, context, where)
+        decoder = build(config, weights, context, where)
     return Model(decoder, tokenizer, where, context, cache, file.metadata)
 
 
@@ -133,6 +138,7 @@ def _progress(name: str, size: int, shown: bool | None) -> Iterator[Callable[[in
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True, force_terminal=True if shown else None)
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(f"loading {name}", total=size)
         yield lambda count: bar.advance(task, count)

@@ -142,4 +142,5 @@ class Model:
         ids = from_numpy(np.array(given, np.int32), self.device)
         with no_grad():
             batch = Batch(ids, from_numpy(places, self.device), pages, together=True)
-            return self.decoder(batch, cache)
+            found: Tensor = self.decoder(batch, cache)
+        return found

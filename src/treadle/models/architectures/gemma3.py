@@ -57,7 +57,8 @@ class Layer(Module):
             norms=self.head_norms, window=self.window, scale=self.scale,
         )  # fmt: skip
         x = x + self.after_attention(self.output(found))
-        return x + self.after_inner(self.inner(self.inner_norm(x)))
+        made: Tensor = x + self.after_inner(self.inner(self.inner_norm(x)))
+        return made
 
 
 def build(config: DecoderConfig, weights: Weights, context: int, device: Device) -> Decoder:
