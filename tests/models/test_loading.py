@@ -63,7 +63,7 @@ def test_types_of_tensors_are_named(tmp_path: Path) -> None:
     assert data[at : at + 4] == (8).to_bytes(4, "little")
     path.write_bytes(data[:at] + (24).to_bytes(4, "little") + data[at + 4 :])
     with pytest.raises(
-        FormatError, match="blk.1.ffn_up.weight has the type i8: supported are f32, f16, q4_0"
+        FormatError, match=r"blk.1.ffn_up.weight has the type i8: supported are f32, f16, q4_0"
     ):
         td.models.load(path, "cpu")
     with pytest.raises(FileNotFoundError):
