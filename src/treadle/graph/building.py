@@ -30,8 +30,8 @@ from treadle.graph.node import (
 from treadle.graph.numbering import Moving, program_of
 from treadle.graph.operations import cost_of
 from treadle.graph.parts import is_part
-from treadle.graph.product_groups import axes_of
-from treadle.graph.program import Kind, Program, Reduce, Step
+from treadle.graph.product_groups import axes_of, factor_axes
+from treadle.graph.program import Kind, Program, Reduce, Space, Step
 from treadle.graph.reads import Place, Reads, Seen, identity_of
 from treadle.graph.schedule import Plan
 from treadle.graph.views import View, compose, is_in_order, whole
@@ -45,6 +45,7 @@ _MOST_COST, _MOST_COST_IN_SOFTWARE = 2000, 200
 _SCRATCH_BUFFERS = 2  # of reductions in parts
 _WHOLE = "its result is needed as a whole, or in other axes"  # why a node is materialized
 _IN_A_BOX = "a part of what is joined takes it from memory"
+_FACTORS = (Space.FIRST, Space.SECOND)
 _FREE = frozenset({CONSTANT, INDEX, VIEW})  # they cost a kernel nothing
 
 
@@ -59,6 +60,7 @@ class Built(NamedTuple):
     constants: tuple[Node, ...]
     moving: tuple[Moving, ...]
     product: Node | None
+    factors: tuple[Node, ...]  # those of the product that its loads compute
     joined: tuple[Node, ...]
     reads_what_it_writes: bool  # a write: whether at other elements than it writes
 
@@ -98,15 +100,15 @@ def build(draft: Draft) -> Built:
         offset = view.offset + (old.array.offset if old.array is not None else 0)
         part = node if is_part(node) else None
         draft.reads.leaves.append(old)
-        target = Place(len(draft.reads.types), view.strides, offset, False, part)
+        target = Place(len(draft.reads.types), view.strides, offset, part=part)
     elif draft.part is not None:
         draft.result = _value(draft, Seen(plan.original(node.sources[draft.part])))
         strides = packed_strides(node.shape)
         offset = sum(map(operator.mul, node.detail[draft.part], strides))
-        target = Place(len(draft.reads.types), strides, offset, False)
+        target = Place(len(draft.reads.types), strides, offset)
     else:
         draft.result = _value(draft, Seen(node))
-        target = Place(len(draft.reads.types), packed_strides(draft.loops.outer), 0, False)
+        target = Place(len(draft.reads.types), packed_strides(draft.loops.outer), 0)
     draft.target = target
     program, numbers = program_of(draft)
     return Built(
@@ -117,6 +119,7 @@ def build(draft: Draft) -> Built:
         tuple(draft.constants),
         tuple(numbers.moving),
         draft.product,
+        tuple(_computed_factors(draft)),
         tuple(draft.joined),
         node.op == WRITE and _reads_what_it_writes(draft, target),
     )
@@ -133,7 +136,7 @@ def _reads_what_it_writes(draft: Draft, target: Place) -> bool:
         and identity_of(leaves[place.buffer]) == storage
         and (place[1:4] != target[1:4] or not _is_same_part(place.part, target.part))
         for place in draft.reads.places
-    )
+    )  # those of a factor are in another space than the target
 
 
 def _is_same_part(one: Node | None, other: Node | None) -> bool:
@@ -201,7 +204,7 @@ def _is_leaf(draft: Draft, search: _Search, node: Node) -> bool:
 
 def _needs(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
     """The sources whose elements a node's element is made of, as the kernel sees them."""
-    node, view, inner, part, first = seen
+    node, view, space, part, first = seen
     if _is_leaf(draft, search, node):
         return ()
     other = _NEEDS.get(node.op)
@@ -209,7 +212,7 @@ def _needs(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
         return other(draft, search, seen)
     draft.cost += cost_of(node.op, node.dtype.short, node.detail)
     original = draft.plan.original
-    return [Seen(original(source), view, inner, part, first) for source in node.sources]
+    return [Seen(original(source), view, space, part, first) for source in node.sources]
 
 
 def _needs_nothing(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
@@ -218,7 +221,7 @@ def _needs_nothing(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
 
 def _needs_of_view(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
     """What a view is of, seen through both that view and the one it is seen through."""
-    node, view, inner, part, first = seen
+    node, view, space, part, first = seen
     own: View = node.detail
     composed = own if view is None else compose(view, own)
     if composed is None:
@@ -226,8 +229,8 @@ def _needs_of_view(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
         return ()
     base = draft.plan.original(node.sources[0])
     if is_part(node):
-        return (Seen(base, composed, inner, node, first),)
-    return (Seen(base, _unless_whole(composed, base), inner, part, first),)
+        return (Seen(base, composed, space, node, first),)
+    return (Seen(base, _unless_whole(composed, base), space, part, first),)
 
 
 def _needs_of_gather(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
@@ -278,9 +281,9 @@ def _reduce(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -
 def _gather(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
     source = draft.plan.original(seen.node.sources[0])
     offset = source.array.offset if source.array is not None else 0
-    axes = len(draft.loops.inner if seen.inner else draft.loops.outer)
+    axes = len(draft.loops.axes_of(seen.space))
     buffer = draft.reads.buffer_of(source)
-    access = draft.reads.add(Place(buffer, (0,) * axes, offset, seen.inner))
+    access = draft.reads.add(Place(buffer, (0,) * axes, offset, seen.space))
     step = draft.add(Step("gather", tuple(sources), seen.node.dtype.short, None))
     draft.gathers.append(Gather(step, access, source.size))
     return step
@@ -296,7 +299,7 @@ def _unless_whole(view: View, base: Node) -> View | None:
 
 def _needs_of_join(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
     """The parts of a joined array that are seen, each in its box of the loops."""
-    node, view, inner, _, first = seen
+    node, view, space, _, first = seen
     parts = sights(node, view, first)
     if not parts:
         draft.plan.materialize(node, "its parts are in no boxes of this kernel's loops")
@@ -308,17 +311,16 @@ def _needs_of_join(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
     for each in parts:
         part = draft.plan.original(each.part)
         where = each.first if several_boxes else first
-        found.append(Seen(part, _unless_whole(each.view, part), inner, None, where))
+        found.append(Seen(part, _unless_whole(each.view, part), space, None, where))
     return found
 
 
 def _join(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
     if len(sources) == 1:
         return sources[0]
-    inner, loops = seen.inner, draft.loops
-    axes = len(loops.inner if inner else loops.outer)
+    axes = len(draft.loops.axes_of(seen.space))
     parts = [
-        (source, tuple([(draft.reads.index_along(b.axis, axes, inner), *b[1:]) for b in own]))
+        (source, tuple([(draft.reads.index_along(b.axis, axes, seen.space), *b[1:]) for b in own]))
         for source, own in zip(sources, search.bounds[seen], strict=True)
     ]
     number = draft.add(Step("join", (), seen.node.dtype.short, tuple(parts)))
@@ -330,23 +332,40 @@ def _join(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> 
 
 
 def _needs_of_product(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
-    """Nothing: the library's kernel reads the factors."""
+    """The factors that are computed where the product loads them. The library's kernel reads those
+    that lie in memory."""
+    node, plan = seen.node, draft.plan
     if seen.first is not None:
-        draft.plan.materialize(seen.node, _IN_A_BOX)
-    elif not _becomes_product(draft, seen):
+        plan.materialize(node, _IN_A_BOX)
+        return ()
+    if not _becomes_product(draft, seen):
         several = draft.product is not None
-        draft.plan.materialize(
-            seen.node, "a kernel multiplies matrices once" if several else _WHOLE
-        )
-    return ()
+        plan.materialize(node, "a kernel multiplies matrices once" if several else _WHOLE)
+        return ()
+    found: list[Seen] = []
+    for position, space in enumerate(_FACTORS):
+        factor = plan.original(node.sources[position])
+        if factor.array is None and factor not in plan.materialized:
+            axes = factor_axes(factor.shape, node.detail, position)
+            draft.loops.factors[space] = axes.view.shape
+            draft.factors[space] = axes
+            found.append(Seen(factor, _unless_whole(axes.view, factor), space))
+    return found
+
+
+def _computed_factors(draft: Draft) -> list[Node]:
+    if draft.product is None:
+        return []
+    factors = map(draft.plan.original, draft.product.sources)
+    return [f for f, s in zip(factors, _FACTORS, strict=True) if s in draft.factors]
 
 
 def _becomes_product(draft: Draft, seen: Seen) -> bool:
     """Whether this kernel may be a product and its epilogue."""
-    node, view, inner, *_ = seen
+    node, view, space, *_ = seen
     in_order = view is None or is_in_order(view)
-    if draft.product is not None or draft.loops.kind != Kind.MAP or inner:
-        return draft.product is node and in_order
+    if draft.product is not None or draft.loops.kind != Kind.MAP or space != Space.OUTER:
+        return draft.product is node and in_order and space == Space.OUTER
     if not in_order or axes_of(draft.loops.outer, node.detail) is None:
         return False
     draft.product, draft.loops.kind = node, Kind.PRODUCT
@@ -357,8 +376,12 @@ def _product(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) 
     if draft.product_step < 0:
         reads = draft.reads
         reads.limit(reads.most - 1)  # one more for sums of parts of the inner axis
-        buffers = tuple([reads.buffer_of(draft.plan.original(each)) for each in seen.node.sources])
-        step = Step("product", (), seen.node.dtype.short, buffers)
+        draft.prologues = dict(zip(draft.factors, sources, strict=True))
+        buffers = [
+            None if space in draft.factors else reads.buffer_of(draft.plan.original(factor))
+            for space, factor in zip(_FACTORS, seen.node.sources, strict=True)
+        ]
+        step = Step("product", tuple(sources), seen.node.dtype.short, tuple(buffers))
         draft.product_step = draft.add(step)
     return draft.product_step
 
@@ -372,13 +395,14 @@ def _needs_of_reduction(draft: Draft, search: _Search, seen: Seen) -> Sequence[S
     if seen.first is not None:
         draft.plan.materialize(node, _IN_A_BOX)
         return ()
-    view = reduced_view(loops, node, seen.view, seen.inner)
+    view = reduced_view(loops, node, seen.view, seen.space)
     if view is None:
         draft.plan.materialize(node, _WHOLE)
         return ()
     draft.reads.limit(node.device.limits.max_buffers_per_kernel - 1 - _SCRATCH_BUFFERS)
     source = draft.plan.original(node.sources[0])
-    return (Seen(source, _unless_whole(view, source), loops.kind == Kind.REDUCE),)
+    space = Space.INNER if loops.kind == Kind.REDUCE else Space.OUTER
+    return (Seen(source, _unless_whole(view, source), space),)
 
 
 # --- nodes that are not elementwise ---------------------------------------------------------------

@@ -96,10 +96,13 @@ def _built(plan: Plan, node: Node, reason: str, part: int | None = None) -> Grou
             plan.materialize(new, "it reads elements that it writes elsewhere")
             continue
         program = built.program
-        if program.kind == Kind.PRODUCT and node.op != PRODUCT and built.is_too_large():
+        if program.kind == Kind.PRODUCT and built.is_too_large():
             assert built.product is not None
-            plan.materialize(built.product, "a kernel would not see all of its arrays")
-            continue
+            apart = built.factors or (() if node.op == PRODUCT else (built.product,))
+            for each in apart:
+                plan.materialize(each, "a kernel would not see all of its arrays")
+            if apart:
+                continue
         if built.joined and built.is_too_large():
             for join in built.joined:
                 plan.materialize(join, "a kernel would not see all of the arrays that are joined")

@@ -44,6 +44,9 @@ _LATER = "it is needed later, by a derivative or by what is not computed yet"
 _MOST_EXPENSIVE = 1 << 20
 _MOST_NESTED = 4  # joined arrays in each other
 _BROADCAST = 8  # what is broadcast to so many times its elements is materialized, not its readers
+_MOST_IN_LOADS = 40  # operations of an element that a product computes where it loads a factor
+_COST_OF_A_BYTE = 8  # operations that take as long on a GPU as a byte from memory
+_TILE = 64  # rows or columns of a product, for which a factor is loaded once
 _CHEAP_FACTOR = 1  # operations of a factor that each row of a reduction computes again
 
 
@@ -204,7 +207,9 @@ class Plan:
             if node in self.same:
                 continue
             for position, source in enumerate(map(self.original, node.sources)):
-                if source.array is None and must_lie_in_memory(node, position):
+                if source.array is not None or not must_lie_in_memory(node, position):
+                    continue
+                if node.op != PRODUCT or not self._is_computed_in_loads(node, position, source):
                     self.materialize(source, f"{node.op} takes it from memory")
             if node.op == WRITE:
                 self.materialize(node, "it writes an array")
@@ -214,6 +219,37 @@ class Plan:
                 self.materialize(node, f"a kernel chooses from {MOST_PARTS} parts at most")
             elif node.op == PRODUCT and (why := why_kept(node)) is not None:
                 self.materialize(node, why)
+
+    def _is_computed_in_loads(self, product: Node, position: int, factor: Node) -> bool:
+        """Whether a pending factor of a product is computed where the product loads it: if it is
+        elementwise and cheap, and if less memory is moved then, though each tile of the result's
+        rows or columns computes it again."""
+        if factor in self.materialized or why_kept(product) is not None:
+            return False
+        cost = read = 0
+        seen: set[Node] = set()
+        todo = [factor]
+        while todo:
+            node = todo.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if node.array is not None or node in self.materialized:
+                if node.size * _BROADCAST > factor.size:
+                    read += node.dtype.itemsize
+                continue
+            if node.op in (REDUCE, JOIN, *_OPAQUE):
+                return False
+            cost += cost_of(node.op, node.dtype.short, node.detail)
+            if cost > _MOST_IN_LOADS:
+                return False
+            todo += map(self.original, node.sources)
+        item, once = factor.dtype.itemsize, read + cost / _COST_OF_A_BYTE
+        if once <= item:
+            return True
+        others = product.detail.columns if position == 0 else product.detail.rows
+        # once * times <= once + item * (1 + times), in elements rather than tiles
+        return bool(others <= _TILE * (once + item) / (once - item))
 
     def _repeated(self) -> set[Node]:
         """The nodes that would be computed for several points of one kernel, since a joined array

@@ -118,6 +118,27 @@ def begin_of(view: View, base_shape: Integers) -> Integers:
     return tuple(_digits(view.offset, base_shape))
 
 
+def axes_within(base_shape: Integers, extent: int, stride: int) -> tuple[Integers, Integers]:
+    """The neighbouring axes of a base that an axis of a view passes through, of this extent and
+    with so many elements between neighbours: their extents and strides. The axis as it is if there
+    are none.
+
+    >>> axes_within((5, 2, 16), 32, 1), axes_within((5, 2, 16), 8, 1)
+    (((2, 16), (16, 1)), ((8,), (1,)))
+    """
+    steps = packed_strides(base_shape)
+    for end in range(len(base_shape), 0, -1):
+        if steps[end - 1] != stride or base_shape[end - 1] == 1:
+            continue
+        begin, size = end, 1
+        while size < extent and begin > 0:
+            begin -= 1
+            size *= base_shape[begin]
+        if size == extent and begin < end:
+            return base_shape[begin:end], steps[begin:end]
+    return (extent,), (stride,)
+
+
 # --- other views of the same base ----------------------------------------------------------------
 
 
