@@ -173,7 +173,7 @@ def test_quantize(device):
 
 def test_what_is_refused(device):
     make = td.quant.QuantizedTensor.from_blocks
-    with pytest.raises(td.errors.ShapeError, match="formats that fit are f16, q4_0, .*mxfp4"):
+    with pytest.raises(td.errors.ShapeError, match=r"formats that fit are f16, q4_0, .*mxfp4"):
         td.quant.quantize(np.ones((2, 96)), "q4_k")
     with pytest.raises(td.errors.ShapeError, match="formats that fit are f16, bf16"):
         td.quant.quantize(np.ones((2, 33)), "q8_0")
