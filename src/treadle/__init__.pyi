@@ -21,6 +21,7 @@ from treadle import autograd as autograd
 from treadle import data as data
 from treadle import nn as nn
 from treadle import optim as optim
+from treadle import quant as quant
 from treadle.autograd.checkpoint import checkpoint as checkpoint
 from treadle.autograd.jacobians import hessian as hessian
 from treadle.autograd.jacobians import jacfwd as jacfwd
@@ -201,6 +202,7 @@ from treadle.lang import vote_all as vote_all
 from treadle.lang import vote_any as vote_any
 from treadle.lang import where as where
 from treadle.optim.scaling import GradScaler as GradScaler
+from treadle.quant.gguf_files import load_gguf as load_gguf
 from treadle.runtime.devices import Device as Device
 from treadle.runtime.devices import Stream as Stream
 from treadle.runtime.devices import default_device as default_device
@@ -489,6 +491,7 @@ __all__ = [
     "linalg",
     "linspace",
     "load",
+    "load_gguf",
     "local",
     "log",
     "log1p",
@@ -534,6 +537,7 @@ __all__ = [
     "pow",
     "prod",
     "profile",
+    "quant",
     "rand_normal",
     "rand_uniform",
     "random",

@@ -16,6 +16,7 @@ from treadle.graph.draft import Draft, Gather
 from treadle.graph.joins import Bound, sights
 from treadle.graph.loops import Loops, reduced_view
 from treadle.graph.node import (
+    CALL,
     CONSTANT,
     COPY,
     GATHER,
@@ -34,7 +35,7 @@ from treadle.graph.product_groups import axes_of, factor_axes
 from treadle.graph.program import Kind, Program, Reduce, Space, Step
 from treadle.graph.reads import Place, Reads, Seen, identity_of
 from treadle.graph.schedule import Plan
-from treadle.graph.views import View, compose, is_in_order, whole
+from treadle.graph.views import View, compose, finer, is_in_order, reshape, whole
 from treadle.kernels.machine import machine_of
 from treadle.runtime.arrays import packed_strides
 
@@ -47,6 +48,17 @@ _WHOLE = "its result is needed as a whole, or in other axes"  # why a node is ma
 _IN_A_BOX = "a part of what is joined takes it from memory"
 _FACTORS = (Space.FIRST, Space.SECOND)
 _FREE = frozenset({CONSTANT, INDEX, VIEW})  # they cost a kernel nothing
+_MOST_AXES = 12  # of a kernel whose loops were split
+# What needs the axes of loops as they are.
+_WHOLE_AXES = frozenset({CALL, JOIN, PRODUCT, REDUCE, WRITE})
+
+
+class FinerLoops(Exception):
+    """The kernel can follow a reshape if its loops are split: `shape` are their axes then."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__(shape)
+        self.shape = shape
 
 
 class Built(NamedTuple):
@@ -75,11 +87,19 @@ class Built(NamedTuple):
         return cuts_rows(self.node.device, self.program, self.integers, memory)
 
 
-def draft_of(plan: Plan, node: Node, rows: bool, part: int | None = None) -> Draft:
+def draft_of(
+    plan: Plan,
+    node: Node,
+    rows: bool,
+    part: int | None = None,
+    split: tuple[int, ...] | None = None,
+) -> Draft:
     """An empty kernel for a node, or for one of the parts of a joined array. `rows`: whether it may
-    be one by rows (see `Loops`)."""
+    be one by rows (see `Loops`). `split` are the axes of its loops if they are not the node's."""
     device = node.device
-    if part is not None:
+    if split is not None:
+        outer = split
+    elif part is not None:
         outer = node.sources[part].shape
     else:
         outer = node.detail.shape if node.op == WRITE else node.shape
@@ -90,24 +110,27 @@ def draft_of(plan: Plan, node: Node, rows: bool, part: int | None = None) -> Dra
 
 def build(draft: Draft) -> Built:
     """The kernel. Further nodes of the plan may be materialized then. TooManyBuffers if it has more
-    than `draft.reads.most`."""
+    than `draft.reads.most`, FinerLoops if it should have other loops."""
     plan, node = draft.plan, draft.node
     if node.op == WRITE:
         old, new = node.sources
-        draft.result = _value(draft, Seen(plan.original(new)))
-        view = node.detail
-        assert isinstance(view, View)
+        draft.result = _value(draft, _as_loops(draft, plan.original(new)))
+        view = reshape(node.detail, draft.loops.outer)
+        assert view is not None
         offset = view.offset + (old.array.offset if old.array is not None else 0)
         part = node if is_part(node) else None
         draft.reads.leaves.append(old)
         target = Place(len(draft.reads.types), view.strides, offset, part=part)
     elif draft.part is not None:
-        draft.result = _value(draft, Seen(plan.original(node.sources[draft.part])))
+        source = plan.original(node.sources[draft.part])
+        draft.result = _value(draft, _as_loops(draft, source))
         strides = packed_strides(node.shape)
         offset = sum(map(operator.mul, node.detail[draft.part], strides))
-        target = Place(len(draft.reads.types), strides, offset)
+        view = reshape(View(source.shape, strides, offset), draft.loops.outer)
+        assert view is not None
+        target = Place(len(draft.reads.types), view.strides, offset)
     else:
-        draft.result = _value(draft, Seen(node))
+        draft.result = _value(draft, _as_loops(draft, node))
         target = Place(len(draft.reads.types), packed_strides(draft.loops.outer), 0)
     draft.target = target
     program, numbers = program_of(draft)
@@ -123,6 +146,12 @@ def build(draft: Draft) -> Built:
         tuple(draft.joined),
         node.op == WRITE and _reads_what_it_writes(draft, target),
     )
+
+
+def _as_loops(draft: Draft, node: Node) -> Seen:
+    """A node of as many elements as the loops have, seen in their axes."""
+    outer = draft.loops.outer
+    return Seen(node, None if outer == node.shape else whole(outer))
 
 
 def _reads_what_it_writes(draft: Draft, target: Place) -> bool:
@@ -225,12 +254,45 @@ def _needs_of_view(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
     own: View = node.detail
     composed = own if view is None else compose(view, own)
     if composed is None:
+        assert view is not None
+        _split_loops(draft, seen, view)
         draft.plan.materialize(node, "its axes can't be followed through this view")
         return ()
     base = draft.plan.original(node.sources[0])
     if is_part(node):
         return (Seen(base, composed, space, node, first),)
     return (Seen(base, _unless_whole(composed, base), space, part, first),)
+
+
+def _split_loops(draft: Draft, seen: Seen, view: View) -> None:
+    """FinerLoops if loops with more axes can follow a view, such as a reshape that merges the axes
+    of a broadcast. Only maps have other axes than their result."""
+    if seen.space != Space.OUTER or seen.first is not None or draft.loops.kind != Kind.MAP:
+        return
+    if view.shape != draft.loops.outer or not _is_of_maps(draft):
+        return
+    shape = finer(view, seen.node.detail)
+    if shape is not None and len(shape) <= _MOST_AXES:
+        raise FinerLoops(shape)
+
+
+def _is_of_maps(draft: Draft) -> bool:
+    """Whether all that a kernel computes could be seen in any axes of its loops."""
+    plan, root = draft.plan, draft.node
+    todo = [root] if root.op not in (WRITE, JOIN) else [plan.original(s) for s in root.sources]
+    known = set(todo)
+    while todo:
+        node = todo.pop()
+        if node.array is not None or (node is not root and node in plan.materialized):
+            continue
+        if node.op in _WHOLE_AXES:
+            return False
+        for source in node.sources:
+            original = plan.original(source)
+            if original not in known:
+                known.add(original)
+                todo.append(original)
+    return True
 
 
 def _needs_of_gather(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:

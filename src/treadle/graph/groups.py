@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from treadle.core.errors import LaunchError
-from treadle.graph.building import build, draft_of
+from treadle.graph.building import FinerLoops, build, draft_of
 from treadle.graph.node import CALL, CONSTANT, INDEX, JOIN, PRODUCT, Node
 from treadle.graph.numbering import Moving
 from treadle.graph.product_groups import is_of_a_library
@@ -80,12 +80,15 @@ def _of_parts(node: Node, parts: list[Group], reason: str) -> Group:
 def _built(plan: Plan, node: Node, reason: str, part: int | None = None) -> Group:
     """The kernel of a node, or of one part of a joined array. Where one turns out to be impossible
     something is materialized, and it is built again without that."""
-    rows = True
+    rows, split = True, None
     root = node if part is None else plan.original(node.sources[part])
     while True:
-        draft = draft_of(plan, node, rows, part)
+        draft = draft_of(plan, node, rows, part, split)
         try:
             built = build(draft)
+        except FinerLoops as error:
+            split = error.shape
+            continue
         except TooManyBuffers:
             most = node.device.limits.max_buffers_per_kernel
             why = f"{node.device.id} binds {most} arrays at most"

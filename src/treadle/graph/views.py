@@ -333,6 +333,36 @@ def compose(outer: View, inner: View) -> View | None:
     return _compose_digits(outer, extents, steps, base_offset)
 
 
+def finer(outer: View, inner: View) -> Integers | None:
+    """The shape of `outer` with axes split, so that `compose` can follow each of them through
+    `inner`. None if no such shape was found.
+
+    >>> finer(whole((10, 6)), expand(whole((5, 1, 6)), (5, 2, 6)))
+    (5, 2, 6)
+    >>> finer(whole((30,)), permute(whole((5, 6)), (1, 0)))
+    (6, 5)
+    """
+    extents, _ = _merged(inner.shape, inner.strides)
+    split: list[int] = []
+    for extent, stride in zip(outer.shape, outer.strides, strict=True):
+        bound, step, left = 1, stride, extent
+        parts: list[int] = []
+        for each in reversed(extents[1:]):  # where the linear index carries into the next axis
+            bound *= each
+            if step > 0 and bound > step and bound % step == 0:
+                count = bound // step
+                if count < left and left % count == 0:
+                    parts.append(count)
+                    left //= count
+                    step = bound
+        split += [left, *reversed(parts)]
+    shape = tuple(split)
+    if shape == outer.shape:
+        return None
+    seen = reshape(outer, shape)
+    return shape if seen is not None and compose(seen, inner) is not None else None
+
+
 def _compose_digits(outer: View, extents: Integers, steps: Integers, start: int) -> View | None:
     """Compose over several axes that do not merge.
 
