@@ -291,7 +291,8 @@ def bench(
 @app.command()
 def quantize(
     source: Annotated[
-        Path, typer.Argument(metavar="IN.gguf", help="The model. Any file of a split one.")
+        Path,
+        typer.Argument(metavar="IN", help="A GGUF file, any file of a split one, or a folder."),
     ],
     target: Annotated[Path, typer.Argument(metavar="OUT.gguf", help="The file to write.")],
     recipe: Annotated[
@@ -315,8 +316,10 @@ def quantize(
 ) -> None:
     r"""Write a language model with fewer bits a weight: a smaller file, and faster answers.
 
-    Start from a file of f32, f16 or bf16. What the weights become, with bits
-    a weight, from the largest and most exact to the smallest:
+    IN is a GGUF file of f32, f16 or bf16, or a folder as Hugging Face's
+    libraries save models, with config.json, tokenizer.json and safetensors.
+    What the weights become, with bits a weight, from the most exact to the
+    smallest:
 
     \b
     f32, f16, bf16        16 or 32; only conversion

@@ -86,7 +86,12 @@ def quantize_file(source: Path, target: Path, choice: Choice, overwrite: bool) -
 
 
 def read_model(path: Path) -> Source:
-    """The model in a GGUF file, or all files of a split one."""
+    """The model in a GGUF file, in all files of a split one, or in a folder of Hugging Face's."""
+    if path.is_dir():
+        from treadle.models.conversion import converted_folder
+
+        converted = converted_folder(path)
+        return Source(path, converted.metadata, converted.tensors)
     file = read_gguf(path)
     metadata = {
         key: file.metadata.encoded(key) for key in file.metadata if not key.startswith("split.")
