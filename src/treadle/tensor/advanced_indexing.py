@@ -35,6 +35,7 @@ from treadle.runtime import settings
 from treadle.runtime.arrays import DeviceArray, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.composites import as_one_node
 from treadle.tensor.conversions import cast, is_number, mixed_devices, number_as
 from treadle.tensor.creation import asarray
 from treadle.tensor.device_windows import Window
@@ -194,6 +195,12 @@ class Term(NamedTuple):
 def linear_index(plan: Plan, source: Node) -> Node:
     """The linear indices of a resolved plan's elements in the base array of its view."""
     view, shape, place = plan.view, plan.shape, plan.place
+    if not plan.picks and len(plan.windows) == 1:  # as a cache is written: one node
+        window = plan.windows[0]
+        _start_of(window, source)  # is checked
+        start, axis, step, extent = window.start, window.axis, window.step, window.extent
+        made: Node = _index_of_window(start, view, axis, step, extent, source.size)._cell.value
+        return made
     picked_shape = plan.picked_shape
     before, behind = (0,) * place, (0,) * (len(shape) - place - len(picked_shape))
     moved = {window.axis: window for window in plan.windows}
@@ -208,19 +215,24 @@ def linear_index(plan: Plan, source: Node) -> Node:
             terms.append(Term(node, inside, seen, view.strides[axis]))
     for at, axis in enumerate(plan.kept):
         if axis in moved:
-            node, inside = _window_places(moved[axis], source)
+            window = moved[axis]
+            start = _start_of(window, source)
+            node, inside = _window_places(
+                start, window.count, window.step, window.extent, index_dtype(source.size)
+            )
             own = at if at < place else at + len(picked_shape)  # the axis of the result
             seen = View(shape, tuple([int(other == own) for other in range(len(shape))]), 0)
             terms.append(Term(node, inside, seen, view.strides[axis]))
-    return sum_of(View(shape, steps, view.offset), terms, source)
+    return sum_of(View(shape, steps, view.offset), terms, source.size, source.device)
 
 
-def sum_of(base: View, terms: Sequence[Term], source: Node) -> Node:
-    """The linear index of a view's elements plus the terms; -1 for an index outside its axis."""
-    dtype, device = index_dtype(source.size), source.device
+def sum_of(base: View, terms: Sequence[Term], size: int, device: Device) -> Node:
+    """The linear index of a view's elements plus the terms; -1 for an index outside its axis. The
+    base of the view has `size` elements."""
+    dtype = index_dtype(size)
     total: Node | None = None
     if any(base.strides) or base.offset:
-        counted = Node(INDEX, (), (source.size,), dtype, device)
+        counted = Node(INDEX, (), (size,), dtype, device)
         total = view_of(counted, base)
     valid: Node | None = None
     for places, inside, seen, stride in terms:
@@ -280,24 +292,44 @@ def _is_inside(node: Node, extent: int) -> Node:
     return _op("logical_and", bool_, _op("greater_equal", bool_, node, _like(node, 0)), below)
 
 
-def _window_places(window: Window, source: Node) -> tuple[Node, Node]:
-    """The indices of a window along its axis, and whether each is inside."""
-    dtype, device, extent = index_dtype(source.size), source.device, window.extent
-    start = _index_node(window.start, device)
+def _start_of(window: Window, source: Node) -> Node:
+    """Where a window begins. IndexError if that is checked, and the window reaches outside."""
+    start = _index_node(window.start, source.device)
     if settings.check:
         window.check(int(_read(start)))
+    return start
+
+
+def _window_places(
+    start: Node, count: int, step: int, extent: int, dtype: DType
+) -> tuple[Node, Node]:
+    """The indices of a window along its axis, and whether each is inside."""
     start = _from_front(start, extent, dtype)
     if start.dtype.kind == "uint":  # beyond the axis by however much: sums must not wrap
         if start.dtype is not uint32 or extent <= _MOST_UINT32:
             far = _like(start, extent)
             start = _op("where", start.dtype, _op("less", bool_, start, far), start, far)
         start = cast(start, dtype)
-    shape, own = (window.count,), start.dtype
-    places = Node(INDEX, (), shape, own, device)
-    if window.step != 1:
-        places = _op("multiply", own, places, _like(places, window.step))
+    shape, own = (count,), start.dtype
+    places = Node(INDEX, (), shape, own, start.device)
+    if step != 1:
+        places = _op("multiply", own, places, _like(places, step))
     places = _op("add", own, view_of(start, View(shape, (0,), 0)), places)
     return cast(places, dtype), _is_inside(places, extent)
+
+
+@as_one_node
+def _index_of_window(
+    start: Tensor, view: View, axis: int, step: int, extent: int, size: int
+) -> Tensor:
+    """The linear indices of a view's elements, whose axis is a window that begins at `start`, into
+    a base of `size` elements."""
+    shape, strides, offset = view
+    places, inside = _window_places(start._node, shape[axis], step, extent, index_dtype(size))
+    own = [int(other == axis) for other in range(len(shape))]
+    kept = [0 if is_own else stride for is_own, stride in zip(own, strides, strict=True)]
+    term = Term(places, inside, View(shape, tuple(own), 0), strides[axis])
+    return from_node(sum_of(View(shape, tuple(kept), offset), [term], size, start.device))
 
 
 def _op(name: str, dtype: DType, *sources: Node) -> Node:
