@@ -353,7 +353,10 @@ def _gather(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -
 
 def _unless_whole(view: View, base: Node) -> View | None:
     """A view, or None if it is its base: what is seen in two ways that are one is computed once."""
-    return None if view == whole(base.shape) else view
+    own = whole(base.shape)
+    if len(view.shape) != len(own.shape) or view.strides != own.strides:  # extents are asked last
+        return view
+    return None if view == own else view
 
 
 # --- joined arrays --------------------------------------------------------------------------------

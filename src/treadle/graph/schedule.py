@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
+from treadle.core.sizes import is_size
 from treadle.graph.composites import expand
 from treadle.graph.joins import MOST_PARTS
 from treadle.graph.node import (
@@ -29,7 +30,7 @@ from treadle.graph.node import (
 from treadle.graph.node_sizes import key_of_number
 from treadle.graph.operations import cost_of
 from treadle.graph.product_groups import why_kept
-from treadle.graph.views import is_whole
+from treadle.graph.views import is_whole, same_shape
 from treadle.kernels.launching import serial_threads
 
 # The operations that may be done again in a second kernel rather than materialized. A GPU does
@@ -314,30 +315,41 @@ class Plan:
                 if node.op == VIEW:
                     factor = self.original(node.sources[0])
                     if (
-                        node.size >= _BROADCAST * factor.size
-                        and factor.array is None
+                        factor.array is None
                         and weight[factor] > _CHEAP_FACTOR
+                        and _is_broadcast(node)
                         and any(node.detail.strides[axis] for axis in reduction.detail[1])
                     ):
                         self.materialize(factor, "each row of a reduction reads it")
-                elif node.shape == shape and node.op not in (*_EXPENSIVE, *_OPAQUE):
+                elif same_shape(node.shape, shape) and node.op not in (*_EXPENSIVE, *_OPAQUE):
                     todo += map(self.original, node.sources)
 
     def _read_by_many(self) -> set[Node]:
         """The nodes that are made of more than a few arrays as large as they are: a sum that grows
         from layer to layer, say. To compute them again is to read all of these."""
         found: set[Node] = set()
-        reads: dict[Node, frozenset[int]] = {}
+        # What is read, with the nodes that read it. Sizes are compared only where there are many,
+        # since plans for sizes that change depend on what is said then.
+        reads: dict[Node, frozenset[tuple[Node, Node]]] = {}
         for node in self.order:
-            mine = frozenset[int]()
+            mine = frozenset[tuple[Node, Node]]()
             for source in map(self.original, node.sources):
                 if source.array is None and source not in self.materialized:
                     mine |= reads.get(source, frozenset())
-                elif source.size * _BROADCAST > node.size:
-                    mine |= {id(source)}
-            if len(mine) > _FEW_READ:
-                found.add(node)
-                mine = frozenset(list(mine)[: _FEW_READ + 1])
+                else:
+                    mine |= {(source, node)}
+            if len({source for source, _ in mine}) > _FEW_READ:
+                mine = frozenset(
+                    {
+                        source: (source, reader)
+                        for source, reader in mine
+                        if not (reader.op == VIEW and _is_broadcast(reader))
+                        and source.size * _BROADCAST > reader.size
+                    }.values()
+                )
+                if len(mine) > _FEW_READ:
+                    found.add(node)
+                    mine = frozenset(list(mine)[: _FEW_READ + 1])
             reads[node] = mine
         return found
 
@@ -359,20 +371,30 @@ class Plan:
                 total = _MOST_EXPENSIVE
             else:
                 total = cost_of(node.op, node.dtype.short, node.detail)
-            if node.op == VIEW and node.size >= _BROADCAST * node.sources[0].size:
-                weight[node] = 0
-                continue
             sources = [
                 weight[source]
                 for source in node.sources
                 if source.array is None and source not in self.materialized
             ]
+            # A plan for sizes that change does not depend on them where there is nothing to save.
+            if node.op == VIEW and any(sources) and _is_broadcast(node):
+                weight[node] = 0
+                continue
             # Of what is joined one part is computed, the one that is there.
             total += max(sources, default=0) if node.op == JOIN else sum(sources)
             weight[node] = min(total, _MOST_EXPENSIVE)
             if node in repeated and weight[node] > _CHEAP:
                 self.materialize(node, "several points of a kernel read it, through what is joined")
         return weight
+
+
+def _is_broadcast(view: Node) -> bool:
+    """Whether a view has each element of its source many times. One that is broadcast along an axis
+    whose extent changes has, so that plans do not depend on by how much."""
+    for extent, stride in zip(view.shape, view.detail.strides, strict=True):
+        if is_size(extent) and not is_size(stride) and not stride:
+            return True
+    return view.size >= _BROADCAST * view.sources[0].size
 
 
 def must_lie_in_memory(node: Node, position: int) -> bool:

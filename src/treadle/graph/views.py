@@ -47,9 +47,23 @@ def is_whole(view: View, base_shape: Integers) -> bool:
     (False, True)
     """
     shape, strides, offset = view
-    if shape != base_shape:
+    if len(shape) != len(base_shape):
         return False
-    return (offset == 0 and _packed(shape, strides)) or 0 in shape
+    # Extents are compared last: of a transposed view they are equal for some sizes, and plans for
+    # sizes that change depend on what was asked.
+    if _packed(shape, strides) and offset == 0:
+        return shape == base_shape
+    return 0 in shape and shape == base_shape
+
+
+def same_shape(one: Integers, other: Integers) -> bool:
+    """Whether shapes are equal. Tuples of different lengths compare their elements first, and what
+    sizes say then would be a fact of a plan that does not depend on it.
+
+    >>> same_shape((1, 64), (1, 64)), same_shape((1, 64), (1, 64, 2))
+    (True, False)
+    """
+    return len(one) == len(other) and one == other
 
 
 def is_in_order(view: View) -> bool:
@@ -67,8 +81,9 @@ def is_in_order(view: View) -> bool:
 
 
 def _packed(shape: Integers, strides: Integers) -> bool:
-    """`is_contiguous`, quicker."""
-    return strides == whole(shape)[1] or (1 in shape and is_contiguous(shape, strides))
+    """`is_contiguous`, quicker. Strides along axes of extent 1 are not compared: plans for sizes
+    that change would depend on them."""
+    return is_contiguous(shape, strides) if 1 in shape else strides == whole(shape)[1]
 
 
 def overlaps(view: View) -> bool:
@@ -324,7 +339,7 @@ def compose(outer: View, inner: View) -> View | None:
         return View(shape, whole(shape)[1], base_offset)
     if _packed(base_shape, base_strides):
         return View(shape, strides, base_offset + offset) if base_offset else outer
-    if shape == base_shape and offset == 0 and _packed(shape, strides):
+    if is_whole(outer, base_shape):
         return inner
     extents, steps = _merged(base_shape, base_strides)
     if len(extents) == 1:
