@@ -20,6 +20,7 @@ from tests.support import llama_server
 from treadle.cli.quantize import Choice, quantize_file
 from treadle.core.errors import FormatError
 from treadle.formats.gguf import read_gguf
+from treadle.formats.gguf_values import encode
 from treadle.formats.hugging_face import read_folder
 from treadle.models.conversion import converted_folder
 from treadle.models.conversion.folder import _interleaved
@@ -195,7 +196,7 @@ def test_frequencies_of_llama_3():
     [
         ({"rope_type": "linear", "factor": 8.0},
          {"rope.scaling.type": "linear", "rope.scaling.factor": 8.0}),
-        ({"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32},
+        ({"type": "yarn", "factor": 4.0, "beta_fast": 32, "original_max_position_embeddings": 32},
          {"rope.scaling.type": "yarn", "rope.scaling.original_context_length": 32}),
         ({"rope_type": "longrope", "original_max_position_embeddings": 32},
          {"rope.scaling.original_context_length": 32,
@@ -252,6 +253,20 @@ def test_tokens_of_bytes_are_those_that_llama_cpp_wrote(tmp_path, smollm):
             assert found[key] == expected[key]
 
 
+def test_factors_of_phi_3():
+    scaling = {
+        "type": "longrope", "long_factor": [2, 3.5, 4, 5], "short_factor": [1.0] * 4,
+        "original_max_position_embeddings": 32,
+    }  # fmt: skip
+    found = rope_factors(Config(SIZES | {"rope_scaling": scaling}, "it"))
+    assert found["rope_factors_long.weight"].tolist() == [2, 3.5, 4, 5]
+    assert found["rope_factors_short.weight"].tolist() == [1] * 4
+    for wrong in ([1.0] * 3, [1, 2, 3, "x"], "x", None, [0, 1, 2, 3]):
+        config = Config(SIZES | {"rope_scaling": scaling | {"long_factor": wrong}}, "it")
+        with pytest.raises(FormatError, match="long_factor"):
+            rope_factors(config)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -293,12 +308,12 @@ def test_tensors_that_do_not_belong(tmp_path):
     [
         ({}, "the tokenizer None is not supported; BPE is"),
         ({"model": {"type": "Unigram", "vocab": []}}, "the tokenizer 'Unigram' is not supported"),
-        ({"model": {"vocab": {}, "merges": [7], "byte_fallback": True}}, "is not a tokenizer"),
+        ({"model": {"vocab": {}, "merges": [7], "byte_fallback": True}}, "tokenizers are saved as"),
         ({"model": {"vocab": {}, "merges": []}}, "neither of bytes nor falls back to them"),
         ({"model": {"vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Sequence",
           "pretokenizers": [{"type": "Split", "pattern": {"Regex": "x+"}}, {"type": "ByteLevel",
           "use_regex": False}]}}, r"text is split by \['x\+'\]"),
-        ({"model": {"vocab": {}, "merges": []}, "added_tokens": [{"id": "x"}]}, "not a tokenizer"),
+        ({"model": {"vocab": {}, "merges": []}, "added_tokens": [{"id": "x"}]}, "saved as"),
     ],
 )  # fmt: skip
 def test_what_tokenizer_json_may_not_say(tmp_path, tokenizer, message):
@@ -312,3 +327,69 @@ def test_a_folder_without_a_tokenizer(tmp_path):
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(FormatError, match=r"has no tokenizer\.json: transformers'"):
         converted_folder(tmp_path)
+
+
+JUNK = (
+    None,
+    True,
+    -1,
+    0,
+    7,
+    2**70,
+    0.5,
+    math.nan,
+    "",
+    "x",
+    [],
+    [1],
+    [[]],
+    {},
+    {"a": 1},
+    ["a", "b"],
+)
+
+
+def places(value, path=()):
+    """Each value within a JSON value, by its keys; of long lists and objects the first ones."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in list(items)[: 6 if path else 20]:
+        yield (*path, key)
+        if isinstance(inner, dict | list):
+            yield from places(inner, (*path, key))
+
+
+def replaced(value, path, new):
+    """A copy of a JSON value with another one at a place."""
+    made = json.loads(json.dumps(value))
+    inner = made
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = new
+    return made
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json"])
+def test_junk_at_each_place_of_the_json_files(tmp_path, name):
+    """It is refused in words, or does not matter."""
+    scaling = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32}
+    split = {"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Isolated"}
+    steps = {"type": "Sequence", "pretokenizers": [split, {"type": "Metaspace"}]}
+    make(
+        tmp_path, "qwen3_moe", tokenizer=TOKENIZER | {"pre_tokenizer": steps}, rope_scaling=scaling
+    )
+    (tmp_path / "tokenizer_config.json").write_text(
+        json.dumps({"bos_token": {"content": "<s>"}, "chat_template": [{"name": "default"}]})
+    )
+    original = json.loads((tmp_path / name).read_text())
+    converted_folder(tmp_path)
+    refused = 0
+    for path in places(original):
+        for junk in JUNK:
+            (tmp_path / name).write_text(json.dumps(replaced(original, path, junk)))
+            try:
+                metadata = converted_folder(tmp_path).metadata
+            except FormatError:
+                refused += 1
+            else:
+                assert all(encode(value, key) for key, value in metadata.items())
+    assert refused > 10

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from treadle.core.errors import FormatError
+from treadle.formats.contents import shortened
 
 _GEMMA_PATTERN = 6  # every sixth layer of Gemma 3 sees the whole context
+_YARN = {"beta_fast": 32, "beta_slow": 1}  # what files without these mean
 _LARGE_GEMMA = 62  # layers of the one Gemma 3 whose scores are scaled by its width
 
 
@@ -31,15 +33,24 @@ class Config:
         """A whole number. FormatError where it is missing, or of another kind."""
         value = self.get(name, default)
         if type(value) is not int or not 0 < value < 2**31:
-            raise FormatError(f"{self.where}: {name} is {value!r}, which cannot be a size")
+            raise FormatError(f"{self.where}: {name} is {shortened(value)}, which cannot be a size")
         return value
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A number, as `whole` gives one."""
+        """A number above 0, as `whole` gives one."""
         value = self.get(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise FormatError(f"{self.where}: {name} is {value!r}, which is not a number")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e30:
+            raise FormatError(f"{self.where}: {name} is {shortened(value)}, not a number above 0")
         return float(value)
+
+    def numbers(self, name: str, count: int) -> np.ndarray[Any, Any]:
+        """A list of so many numbers above 0, as float32."""
+        value = self.get(name)
+        if not isinstance(value, list) or len(value) != count:
+            raise FormatError(f"{self.where}: {name} is not a list of {count} numbers")
+        if not all(isinstance(x, int | float) and 0 < x < 1e30 for x in value):
+            raise FormatError(f"{self.where}: {name} has what is not a number above 0")
+        return np.array(value, np.float32)
 
     def inner(self, name: str) -> Config:
         """The values of an object among the values; none if it is not there."""
@@ -53,9 +64,11 @@ class Config:
 
 def sizes(config: Config, architecture: str) -> dict[str, Any]:
     """Metadata of a GGUF file: what the architecture's keys say."""
-    heads = config.whole("num_attention_heads")
-    width = config.whole("hidden_size")
-    depth = config.whole("head_dim", max(width // heads, 1))
+    heads, width, depth = (
+        config.whole("num_attention_heads"),
+        config.whole("hidden_size"),
+        _depth(config),
+    )
     made: dict[str, Any] = {
         "block_count": config.whole("num_hidden_layers"),
         "context_length": _context(config, architecture),
@@ -69,8 +82,7 @@ def sizes(config: Config, architecture: str) -> dict[str, Any]:
         "vocab_size": config.whole("vocab_size"),
     }
     rope = _rope(config)
-    share = rope.number("partial_rotary_factor", config.number("partial_rotary_factor", 1.0))
-    made["rope.dimension_count"] = int(depth * share)
+    made["rope.dimension_count"] = _rotated(config, rope)
     made["rope.freq_base"] = rope.number("rope_theta", config.number("rope_theta", 10000.0))
     made |= _scaling(rope, config)
     if architecture == "gemma3":
@@ -95,8 +107,9 @@ def rope_factors(config: Config) -> dict[str, np.ndarray[Any, Any]]:
     if kind == "llama3":
         return {"rope_freqs.weight": _llama3_factors(rope, config)}
     if kind == "longrope":
+        count = _rotated(config, rope) // 2
         return {
-            f"rope_factors_{name}.weight": np.array(rope.get(f"{name}_factor"), np.float32)
+            f"rope_factors_{name}.weight": rope.numbers(f"{name}_factor", count)
             for name in ("long", "short")
         }
     return {}
@@ -119,35 +132,49 @@ def _rope(config: Config) -> Config:
     return rope if rope.values else config.inner("rope_scaling")
 
 
+def _depth(config: Config) -> int:
+    """Elements of a head."""
+    heads, width = config.whole("num_attention_heads"), config.whole("hidden_size")
+    return config.whole("head_dim", max(width // heads, 1))
+
+
+def _rotated(config: Config, rope: Config) -> int:
+    """Elements of a head that are rotated."""
+    share = rope.number("partial_rotary_factor", config.number("partial_rotary_factor", 1.0))
+    rotated = int(_depth(config) * share)
+    if not 0 < share <= 1 or rotated % 2 or not rotated:
+        raise FormatError(f"{config.where}: {share:g} of a head of {_depth(config)} cannot rotate")
+    return rotated
+
+
 def _kind(rope: Config) -> str:
     return str(rope.get("rope_type", rope.get("type", "default")))
 
 
 def _scaling(rope: Config, config: Config) -> dict[str, Any]:
     kind = _kind(rope)
-    original = rope.get(
-        "original_max_position_embeddings", config.get("original_max_position_embeddings")
-    )
+    name = "original_max_position_embeddings"
     if kind in ("default", "llama3"):  # the latter in a tensor
         return {}
     if kind == "linear":
         return {"rope.scaling.type": "linear", "rope.scaling.factor": rope.number("factor")}
     if kind == "yarn":
-        for name in ("attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim"):
-            if rope.get(name, {"beta_fast": 32, "beta_slow": 1}.get(name)) not in (None, 32, 1):
-                raise FormatError(f"{rope.where}: {name} of yarn is not supported")
+        for option in ("attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim"):
+            if rope.get(option) not in (None, _YARN.get(option)):
+                raise FormatError(f"{rope.where}: {option} of yarn is not supported")
         return {
             "rope.scaling.type": "yarn",
             "rope.scaling.factor": rope.number("factor"),
-            "rope.scaling.original_context_length": int(
-                original or config.whole("max_position_embeddings")
+            "rope.scaling.original_context_length": rope.whole(
+                name, config.whole("max_position_embeddings")
             ),
         }
-    if kind == "longrope" and original:
-        factor = config.whole("max_position_embeddings") / int(original)
-        scaled = math.sqrt(1 + math.log(factor) / math.log(int(original))) if factor > 1 else 1.0
+    if kind == "longrope":
+        original = rope.whole(name, config.get(name))
+        factor = config.whole("max_position_embeddings") / original
+        scaled = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
         return {
-            "rope.scaling.original_context_length": int(original),
+            "rope.scaling.original_context_length": original,
             "rope.scaling.attn_factor": rope.number("attention_factor", scaled),
         }
     raise FormatError(
@@ -158,12 +185,13 @@ def _scaling(rope: Config, config: Config) -> dict[str, Any]:
 
 def _llama3_factors(rope: Config, config: Config) -> np.ndarray[Any, Any]:
     """Llama 3's: long waves are stretched, short ones stay, and those between are blended."""
-    heads, width = config.whole("num_attention_heads"), config.whole("hidden_size")
-    depth = config.whole("head_dim", max(width // heads, 1))
+    depth = _depth(config)
     base = rope.number("rope_theta", config.number("rope_theta", 10000.0))
     factor, low, high = (
         rope.number("factor"), rope.number("low_freq_factor"), rope.number("high_freq_factor"),
     )  # fmt: skip
+    if not low < high:
+        raise FormatError(f"{rope.where}: low_freq_factor is not below high_freq_factor")
     waves = 2 * np.pi * base ** (np.arange(0, depth, 2) / depth)
     periods = rope.whole("original_max_position_embeddings") / waves
     smooth = np.clip((periods - low) / (high - low), 0, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.errors import FormatError
-from treadle.formats.contents import read_json
+from treadle.formats.contents import read_json, shortened
 from treadle.formats.hugging_face import HuggingFaceFolder
 from treadle.models.text.pre_tokenizers import PRE_TOKENIZERS
 
@@ -41,12 +42,20 @@ def vocabulary(folder: HuggingFaceFolder, size: int) -> dict[str, Any]:
         made = {
             "tokenizer.ggml.tokens": tokens,
             "tokenizer.ggml.token_type": types,
-            **_special(folder, added, found),
+            **_special(folder, added, found, size),
             **_splitting(folder.tokenizer, found, model, tokens),
         }
-    except (AttributeError, KeyError, TypeError, IndexError) as error:
-        raise FormatError(f"{folder.tokenizer} is not a tokenizer: {error!r}") from None
-    template = _template(folder)
+        template = _template(folder)
+    except FormatError:
+        raise
+    except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
+        raise FormatError(
+            f"{folder.tokenizer}, or tokenizer_config.json, is not what tokenizers are saved as: "
+            f"{error!r}"
+        ) from None
+    if len(set(tokens)) < size:
+        text, count = Counter(tokens).most_common(1)[0]
+        raise FormatError(f"{folder.tokenizer}: {count} tokens have the text {shortened(text)}")
     return made | ({"tokenizer.chat_template": template} if template else {})
 
 
@@ -67,6 +76,8 @@ def _tokens(
                 types[number] = _BYTE
     for token in added:
         number = token["id"]
+        if not isinstance(token["content"], str):
+            raise TypeError(f"the text of token {number} is {shortened(token['content'])}")
         if 0 <= number < size and types[number] != _UNKNOWN:
             tokens[number] = token["content"]
             types[number] = _CONTROL if token.get("special") else _USER_DEFINED
@@ -140,7 +151,10 @@ def _pre_tokenizer(path: Path, steps: list[Mapping[str, Any]], whole_words: bool
 
 
 def _special(
-    folder: HuggingFaceFolder, added: list[Mapping[str, Any]], found: Mapping[str, Any]
+    folder: HuggingFaceFolder,
+    added: list[Mapping[str, Any]],
+    found: Mapping[str, Any],
+    size: int,
 ) -> dict[str, Any]:
     """The tokens with a role, and whether a text begins with one."""
     numbers = {token["content"]: token["id"] for token in added}
@@ -150,7 +164,7 @@ def _special(
         token = folder.tokenizer_config.get(f"{name}_token")
         text = token.get("content") if isinstance(token, dict) else token
         number = numbers.get(text, folder.config.get(f"{name}_token_id"))
-        if type(number) is int:
+        if type(number) is int and 0 <= number < size:
             made[f"tokenizer.ggml.{key}_token_id"] = number
     begins = folder.tokenizer_config.get("add_bos_token")
     if not isinstance(begins, bool):
