@@ -24,8 +24,10 @@ def linear(x: Tensor, w: QuantizedTensor, activations: Activations | None = None
     """
     rows, n = w.shape
     if not x.ndim or x.shape[-1] != n:
-        raise ShapeError(f"a quantized matrix of shape {w.shape} multiplies rows of {n} elements, "
-                         f"not those of an array of shape {x.shape}")
+        raise ShapeError(
+            f"a quantized matrix of shape {w.shape} multiplies rows of {n} elements, "
+            f"not those of an array of shape {x.shape}"
+        )
     flat = x.astype(float32).reshape(-1, n)
     step = max(_PANEL // max(n, 1), 1)
     parts = [
