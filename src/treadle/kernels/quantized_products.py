@@ -12,11 +12,14 @@ from treadle.kernels.device_code.quantized_products import (
     PACKED,
     PACKED_FLOATS,
     Packing,
+    Spread,
     Work,
+    multiplier,
     multiplier_cpu,
     packer,
 )
 from treadle.kernels.launching import flat, new, serial_threads
+from treadle.kernels.machine import Machine, machine_of
 from treadle.runtime.arrays import DeviceArray
 
 MOST_ROWS = 8
@@ -57,9 +60,20 @@ def multiply_packed(act: DeviceArray, *more: Any) -> DeviceArray:
         groups = n // GROUP
         many = act.shape[0]
         arguments = (*words, *others, flat(act), flat(out), rows, groups)
+        work = Work(name, floats, many)
         if serial_threads(act.device):
-            multiplier_cpu(Work(name, floats, many))[rows, LANES](*arguments)
+            multiplier_cpu(work)[rows, LANES](*arguments)
+        else:
+            spread = spread_for(machine_of(act.device), work)
+            teams = spread.threads // spread.span * spread.lines
+            multiplier(work, spread)[-(-rows // teams), spread.threads](*arguments)
     return out
+
+
+def spread_for(machine: Machine, work: Work) -> Spread:
+    """How a GPU's threads share the work."""
+    lines = 2 if work.rows <= 4 else 1
+    return Spread(128, 32, lines, machine.subgroup == 32)
 
 
 def flat_words(array: DeviceArray) -> DeviceArray:
