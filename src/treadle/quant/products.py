@@ -19,7 +19,7 @@ from treadle.kernels.quantized_products import (
     pack,
     packed_shape,
 )
-from treadle.quant.matrix import QuantizedTensor
+from treadle.quant.blocks import Quantized
 from treadle.tensor.assembly import concat
 from treadle.tensor.tensor import Tensor, from_node
 
@@ -27,7 +27,7 @@ Activations = Literal["int8", "float"]
 _TOGETHER = 1 << 22  # elements of the matrix that are dequantized at a time
 
 
-def linear(x: Tensor, w: QuantizedTensor, activations: Activations | None = None) -> Tensor:
+def linear(x: Tensor, w: Quantized, activations: Activations | None = None) -> Tensor:
     """`x @ w.T` in float32: x of shape (..., n), w of (rows, n), the result of (..., rows).
 
     `activations="float"` computes with x as it is. `"int8"` may round it to 8 bits with a scale for
@@ -37,16 +37,14 @@ def linear(x: Tensor, w: QuantizedTensor, activations: Activations | None = None
 
 
 def linears(
-    x: Tensor, weights: Sequence[QuantizedTensor], activations: Activations | None = None
+    x: Tensor, weights: Sequence[Quantized], activations: Activations | None = None
 ) -> list[Tensor]:
     """`linear(x, w)` for each of the weights; x is rounded to 8 bits only once for all."""
     made: dict[Packing, Node] = {}
     return [_linear(x, w, activations or "int8", made) for w in weights]
 
 
-def _linear(
-    x: Tensor, w: QuantizedTensor, activations: Activations, made: dict[Packing, Node]
-) -> Tensor:
+def _linear(x: Tensor, w: Quantized, activations: Activations, made: dict[Packing, Node]) -> Tensor:
     rows, n = w.shape
     if not x.ndim or x.shape[-1] != n:
         raise ShapeError(
@@ -71,7 +69,7 @@ def _linear(
     return found.reshape(*x.shape[:-1], rows)
 
 
-def _by_parts(x: Tensor, w: QuantizedTensor) -> Tensor:
+def _by_parts(x: Tensor, w: Quantized) -> Tensor:
     """The product with the dequantized matrix, some of its rows at a time."""
     rows, n = w.shape
     step = max(_TOGETHER // max(n, 1), 1)

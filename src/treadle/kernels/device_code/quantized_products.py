@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from treadle import lang as td
 from treadle.kernels.device_code.quantized_formats import BLOCK, FORMS
-from treadle.lang.decorators import Function, Kernel
+from treadle.lang.decorators import Kernel
 
 LANES = 8  # threads for the words of a group
 CHUNK = 64  # groups whose factors the CPU computes at a time
@@ -344,8 +344,8 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
 
     @td.kernel(checked=False)
     def multiply(
-        values: td.Array[td.vec4[td.u32]], high: td.Array[high_kind], of_blocks, mins_of_blocks, scales, mins,
-        act: td.Array[kind], out: td.Array[td.f32], rows: td.i32, groups: td.i32,
+        values: td.Array[td.vec4[td.u32]], high: td.Array[high_kind], of_blocks, mins_of_blocks,
+        scales, mins, act: td.Array[kind], out: td.Array[td.f32], rows: td.i32, groups: td.i32,
     ):  # fmt: skip
         t = td.thread_idx.x % span
         team = td.thread_idx.x // span
