@@ -65,13 +65,17 @@ def multiply_packed(act: DeviceArray, *more: Any) -> DeviceArray:
             multiplier_cpu(work)[rows, LANES](*arguments)
         else:
             spread = spread_for(machine_of(act.device), work)
+            if not spread.unrolled:  # one kernel for any number of rows
+                work = work._replace(rows=MOST_ROWS)
             teams = spread.threads // spread.span * spread.lines
-            multiplier(work, spread)[-(-rows // teams), spread.threads](*arguments)
+            multiplier(work, spread)[-(-rows // teams), spread.threads](*arguments, many)
     return out
 
 
 def spread_for(machine: Machine, work: Work) -> Spread:
     """How a GPU's threads share the work."""
+    if machine.slow_to_compile:
+        return Spread(64, 32, 1, False, unrolled=False)
     lines = 2 if work.rows <= 4 else 1
     return Spread(128, 32, lines, machine.subgroup == 32)
 

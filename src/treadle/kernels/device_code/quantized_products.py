@@ -282,19 +282,21 @@ def _nothing(min, scales, mins, group, i):
 
 class Spread(NamedTuple):
     """How a GPU's threads share the work: a block of `threads`, of which `span` compute `lines`
-    rows of the matrix; `subgroups`: whether these are a whole subgroup, which adds up sums."""
+    rows of the matrix. `subgroups`: whether these are a whole subgroup, which adds up sums.
+    `unrolled`: by rows of activations, whose sums are then in registers."""
 
     threads: int
     span: int
     lines: int
     subgroups: bool
+    unrolled: bool = True
 
 
 @functools.cache
 def multiplier(work: Work, spread: Spread) -> Kernel:
     """A kernel whose threads read vec4s of words. Of each 32 bytes two threads read a half."""
     form, floats, many = FORMS[work.format], work.floats, work.rows
-    threads, span, lines, subgroups = spread
+    threads, span, lines, subgroups, unrolled = spread
     step, paired, halves = form.step, form.paired, form.halves
     unpack, scale = form.unpack(4), form.scale
     least, has_minima = form.least or _nothing, form.least is not None
@@ -342,10 +344,30 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
             total = td.f32(td.dot4_i8(words.z, x.z, td.dot4_i8(words.w, x.w, low)))
         return total
 
+    @td.func
+    def accumulate(act, m, k, groups, start, own, half, words, factors, shifts, sums):
+        """Add the products of a row of activations with a group of each line to the sums."""
+        group = m * groups + start + own * step + (half if paired else k)
+        facts = act[group * vectors + elements]
+        total = number(facts.y)
+        if not paired:
+            total = number(facts.z) if half == 0 else number(facts.w)
+        to_float = exact if floats else number(facts.x)
+        for r in td.static_range(lines):
+            if paired:
+                sum = product(words[2 * r], act, group, 0)
+                sum += product(words[2 * r + 1], act, group, 1)
+            else:
+                sum = product(words[r * step + k], act, group, half)
+            sums[r * many + m] += sum * (factors[r * of_step + k] * to_float)
+            if shifted:
+                sums[r * many + m] += shifts[r * of_step + k] * total
+
     @td.kernel(checked=False)
     def multiply(
         values: td.Array[td.vec4[td.u32]], high: td.Array[high_kind], of_blocks, mins_of_blocks,
         scales, mins, act: td.Array[kind], out: td.Array[td.f32], rows: td.i32, groups: td.i32,
+        extent: td.i32,
     ):  # fmt: skip
         t = td.thread_idx.x % span
         team = td.thread_idx.x // span
@@ -373,23 +395,19 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
                     if has_minima:
                         shift += least(mins_of_blocks, scales, mins, group, i)
                     shifts[r * of_step + k] = shift
-            for m in td.static_range(many):
-                for k in td.static_range(of_step):
-                    group = m * groups + start + own * step + (half if paired else k)
-                    facts = act[group * vectors + elements]
-                    total = number(facts.y)
-                    if not paired:
-                        total = number(facts.z) if half == 0 else number(facts.w)
-                    to_float = exact if floats else number(facts.x)
-                    for r in td.static_range(lines):
-                        if paired:
-                            sum = product(words[2 * r], act, group, 0)
-                            sum += product(words[2 * r + 1], act, group, 1)
-                        else:
-                            sum = product(words[r * step + k], act, group, half)
-                        sums[r * many + m] += sum * (factors[r * of_step + k] * to_float)
-                        if shifted:
-                            sums[r * many + m] += shifts[r * of_step + k] * total
+            if unrolled:
+                for m in td.static_range(many):
+                    for k in td.static_range(of_step):
+                        accumulate(
+                            act, m, k, groups, start, own, half, words, factors, shifts, sums
+                        )
+            else:
+                # The driver unrolls loops whose trip counts it knows.
+                for m in range(extent):
+                    for k in range(of_step):
+                        accumulate(
+                            act, m, k, groups, start, own, half, words, factors, shifts, sums
+                        )
         if subgroups:
             for r in td.static_range(lines):
                 for m in td.static_range(many):
