@@ -9,14 +9,17 @@ from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code.quantized_formats import FORMS, GROUP, PLANES
 from treadle.kernels.device_code.quantized_products import (
     LANES,
+    LINES,
     PACKED,
     PACKED_FLOATS,
+    TILE_LANES,
     Packing,
     Spread,
     Work,
     multiplier,
     multiplier_cpu,
     packer,
+    tile_multiplier_cpu,
 )
 from treadle.kernels.launching import flat, new, serial_threads
 from treadle.kernels.machine import Machine, machine_of
@@ -62,7 +65,7 @@ def multiply_packed(act: DeviceArray, *more: Any) -> DeviceArray:
         arguments = (*words, *others, flat(act), flat(out), rows, groups)
         work = Work(name, floats, many)
         if serial_threads(act.device):
-            multiplier_cpu(work)[rows, LANES](*arguments)
+            _multiply_on_host(work, arguments, rows)
         else:
             spread = spread_for(machine_of(act.device), work)
             if not spread.unrolled:  # one kernel for any number of rows
@@ -70,6 +73,14 @@ def multiply_packed(act: DeviceArray, *more: Any) -> DeviceArray:
             teams = spread.threads // spread.span * spread.lines
             multiplier(work, spread)[-(-rows // teams), spread.threads](*arguments, many)
     return out
+
+
+def _multiply_on_host(work: Work, arguments: tuple[Any, ...], rows: int) -> None:
+    if work.rows > MOST_ROWS:
+        blocks = -(-rows // TILE_LANES)
+        tile_multiplier_cpu(work.format)[blocks, TILE_LANES](*arguments, work.rows)
+    else:
+        multiplier_cpu(work)[-(-rows // LINES), LANES](*arguments)
 
 
 def spread_for(machine: Machine, work: Work) -> Spread:
