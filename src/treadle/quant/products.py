@@ -24,7 +24,9 @@ from treadle.tensor.assembly import concat
 from treadle.tensor.tensor import Tensor, from_node
 
 Activations = Literal["int8", "float"]
-_TOGETHER = 1 << 22  # elements of the matrix that are dequantized at a time
+# Elements of the matrix that are dequantized at a time: such as stay in a CPU's cache, or as a GPU
+# has memory for.
+_TOGETHER = {True: 1 << 21, False: 1 << 27}
 
 
 def linear(x: Tensor, w: Quantized, activations: Activations | None = None) -> Tensor:
@@ -72,7 +74,7 @@ def _linear(x: Tensor, w: Quantized, activations: Activations, made: dict[Packin
 def _by_parts(x: Tensor, w: Quantized) -> Tensor:
     """The product with the dequantized matrix, some of its rows at a time."""
     rows, n = w.shape
-    step = max(_TOGETHER // max(n, 1), 1)
+    step = max(_TOGETHER[x.device.traits.host_memory] // max(n, 1), 1)
     parts = [
         x @ w.format.dequantize({key: plane[at : at + step] for key, plane in w.planes.items()}).T
         for at in range(0, rows, step)

@@ -26,6 +26,7 @@ CHUNK = 64  # groups whose factors the CPU computes at a time
 PACKED = 12  # words of a group of bytes: 8 of elements, the scale, the sum, two sums of halves
 PACKED_FLOATS = 36  # 32 elements, three sums, nothing
 _LARGEST = 127.0
+_SUBGROUP = 32
 _SMALLEST = 1e-30  # below which activations count as zeros
 
 
@@ -393,7 +394,7 @@ def tile_multiplier_cpu(name: str) -> Kernel:
 
 class Spread(NamedTuple):
     """How a GPU's threads share the work: a block of `threads`, of which `span` compute `lines`
-    rows of the matrix. `subgroups`: whether these are a whole subgroup, which adds up sums.
+    rows of the matrix. `subgroups`: whether there are subgroups of 32, which add up sums.
     `unrolled`: by rows of activations, whose sums are then in registers."""
 
     threads: int
@@ -416,6 +417,7 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
     signed = form.signed
     steps, teams = BLOCK // step, threads // span
     of_step = 1 if paired else step  # scales of a step in a thread
+    bits = span.bit_length() - 1
     kind: Any = td.vec4[td.f32] if floats else td.vec4[td.i32]
     vectors, elements = (PACKED_FLOATS // 4, 8) if floats else (PACKED // 4, 2)
     exact = td.f32(1.0)
@@ -522,7 +524,12 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
         if subgroups:
             for r in td.static_range(lines):
                 for m in td.static_range(many):
-                    total = td.subgroup_sum(sums[r * many + m])
+                    total = sums[r * many + m]
+                    if span == _SUBGROUP:
+                        total = td.subgroup_sum(total)
+                    else:
+                        for bit in td.static_range(bits):
+                            total += td.shuffle_xor(total, span >> (bit + 1))
                     if t == 0 and row + r < rows:
                         out[m * rows + row + r] = total
         else:
