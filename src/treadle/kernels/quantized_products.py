@@ -9,14 +9,17 @@ from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code.quantized_formats import FORMS, GROUP, PLANES
 from treadle.kernels.device_code.quantized_products import (
     LANES,
+    LINES,
     PACKED,
     PACKED_FLOATS,
+    TILE_LANES,
     Packing,
     Spread,
     Work,
     multiplier,
     multiplier_cpu,
     packer,
+    tile_multiplier_cpu,
 )
 from treadle.kernels.launching import flat, new, serial_threads
 from treadle.kernels.machine import Machine, machine_of
@@ -25,6 +28,7 @@ from treadle.runtime.arrays import DeviceArray
 MOST_ROWS = 8
 """The rows of activations of one launch."""
 _PACKED_TOGETHER = 8  # groups of a block, on GPUs
+_BUSY = 1 << 16  # threads that keep a GPU busy
 
 
 def packed_shape(rows: int, n: int, floats: bool) -> tuple[tuple[int, ...], DType]:
@@ -62,18 +66,36 @@ def multiply_packed(act: DeviceArray, *more: Any) -> DeviceArray:
         arguments = (*words, *others, flat(act), flat(out), rows, groups)
         work = Work(name, floats, many)
         if serial_threads(act.device):
-            multiplier_cpu(work)[rows, LANES](*arguments)
+            _multiply_on_host(work, arguments, rows)
         else:
-            spread = spread_for(machine_of(act.device), work)
+            spread = spread_for(machine_of(act.device), work, rows, groups)
+            if not spread.unrolled:  # one kernel for any number of rows
+                work = work._replace(rows=MOST_ROWS)
             teams = spread.threads // spread.span * spread.lines
-            multiplier(work, spread)[-(-rows // teams), spread.threads](*arguments)
+            multiplier(work, spread)[-(-rows // teams), spread.threads](*arguments, many)
     return out
 
 
-def spread_for(machine: Machine, work: Work) -> Spread:
-    """How a GPU's threads share the work."""
-    lines = 2 if work.rows <= 4 else 1
-    return Spread(128, 32, lines, machine.subgroup == 32)
+def _multiply_on_host(work: Work, arguments: tuple[Any, ...], rows: int) -> None:
+    if work.rows > MOST_ROWS:
+        blocks = -(-rows // TILE_LANES)
+        tile_multiplier_cpu(work.format)[blocks, TILE_LANES](*arguments, work.rows)
+    else:
+        multiplier_cpu(work)[-(-rows // LINES), LANES](*arguments)
+
+
+def spread_for(machine: Machine, work: Work, rows: int, groups: int) -> Spread:
+    """How a GPU's threads share the work: a thread reads at least four vec4s of a row, and several
+    rows as long as there are threads for all multiprocessors."""
+    if machine.slow_to_compile:
+        return Spread(64, 32, 1, False, unrolled=False)
+    step = FORMS[work.format].step
+    vectors = groups // step * 2
+    span = 32 if vectors >= 128 else 16 if vectors >= 64 else 8
+    lines = 2 if work.rows == 1 or step == 4 else 4
+    if rows * span // lines < _BUSY:
+        span, lines = 32, 1
+    return Spread(128, span, lines, machine.subgroup == 32)
 
 
 def flat_words(array: DeviceArray) -> DeviceArray:

@@ -24,7 +24,9 @@ from treadle.tensor.assembly import concat
 from treadle.tensor.tensor import Tensor, from_node
 
 Activations = Literal["int8", "float"]
-_TOGETHER = 1 << 22  # elements of the matrix that are dequantized at a time
+# Elements of the matrix that are dequantized at a time: such as stay in a CPU's cache, or as a GPU
+# has memory for.
+_TOGETHER = {True: 1 << 21, False: 1 << 27}
 
 
 def linear(x: Tensor, w: Quantized, activations: Activations | None = None) -> Tensor:
@@ -44,9 +46,7 @@ def linears(
     return [_linear(x, w, activations or "int8", made) for w in weights]
 
 
-def _linear(
-    x: Tensor, w: Quantized, activations: Activations, made: dict[Packing, Node]
-) -> Tensor:
+def _linear(x: Tensor, w: Quantized, activations: Activations, made: dict[Packing, Node]) -> Tensor:
     rows, n = w.shape
     if not x.ndim or x.shape[-1] != n:
         raise ShapeError(
@@ -55,10 +55,10 @@ def _linear(
         )
     flat = x.astype(float32).reshape(-1, n)
     name, many = w.format.name, flat.shape[0]
-    if 0 < many <= MOST_ROWS and can_multiply(name, rows, n):
-        floats = activations == "float"
-        serial = serial_threads(x.device)
-        packing = Packing(floats, serial, serial and FORMS[name].paired)
+    floats, serial = activations == "float", serial_threads(x.device)
+    in_tiles = serial and not floats and many > MOST_ROWS
+    if many and (many <= MOST_ROWS or in_tiles) and can_multiply(name, rows, n):
+        packing = Packing(floats, serial, serial and FORMS[name].paired and not in_tiles)
         if packing not in made:
             made[packing] = call(pack, (flat._node,), *packed_shape(many, n, floats), (packing,))
         planes = {"values" if key == "low" else key: plane for key, plane in w.planes.items()}
@@ -74,7 +74,7 @@ def _linear(
 def _by_parts(x: Tensor, w: Quantized) -> Tensor:
     """The product with the dequantized matrix, some of its rows at a time."""
     rows, n = w.shape
-    step = max(_TOGETHER // max(n, 1), 1)
+    step = max(_TOGETHER[x.device.traits.host_memory] // max(n, 1), 1)
     parts = [
         x @ w.format.dequantize({key: plane[at : at + step] for key, plane in w.planes.items()}).T
         for at in range(0, rows, step)

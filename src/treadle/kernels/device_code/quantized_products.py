@@ -21,10 +21,12 @@ from treadle.kernels.device_code.quantized_formats import BLOCK, FORMS
 from treadle.lang.decorators import Kernel
 
 LANES = 8  # threads for the words of a group
+LINES = 16  # rows of a block on the CPU
 CHUNK = 64  # groups whose factors the CPU computes at a time
 PACKED = 12  # words of a group of bytes: 8 of elements, the scale, the sum, two sums of halves
 PACKED_FLOATS = 36  # 32 elements, three sums, nothing
 _LARGEST = 127.0
+_SUBGROUP = 32
 _SMALLEST = 1e-30  # below which activations count as zeros
 
 
@@ -135,7 +137,8 @@ class Work(NamedTuple):
 
 @functools.cache
 def multiplier_cpu(work: Work) -> Kernel:
-    """A kernel whose blocks, of `LANES` threads, compute a row of the matrix each."""
+    """A kernel whose blocks, of `LANES` threads, compute `LINES` rows of the matrix each,
+    one after the other."""
     form, floats, many = FORMS[work.format], work.floats, work.rows
     step, paired, halves = form.step, form.paired, form.halves
     unpack, scale = form.unpack(1), form.scale
@@ -217,21 +220,15 @@ def multiplier_cpu(work: Work) -> Kernel:
                 factor = factors[m * CHUNK + own]
             sums[2 * m + k % 2] += product(word, act, at) * factor
 
-    @td.kernel(checked=False)
-    def multiply(
-        values: td.Array[td.u32], high: td.Array[td.u32], of_blocks, mins_of_blocks, scales, mins,
-        act: td.Array[kind], out: td.Array[td.f32], rows: td.i32, groups: td.i32,
+    @td.func
+    def multiply_row(
+        values, high, of_blocks, mins_of_blocks, scales, mins, act, row, line, groups, words,
+        factors, board, sums,
     ):  # fmt: skip
         t = td.thread_idx.x
-        row = td.block_idx.x
-        factors = td.shared(CHUNK * parts * factors_of, td.f32)
-        board = td.shared(many, td.f32)
-        words = td.local(2 if single else step, td.u32)
-        sums = td.local(2 * many, td.f32)
         for m in td.static_range(many):
             sums[2 * m] = 0.0
             sums[2 * m + 1] = 0.0
-            board[m] = 0.0
         for start in range(0, groups, CHUNK):
             count = td.minimum(groups - start, CHUNK)
             group = row * groups + start
@@ -263,11 +260,34 @@ def multiplier_cpu(work: Work) -> Kernel:
                         accumulate(act, words[k], factors, start, s * step, k, groups, sums)
             td.sync_threads()
         for m in td.static_range(many):
-            td.atomic_add(board, m, sums[2 * m] + sums[2 * m + 1])
+            td.atomic_add(board, m * LINES + line, sums[2 * m] + sums[2 * m + 1])
         td.sync_threads()
-        if t == 0:
-            for m in td.static_range(many):
-                out[m * rows + row] = board[m]
+
+    @td.kernel(checked=False)
+    def multiply(
+        values: td.Array[td.u32], high: td.Array[td.u32], of_blocks, mins_of_blocks, scales, mins,
+        act: td.Array[kind], out: td.Array[td.f32], rows: td.i32, groups: td.i32,
+    ):  # fmt: skip
+        t = td.thread_idx.x
+        factors = td.shared(CHUNK * parts * factors_of, td.f32)
+        board = td.shared(many * LINES, td.f32)
+        words = td.local(2 if single else step, td.u32)
+        sums = td.local(2 * many, td.f32)
+        first = td.block_idx.x * LINES
+        lines = td.minimum(rows - first, LINES)
+        for k in range(0, many * LINES, LANES):
+            board[k + t] = 0.0
+        for line in range(lines):
+            multiply_row(
+                values, high, of_blocks, mins_of_blocks, scales, mins, act, first + line, line,
+                groups, words, factors, board, sums,
+            )  # fmt: skip
+        # Whole cache lines are written: with a power of two of rows, those of several activations
+        # have the same place in the cache.
+        for m in td.static_range(many):
+            for k in range(0, lines, LANES):
+                if k + t < lines:
+                    out[m * rows + first + k + t] = board[m * LINES + k + t]
 
     return multiply
 
@@ -277,24 +297,118 @@ def _nothing(min, scales, mins, group, i):
     return td.f32(0.0)
 
 
+TILE = 4  # rows of activations that the CPU multiplies at once
+TILE_LANES = 16  # rows of the matrix
+TILE_GROUPS = 32  # whose bytes are in the cache
+
+
+@functools.cache
+def tile_multiplier_cpu(name: str) -> Kernel:
+    """A kernel for many rows of activations, as bytes. Its blocks compute `TILE_LANES` rows of the
+    matrix, a lane each: the bytes of these rows are unpacked, the words of a lane apart, and
+    multiplied by all activations, whose words all lanes have in common. So no sum is over lanes,
+    and scales are applied once for a group."""
+    form = FORMS[name]
+    step, paired, halves, signed = form.step, form.paired, form.halves, form.signed
+    unpack, scale = form.unpack(1), form.scale
+    least, has_minima = form.least or _nothing, form.least is not None
+    center = td.f32(128 if signed else form.center)
+    shifted = has_minima or signed or form.center > 0
+    steps, parts = BLOCK // step, 2 if halves else 1
+    per_part = LANES // parts
+
+    @td.kernel(checked=False)
+    def multiply_tile(
+        values: td.Array[td.u32], high: td.Array[td.u32], of_blocks, mins_of_blocks, scales, mins,
+        act: td.Array[td.i32], out: td.Array[td.f32], rows: td.i32, groups: td.i32, count: td.i32,
+    ):  # fmt: skip
+        t = td.thread_idx.x
+        row = td.block_idx.x * TILE_LANES + t
+        board = td.shared(TILE_GROUPS * LANES * TILE_LANES, td.u32)
+        factors = td.shared(TILE_GROUPS * parts * TILE_LANES, td.f32)
+        shifts = td.shared(TILE_GROUPS * parts * TILE_LANES, td.f32)
+        words = td.local(step, td.u32)
+        sums = td.local(TILE, td.f32)
+        dots = td.local(TILE, td.i32)
+        places = td.local(TILE, td.i32)
+        for start in range(0, groups, TILE_GROUPS):
+            deep = td.minimum(groups - start, TILE_GROUPS)
+            first = td.minimum(row, rows - 1) * groups + start
+            for s in range(deep // step):
+                for w in td.static_range(LANES):
+                    unpack(values, high, first + s // steps * BLOCK, s % steps, w, words, 0)
+                    for k in td.static_range(step):
+                        at = (s * step + k) * LANES + w
+                        if paired:
+                            at = (2 * s + w // 4) * LANES + w % 4 + 4 * k
+                        word = words[k]
+                        if signed:
+                            word = word ^ 0x80808080
+                        board[at * TILE_LANES + t] = word
+            for i in range(deep * parts):
+                near = first + i // (BLOCK * parts) * BLOCK
+                own = i % (BLOCK * parts)
+                factor = scale(of_blocks, scales, near, own)
+                shift = -center * factor
+                if has_minima:
+                    shift += least(mins_of_blocks, scales, mins, near, own)
+                factors[i * TILE_LANES + t] = factor
+                shifts[i * TILE_LANES + t] = shift
+            for top in range(0, count, TILE):
+                for j in td.static_range(TILE):
+                    line = td.minimum(top + j, count - 1)
+                    places[j] = line * groups * PACKED
+                    sums[j] = 0.0
+                    if start > 0 and row < rows:
+                        sums[j] = out[line * rows + row]
+                for g in range(deep):
+                    for part in td.static_range(parts):
+                        for j in td.static_range(TILE):
+                            dots[j] = 0
+                        for w in td.static_range(per_part):
+                            at = g * LANES + part * per_part + w
+                            word = board[at * TILE_LANES + t]
+                            for j in td.static_range(TILE):
+                                x = act[places[j] + start * LANES + at]
+                                dots[j] = td.dot4_u8i8(word, x, dots[j])
+                        factor = factors[(g * parts + part) * TILE_LANES + t]
+                        shift = shifts[(g * parts + part) * TILE_LANES + t]
+                        for j in td.static_range(TILE):
+                            behind = places[j] + groups * LANES
+                            by = td.bitcast(act[behind + start + g], td.f32)
+                            sums[j] += td.f32(dots[j]) * (factor * by)
+                            if shifted:
+                                at_sum = behind + groups + start + g
+                                if halves:
+                                    at_sum = behind + 2 * groups + 2 * (start + g) + part
+                                sums[j] += shift * td.bitcast(act[at_sum], td.f32)
+                for j in td.static_range(TILE):
+                    if top + j < count and row < rows:
+                        out[(top + j) * rows + row] = sums[j]
+
+    return multiply_tile
+
+
 # --- GPUs ----------------------------------------------------------------------------------------
 
 
 class Spread(NamedTuple):
     """How a GPU's threads share the work: a block of `threads`, of which `span` compute `lines`
-    rows of the matrix; `subgroups`: whether these are a whole subgroup, which adds up sums."""
+    rows of the matrix. `subgroups`: whether there are subgroups of 32, which add up sums.
+    `unrolled`: by rows of activations, whose sums are then in registers."""
 
     threads: int
     span: int
     lines: int
     subgroups: bool
+    unrolled: bool = True
 
 
 @functools.cache
 def multiplier(work: Work, spread: Spread) -> Kernel:
     """A kernel whose threads read vec4s of words. Of each 32 bytes two threads read a half."""
     form, floats, many = FORMS[work.format], work.floats, work.rows
-    threads, span, lines, subgroups = spread
+    threads, span, lines, subgroups, unrolled = spread
     step, paired, halves = form.step, form.paired, form.halves
     unpack, scale = form.unpack(4), form.scale
     least, has_minima = form.least or _nothing, form.least is not None
@@ -303,6 +417,7 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
     signed = form.signed
     steps, teams = BLOCK // step, threads // span
     of_step = 1 if paired else step  # scales of a step in a thread
+    bits = span.bit_length() - 1
     kind: Any = td.vec4[td.f32] if floats else td.vec4[td.i32]
     vectors, elements = (PACKED_FLOATS // 4, 8) if floats else (PACKED // 4, 2)
     exact = td.f32(1.0)
@@ -342,10 +457,30 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
             total = td.f32(td.dot4_i8(words.z, x.z, td.dot4_i8(words.w, x.w, low)))
         return total
 
+    @td.func
+    def accumulate(act, m, k, groups, start, own, half, words, factors, shifts, sums):
+        """Add the products of a row of activations with a group of each line to the sums."""
+        group = m * groups + start + own * step + (half if paired else k)
+        facts = act[group * vectors + elements]
+        total = number(facts.y)
+        if not paired:
+            total = number(facts.z) if half == 0 else number(facts.w)
+        to_float = exact if floats else number(facts.x)
+        for r in td.static_range(lines):
+            if paired:
+                sum = product(words[2 * r], act, group, 0)
+                sum += product(words[2 * r + 1], act, group, 1)
+            else:
+                sum = product(words[r * step + k], act, group, half)
+            sums[r * many + m] += sum * (factors[r * of_step + k] * to_float)
+            if shifted:
+                sums[r * many + m] += shifts[r * of_step + k] * total
+
     @td.kernel(checked=False)
     def multiply(
-        values: td.Array[td.vec4[td.u32]], high: td.Array[high_kind], of_blocks, mins_of_blocks, scales, mins,
-        act: td.Array[kind], out: td.Array[td.f32], rows: td.i32, groups: td.i32,
+        values: td.Array[td.vec4[td.u32]], high: td.Array[high_kind], of_blocks, mins_of_blocks,
+        scales, mins, act: td.Array[kind], out: td.Array[td.f32], rows: td.i32, groups: td.i32,
+        extent: td.i32,
     ):  # fmt: skip
         t = td.thread_idx.x % span
         team = td.thread_idx.x // span
@@ -373,27 +508,28 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
                     if has_minima:
                         shift += least(mins_of_blocks, scales, mins, group, i)
                     shifts[r * of_step + k] = shift
-            for m in td.static_range(many):
-                for k in td.static_range(of_step):
-                    group = m * groups + start + own * step + (half if paired else k)
-                    facts = act[group * vectors + elements]
-                    total = number(facts.y)
-                    if not paired:
-                        total = number(facts.z) if half == 0 else number(facts.w)
-                    to_float = exact if floats else number(facts.x)
-                    for r in td.static_range(lines):
-                        if paired:
-                            sum = product(words[2 * r], act, group, 0)
-                            sum += product(words[2 * r + 1], act, group, 1)
-                        else:
-                            sum = product(words[r * step + k], act, group, half)
-                        sums[r * many + m] += sum * (factors[r * of_step + k] * to_float)
-                        if shifted:
-                            sums[r * many + m] += shifts[r * of_step + k] * total
+            if unrolled:
+                for m in td.static_range(many):
+                    for k in td.static_range(of_step):
+                        accumulate(
+                            act, m, k, groups, start, own, half, words, factors, shifts, sums
+                        )
+            else:
+                # The driver unrolls loops whose trip counts it knows.
+                for m in range(extent):
+                    for k in range(of_step):
+                        accumulate(
+                            act, m, k, groups, start, own, half, words, factors, shifts, sums
+                        )
         if subgroups:
             for r in td.static_range(lines):
                 for m in td.static_range(many):
-                    total = td.subgroup_sum(sums[r * many + m])
+                    total = sums[r * many + m]
+                    if span == _SUBGROUP:
+                        total = td.subgroup_sum(total)
+                    else:
+                        for bit in td.static_range(bits):
+                            total += td.shuffle_xor(total, span >> (bit + 1))
                     if t == 0 and row + r < rows:
                         out[m * rows + row + r] = total
         else:
