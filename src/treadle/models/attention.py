@@ -19,6 +19,7 @@ from treadle.lang.types import VectorType
 from treadle.models.cache import PAGE, LayerCache
 from treadle.models.config import DecoderConfig
 from treadle.models.rope import FINE, Rotary
+from treadle.models.whole_attention import Seen, Texts, attend_whole
 from treadle.runtime.devices import Device
 from treadle.tensor.creation import empty
 from treadle.tensor.tensor import Tensor, from_numpy
@@ -71,9 +72,9 @@ class Heads:
 
 def attend(
     config: DecoderConfig,
-    batch: Batch,
+    batch: Batch | Texts,
     heads: tuple[Heads, Heads, Heads],
-    cache: LayerCache,
+    cache: LayerCache | None,
     angles: Angles,
     *,
     norms: Tensor | None = None,
@@ -85,7 +86,18 @@ def attend(
 
     `norms` has the weights of the query's norm and of the key's, if heads are divided by their root
     mean square. A query sees `window` keys up to its own, or all with 0. `scale` is 1 / sqrt(depth)
-    by default. `sinks` has a score for each head that takes weight and gives nothing."""
+    by default. `sinks` has a score for each head that takes weight and gives nothing.
+
+    Whole texts need no cache, and their result is differentiable."""
+    if isinstance(batch, Texts):
+        counts = config.heads, config.key_heads, config.key_heads
+        query, key, value = (
+            each.rows[:, each.start : each.start + count * config.depth]
+            for each, count in zip(heads, counts, strict=True)
+        )
+        seen = Seen(norms, window, scale, sinks)
+        return attend_whole(config, batch, (query, key, value), angles.rotary, angles.table, seen)
+    assert cache is not None
     query = store(config, batch, heads, cache, angles, norms)
     return attend_stored(config, batch, query, cache, window=window, scale=scale, sinks=sinks)
 

@@ -147,6 +147,12 @@ class Pages:
             found.append(page)
         return found
 
+    def forget(self) -> None:
+        """Share no page any more that has been filled: its keys and values would be others now."""
+        self._free.extend(self._idle)
+        for known in (self._idle, self._known, self._keys):
+            known.clear()
+
     def publish(self, tokens: Sequence[int], pages: Sequence[int]) -> None:
         """Let other sequences use the pages that these tokens fill."""
         key = b""

@@ -10,6 +10,8 @@ from treadle.models.attention import Batch
 from treadle.models.cache import Cache
 from treadle.models.config import DecoderConfig
 from treadle.models.layers import Matrix, Norm, Weights, multiply
+from treadle.models.lora import Lora, learns
+from treadle.models.whole_attention import Texts
 from treadle.nn.containers import ModuleList
 from treadle.nn.module import Module
 from treadle.quant.matrix import QuantizedTensor
@@ -32,16 +34,24 @@ class Decoder(Module):
         self.norm = Norm(weights, "output_norm", config.width, config.epsilon)
         tied = not weights.has("output.weight")
         self.output = self.embedding if tied else weights.matrix("output.weight", *shape)
+        self.lora: Lora | None = None
+        self.revision = 0  # counts changes of what the layers compute
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether elements of its adapters may change at any time, as they require gradients."""
+        return self.lora is not None and learns(self.lora)
 
     def embed(self, tokens: Tensor) -> Tensor:
         """The rows of the embedding."""
         found = _rows(self.embedding, tokens)
         return found if self.scale == 1.0 else found * self.scale
 
-    def hidden(self, batch: Batch, cache: Cache) -> Tensor:
-        """What the last layer gives for each token, normalized."""
+    def hidden(self, batch: Batch | Texts, cache: Cache | None) -> Tensor:
+        """What the last layer gives for each token, normalized. Whole texts need no cache."""
         x = self.embed(batch.tokens)
-        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
+        caches = [None] * len(self.layers) if cache is None else cache.layers
+        for layer, layer_cache in zip(self.layers, caches, strict=True):
             x = layer(x, batch, layer_cache)
         found: Tensor = self.norm(x)
         return found
@@ -51,7 +61,7 @@ class Decoder(Module):
         found, cap = multiply(rows, self.output, self.activations), self.config.logits_cap
         return (found / cap).tanh() * cap if cap else found
 
-    def forward(self, batch: Batch, cache: Cache) -> Tensor:
+    def forward(self, batch: Batch | Texts, cache: Cache | None = None) -> Tensor:
         """Logits after each token of a batch."""
         return self.scores(self.hidden(batch, cache))
 

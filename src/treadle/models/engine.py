@@ -68,6 +68,7 @@ class Engine:
         self._changed = True
         self._decode_steps: dict[int, DecodeStep] = {}
         self._prompt_steps: dict[int, PromptStep] = {}
+        self._revision = decoder.revision
 
     # --- from any thread -------------------------------------------------------------------------
 
@@ -132,6 +133,7 @@ class Engine:
     def step(self) -> bool:
         """One step of all sequences. False if there was nothing to do."""
         with self._stepping:
+            self._follow_adapters()
             self._admit()
             if self._prompts:
                 self._process(self._prompts[0])
@@ -295,6 +297,23 @@ class Engine:
             self._drop(running)
             self._end(running, reason, error)
 
+    # --- adapters --------------------------------------------------------------------------------
+
+    def _follow_adapters(self) -> None:
+        """Record steps anew if adapters came or went, and share no keys of other weights. Those
+        that run go on from the keys that they have."""
+        if self._revision != self.decoder.revision:
+            self._revision = self.decoder.revision
+            self._forget_steps()
+            self.pages.forget()
+        elif self.decoder.is_learning:
+            self.pages.forget()
+
+    def _forget_steps(self) -> None:
+        self._decode_steps.clear()
+        self._prompt_steps.clear()
+        self._changed = True
+
     # --- pages -----------------------------------------------------------------------------------
 
     def _has_pages(self, count: int) -> bool:
@@ -313,10 +332,7 @@ class Engine:
             self._most_pages = self.pages.count
             return False
         self.pages.grow(count)
-        # These were recorded for the arrays that were replaced.
-        self._decode_steps.clear()
-        self._prompt_steps.clear()
-        self._changed = True
+        self._forget_steps()  # they were recorded for the arrays that were replaced
         return True
 
     def _reserve(self, running: Running, tokens: int) -> bool:

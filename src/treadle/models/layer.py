@@ -9,6 +9,7 @@ from treadle.models.attention import Angles, Batch, Heads, attend
 from treadle.models.cache import LayerCache
 from treadle.models.config import DecoderConfig
 from treadle.models.layers import FeedForward, Norm, Projection, Projections, Weights
+from treadle.models.whole_attention import Texts
 from treadle.nn.module import Module
 from treadle.tensor.tensor import Tensor
 
@@ -53,7 +54,7 @@ class Layer(Module):
         self.inner_norm = Norm(weights, f"{name}.ffn_norm", width, config.epsilon)
         self.inner = kind.inner(config, weights, name)
 
-    def forward(self, x: Tensor, batch: Batch, cache: LayerCache) -> Tensor:
+    def forward(self, x: Tensor, batch: Batch | Texts, cache: LayerCache | None) -> Tensor:
         """The rows after this layer."""
         config = self.config
         made = self.heads(self.attention_norm(x))

@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from treadle.nn.containers import ModuleList
 from treadle.nn.module import Module
-from treadle.quant import products
+from treadle.quant import gradients
 from treadle.quant.matrix import QuantizedTensor
 from treadle.quant.products import Activations
 from treadle.tensor.functional.activations import gelu, silu
@@ -44,25 +45,33 @@ class Weights(Protocol):
 
 
 def multiply(x: Tensor, matrix: Matrix, activations: Activations | None = None) -> Tensor:
-    """`x @ matrix.T`, from the blocks where the matrix is quantized."""
+    """`x @ matrix.T`, differentiable for x, from the blocks where the matrix is quantized."""
     if isinstance(matrix, QuantizedTensor):
-        return products.linear(x, matrix, activations)
+        return gradients.linear(x, matrix, activations)
     return x @ matrix.T
 
 
 class Projection(Module):
-    """A product with a matrix of the file, and a bias if the file has one."""
+    """A product with a matrix of the file, and a bias if the file has one. An adapter, if there is
+    one, computes from the same rows what is added (`lora`)."""
 
     def __init__(self, weights: Weights, name: str, rows: int, columns: int) -> None:
         super().__init__()
+        self.name, self.rows, self.columns = name, rows, columns
+        self.adapter: Module | None = None
         self.matrix = weights.matrix(f"{name}.weight", rows, columns)
         self.bias = weights.vector(f"{name}.bias", rows) if weights.has(f"{name}.bias") else None
         self.activations = weights.activations
 
     def forward(self, x: Tensor) -> Tensor:
         """The product of rows with the matrix."""
-        made = multiply(x, self.matrix, self.activations)
-        return made if self.bias is None else made + self.bias
+        return self.completed(multiply(x, self.matrix, self.activations), x)
+
+    def completed(self, made: Tensor, x: Tensor) -> Tensor:
+        """A product of x with what is added to it."""
+        if self.bias is not None:
+            made = made + self.bias
+        return made if self.adapter is None else made + self.adapter(x)
 
 
 class Projections(Module):
@@ -70,7 +79,9 @@ class Projections(Module):
 
     def __init__(self, weights: Weights, columns: int, rows_of: Sequence[tuple[str, int]]) -> None:
         super().__init__()
-        self.parts = [Projection(weights, name, rows, columns) for name, rows in rows_of]
+        self.parts = ModuleList(
+            [Projection(weights, name, rows, columns) for name, rows in rows_of]
+        )
         self.activations = weights.activations
 
     def forward(self, x: Tensor) -> list[Tensor]:
@@ -79,9 +90,8 @@ class Projections(Module):
         quantized = [each for each in matrices if isinstance(each, QuantizedTensor)]
         if len(quantized) < len(matrices):
             return [part(x) for part in self.parts]
-        made = products.linears(x, quantized, self.activations)
-        pairs = zip(made, self.parts, strict=True)
-        return [each if part.bias is None else each + part.bias for each, part in pairs]
+        made = gradients.linears(x, quantized, self.activations)
+        return [part.completed(each, x) for each, part in zip(made, self.parts, strict=True)]
 
 
 class Norm(Module):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,12 @@ from treadle.models.config import DecoderConfig
 from treadle.models.decoder import Decoder
 from treadle.models.engine import Engine
 from treadle.models.generation import Generation, Overflow
+from treadle.models.layers import Projection
+from treadle.models.lora import Lora, attach, detach, new_lora, projections_of
+from treadle.models.lora_files import read_lora, save_lora
 from treadle.models.sampling import Sampling, greedy
 from treadle.models.text.tokenizer import Tokenizer
+from treadle.models.training import Ids, loss_of, training_logits
 from treadle.runtime.devices import Device
 from treadle.tensor.tensor import Tensor, from_numpy
 
@@ -144,3 +149,80 @@ class Model:
             batch = Batch(ids, from_numpy(places, self.device), pages, together=True)
             found: Tensor = self.decoder(batch, cache)
         return found
+
+    # --- fine-tuning -----------------------------------------------------------------------------
+
+    @property
+    def lora(self) -> Lora | None:
+        """The adapters that the model has."""
+        return self.decoder.lora
+
+    def add_lora(
+        self,
+        rank: int = 8,
+        alpha: float = 16.0,
+        targets: Sequence[str] | None = None,
+        dropout: float = 0.0,
+        seed: int | None = None,
+    ) -> Lora:
+        """Add adapters of low rank to products of all layers, and return them: their `parameters()`
+        are for an optimizer, while the model's own weights stay as they are. (LoRA, 2021.)
+
+        `targets` are the products, by GGUF's names ("attn_q", "attn_k", "attn_v", "attn_output",
+        "ffn_gate", "ffn_up", "ffn_down") or Hugging Face's ("q_proj", …); by default all of them.
+        What an adapter computes is multiplied by alpha / rank. `dropout` is the probability that an
+        element of its input is dropped while it learns. New adapters change nothing yet; they are
+        drawn from `seed`, or from the default generator.
+        """
+        self._check_no_lora()
+        projections = projections_of(self.decoder)
+        lora = new_lora(
+            projections, self.config.architecture, self.device, rank=rank, alpha=alpha,
+            targets=targets, dropout=dropout, seed=seed,
+        )  # fmt: skip
+        return self._attached(lora, projections)
+
+    def remove_lora(self) -> None:
+        """Take the adapters away: the model is what the file has again."""
+        if self.lora is None:
+            raise ValueError(f"{self.name} has no adapters to remove")
+        detach(projections_of(self.decoder))
+        self.decoder.lora = None
+        self.decoder.revision += 1
+
+    def save_lora(self, path: str | PathLike[str]) -> None:
+        """Write the adapters to a folder as PEFT does, from which it can load them, too."""
+        if self.lora is None:
+            raise ValueError(f"{self.name} has no adapters to save: add_lora() adds some")
+        save_lora(path, self.lora, self.config, projections_of(self.decoder))
+
+    def load_lora(self, path: str | PathLike[str], *, trainable: bool = False) -> Lora:
+        """Add the adapters of a folder that `save_lora` or PEFT has written; with `trainable` to
+        learn more. FormatError if they are not for a model like this one."""
+        self._check_no_lora()
+        projections = projections_of(self.decoder)
+        lora = read_lora(path, self.config, projections, self.device)
+        return self._attached(lora.requires_grad_(trainable), projections)
+
+    def _check_no_lora(self) -> None:
+        if self.lora is not None:
+            raise ValueError(f"{self.name} has adapters already: remove_lora() takes them away")
+
+    def _attached(self, lora: Lora, projections: Mapping[str, Projection]) -> Lora:
+        attach(lora, projections)
+        self.decoder.lora = lora
+        self.decoder.revision += 1
+        return lora
+
+    def training_logits(self, tokens: Ids) -> Tensor:
+        """What `logits` gives, differentiable for the parameters of adapters, and for several texts
+        at once: (texts, n, vocabulary) for token ids of shape (texts, n), else (n, vocabulary).
+        Positions begin at 0 for each text; fill shorter ones up at their ends."""
+        return training_logits(self.decoder, tokens, self.device, self.context)
+
+    def loss(self, tokens: Ids, mask: Any = None) -> Tensor:
+        """The mean cross-entropy, in nats, of each token of texts given those before it: what
+        fine-tuning makes small. `tokens` are ids of shape (n,) or (texts, n). `mask`, of the same
+        shape, is true for tokens that count, such as those of an answer; by default all but the
+        first of each text."""
+        return loss_of(self.decoder, tokens, mask, self.device, self.context)

@@ -7,7 +7,7 @@ matrix. The matrix is dequantized some rows at a time, here too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from treadle.core.errors import ShapeError
 from treadle.graph.history import recording
 from treadle.quant.blocks import Quantized
 from treadle.quant.products import linear as plain_linear
+from treadle.quant.products import linears as plain_linears
 from treadle.tensor.creation import zeros
 from treadle.tensor.tensor import Tensor
 
@@ -31,6 +32,13 @@ def linear(x: Tensor, w: Quantized, activations: Any = None) -> Tensor:
         return plain_linear(x, w, activations)
     there = partial(plain_linear, w=w, activations=activations or "float")
     return _LinearMap.apply(x, there, partial(times, w=w))
+
+
+def linears(x: Tensor, weights: Sequence[Quantized], activations: Any = None) -> list[Tensor]:
+    """`products.linears`, differentiable as `linear` is."""
+    if not _is_recorded(x):
+        return plain_linears(x, weights, activations)
+    return [linear(x, w, activations) for w in weights]
 
 
 def times(x: Tensor, w: Quantized) -> Tensor:

@@ -13,6 +13,7 @@ from treadle.models.config import DecoderConfig
 from treadle.models.decoder import Decoder
 from treadle.models.layers import FeedForward, Norm, Projection, Projections, Weights, gelu_tanh
 from treadle.models.rope import Rotary, frequencies, linear
+from treadle.models.whole_attention import Texts
 from treadle.nn.module import Module
 from treadle.runtime.devices import Device
 from treadle.tensor.tensor import Tensor
@@ -49,7 +50,7 @@ class Layer(Module):
     def _norm(self, weights: Weights, name: str, size: int) -> Norm:
         return Norm(weights, name, size, self.config.epsilon)
 
-    def forward(self, x: Tensor, batch: Batch, cache: LayerCache) -> Tensor:
+    def forward(self, x: Tensor, batch: Batch | Texts, cache: LayerCache | None) -> Tensor:
         """The rows after this layer."""
         query, key, value = (Heads(each) for each in self.heads(self.attention_norm(x)))
         found = attend(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 _PARTS = {
@@ -87,3 +87,19 @@ def place_of(name: str, family: Family) -> Place | None:
     if expert is not None:
         return Place(f"blk.{layer}.ffn_{expert[2]}_exps.{kind}", int(expert[1]))
     return Place(f"blk.{layer}.{family.parts[part]}.{kind}")
+
+
+def family_of(architecture: str) -> Family:
+    """The family of an architecture, by llama.cpp's name."""
+    return next(each for each in FAMILIES.values() if each.architecture == architecture)
+
+
+def hugging_face_parts(architecture: str, present: Collection[str]) -> dict[str, str]:
+    """What Hugging Face calls the parts of a layer that are present, by llama.cpp's names. One name
+    of llama.cpp's is of two parts: `ffn_up` is gate and up together where there is no `ffn_gate`."""
+    found = {}
+    for own, part in family_of(architecture).parts.items():
+        is_joined = part == "ffn_up" and "ffn_gate" not in present
+        if part in present and (part != "ffn_up" or is_joined == (own == "mlp.gate_up_proj")):
+            found[part] = own
+    return found

@@ -15,6 +15,7 @@ from treadle.formats.contents import shortened
 from treadle.formats.hugging_face import HuggingFaceFolder, read_folder
 from treadle.formats.safetensors_files import StoredTensor
 from treadle.models.conversion.families import FAMILIES, Family, place_of
+from treadle.models.conversion.rows import interleaved
 from treadle.models.conversion.sizes import Config, rope_factors, sizes
 from treadle.models.conversion.vocabulary import vocabulary
 from treadle.quant.requantizing import StoredWeights
@@ -122,14 +123,8 @@ def _change(
         heads = heads if part == "attn_q" else config.whole("num_key_value_heads", heads)
         if shape[0] % (2 * heads):
             raise FormatError(f"{config.where}: {name} has {shape[0]} rows for {heads} heads")
-        return partial(_interleaved, heads)
+        return partial(interleaved, heads)
     return None
-
-
-def _interleaved(heads: int, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Rows of each head whose two halves rotate together, as pairs side by side."""
-    halves = x.reshape(heads, 2, x.shape[0] // heads // 2, *x.shape[1:])
-    return halves.swapaxes(1, 2).reshape(x.shape)
 
 
 def _read(

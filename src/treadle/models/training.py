@@ -1,0 +1,69 @@
+"""Scores and losses of whole texts, for training: no cache, and everything has derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import float32, int32
+from treadle.core.errors import ShapeError
+from treadle.models.decoder import Decoder
+from treadle.models.whole_attention import Texts
+from treadle.runtime.devices import Device
+from treadle.tensor.creation import asarray
+from treadle.tensor.functional.losses import cross_entropy
+from treadle.tensor.tensor import Tensor
+
+Ids = Sequence[int] | Sequence[Sequence[int]] | np.ndarray[Any, Any] | Tensor
+
+
+def training_logits(decoder: Decoder, tokens: Ids, device: Device, context: int) -> Tensor:
+    """Logits after each token: (n, vocabulary), or (texts, n, vocabulary)."""
+    ids = _ids(decoder, tokens, device, context)
+    logits: Tensor = decoder(Texts(ids.reshape(-1), ids.shape[-1]))
+    return logits.reshape(*ids.shape, -1)
+
+
+def loss_of(decoder: Decoder, tokens: Ids, mask: Any, device: Device, context: int) -> Tensor:
+    """The mean cross-entropy of tokens given those before them."""
+    ids = _ids(decoder, tokens, device, context)
+    ids = ids.reshape(-1, ids.shape[-1])
+    texts, length = ids.shape
+    if length < 2:
+        raise ShapeError("a loss needs texts of 2 tokens at least: the first one is only given")
+    rows = decoder.hidden(Texts(ids.reshape(-1), length), None).reshape(texts, length, -1)
+    given = rows[:, :-1].reshape(texts * (length - 1), -1)
+    following = ids[:, 1:].reshape(-1)
+    if mask is None:
+        return cross_entropy(decoder.scores(given), following)
+    weights = asarray(mask, device=device)
+    if weights.size != ids.size:
+        raise ShapeError(f"mask has shape {weights.shape}, and the texts have {ids.shape}")
+    counts = weights.reshape(texts, length)[:, 1:].reshape(-1).astype(float32)
+    losses = cross_entropy(decoder.scores(given), following, reduction="none")
+    return (losses * counts).sum() / counts.sum()
+
+
+def _ids(decoder: Decoder, tokens: Ids, device: Device, context: int) -> Tensor:
+    """Token ids on the device, of one or two axes. Those that come from the host are checked."""
+    vocabulary = decoder.config.vocabulary
+    if isinstance(tokens, Tensor):
+        ids = tokens.to(device)
+        whole = ids.dtype.kind in ("int", "uint")
+    else:
+        given = np.asarray(tokens)
+        whole = given.dtype.kind in "iu"
+        if whole and given.size and not 0 <= given.min() <= given.max() < vocabulary:
+            wrong = given[(given < 0) | (given >= vocabulary)].flat[0]
+            raise ValueError(f"token {wrong} is outside of the vocabulary of {vocabulary} tokens")
+        ids = asarray(given.astype(np.int32) if whole else given, device=device)
+    if not whole or ids.ndim not in (1, 2) or not ids.size:
+        raise ShapeError(
+            "tokens are whole numbers of shape (n,) or (texts, n), with texts of one length, not "
+            f"{ids.dtype} of shape {ids.shape}"
+        )
+    if ids.shape[-1] > context:
+        raise ValueError(f"texts of {ids.shape[-1]} tokens are longer than the context, {context}")
+    return ids.astype(int32)
