@@ -80,6 +80,7 @@ class Lora(Module):
 def new_lora(
     projections: dict[str, Projection], architecture: str, device: Device, *, rank: int,
     alpha: float, targets: Sequence[str] | None, dropout: float, seed: int | None,
+    layers: Collection[int] | None = None,
 ) -> Lora:  # fmt: skip
     """Adapters that change nothing yet, for the products that are named."""
     if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
@@ -89,10 +90,15 @@ def new_lora(
     if not np.isfinite(alpha) or alpha <= 0:
         raise ValueError(f"alpha is a number above 0, not {alpha!r}")
     wanted = _parts(projections, architecture, targets)
+    count = 1 + max(map(layer_of, projections))
+    chosen = set(range(count)) if layers is None else set(layers)
+    if not chosen or not chosen <= set(range(count)):
+        wrong = ", ".join(map(str, sorted(chosen - set(range(count))))) or "none"
+        raise ValueError(f"layers are numbers from 0 to {count - 1}, not {wrong}")
     generator = None if seed is None else Generator(seed)
     made = Lora(rank, float(alpha), dropout)
     for name, projection in projections.items():
-        if part_of(name) not in wanted:
+        if part_of(name) not in wanted or layer_of(name) not in chosen:
             continue
         bound = projection.columns**-0.5
         shape = rank, projection.columns
@@ -122,6 +128,11 @@ def projections_of(decoder: Module) -> dict[str, Projection]:
 def part_of(name: str) -> str:
     """Which part of a layer a matrix is."""
     return name.rsplit(".", 1)[-1]
+
+
+def layer_of(name: str) -> int:
+    """The number of its layer."""
+    return int(name.split(".")[1])
 
 
 def learns(lora: Lora) -> bool:

@@ -26,7 +26,7 @@ from treadle.models.config import DecoderConfig
 from treadle.models.conversion.families import family_of, hugging_face_parts
 from treadle.models.conversion.rows import halved, interleaved
 from treadle.models.layers import Projection
-from treadle.models.lora import Lora, part_of
+from treadle.models.lora import Lora, layer_of, part_of
 from treadle.runtime.devices import Device
 from treadle.tensor.tensor import Tensor, from_numpy
 
@@ -39,7 +39,8 @@ _PLAIN: dict[str, tuple[Any, ...]] = {
     "fan_in_fan_out": (None, False), "lora_bias": (None, False), "modules_to_save": (None, []),
     "rank_pattern": (None, {}), "alpha_pattern": (None, {}), "layer_replication": (None, []),
     "megatron_config": (None,), "trainable_token_indices": (None, [], {}),
-    "target_parameters": (None, []), "use_qalora": (None, False), "alora_invocation_tokens": (None,),
+    "target_parameters": (None, []), "use_qalora": (None, False),
+    "alora_invocation_tokens": (None,),
 }  # fmt: skip
 
 
@@ -140,7 +141,7 @@ def _own_names(config: DecoderConfig, projections: Mapping[str, Any]) -> dict[st
     """What transformers calls the modules, from the names in the GGUF file."""
     present = dict.fromkeys(part_of(name) for name in projections)
     parts = hugging_face_parts(config.architecture, present)
-    return {name: f"layers.{name.split('.')[1]}.{parts[part_of(name)]}" for name in projections}
+    return {name: f"layers.{layer_of(name)}.{parts[part_of(name)]}" for name in projections}
 
 
 def _ordered(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -164,21 +164,24 @@ class Model:
         targets: Sequence[str] | None = None,
         dropout: float = 0.0,
         seed: int | None = None,
+        layers: Collection[int] | None = None,
     ) -> Lora:
-        """Add adapters of low rank to products of all layers, and return them: their `parameters()`
+        """Add adapters of low rank to products of layers, and return them: their `parameters()`
         are for an optimizer, while the model's own weights stay as they are. (LoRA, 2021.)
 
         `targets` are the products, by GGUF's names ("attn_q", "attn_k", "attn_v", "attn_output",
         "ffn_gate", "ffn_up", "ffn_down") or Hugging Face's ("q_proj", …); by default all of them.
-        What an adapter computes is multiplied by alpha / rank. `dropout` is the probability that an
-        element of its input is dropped while it learns. New adapters change nothing yet; they are
-        drawn from `seed`, or from the default generator.
+        `layers` are the numbers of layers that get adapters, by default all; the last few are
+        enough for a style, and learn faster, since no gradient goes below them. What an adapter
+        computes is multiplied by alpha / rank. `dropout` is the probability that an element of its
+        input is dropped while it learns. New adapters change nothing yet; they are drawn from
+        `seed`, or from the default generator.
         """
         self._check_no_lora()
         projections = projections_of(self.decoder)
         lora = new_lora(
             projections, self.config.architecture, self.device, rank=rank, alpha=alpha,
-            targets=targets, dropout=dropout, seed=seed,
+            targets=targets, dropout=dropout, seed=seed, layers=layers,
         )  # fmt: skip
         return self._attached(lora, projections)
 

@@ -38,9 +38,17 @@ def loss_of(decoder: Decoder, tokens: Ids, mask: Any, device: Device, context: i
     following = ids[:, 1:].reshape(-1)
     if mask is None:
         return cross_entropy(decoder.scores(given), following)
-    weights = asarray(mask, device=device)
-    if weights.size != ids.size:
-        raise ShapeError(f"mask has shape {weights.shape}, and the texts have {ids.shape}")
+    if not isinstance(mask, Tensor):
+        mask = np.asarray(mask, bool)
+    if mask.size != ids.size:
+        raise ShapeError(f"mask has shape {mask.shape}, and the texts have {ids.shape}")
+    if isinstance(mask, np.ndarray):  # only the scores that count are computed
+        counted = np.flatnonzero(mask.reshape(texts, length)[:, 1:]).astype(np.int32)
+        if not counted.size:
+            raise ValueError("the mask leaves no token that counts: the first of a text does not")
+        at = asarray(counted, device=device)
+        return cross_entropy(decoder.scores(given[at]), following[at])
+    weights = mask.to(device)
     counts = weights.reshape(texts, length)[:, 1:].reshape(-1).astype(float32)
     losses = cross_entropy(decoder.scores(given), following, reduction="none")
     return (losses * counts).sum() / counts.sum()

@@ -95,8 +95,8 @@ def family_of(architecture: str) -> Family:
 
 
 def hugging_face_parts(architecture: str, present: Collection[str]) -> dict[str, str]:
-    """What Hugging Face calls the parts of a layer that are present, by llama.cpp's names. One name
-    of llama.cpp's is of two parts: `ffn_up` is gate and up together where there is no `ffn_gate`."""
+    """What Hugging Face calls the parts of a layer that are present, by llama.cpp's names, of which
+    `ffn_up` is gate and up together where there is no `ffn_gate`."""
     found = {}
     for own, part in family_of(architecture).parts.items():
         is_joined = part == "ffn_up" and "ffn_gate" not in present
