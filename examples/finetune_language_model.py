@@ -43,7 +43,7 @@ def texts(model: td.models.Model) -> tuple[np.ndarray, np.ndarray]:
     rows = []
     for question, answer in FACTS:
         given = model.chat_tokens([{"role": "user", "content": question}])
-        said = model.tokenizer.encode(answer, add_bos=False) + [min(model.tokenizer.ends)]
+        said = [*model.tokenizer.encode(answer, add_bos=False), min(model.tokenizer.ends)]
         rows.append((given, said))
     length = max(len(given) + len(said) for given, said in rows)
     tokens = np.zeros((len(rows), length), np.int32)

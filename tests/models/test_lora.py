@@ -19,9 +19,11 @@ from treadle.models.model import Model
 PROMPT = list(range(3, 75))  # two full pages, which another generation shares
 
 
-def peer(name: str, folder: Path, device: str = "cpu", kind: str | None = "q8_0") -> Model:
+def peer(
+    name: str, folder: Path, device: str = "cpu", kind: str | None = "q8_0", **changed: Any
+) -> Model:
     context = 64 if name == "phi3-short" else None
-    path = write_peer(name, folder / f"{name}.gguf", kind)
+    path = write_peer(name, folder / f"{name}.gguf", kind, **changed)
     return td.models.load(path, device, cache="f32", activations="float", context=context)
 
 
@@ -46,7 +48,7 @@ def test_whole_texts_give_what_the_cache_gives(name: str, tmp_path: Path) -> Non
 
 def check_gradients(name: str, folder: Path, device: str) -> None:
     """Derivatives along drawn directions, beside differences of losses in float64."""
-    model = peer(name, folder, device)
+    model = peer(name, folder, device, block_count=1)
     lora = model.add_lora(rank=2, alpha=4, seed=1)
     stir(lora)
     tokens = np.array([references()[name]["tokens"][at : at + 9] for at in (0, 9)])
@@ -136,7 +138,7 @@ def test_caps_and_sinks(cap: float, window: int, sinks: bool, device: str) -> No
 
 
 def test_a_compiled_step_learns_and_generation_follows(tmp_path: Path) -> None:
-    model = peer("llama", tmp_path)
+    model = peer("llama", tmp_path, block_count=1)
     before = model.generate(PROMPT, max_tokens=4)
     before.text()
     lora = model.add_lora(rank=4, seed=0, dropout=0.05)
@@ -146,7 +148,7 @@ def test_a_compiled_step_learns_and_generation_follows(tmp_path: Path) -> None:
     answer = [7, 70, 17, 2]
     tokens = np.array([PROMPT + answer])
     mask = np.arange(tokens.shape[1])[None] >= len(PROMPT)
-    optimizer = td.optim.AdamW(lora.parameters(), lr=0.02)
+    optimizer = td.optim.AdamW(lora.parameters(), lr=0.03)
 
     @td.compile
     def step(tokens: td.Tensor, mask: td.Tensor) -> td.Tensor:
@@ -157,16 +159,17 @@ def test_a_compiled_step_learns_and_generation_follows(tmp_path: Path) -> None:
         return loss.detach()
 
     given = td.asarray(tokens.astype(np.int32), device="cpu"), td.asarray(mask, device="cpu")
-    losses = [step(*given).item() for _ in range(25)]
+    losses = [step(*given).item() for _ in range(80)]
     assert step.traces == 1
-    assert losses[-1] < 0.3 * losses[0]
+    assert losses[-1] < 0.1 * losses[0]
     learned = model.generate(PROMPT, max_tokens=4)  # its first pages were filled before
     learned.text()
     wanted, text = [], list(PROMPT)
     for _ in range(4):
         text.append(int(model.logits(text)[-1].argmax()))
         wanted.append(text[-1])
-    assert learned.tokens == wanted == answer
+    assert learned.tokens == wanted
+    assert wanted == answer
     model.remove_lora()
     after = model.generate(PROMPT, max_tokens=4)
     after.text()
@@ -288,7 +291,7 @@ def test_a_loaded_adapter_computes_what_the_saved_one_did(name: str, tmp_path: P
     assert np.abs(wanted - plain).max() > 0.5
     model.save_lora(tmp_path / "adapter")
     model.remove_lora()
-    np.testing.assert_array_equal(model.logits(tokens).numpy(), plain)
+    np.testing.assert_allclose(model.logits(tokens).numpy(), plain, atol=1e-5)
     config = tmp_path / "adapter" / "adapter_config.json"
     given = json.loads(config.read_text())
     lora = model.load_lora(tmp_path / "adapter")
