@@ -30,7 +30,8 @@ def linear(x: Tensor, w: Quantized, activations: Any = None) -> Tensor:
     if not _is_recorded(x):
         return plain_linear(x, w, activations)
     there = partial(plain_linear, w=w, activations=activations or "float")
-    return _LinearMap.apply(x, there, partial(times, w=w))
+    found: Tensor = _LinearMap.apply(x, there, partial(times, w=w))
+    return found
 
 
 def times(x: Tensor, w: Quantized) -> Tensor:
@@ -42,9 +43,9 @@ def times(x: Tensor, w: Quantized) -> Tensor:
         )
     if not _is_recorded(x):
         return _times(x, w)
-    return _LinearMap.apply(
-        x, partial(_times, w=w), partial(plain_linear, w=w, activations="float")
-    )
+    back = partial(plain_linear, w=w, activations="float")
+    found: Tensor = _LinearMap.apply(x, partial(_times, w=w), back)
+    return found
 
 
 def _times(x: Tensor, w: Quantized) -> Tensor:
