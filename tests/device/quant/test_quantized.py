@@ -111,7 +111,7 @@ def test_rows(device, name):
     assert_same_bits(scaled.numpy(), expected[[5, 5, 2]] * 8)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["q4_0", "q8_0", "q6_k", "mxfp4", "bf16"])
 def test_products(device, name):
     rng = np.random.default_rng(8)
     blocks = _finite_blocks(rng, name, 23, 512 // FORMATS[name].elements)
