@@ -52,7 +52,7 @@ def _times(x: Tensor, w: Quantized) -> Tensor:
     rows, n = w.shape
     if not x.size * rows * n:
         return zeros((*x.shape[:-1], n), dtype=float32, device=x.device)
-    flat = x.astype(float32).reshape((-1, rows))
+    flat = x.to(float32).reshape((-1, rows))
     step = max(_TOGETHER // n, 1)
     found: Tensor | None = None
     for at in range(0, rows, step):
