@@ -5,6 +5,7 @@ throughput of a large GPU, `launch-cuda` what launches cost the host, `arrays-cu
 arrays, `library-cuda` about the kernel library, `compiled-cuda` what calls of compiled functions
 cost the host, `crossover-cuda` from which size on a device is quicker than the host,
 `training-cuda` is about steps of training, `programs-cuda` about whole programs,
+`quantized-cuda` about products with quantized matrices,
 `compile-cuda` about how long a new kernel takes, `ptx` our PTX beside NVRTC's, `cuda_cpp-cuda` CUDA
 C++ beside NVRTC, `parsing` how long reading CUDA C++ takes. A device's name stands for all its
 suites that fit this machine.
@@ -40,6 +41,8 @@ SUITES: dict[str, tuple[str, ...]] = {
     **{f"crossover-{name}": ("crossover", name) for name in DEVICES},
     "programs-cpu": ("programs", "cpu"),
     **{f"programs-{name}": ("programs", name) for name in DEVICES},
+    "quantized-cpu": ("quantized", "cpu"),
+    **{f"quantized-{name}": ("quantized", name) for name in DEVICES},
     "compile-cuda": ("compile", "cuda"),
     "compile-webgpu": ("compile", "webgpu"),
     "ptx": ("ptx",),

@@ -33,6 +33,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "library": _ARRAYS,
     "compiled": _ARRAYS,
     "crossover": _ARRAYS,
+    "quantized": (*_ARRAYS, "quant"),
     "training": _PROGRAMS,
     "programs": _PROGRAMS,
 }

@@ -88,6 +88,9 @@ from treadle.lang import cosh as cosh
 from treadle.lang import ctz as ctz
 from treadle.lang import divide as divide
 from treadle.lang import dot as dot
+from treadle.lang import dot4_i8 as dot4_i8
+from treadle.lang import dot4_u8 as dot4_u8
+from treadle.lang import dot4_u8i8 as dot4_u8i8
 from treadle.lang import e as e
 from treadle.lang import equal as equal
 from treadle.lang import erf as erf
@@ -412,6 +415,9 @@ __all__ = [
     "diff",
     "divide",
     "dot",
+    "dot4_i8",
+    "dot4_u8",
+    "dot4_u8i8",
     "e",
     "einsum",
     "elementwise",

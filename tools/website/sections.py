@@ -118,7 +118,8 @@ PAGES = (
             ),
             _section(
                 "Numbers of kernels only",
-                "bitcast mul_high popcount clz ctz reverse_bits rand_uniform rand_normal",
+                "bitcast mul_high dot4_i8 dot4_u8 dot4_u8i8 popcount clz ctz reverse_bits "
+                "rand_uniform rand_normal",
             ),
         ),
     ),

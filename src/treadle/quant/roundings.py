@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import bfloat16
-from treadle.quant.expressions import DOUBLED_E2M1, NONLINEAR
+from treadle.kernels.device_code.quantized_formats import DOUBLED_E2M1, NONLINEAR
 from treadle.quant.scale_search import (
     Affine,
     Nearest,

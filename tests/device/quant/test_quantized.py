@@ -117,8 +117,8 @@ def test_products(device, name):
     blocks = _finite_blocks(rng, name, 23, 512 // FORMATS[name].elements)
     w, expected = _tensor(name, blocks), reference(name, blocks).astype(np.float64)
     x = rng.normal(size=(2, 3, 512)).astype(np.float32)
-    # Where activations are rounded to 8 bits, a product differs by a part of 1 / 200.
-    near = 0.01 * np.sqrt(512)
+    # Where activations are rounded to 8 bits, the standard deviation of a sum is 0.006 of this.
+    near = 0.025 * np.sqrt(512)
     found = td.asarray(x) @ w.T
     assert found.shape == (2, 3, 23)
     np.testing.assert_allclose(found.numpy(), x @ expected.T, atol=near)
