@@ -91,7 +91,7 @@ class GgufFile:
         return f"GgufFile({str(self.path)!r}, {len(self.tensors)} tensors)"
 
 
-class _Part(NamedTuple):
+class GgufPart(NamedTuple):
     """One file, checked."""
 
     data: Buffer
@@ -132,14 +132,14 @@ def read_gguf(path: str | os.PathLike[str], /) -> GgufFile:
     )
 
 
-def _number(path: Path, part: _Part, key: str, default: int) -> int:
+def _number(path: Path, part: GgufPart, key: str, default: int) -> int:
     value = part.metadata.get(key, default)
     if type(value) is not int:
         raise FormatError(f"{path}: {key} is {shortened(value)}, not a number")
     return value
 
 
-def _all_parts(source: Path, count: int) -> list[_Part]:
+def _all_parts(source: Path, count: int) -> list[GgufPart]:
     """The files of a split model, of which `source` is one."""
     found = _PART.fullmatch(source.name)
     if found is None or int(found[3]) != count:
@@ -169,7 +169,7 @@ def _all_parts(source: Path, count: int) -> list[_Part]:
     return parts
 
 
-def _read_part(path: Path) -> _Part:
+def _read_part(path: Path) -> GgufPart:
     """One file, mapped and checked."""
     with naming(path):
         if not stat.S_ISREG(os.stat(path).st_mode) and not path.is_dir():
@@ -179,12 +179,13 @@ def _read_part(path: Path) -> _Part:
         size = file.seek(0, os.SEEK_END)
         data: Buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
     try:
-        return _parsed(data)
+        return parse(data)
     except FormatError as error:
         raise FormatError(f"{path}: {error}") from None
 
 
-def _parsed(data: Buffer) -> _Part:
+def parse(data: Buffer) -> GgufPart:
+    """One file's content, checked: FormatError says what is wrong with it."""
     tensor_count, value_count, at = _head(data)
     places: dict[str, Place] = {}
     for number in range(value_count):
@@ -213,7 +214,7 @@ def _parsed(data: Buffer) -> _Part:
         name: _tensor(name, *record, begin, alignment, len(data))
         for name, record in records.items()
     }
-    return _Part(data, metadata, _in_order(tensors))
+    return GgufPart(data, metadata, _in_order(tensors))
 
 
 def _head(data: Buffer) -> tuple[int, int, int]:

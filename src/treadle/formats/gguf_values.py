@@ -198,8 +198,11 @@ def _check_texts(data: Buffer, array: int, start: int, stop: int, what: str) -> 
 
 
 def _check_utf8(data: Buffer, start: int, stop: int, what: str) -> None:
-    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
+        if stop - start <= _CHUNK:
+            data[start:stop].decode("utf-8")
+            return
+        decoder = codecs.getincrementaldecoder("utf-8")()
         for begin in range(start, stop, _CHUNK):
             decoder.decode(data[begin : min(begin + _CHUNK, stop)])
         decoder.decode(b"", final=True)
@@ -281,7 +284,7 @@ def _number(value: float, what: str) -> np.generic:
     if isinstance(value, bool):
         return np.bool_(value)
     if isinstance(value, float):
-        if np.isfinite(value) and abs(value) > np.finfo(np.float32).max:
+        if np.isfinite(value) and abs(value) > float(np.finfo(np.float32).max):
             raise ValueError(
                 f"{what} is {value}, beyond 32-bit floats: numpy.float64(x) is 64 bits"
             )
