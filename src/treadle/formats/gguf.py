@@ -13,10 +13,8 @@ elements are memory-mapped, so opening a file reads its header alone.
 from __future__ import annotations
 
 import math
-import mmap
 import os
 import re
-import stat
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,11 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core.errors import FormatError
-from treadle.core.paths import as_path, naming
+from treadle.core.paths import as_path
 from treadle.formats.atomic import replaced
+from treadle.formats.contents import Buffer, mapped, shortened
 from treadle.formats.ggml_types import NUMBERED, REMOVED, TYPES, GgmlType
 from treadle.formats.gguf_values import (
-    Buffer,
     Encoded,
     Metadata,
     Place,
@@ -40,7 +38,6 @@ from treadle.formats.gguf_values import (
     encode,
     encoded_text,
     require,
-    shortened,
     skip,
     text_end,
 )
@@ -171,13 +168,7 @@ def _all_parts(source: Path, count: int) -> list[GgufPart]:
 
 def _read_part(path: Path) -> GgufPart:
     """One file, mapped and checked."""
-    with naming(path):
-        if not stat.S_ISREG(os.stat(path).st_mode) and not path.is_dir():
-            raise FormatError(f"{path} is not a file that can be mapped into memory")
-        opened = path.open("rb")
-    with opened as file:
-        size = file.seek(0, os.SEEK_END)
-        data: Buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+    data = mapped(path)
     try:
         return parse(data)
     except FormatError as error:
@@ -362,22 +353,22 @@ def write_gguf(
     place = 0
     sizes: dict[str, int] = {}
     for name, source in sources.items():
-        kind, sizes[name] = _size(name, source)
+        ggml, sizes[name] = _size(name, source)
         header += _encoded_name(name)
         axes = len(source.shape)
-        header += struct.pack(f"<I{axes}QIQ", axes, *reversed(source.shape), kind.number, place)
+        header += struct.pack(f"<I{axes}QIQ", axes, *reversed(source.shape), ggml.number, place)
         place += _aligned(sizes[name], alignment)
     with replaced(target) as file:
         file.write(header.ljust(_aligned(len(header), alignment), b"\0"))
         for name, source in sources.items():
-            raw = np.ascontiguousarray(source.read()).reshape(-1).view(np.uint8)
-            if raw.nbytes != sizes[name]:
+            data = np.ascontiguousarray(source.read()).reshape(-1).view(np.uint8)
+            if data.nbytes != sizes[name]:
                 raise ValueError(
                     f"the tensor {shortened(name)} of shape {source.shape} and type {source.type} "
-                    f"has {sizes[name]} bytes, and {raw.nbytes} were given"
+                    f"has {sizes[name]} bytes, and {data.nbytes} were given"
                 )
-            file.write(raw.data)
-            file.write(b"\0" * (_aligned(raw.nbytes, alignment) - raw.nbytes))
+            file.write(data.data)
+            file.write(b"\0" * (_aligned(data.nbytes, alignment) - data.nbytes))
 
 
 def _source(name: str, tensor: GgufSource | np.ndarray[Any, Any]) -> GgufSource:

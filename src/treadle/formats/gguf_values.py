@@ -9,7 +9,7 @@ if it is asked for.
 from __future__ import annotations
 
 import codecs
-import mmap
+import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core.errors import FormatError
+from treadle.formats.contents import Buffer
 
 # The formats of numbers, by the types' numbers in files. Everything is little-endian.
 NUMBERS: dict[int, np.dtype[Any]] = {
@@ -31,14 +32,11 @@ BOOL, TEXT, ARRAY = 7, 8, 9
 _DEEPEST = 8  # arrays within arrays; llama.cpp reads one level
 _CHUNK = 1 << 16  # bytes of text that are checked at a time
 _ASCII = 0x80
-_SHOWN = 80
 _LENGTH = struct.Struct("<Q")
 _ELEMENTS = struct.Struct("<IQ")  # an array's type of elements, and their number
 _LEAST = {**{n: dtype.itemsize for n, dtype in NUMBERS.items()}, TEXT: 8, ARRAY: 12}
 
 _BY_DTYPE = {dtype: number for number, dtype in NUMBERS.items()}
-
-Buffer = mmap.mmap | bytes
 
 
 class Encoded(NamedTuple):
@@ -106,6 +104,8 @@ def skip(data: Buffer, kind: int, at: int, what: str, depth: int = 0) -> int:
     if kind != ARRAY:
         raise FormatError(f"{what} has the type number {kind} at byte {at - 4}; types are 0 to 12")
     require(data, at + _ELEMENTS.size, what)
+    inner: int
+    count: int
     inner, count = _ELEMENTS.unpack_from(data, at)
     begin = at + _ELEMENTS.size
     if inner not in _LEAST:
@@ -137,7 +137,7 @@ def decode(data: Buffer, place: Place) -> Any:
 def text_end(data: Buffer, at: int, what: str) -> int:
     """The end of the text at a place, which is UTF-8 and within the file."""
     require(data, at + _LENGTH.size, what)
-    (length,) = _LENGTH.unpack_from(data, at)
+    length: int = _LENGTH.unpack_from(data, at)[0]
     start = at + _LENGTH.size
     if length > len(data) - start:
         raise FormatError(
@@ -152,12 +152,6 @@ def require(data: Buffer, stop: int, what: str) -> None:
     """FormatError if a file ends before a place."""
     if stop > len(data):
         raise FormatError(f"the file ends within {what}: it is truncated, or corrupt before")
-
-
-def shortened(value: object) -> str:
-    """A value in an error's text, of which a hostile file can make millions of letters."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 def _texts_end(data: Buffer, at: int, count: int, what: str) -> int:
@@ -279,20 +273,18 @@ def encoded_text(text: str, what: str) -> bytes:
     return _LENGTH.pack(len(raw)) + raw
 
 
-def _number(value: float, what: str) -> np.generic:
+def _number(value: bool | int | float, what: str) -> np.generic:
     """A number of Python's, with the type that it is written with."""
     if isinstance(value, bool):
         return np.bool_(value)
-    if isinstance(value, float):
-        if np.isfinite(value) and abs(value) > float(np.finfo(np.float32).max):
-            raise ValueError(
-                f"{what} is {value}, beyond 32-bit floats: numpy.float64(x) is 64 bits"
-            )
-        return np.float32(value)
-    for form in (np.uint32, np.int32, np.uint64, np.int64):
-        if np.iinfo(form).min <= value <= np.iinfo(form).max:
-            return form(value)
-    raise ValueError(f"{what} is {value}, which 64 bits do not hold")
+    if isinstance(value, int):
+        for form in (np.uint32, np.int32, np.uint64, np.int64):
+            if np.iinfo(form).min <= value <= np.iinfo(form).max:
+                return form(value)
+        raise ValueError(f"{what} is {value}, which 64 bits do not hold")
+    if math.isfinite(value) and abs(value) > float(np.finfo(np.float32).max):
+        raise ValueError(f"{what} is {value}, beyond 32-bit floats: numpy.float64(x) is 64 bits")
+    return np.float32(value)
 
 
 def _encoded_array(array: np.ndarray[Any, Any], what: str) -> bytes:
