@@ -1,0 +1,6 @@
+"""Text as models see it: tokens, streams of text, chat templates."""
+
+from treadle.models.text.streams import StopStrings, TextStream
+from treadle.models.text.tokenizer import Tokenizer, tokenizer_of_gguf
+
+__all__ = ["StopStrings", "TextStream", "Tokenizer", "tokenizer_of_gguf"]
