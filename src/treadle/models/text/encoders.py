@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treadle.core.errors import FormatError
+from treadle.models.text.pieces import bytes_of_characters
 from treadle.models.text.pre_tokenizers import pre_tokenizer
 from treadle.models.text.score_merges import SPACE, score_merges
 from treadle.models.text.vocabulary import BYTE, NORMAL, Vocabulary
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import tokenizers
 
 Encode = Callable[[str], list[int]]
+
+_MISSING_BYTE = "\0missing byte"  # no token of a byte-level vocabulary contains the character 0
 
 
 def encoder(vocabulary: Vocabulary) -> Encode:
@@ -58,8 +61,17 @@ def _byte_level(vocabulary: Vocabulary) -> Encode:
     merges = [tuple(merge.split(" ", 1)) for merge in vocabulary.merges]
     if not merges or any(len(pair) != 2 for pair in merges):
         raise FormatError("tokenizer.ggml.merges must hold pairs of tokens with a space between")
+    # A byte that the vocabulary lacks gives nothing, but what stands beside it does not merge over
+    # it: the library would leave it out first, so it becomes a token that is left out afterwards.
+    count = len(vocabulary.tokens)
+    ids = vocabulary.ids | {_MISSING_BYTE: count}
     model = _made(
-        lib.models.BPE, vocabulary.ids, merges, ignore_merges=kind.whole_words, fuse_unk=False
+        lib.models.BPE,
+        ids,
+        merges,
+        unk_token=_MISSING_BYTE,
+        fuse_unk=False,
+        ignore_merges=kind.whole_words,
     )
     tokenizer = lib.Tokenizer(model)
     split = lib.pre_tokenizers.Split
@@ -67,7 +79,10 @@ def _byte_level(vocabulary: Vocabulary) -> Encode:
         [split(lib.Regex(expression), "isolated") for expression in kind.expressions]
         + [lib.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     )
-    return _by(tokenizer)
+    encode = _by(tokenizer)
+    if all(character in vocabulary.ids for character in bytes_of_characters()):
+        return encode
+    return lambda text: [token for token in encode(text) if token < count]
 
 
 def _word_piece(vocabulary: Vocabulary) -> Encode:
@@ -98,9 +113,12 @@ def _unigram(vocabulary: Vocabulary) -> Encode:
     steps = []
     if vocabulary.character_map:
         steps.append(_made(lib.normalizers.Precompiled, vocabulary.character_map))
+    replace, pattern = lib.normalizers.Replace, lib.Regex
     if vocabulary.remove_extra_spaces:
-        steps += [lib.normalizers.Strip(), lib.normalizers.Replace(lib.Regex(" {2,}"), " ")]
-    steps.append(lib.normalizers.Replace(" ", SPACE))
+        steps += [replace(pattern(r"\A +| +\z"), ""), replace(pattern(" {2,}"), " ")]
+    if vocabulary.space_prefix:  # of what has more than spaces
+        steps.append(replace(pattern(r"\A(?=[\s\S]*[^ ])"), " "))
+    steps.append(replace(" ", SPACE))
     tokenizer.normalizer = lib.normalizers.Sequence(steps)
     return _by(tokenizer)
 

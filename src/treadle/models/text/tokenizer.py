@@ -30,6 +30,8 @@ class Tokenizer:
         self.vocabulary_size = len(vocabulary.tokens)
         self.bos, self.eos, self.ends = vocabulary.bos, vocabulary.eos, vocabulary.ends
         self.add_bos, self.add_eos = vocabulary.add_bos, vocabulary.add_eos
+        # The unigram encoder puts it before the text itself, after its normalization.
+        self._space_prefix = vocabulary.space_prefix and vocabulary.model == "llama"
         self._encode = encoder(vocabulary)
         self._pieces = pieces(vocabulary)
         self._hidden = frozenset(vocabulary.of_type(UNKNOWN, CONTROL))
@@ -53,11 +55,11 @@ class Tokenizer:
         begins = self.add_bos if add_bos is None else add_bos
         ends = self.add_eos if add_eos is None else add_eos
         tokens = [self.bos] if begins and self.bos is not None else []
-        prefix = self.vocabulary.space_prefix
+        prefix = self._space_prefix
         for piece in self._splitter(special).split(text):
             if isinstance(piece, int):
                 tokens.append(piece)
-                prefix = self.vocabulary.space_prefix
+                prefix = self._space_prefix
             else:
                 tokens += self._encode(" " + piece if prefix else piece)
                 prefix = False
