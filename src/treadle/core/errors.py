@@ -151,6 +151,10 @@ class FormatError(TreadleError, ValueError):
     """A file that is not what its format says."""
 
 
+class ChatTemplateError(TreadleError, ValueError):
+    """A chat template that refuses its messages, fails on them, or does what templates may not."""
+
+
 class HostWarning(UserWarning):
     """Said once for each function that the host computes, to which a device's data crosses."""
 

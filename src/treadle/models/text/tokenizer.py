@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from treadle.models.text.encoders import encoder
@@ -36,7 +37,6 @@ class Tokenizer:
         self._pieces = pieces(vocabulary)
         self._hidden = frozenset(vocabulary.of_type(UNKNOWN, CONTROL))
         self._user_defined = self._special_tokens(USER_DEFINED)
-        self._all_special: SpecialTokens | None = None
 
     def encode(
         self,
@@ -52,20 +52,44 @@ class Tokenizer:
         the beginning and the end are added; None leaves it to the file.
         """
         _check_characters(text)
-        begins = self.add_bos if add_bos is None else add_bos
-        ends = self.add_eos if add_eos is None else add_eos
-        tokens = [self.bos] if begins and self.bos is not None else []
+        tokens = self._encode_pieces(self._splitter(special).split(text))
+        if (self.add_bos if add_bos is None else add_bos) and self.bos is not None:
+            tokens.insert(0, self.bos)
+        if (self.add_eos if add_eos is None else add_eos) and self.eos is not None:
+            tokens.append(self.eos)
+        return tokens
+
+    def encode_prompt(self, text: str, mark: str = "") -> list[int]:
+        """The tokens of a prompt that a chat template has written, with its control tokens.
+
+        The token for the beginning is added if the file says so and the template has not. `mark`
+        is a character that keeps text from being taken for a control token, and is left out.
+        """
+        _check_characters(text)
+        pieces = self._splitter(True).split(text)
+        if mark:
+            pieces = [p if isinstance(p, int) else p.replace(mark, "") for p in pieces]
+        tokens = self._encode_pieces(pieces)
+        if self.add_bos and self.bos is not None and tokens[:1] != [self.bos]:
+            tokens.insert(0, self.bos)
+        return tokens
+
+    def _encode_pieces(self, pieces: Iterable[str | int]) -> list[int]:
+        tokens: list[int] = []
         prefix = self._space_prefix
-        for piece in self._splitter(special).split(text):
+        for piece in pieces:
             if isinstance(piece, int):
                 tokens.append(piece)
                 prefix = self._space_prefix
             else:
                 tokens += self._encode(" " + piece if prefix else piece)
                 prefix = False
-        if ends and self.eos is not None:
-            tokens.append(self.eos)
         return tokens
+
+    @cached_property
+    def control_tokens(self) -> SpecialTokens:
+        """The control tokens, as what finds them in text."""
+        return self._special_tokens(UNKNOWN, CONTROL)
 
     def bytes_of(self, token: int, special: bool = False) -> bytes:
         """The bytes that a token stands for: none for control tokens, unless `special`."""
@@ -92,11 +116,11 @@ class Tokenizer:
         return TextStream(self.bytes_of)
 
     def _splitter(self, special: bool) -> SpecialTokens:
-        if not special:
-            return self._user_defined
-        if self._all_special is None:
-            self._all_special = self._special_tokens(UNKNOWN, CONTROL, USER_DEFINED)
-        return self._all_special
+        return self._all_special if special else self._user_defined
+
+    @cached_property
+    def _all_special(self) -> SpecialTokens:
+        return self._special_tokens(UNKNOWN, CONTROL, USER_DEFINED)
 
     def _special_tokens(self, *types: int) -> SpecialTokens:
         tokens = self.vocabulary.tokens
