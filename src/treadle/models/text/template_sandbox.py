@@ -22,7 +22,7 @@ from itertools import chain
 from typing import Any
 
 from jinja2 import Environment, Template, Undefined, nodes, pass_context
-from jinja2.exceptions import SecurityError
+from jinja2.exceptions import SecurityError, TemplateSyntaxError
 from jinja2.ext import Extension
 from jinja2.filters import FILTERS
 from jinja2.parser import Parser
@@ -118,19 +118,21 @@ class _Items:
 
 
 def _replaced(text: Any, old: Any, new: Any, count: Any = None) -> str:
-    text, old, new = str(text), str(old), str(new)
-    times = text.count(old) if count is None or count < 0 else min(count, text.count(old))
-    BUDGET.get().charge(times * len(new))
-    return text.replace(old, new, times)
+    whole, part, instead = str(text), str(old), str(new)
+    times = whole.count(part)
+    if count is not None and count >= 0:
+        times = min(times, count)
+    BUDGET.get().charge(times * len(instead))
+    return whole.replace(part, instead, times)
 
 
 def _joined(values: Any, separator: Any = "", attribute: Any = None) -> str:
-    budget, separator, parts = BUDGET.get(), str(separator), []
+    budget, between, parts = BUDGET.get(), str(separator), []
     for value in values:
         part = str(value if attribute is None else value[attribute])
-        budget.charge(len(part) + len(separator))
+        budget.charge(len(part) + len(between))
         parts.append(part)
-    return separator.join(parts)
+    return between.join(parts)
 
 
 def _indented(text: Any, width: Any = 4, first: bool = False, blank: bool = False) -> str:
@@ -294,7 +296,7 @@ class _Counting(NodeTransformer):
 
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
         if isinstance(node, (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)):
-            raise SecurityError(f"line {node.lineno} reads another template, which it may not")
+            raise TemplateSyntaxError("it reads another template, which it may not", node.lineno)
         return super().generic_visit(node, *args, **kwargs)
 
 
@@ -307,7 +309,7 @@ def _own_text(node: nodes.Node) -> Iterator[nodes.TemplateData]:
             yield from _own_text(child)
 
 
-def _filter(node: nodes.Expr, name: str, arguments: list[nodes.Expr]) -> nodes.Filter:
+def _filter(node: nodes.Node, name: str, arguments: list[nodes.Expr]) -> nodes.Filter:
     return nodes.Filter(node, name, arguments, [], None, None, lineno=node.lineno)
 
 

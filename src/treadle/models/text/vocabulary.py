@@ -33,6 +33,9 @@ _END_TEXTS = (
     "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<end_of_turn>",
     "<|endoftext|>", "<|end_of_text|>", "</s>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<eos>",
     "<end_of_utterance>", "<｜end▁of▁sentence｜>", "<turn|>",
+    # The next file, after which a model of code goes on with something else.
+    "<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]", "<|fim_repo|>", "<|repo_name|>",
+    "<fim-repo>", "<REPO>", "<reponame>", "<|file_sep|>",
 )  # fmt: skip
 # Of these, those that take part in calls of tools where the file has both others.
 _HARMONY = ("<|return|>", "<|call|>", "<|end|>")
