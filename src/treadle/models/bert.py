@@ -100,6 +100,7 @@ class Affine:
     bias: Tensor
 
     def __call__(self, x: Tensor) -> Tensor:
+        """The product, and the bias added."""
         return x @ self.weight + self.bias
 
 
@@ -112,6 +113,7 @@ class Norm:
     epsilon: float
 
     def __call__(self, x: Tensor) -> Tensor:
+        """The normalized vectors."""
         return layer_norm(x, (x.shape[-1],), self.weight, self.bias, self.epsilon)
 
 
@@ -129,6 +131,7 @@ class Layer:
     activation: str
 
     def __call__(self, x: Tensor, seen: Tensor) -> Tensor:
+        """Vectors (n, length, width), and which tokens see which."""
         n, length, width = x.shape
         into_heads = self.into_heads(x).reshape(n, length, 3, self.heads, width // self.heads)
         query, key, value = (into_heads[:, :, i].swapaxes(1, 2) for i in range(3))
@@ -173,7 +176,8 @@ def load_bert(folder: HuggingFaceFolder, device: Device) -> Bert:
         found = stored.tensors[prefix + name].shape
         if found != shape:
             raise FormatError(
-                f"{stored.path}: {prefix + name} has the shape {found}, and config.json says {shape}"
+                f"{stored.path}: {prefix + name} has the shape {found}, where config.json says "
+                f"{shape}"
             )
         array = stored.array(prefix + name).astype("float32")
         return from_numpy(array, device)

@@ -24,7 +24,7 @@ from treadle.models.text.encoders import library
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.assembly import concat
-from treadle.tensor.compiled.decorator import compile as compiled
+from treadle.tensor.compiled.decorator import recorded
 from treadle.tensor.creation import zeros
 from treadle.tensor.linalg import vector_norm
 from treadle.tensor.tensor import Tensor, from_numpy
@@ -73,7 +73,7 @@ class Encoder:
         def pooled(tokens: Tensor, positions: Tensor, texts: Tensor, weights: Tensor) -> Tensor:
             return weights @ network(tokens, positions, texts)
 
-        self._pooled = compiled(pooled)
+        self._pooled = recorded(pooled, device)
 
     def embed(self, texts: str | Sequence[str], *, normalize: bool | None = None) -> Tensor:
         """A vector for each text: (texts, dimensions), float32, on the device.
