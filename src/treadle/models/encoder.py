@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from treadle.core.errors import FormatError
 from treadle.formats.hugging_face import HuggingFaceFolder, read_folder
 from treadle.models.bert import Bert, BertConfig, load_bert
 from treadle.models.packing import Batch, batches
-from treadle.models.text.encoders import library
+from treadle.models.text.folder_tokenizer import FolderTokenizer, tokenizer_of_folder
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.assembly import concat
@@ -59,7 +58,7 @@ class Encoder:
         self,
         name: str,
         network: Bert,
-        tokenizer: Any,
+        tokenizer: FolderTokenizer,
         device: Device,
         pooling: _Pooling,
         normalized: bool,
@@ -67,8 +66,8 @@ class Encoder:
         self.name, self.device, self.normalized = name, device, normalized
         self.config: BertConfig = network.config
         self.dimensions = network.config.width
-        self.longest: int = tokenizer.truncation["max_length"]
-        self._tokenizer, self._pooling = tokenizer, pooling
+        self.longest: int = tokenizer.inner.truncation["max_length"]
+        self.tokenizer, self._pooling = tokenizer, pooling
 
         def pooled(tokens: Tensor, positions: Tensor, texts: Tensor, weights: Tensor) -> Tensor:
             return weights @ network(tokens, positions, texts)
@@ -104,8 +103,7 @@ class Encoder:
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
         found: list[list[int]] = []
         for start in range(0, len(texts), _MOST_TEXTS_TOKENIZED):
-            part = list(texts[start : start + _MOST_TEXTS_TOKENIZED])
-            found += [each.ids for each in self._tokenizer.encode_batch_fast(part)]
+            found += self.tokenizer.encode_batch(list(texts[start : start + _MOST_TEXTS_TOKENIZED]))
         return found
 
     def _run(self, batch: Batch, texts: Sequence[Sequence[int]]) -> Tensor:
@@ -138,12 +136,12 @@ def load_encoder(path: str | os.PathLike[str], device: str | Device | None = Non
     where = find_device(device)
     folder = read_folder(path)
     pooling, normalized = _pooling_of(folder)
-    tokenizer = _tokenizer_of(folder)
+    tokenizer = tokenizer_of_folder(folder.path, folder.tokenizer_config)
     network = load_bert(folder, where)
     longest = folder.json("sentence_bert_config.json").get("max_seq_length")
     if not isinstance(longest, int) or not 2 < longest <= network.config.longest:
         longest = network.config.longest
-    tokenizer.enable_truncation(longest)
+    tokenizer.inner.enable_truncation(longest)
     return Encoder(folder.path.name, network, tokenizer, where, pooling, normalized)
 
 
@@ -163,37 +161,3 @@ def _pooling_of(folder: HuggingFaceFolder) -> tuple[_Pooling, bool]:
         )
     normalized = modules.is_file() and "Normalize" in modules.read_text("utf-8")
     return _POOLINGS[chosen[0]], normalized
-
-
-def _tokenizer_of(folder: HuggingFaceFolder) -> Any:
-    lib, words = library(), folder.path / "vocab.txt"
-    try:
-        if folder.tokenizer is not None:
-            tokenizer = lib.Tokenizer.from_file(str(folder.tokenizer))
-        elif words.is_file():
-            tokenizer = _word_pieces(lib, words, folder.tokenizer_config)
-        else:
-            raise FormatError(f"{folder.path} has no tokenizer: tokenizer.json, or vocab.txt")
-    except FormatError:
-        raise
-    except Exception as error:  # the library raises nothing narrower
-        raise FormatError(f"the tokenizer in {folder.path} cannot be read: {error}") from error
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _word_pieces(lib: Any, path: Path, config: Mapping[str, Any]) -> Any:
-    """BERT's tokenizer from a list of words, as folders have it from before tokenizer.json."""
-    tokens = path.read_text("utf-8").splitlines()
-    ids = {token: number for number, token in enumerate(tokens)}
-    cls, sep = config.get("cls_token", "[CLS]"), config.get("sep_token", "[SEP]")
-    unknown = config.get("unk_token", "[UNK]")
-    tokenizer = lib.Tokenizer(lib.models.WordPiece(ids, unk_token=unknown))
-    tokenizer.normalizer = lib.normalizers.BertNormalizer(
-        lowercase=config.get("do_lower_case", True), strip_accents=config.get("strip_accents")
-    )
-    tokenizer.pre_tokenizer = lib.pre_tokenizers.BertPreTokenizer()
-    special = [text for text in (cls, sep, unknown, "[PAD]", "[MASK]") if text in ids]
-    tokenizer.add_special_tokens(special)
-    tokenizer.post_processor = lib.processors.BertProcessing((sep, ids[sep]), (cls, ids[cls]))
-    return tokenizer
