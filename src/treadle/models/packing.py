@@ -8,6 +8,7 @@ all texts.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -44,38 +45,40 @@ def room(length: int) -> int:
 
 def batches(texts: Sequence[Sequence[int]], tokens: int) -> Iterator[Batch]:
     """All texts in batches of about so many tokens, the longest first."""
-    order = sorted(range(len(texts)), key=lambda index: -len(texts[index]))
-    left = sum(len(text) for text in texts)
-    start = 0
-    while start < len(order):
-        longest = _power_of_two(len(texts[order[start]]))
-        length = max(longest, _SHORTEST_ROW, min(_USUAL_ROW, _power_of_two(left)))
+    waiting = _Waiting(texts)
+    while waiting.lengths:
+        longest = _power_of_two(waiting.lengths[-1])
+        length = max(longest, _SHORTEST_ROW, min(_USUAL_ROW, _power_of_two(waiting.tokens)))
         most = max(tokens // length, 1)
-        rows = _rows(texts, order, start, length, most)
-        start += sum(len(row) for row in rows)
-        left -= sum(len(texts[index]) for row in rows for index in row)
+        rows: list[list[int]] = []
+        while waiting.lengths and len(rows) < most:
+            rows.append(waiting.row(length))
         yield _batch(texts, rows, length, min(_power_of_two(len(rows)), most))
 
 
-def _rows(
-    texts: Sequence[Sequence[int]], order: Sequence[int], start: int, length: int, most: int
-) -> list[list[int]]:
-    """The texts by rows, each in the first row that has space, until one has none in any."""
-    rows: list[list[int]] = []
-    space: list[int] = []
-    for place in range(start, len(order)):
-        size = len(texts[order[place]])
-        fitting = (i for i in range(len(rows)) if space[i] >= size and len(rows[i]) < room(length))
-        row = next(fitting, None)
-        if row is None:
-            if len(rows) == most:
-                break
-            row = len(rows)
-            rows.append([])
-            space.append(length)
-        rows[row].append(order[place])
-        space[row] -= size
-    return rows
+class _Waiting:
+    """Texts that are not in a row yet, by their lengths."""
+
+    def __init__(self, texts: Sequence[Sequence[int]]) -> None:
+        self._by_length: dict[int, list[int]] = {}
+        for index, text in enumerate(texts):
+            self._by_length.setdefault(len(text), []).append(index)
+        self.lengths = sorted(self._by_length)
+        self.tokens = sum(len(text) for text in texts)
+
+    def row(self, space: int) -> list[int]:
+        """Texts for a row of that many tokens: the longest, then always the longest that fits."""
+        taken: list[int] = []
+        most = room(space)
+        while len(taken) < most and (place := bisect_right(self.lengths, space) - 1) >= 0:
+            length = self.lengths[place]
+            same = self._by_length[length]
+            taken.append(same.pop())
+            if not same:
+                del self.lengths[place]
+            space -= length
+            self.tokens -= length
+        return taken
 
 
 def _batch(texts: Sequence[Sequence[int]], rows: list[list[int]], length: int, count: int) -> Batch:
