@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import contextlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator
