@@ -43,6 +43,7 @@ NAMES = {
     "treadle.cuda_cpp.load": "cuda_module",
     "treadle.data.saving": "load save",
     "treadle.optim.scaling": "GradScaler",
+    "treadle.quant.gguf_files": "load_gguf",
     "treadle.runtime.devices": (
         "default_device Device device devices is_available memory_stats set_default_device Stream "
         "use_device"
@@ -62,7 +63,9 @@ _ELSEWHERE = {
     "randint": "write td.random.integers(low, high, shape)",
     "randn": "write td.random.normal(shape)", "transpose": "write td.permute_dims(x, axes)",
 }  # fmt: skip
-__all__, __getattr__, __dir__ = _exports(__name__, NAMES, "autograd data nn optim", _ELSEWHERE)
+__all__, __getattr__, __dir__ = _exports(
+    __name__, NAMES, "autograd data nn optim quant", _ELSEWHERE
+)
 
 # What lower layers ask of higher ones, which they do not import: all of it, and nowhere else. It is
 # imported when it is first asked.

@@ -21,6 +21,7 @@ from treadle import autograd as autograd
 from treadle import data as data
 from treadle import nn as nn
 from treadle import optim as optim
+from treadle import quant as quant
 from treadle.autograd.checkpoint import checkpoint as checkpoint
 from treadle.autograd.jacobians import hessian as hessian
 from treadle.autograd.jacobians import jacfwd as jacfwd
@@ -87,6 +88,9 @@ from treadle.lang import cosh as cosh
 from treadle.lang import ctz as ctz
 from treadle.lang import divide as divide
 from treadle.lang import dot as dot
+from treadle.lang import dot4_i8 as dot4_i8
+from treadle.lang import dot4_u8 as dot4_u8
+from treadle.lang import dot4_u8i8 as dot4_u8i8
 from treadle.lang import e as e
 from treadle.lang import equal as equal
 from treadle.lang import erf as erf
@@ -201,6 +205,7 @@ from treadle.lang import vote_all as vote_all
 from treadle.lang import vote_any as vote_any
 from treadle.lang import where as where
 from treadle.optim.scaling import GradScaler as GradScaler
+from treadle.quant.gguf_files import load_gguf as load_gguf
 from treadle.runtime.devices import Device as Device
 from treadle.runtime.devices import Stream as Stream
 from treadle.runtime.devices import default_device as default_device
@@ -410,6 +415,9 @@ __all__ = [
     "diff",
     "divide",
     "dot",
+    "dot4_i8",
+    "dot4_u8",
+    "dot4_u8i8",
     "e",
     "einsum",
     "elementwise",
@@ -489,6 +497,7 @@ __all__ = [
     "linalg",
     "linspace",
     "load",
+    "load_gguf",
     "local",
     "log",
     "log1p",
@@ -534,6 +543,7 @@ __all__ = [
     "pow",
     "prod",
     "profile",
+    "quant",
     "rand_normal",
     "rand_uniform",
     "random",

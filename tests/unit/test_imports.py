@@ -21,14 +21,16 @@ from treadle.core import deferred_imports
 HEAVY = (
     "numpy", "ml_dtypes", "llvmlite", "wgpu", "treadle.autograd", "treadle.cli", "treadle.codegen",
     "treadle.cuda_cpp", "treadle.data", "treadle.drivers", "treadle.formats", "treadle.ir",
-    "treadle.kernels", "treadle.nn", "treadle.optim", "treadle.tensor.tensor",
+    "treadle.kernels", "treadle.models", "treadle.nn", "treadle.optim", "treadle.quant",
+    "treadle.tensor.tensor",
 )  # fmt: skip
 # What computing does without that finds its kernels on disk: the compiler, and what is not used.
 COMPILER = (
     "ml_dtypes", "treadle.codegen.pipeline", "treadle.codegen.llvm", "treadle.codegen.wgsl",
     "treadle.ir.passes", "treadle.ir.parser", "treadle.lang.lower", "treadle.lang.interpreter",
     "treadle.autograd", "treadle.cli", "treadle.cuda_cpp", "treadle.data", "treadle.formats",
-    "treadle.nn", "treadle.optim", "treadle.tensor.compiled", "treadle.tensor.fft",
+    "treadle.models", "treadle.nn", "treadle.optim", "treadle.quant", "treadle.tensor.compiled",
+    "treadle.tensor.fft",
     "treadle.tensor.functional", "treadle.tensor.linalg", "treadle.tensor.random",
 )  # fmt: skip
 SMALL = "import treadle as td\nassert float((td.ones(3, device='cpu') + 1).sum()) == 6\n"
@@ -52,7 +54,9 @@ def _those_of(heavy: tuple[str, ...], loaded: list[str]) -> list[str]:
     return [each for each in loaded if any(f"{each}.".startswith(f"{one}.") for one in heavy)]
 
 
-@pytest.mark.parametrize("package", ["treadle", "treadle.nn", "treadle.optim", "treadle.data"])
+@pytest.mark.parametrize(
+    "package", ["treadle", "treadle.nn", "treadle.optim", "treadle.data", "treadle.quant"]
+)
 def test_modules_among_the_public_names_can_be_imported(package):
     owner = importlib.import_module(package)
     found = {name: getattr(owner, name) for name in owner.__all__}

@@ -118,7 +118,8 @@ PAGES = (
             ),
             _section(
                 "Numbers of kernels only",
-                "bitcast mul_high popcount clz ctz reverse_bits rand_uniform rand_normal",
+                "bitcast mul_high dot4_i8 dot4_u8 dot4_u8i8 popcount clz ctz reverse_bits "
+                "rand_uniform rand_normal",
             ),
         ),
     ),
@@ -403,6 +404,15 @@ PAGES = (
         ),
     ),
     Page(
+        "quant",
+        "td.quant",
+        "Weights in blocks of a few bits. The guide: [quantized weights](../guides/quantized.md).",
+        (
+            _section("Files", "load_gguf quant.Gguf"),
+            Section("td.quant", _room("quant", "quant.Gguf")),
+        ),
+    ),
+    Page(
         "random",
         "td.random",
         "Arrays of random numbers, the same on every device. "
@@ -436,7 +446,7 @@ PAGES = (
 # Modules whose public names the reference has, beside `td` itself; the modules have no entries.
 ROOMS = (
     "autograd", "data", "errors", "fft", "linalg", "nn", "nn.functional", "nn.init", "nn.utils",
-    "optim", "optim.lr_scheduler", "random",
+    "optim", "optim.lr_scheduler", "quant", "random",
 )  # fmt: skip
 
 

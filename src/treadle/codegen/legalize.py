@@ -17,6 +17,7 @@
     "wide_mul_high"        the upper half of a 64-bit product (of 8 and 16 bits: always replaced)
     "wide_bits"            popcount, clz, ctz, reverse_bits of 64 bits
     "narrow_bits"          the same of 8 and 16 bits
+    "dot4"                 sums of products of the bytes of words
     "wide_order"           <, <=, > and >= of signed 64-bit integers: by unsigned ones
 
 Where an operand is a constant that makes the plain operation safe, it stays plain. Legalizing
@@ -33,6 +34,7 @@ from treadle.codegen import prelude
 from treadle.ir import nodes as n
 from treadle.ir.passes.wide.functions import division_by_words
 from treadle.ir.prelude_names import is_prelude, prelude_name
+from treadle.ir.rules import BYTE_DOTS
 from treadle.ir.traverse import rewrite_block
 from treadle.ir.types import F16, F32, I32, I64, U32, U64, Scalar, Vector
 
@@ -40,7 +42,7 @@ MISSING = frozenset({
     "floordiv", "mod", "div", "rem", "whole_words", "wide_div",
     "half_div", "f16_fma", "bf16_fma", "float_rem", "float_floordiv", "float_mod",
     "shift", "float_to_int", "float_min_max",
-    "mul_high", "wide_mul_high", "wide_bits", "narrow_bits", "wide_order",
+    "mul_high", "wide_mul_high", "wide_bits", "narrow_bits", "wide_order", "dot4",
 })  # fmt: skip
 
 _ORDERS = ("lt", "le", "gt", "ge")
@@ -154,6 +156,8 @@ class _Rewriter:
             return self.half_fma(node)
         if node.op == "mul_high":
             return self.mul_high(node)
+        if node.op in BYTE_DOTS:
+            return self.call(node.op, node, *node.operands) if "dot4" in self.missing else node
         if node.op in (*_BIT_COUNTS, "reverse_bits"):
             return self.bits(node)
         return node

@@ -387,6 +387,25 @@ def _mul_high(type: Scalar) -> n.Block:
     )
 
 
+def _dot4(left_is_signed: bool, right_is_signed: bool) -> Callable[[Scalar], n.Block]:
+    """A number and the sum of the products of the bytes of two words."""
+
+    def byte(word: n.Expression, at: int, signed: bool) -> n.Expression:
+        if signed:
+            return _binary("shr", _binary("shl", word, 24 - 8 * at) if at < 3 else word, 24)
+        return _binary("and", _binary("shr", word, 8 * at) if at else word, 255)
+
+    def body(type: Scalar) -> n.Block:
+        a, b, total = _three(type)
+        result: n.Expression = total
+        for at in range(4):
+            product = _binary("mul", byte(a, at, left_is_signed), byte(b, at, right_is_signed))
+            result = _binary("add", result, product)
+        return (n.Return(result),)
+
+    return body
+
+
 def _halves(value: n.Variable) -> tuple[n.Expression, n.Expression]:
     return n.Cast(value, U32), n.Cast(_binary("shr", value, 32), U32)
 
@@ -466,7 +485,9 @@ _BODIES: dict[str, tuple[Callable[[Scalar], n.Block], int]] = {
     "floordiv": (_floordiv, 2), "mod": (_mod, 2),
     "shl": (_shl, 2), "shr": (_shr, 2),
     "min": (_extreme("min"), 2), "max": (_extreme("max"), 2), "mul_high": (_mul_high, 2),
-    "popcount": (_popcount, 1), "clz": (_clz, 1), "ctz": (_ctz, 1),
+    "dot4_i8": (_dot4(True, True), 3), "dot4_u8": (_dot4(False, False), 3),
+    "dot4_u8i8": (_dot4(False, True), 3), "popcount": (_popcount, 1),
+    "clz": (_clz, 1), "ctz": (_ctz, 1),
     "reverse_bits": (_reverse_bits, 1), "odd_fma": (_odd_fma, 3),
 }  # fmt: skip
 _COUNTS = frozenset({"popcount", "clz", "ctz"})

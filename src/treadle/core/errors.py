@@ -159,6 +159,10 @@ class QueueFull(TreadleError, RuntimeError):
     """More work than may be queued: ask again later."""
 
 
+class ChatTemplateError(TreadleError, ValueError):
+    """A chat template that refuses its messages, fails on them, or does what templates may not."""
+
+
 class HostWarning(UserWarning):
     """Said once for each function that the host computes, to which a device's data crosses."""
 

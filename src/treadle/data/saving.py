@@ -21,6 +21,7 @@ from treadle.core.paths import as_path, naming
 from treadle.data.structure import Encoded, decode, encode
 from treadle.formats import safetensors
 from treadle.formats.atomic import replaced
+from treadle.formats.json_text import parse_json
 from treadle.formats.safetensors import Source
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
@@ -129,7 +130,7 @@ class _Reader:
     def state(self) -> Any:
         metadata, names = self.header.metadata, self.header.tensors
         if _STRUCTURE in metadata:
-            structure = safetensors.parse_json(metadata[_STRUCTURE], f"its {_STRUCTURE}")
+            structure = parse_json(metadata[_STRUCTURE], f"its {_STRUCTURE}")
             return decode(structure, self.tensor, self.array)
         state = {name: self.tensor(name) for name in names}
         for name, stored in metadata.items():
@@ -165,7 +166,7 @@ class _Reader:
 
 
 def _names(text: str) -> frozenset[str]:
-    names = safetensors.parse_json(text, f"its {_PAIRS}")
+    names = parse_json(text, f"its {_PAIRS}")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise FormatError(f"its {_PAIRS} is not a list of names")
     return frozenset(names)

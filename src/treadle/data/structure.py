@@ -24,7 +24,7 @@ from treadle.core.errors import DtypeError, FormatError
 from treadle.tensor.tensor import Tensor
 
 _DEEPEST = 100
-_STATES = ("state_dict", "get_state")  # what has one of these is saved by what it gives
+_STATES = ("state_dict", "get_state", "blocks")  # what has one of these is saved by what it gives
 _KEYS = (str, int, float, bool, type(None))  # JSON's own values, which are always hashable
 
 

@@ -36,6 +36,8 @@ from treadle.core.dtypes import (
     uint64,
 )
 from treadle.core.errors import FormatError
+from treadle.formats.contents import shortened
+from treadle.formats.json_text import parse_json
 
 DTYPES: dict[str, DType] = {
     "BOOL": bool_, "U8": uint8, "I8": int8, "U16": uint16, "I16": int16, "U32": uint32,
@@ -128,31 +130,7 @@ def read_tensor(file: BinaryIO, header: Header, name: str) -> np.ndarray[Any, An
     try:
         return data.reshape(shape)
     except ValueError:
-        raise FormatError(f"the shape of the tensor {_short(name)} is too large") from None
-
-
-def parse_json(text: str | bytes, what: str) -> Any:
-    """JSON from a file, without what JSON's readers let pass. FormatError says what is wrong."""
-    try:
-        read = text.decode("utf-8") if isinstance(text, bytes) else text
-        return json.loads(read, parse_constant=_no_constant, object_pairs_hook=_distinct)
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{what} is not UTF-8: {error}") from None
-    except RecursionError:
-        raise FormatError(f"{what} is nested too deeply") from None
-    except ValueError as error:
-        raise FormatError(f"{what} is not JSON: {error}") from None
-
-
-def _no_constant(word: str) -> Any:
-    raise ValueError(f"{word} is no number")
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError("a name stands twice in one object")
-    return made
+        raise FormatError(f"the shape of the tensor {shortened(name)} is too large") from None
 
 
 def _checked(header: Any, data: int, room: int) -> Header:
@@ -167,7 +145,7 @@ def _checked(header: Any, data: int, room: int) -> Header:
     for name, entry in sorted(tensors.items(), key=lambda item: (item[1].start, item[1].stop)):
         if entry.start != place:
             raise FormatError(
-                f"the tensor {_short(name)} begins at byte {entry.start} of the data, where "
+                f"the tensor {shortened(name)} begins at byte {entry.start} of the data, where "
                 f"{'a hole' if entry.start > place else 'another tensor'} is: the last one ended "
                 f"at {place}"
             )
@@ -183,7 +161,7 @@ def _checked(header: Any, data: int, room: int) -> Header:
 
 def _entry(name: str, entry: Any) -> Entry:
     def fault(what: str) -> FormatError:
-        return FormatError(f"the tensor {_short(name)} of the safetensors file {what}")
+        return FormatError(f"the tensor {shortened(name)} of the safetensors file {what}")
 
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise fault("has to tell its dtype, shape and data_offsets, and nothing else")
@@ -195,14 +173,14 @@ def _entry(name: str, entry: Any) -> Entry:
     dtype = DTYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
     if dtype is None:
         raise fault(
-            f"has the dtype {_short(entry['dtype'])}, and treadle reads {', '.join(DTYPES)}: cast "
-            "it to one of them with what wrote the file"
+            f"has the dtype {shortened(entry['dtype'])}, and treadle reads {', '.join(DTYPES)}: "
+            "cast it to one of them with what wrote the file"
         )
     start, stop = offsets
     if math.prod(shape) * dtype.itemsize != stop - start:
         raise fault(
-            f"has {stop - start} bytes, and its shape {_short(shape)} of {dtype} needs "
-            f"{_short(math.prod(shape) * dtype.itemsize)}"
+            f"has {stop - start} bytes, and its shape {shortened(shape)} of {dtype} needs "
+            f"{shortened(math.prod(shape) * dtype.itemsize)}"
         )
     return Entry(dtype, tuple(shape), start, stop)
 
@@ -210,12 +188,6 @@ def _entry(name: str, entry: Any) -> Entry:
 def _are_counts(value: Any) -> bool:
     """Whether a value is a list of numbers of elements or bytes, as 64 bits hold them."""
     return isinstance(value, list) and all(type(n) is int and 0 <= n < 2**63 for n in value)
-
-
-def _short(value: Any) -> str:
-    """A value in an error's text, of which a hostile file can make millions of letters."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 # --- writing -------------------------------------------------------------------------------------

@@ -327,6 +327,20 @@ def _trailing_zeros(type: Scalar, value: int) -> int:
     return (value & -value).bit_length() - 1 if value else type.bits
 
 
+def _bytes(word: int) -> list[int]:
+    return [word >> shift & 255 for shift in (0, 8, 16, 24)]
+
+
+def _signed_bytes(word: int) -> list[int]:
+    return [(byte ^ 128) - 128 for byte in _bytes(word)]
+
+
+def _dot4(left: list[int], right: list[int], sum: int) -> int:
+    for a, b in zip(left, right, strict=True):
+        sum += a * b
+    return sum
+
+
 _INTEGER_INTRINSICS: dict[str, Callable[..., int]] = {
     "abs": lambda type, a: abs(a),
     "min": lambda type, a, b: min(a, b),
@@ -336,4 +350,7 @@ _INTEGER_INTRINSICS: dict[str, Callable[..., int]] = {
     "ctz": _trailing_zeros,
     "reverse_bits": lambda type, a: int(f"{_unsigned(a, type):0{type.bits}b}"[::-1], 2),
     "mul_high": lambda type, a, b: (a * b) >> type.bits,
+    "dot4_i8": lambda type, a, b, c: _dot4(_signed_bytes(a), _signed_bytes(b), c),
+    "dot4_u8": lambda type, a, b, c: _dot4(_bytes(a), _bytes(b), c),
+    "dot4_u8i8": lambda type, a, b, c: _dot4(_bytes(a), _signed_bytes(b), c),
 }

@@ -48,7 +48,7 @@ INTRINSICS: dict[str, int] = {
     "popcount": 1, "clz": 1, "ctz": 1, "reverse_bits": 1, "mul_high": 2,
     "fast_rsqrt": 1, "fast_exp": 1, "fast_exp2": 1, "fast_log": 1, "fast_log2": 1,
     "fast_sin": 1, "fast_cos": 1, "fast_tan": 1, "fast_tanh": 1, "fast_pow": 2,
-    "dot": 2,
+    "dot": 2, "dot4_i8": 3, "dot4_u8": 3, "dot4_u8i8": 3,
 }  # fmt: skip
 
 BUILTINS = ("thread_idx", "block_idx", "block_dim", "grid_dim", "lane", "subgroup_size")
@@ -134,7 +134,11 @@ class Bitcast:
 @dataclass(frozen=True, slots=True)
 class Intrinsic:
     """One of INTRINSICS. Operands have one type; tests (isnan …) give bool, counts I32 of bits in
-    the operand's own width, `dot` the vectors' element; the others the operand type."""
+    the operand's own width, `dot` the vectors' element; the others the operand type.
+
+    `dot4_*` are of I32: the third operand and the sum of the products of the bytes in the first
+    two, signed (i8), unsigned (u8), or unsigned in the first and signed in the second (u8i8).
+    """
 
     op: str
     operands: tuple[Expression, ...]

@@ -7,6 +7,7 @@ from treadle.ir.types import BOOL, I32, U32, Type, Vector
 
 TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
 COUNTS = frozenset({"popcount", "clz", "ctz"})
+BYTE_DOTS = frozenset({"dot4_i8", "dot4_u8", "dot4_u8i8"})  # of I32, the bytes of words
 INTEGER_INTRINSICS = COUNTS | {"reverse_bits", "mul_high"}
 NUMBER_INTRINSICS = frozenset({"abs", "min", "max", "dot"})  # the others take floats
 LANES = frozenset({"ballot", "active", "match_any", "match_all"})  # subgroup operations

@@ -12,6 +12,7 @@ from treadle.ir import arithmetic
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.rules import (
+    BYTE_DOTS,
     COUNTS,
     INTEGER_INTRINSICS,
     NUMBER_INTRINSICS,
@@ -181,7 +182,9 @@ class ExpressionRules:
         for operand in node.operands[1:]:
             self.require_type(operand, operand_type, f"an operand of {node.op}")
         element = element_of(operand_type)
-        if node.op in INTEGER_INTRINSICS:
+        if node.op in BYTE_DOTS:
+            fits = operand_type == t.I32
+        elif node.op in INTEGER_INTRINSICS:
             fits = is_integer(element)
         elif node.op in NUMBER_INTRINSICS:
             fits = is_number(element)

@@ -103,6 +103,9 @@ __all__ = [
     "ctz",
     "divide",
     "dot",
+    "dot4_i8",
+    "dot4_u8",
+    "dot4_u8i8",
     "e",
     "equal",
     "erf",
@@ -819,6 +822,57 @@ def dot(a: Value | complex, b: Value | complex, /) -> Value:
 
 @overload
 def dot(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
+def dot4_i8(a: Any, b: Any, c: Any, /) -> Value:
+    """c and the products of the signed bytes of the words a and b.
+
+    Its arguments are numbers. It works in kernels only, and raises TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.dot4_i8(x[i], -1, 100)
+    >>> x = td.asarray([0x01020304], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [90]
+    """
+
+def dot4_u8(a: Any, b: Any, c: Any, /) -> Value:
+    """c and the products of the unsigned bytes of the words a and b.
+
+    Its arguments are numbers. It works in kernels only, and raises TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.dot4_u8(x[i], -1, 100)
+    >>> x = td.asarray([0x01020304], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [2650]
+    """
+
+def dot4_u8i8(a: Any, b: Any, c: Any, /) -> Value:
+    """c and the products of unsigned bytes of a and signed ones of b.
+
+    Its arguments are numbers. It works in kernels only, and raises TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.dot4_u8i8(x[i], -1, 100)
+    >>> x = td.asarray([-1], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [-920]
+    """
+
 @overload
 def equal(a: Value | complex, b: Value | complex, /) -> Value:
     """x1 == x2.

@@ -271,6 +271,9 @@ clz = _math("clz", 1, "The number of zero bits above the highest set one.")
 ctz = _math("ctz", 1, "The number of zero bits below the lowest set one.")
 reverse_bits = _math("reverse_bits", 1, "The bits in reverse order.")
 mul_high = _math("mul_high", 2, "The upper half of the product of two integers.")
+dot4_i8 = _math("dot4_i8", 3, "c and the products of the signed bytes of the words a and b.")
+dot4_u8 = _math("dot4_u8", 3, "c and the products of the unsigned bytes of the words a and b.")
+dot4_u8i8 = _math("dot4_u8i8", 3, "c and the products of unsigned bytes of a and signed ones of b.")
 
 # --- operators by name, as in the Array API ------------------------------------------------------
 
@@ -383,6 +386,9 @@ __all__ = [
     "ctz",
     "divide",
     "dot",
+    "dot4_i8",
+    "dot4_u8",
+    "dot4_u8i8",
     "equal",
     "erf",
     "erfc",

@@ -166,11 +166,14 @@ def permute_bytes(a: Array, b: Array, selector: Array) -> Array:
 def dot_bytes(a: Array, b: Array, c: Array) -> Array:
     """`dp4a`: the sum of the products of four bytes, signed as their words are, and of c."""
     bytes_of = {"i": "i1", "u": "u1"}
+    shape = np.broadcast_shapes(np.shape(a), np.shape(b))
     parts = [
-        np.ascontiguousarray(np.atleast_1d(word)).view(bytes_of[word.dtype.kind]).astype("i8")
+        np.ascontiguousarray(np.broadcast_to(word, shape or (1,)))
+        .view(bytes_of[word.dtype.kind])
+        .astype("i8")
         for word in (a, b)
     ]
-    products = (parts[0] * parts[1]).reshape(-1, 4).sum(axis=1).reshape(np.shape(a) or (1,))
+    products = (parts[0] * parts[1]).reshape(-1, 4).sum(axis=1).reshape(shape or (1,))
     return (products + c.astype("i8")).astype(c.dtype)
 
 

@@ -85,6 +85,7 @@ _INTRINSICS: dict[tuple[str, str], str] = {
     ("reverse_bits", "i32"): "(int)__brev({})", ("reverse_bits", "u32"): "__brev({})",
     ("reverse_bits", "i64"): "(long long)__brevll({})", ("reverse_bits", "u64"): "__brevll({})",
     ("mul_high", "i32"): "__mulhi({}, {})", ("mul_high", "u32"): "__umulhi({}, {})",
+    ("dot4_i8", "i32"): "__dp4a({}, {}, {})",
     ("mul_high", "i64"): "__mul64hi({}, {})", ("mul_high", "u64"): "__umul64hi({}, {})",
 }  # fmt: skip
 
@@ -135,6 +136,16 @@ _HELPERS: dict[str, Helper] = {
     "float_rem f64": Helper(
         "{fn} {T} float_rem({T} a, {T} b) {{\n    return fmod(a, b);\n}}",
     ),
+    "dot4_u8 i32": Helper("""\
+{fn} int dot4_u8(int a, int b, int sum) {{
+    return (int)__dp4a((unsigned int)a, (unsigned int)b, (unsigned int)sum);
+}}"""),
+    "dot4_u8i8 i32": Helper("""\
+{fn} int dot4_u8i8(int a, int b, int sum) {{
+    int result;
+    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
+    return result;
+}}""", (), "Unsigned bytes by signed ones."),
     # --- 16-bit floats ---
     "type f16": Helper("// A float16, which is computed with in float32.\n"
                        "struct half {{\n    unsigned short bits;\n}};"),

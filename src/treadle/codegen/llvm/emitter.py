@@ -25,6 +25,7 @@ class Module:
     fast: bool = False
     loops: set[str] = field(default_factory=set)  # how parallel loops are printed: lanes, plain
     functions: list[str] = field(default_factory=list)
+    helpers: dict[str, str] = field(default_factory=dict)  # small functions, by name
     declarations: dict[str, str] = field(default_factory=dict)
     metadata: list[str] = field(default_factory=list)
 
@@ -43,7 +44,13 @@ class Module:
         """The whole module. Its first line says so if nothing is left to vectorize."""
         head = VECTORIZED if self.loops == {"lanes"} else ""
         functions = _called_or_inlined(self.functions)
-        parts = [head, *functions, *self.declarations.values(), "\n".join(self.metadata)]
+        parts = [
+            head,
+            *self.helpers.values(),
+            *functions,
+            *self.declarations.values(),
+            "\n".join(self.metadata),
+        ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
 

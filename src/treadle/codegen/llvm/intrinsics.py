@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 
 from treadle.codegen.llvm import fast_math
 from treadle.codegen.llvm.arithmetic import binary, compare, rounded, select
+from treadle.codegen.llvm.byte_dots import dot4
 from treadle.codegen.llvm.casts import bitcast, cast
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.spelling import constant, value_type, widened
+from treadle.ir.rules import BYTE_DOTS
 from treadle.ir.types import BOOL, F32, I32, SCALARS, Scalar
 
 Operands = Sequence[str]
@@ -19,6 +21,8 @@ def intrinsic(e: Emitter, op: str, type: Scalar, operands: Operands, width: int)
     """An intrinsic on operands of one scalar type (`dot` is not one of these)."""
     if op.startswith("fast_"):
         return _in_single(e, type, operands, width, fast_math.RULES[op])
+    if op in BYTE_DOTS:
+        return dot4(e, op, type, operands, width)
     return _RULES[op](e, type, operands, width)
 
 

@@ -24,7 +24,7 @@ def _arrange(kernel: n.Kernel, target: Target) -> Lowered:
 
 def _missing(target: Target) -> frozenset[str]:
     del target
-    return frozenset({"narrow_bits", "wide_bits", "wide_mul_high"})
+    return frozenset({"narrow_bits", "wide_bits", "wide_mul_high", "dot4"})
 
 
 def _print(lowered: Lowered, slots: Mapping[str, int], job: Job) -> KernelCode:

@@ -166,6 +166,11 @@ def _power(e: Emitter, type: Scalar, operands: Sequence[str]) -> str:
     return e.op("f32", "ex2.approx.f32", e.op("f32", "mul.f32", exponent, operands[1]))
 
 
+def _dot4(left: str, right: str) -> Rule:
+    """A sum of products of four bytes, of which the low 32 bits are kept."""
+    return lambda e, type, operands: e.op("b32", f"dp4a.{left}.{right}", *operands)
+
+
 def _count(op: str) -> Rule:
     return lambda e, type, operands: arithmetic.count_bits(e, op, type, operands[0])
 
@@ -188,6 +193,9 @@ _RULES: dict[str, Rule] = {
     "clz": _count("clz"),
     "ctz": _count("ctz"),
     "reverse_bits": lambda e, type, operands: arithmetic.reverse_bits(e, type, operands[0]),
+    "dot4_i8": _dot4("s32", "s32"),
+    "dot4_u8": _dot4("u32", "u32"),
+    "dot4_u8i8": _dot4("u32", "s32"),
     "mul_high": lambda e, type, operands: arithmetic.multiply_high(e, type, *operands),
     "fast_rsqrt": _approximate("rsqrt"),
     "fast_exp": _single(_exponential),

@@ -21,6 +21,7 @@ from treadle.codegen.wgsl.scope import (
 )
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
+from treadle.ir.rules import BYTE_DOTS
 from treadle.ir.types import BOOL, F64, Scalar, Struct, Type, Vector
 
 Text = tuple[str, int]
@@ -309,6 +310,8 @@ def _intrinsic(scope: Scope, node: n.Intrinsic) -> Text:
         register = module.register(node.type)
         product = f"{wide}({arguments[0]}) * {wide}({arguments[1]})"
         return f"{register}(({product}) >> 32u)", PRIMARY
+    if node.op in BYTE_DOTS:
+        return _dot4(scope, node.op, arguments), PRIMARY
     name, exact = _PLAIN[node.op]
     if element == F64 and node.op.startswith("fast_"):
         return _in_single(name, arguments), PRIMARY
@@ -333,6 +336,27 @@ def _absolute(scope: Scope, type: Type, argument: str) -> str:
         body = "return max(value, -value);"
         module.add(key, f"fn {name}(value: {register}) -> {register} {{\n    {body}\n}}")
     return f"{name}({argument})"
+
+
+def _dot4(scope: Scope, op: str, arguments: list[str]) -> str:
+    """A sum of products of bytes. WGSL has none of unsigned by signed ones: 128 is taken from each
+    unsigned byte, and 128 times the sum of the signed ones is added."""
+    module = scope.module
+    name, new = module.helper((op,), op)
+    if new:
+        packed = {
+            "dot4_i8": "dot4I8Packed(left, right)",
+            "dot4_u8": "i32(dot4U8Packed(left, right))",
+            "dot4_u8i8": "dot4I8Packed(left ^ 0x80808080u, right)"
+            " + (dot4I8Packed(0x01010101u, right) << 7u)",
+        }[op]
+        module.add(
+            (op,),
+            f"fn {name}(a: i32, b: i32, sum: i32) -> i32 {{\n"
+            f"    let left = bitcast<u32>(a);\n    let right = bitcast<u32>(b);\n"
+            f"    return sum + {packed};\n}}",
+        )
+    return f"{name}({', '.join(arguments)})"
 
 
 def _in_single(name: str, arguments: list[str]) -> str:

@@ -250,6 +250,17 @@ def _dot(signed: bool, left_bits: int, start: int) -> Recipe:
     return build
 
 
+def _dot_of_bytes(signed: bool) -> Recipe:
+    """`__dp4a` of words, which is an operation of the IR."""
+    op = "dot4_i8" if signed else "dot4_u8"
+
+    def build(maker: Maker, *words: n.Expression) -> n.Expression:
+        first, *others = (bits_as(word, t.I32) for word in words)
+        return bits_as(intrinsic(op, first, *others), words[0].type)
+
+    return build
+
+
 def _dot_overloads(halves: bool, start: int) -> tuple[Overload, ...]:
     found = []
     for signed in (True, False):
@@ -258,7 +269,9 @@ def _dot_overloads(halves: bool, start: int) -> tuple[Overload, ...]:
         wide = t.Vector(t.I16 if signed else t.U16, 2) if halves else t.Vector(byte, 4)
         recipe = _dot(signed, 16 if halves else 8, start)
         for a, b in ((word, word), (wide, t.Vector(byte, 4))):
-            found.append(Overload((a, b, word), word, recipe, INTEGERS))
+            of_words = a == word and not halves
+            chosen = _dot_of_bytes(signed) if of_words else recipe
+            found.append(Overload((a, b, word), word, chosen, INTEGERS))
     return tuple(found)
 
 

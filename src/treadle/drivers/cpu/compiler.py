@@ -13,6 +13,7 @@ from typing import Any
 from treadle.core import forks
 from treadle.core.errors import CompileError, refused_by_compiler
 from treadle.core.once import once
+from treadle.drivers.cpu.byte_dots import with_instructions
 from treadle.drivers.cpu.halves import with_conversions
 from treadle.drivers.cpu.llvm_calls import Calls, Module
 
@@ -74,7 +75,7 @@ class Compiler:
     def compile_object(self, source: str, name: str) -> bytes:
         """Optimized machine code of a module, as an object file. CompileError has LLVM's reason
         and the module. Several threads may compile at the same time."""
-        source = with_conversions(source, self.triple, self.features)
+        source = self._for_host(source)
         try:
             module = Module(self._calls, source)
         except RuntimeError as error:
@@ -83,7 +84,13 @@ class Compiler:
 
     def assembly(self, source: str) -> str:
         """The machine's assembly of a module, for people."""
+        source = self._for_host(source)
         return self._emit(Module(self._calls, source), source, as_object=False).decode()
+
+    def _for_host(self, source: str) -> str:
+        """A module's text with what this processor lacks, and with what it has more than others."""
+        source = with_conversions(source, self.triple, self.features)
+        return with_instructions(source, self.triple, self.features)
 
     def _emit(self, module: Module, source: str, as_object: bool) -> bytes:
         """Machine code of a module, which is closed."""

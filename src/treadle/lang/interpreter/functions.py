@@ -265,7 +265,18 @@ def _copysign(x: Any, y: Any) -> Any:
     return numbers.unary("-", size) if numbers.intrinsic("signbit", [sign], type) else size
 
 
+def _dot4(op: str) -> Callable[..., Any]:
+    def compute(*values: Any) -> Any:
+        words = [numbers.cast(numbers.typed(value), t.I32) for value in values]
+        return numbers.intrinsic(op, words, t.I32)
+
+    return compute
+
+
 _EXACT: dict[str, Callable[..., Any]] = {
+    "dot4_i8": _dot4("dot4_i8"),
+    "dot4_u8": _dot4("dot4_u8"),
+    "dot4_u8i8": _dot4("dot4_u8i8"),
     "sign": _sign,
     "copysign": _copysign,
     "square": lambda x: numbers.binary("*", *(numbers.common([x])[0] * 2)),

@@ -258,6 +258,24 @@ def _bits(op: str, counts: bool) -> Handler:
     return lower
 
 
+def _dot4(op: str) -> Handler:
+    """Words are i32 or u32, of which only the bits matter; the sum is an i32."""
+
+    def lower(cx: Context, *values: Any) -> Value:
+        *operands, node = values
+        words = []
+        for value in operands:
+            word = typed(cx, value, node)
+            if word.type == t.U32:
+                word = n.Bitcast(word, t.I32, cx.span(node))
+            if word.type != t.I32:
+                raise cx.error(f"td.{op} takes words of type i32 or u32, not {word.type}", node)
+            words.append(word)
+        return _intrinsic(op, words, t.I32, cx, node)
+
+    return lower
+
+
 _EXACT: dict[str, Handler] = {
     "abs": _abs,
     "sqrt": _sqrt,
@@ -279,6 +297,9 @@ _EXACT: dict[str, Handler] = {
     "ctz": _bits("ctz", True),
     "reverse_bits": _bits("reverse_bits", False),
     "mul_high": _bits("mul_high", False),
+    "dot4_i8": _dot4("dot4_i8"),
+    "dot4_u8": _dot4("dot4_u8"),
+    "dot4_u8i8": _dot4("dot4_u8i8"),
 }
 
 

@@ -16,7 +16,7 @@ _NUMPY = str(Path(np.__file__).parent)
 # and the programs that `treadle bench` measures.
 _LIKE_USER_CODE = tuple(
     str(Path(_PACKAGE, *parts))
-    for parts in (("nn",), ("optim", "lr_scheduler"), ("data",), ("cli", "bench"), ("models",))
+    for parts in (("nn",), ("optim", "lr_scheduler"), ("data",), ("cli", "bench"), ("models",), ("quant",))
 )
 # Calls from these parts are not the function's: they make and launch kernels.
 _IMPLEMENTATION = tuple(
@@ -28,6 +28,7 @@ _USER_MODULES = (
     "treadle.data",
     "treadle.cli.bench",
     "treadle.models",
+    "treadle.quant",
 )
 # The guards themselves look up attributes of modules.
 _LOOKUPS = frozenset({"__getattr__", "__setattr__", "__delattr__", "_forget"})

@@ -1,0 +1,274 @@
+"""How kernels read ggml's block formats: words of four elements, scales and minima.
+
+A row is read as groups of 32 elements, and eight groups are 256 elements. In some bytes of a *step*
+are the elements of one, two or four groups: `unpack` reads a word of these bytes (or a vec4 of
+words) and makes a word of bytes for each of the groups. An element is (byte - center) * scale +
+minimum, where the scale and the minimum are those of its group, or of its half of the group.
+
+Functions take the arrays of planes, in the order of `PLANES`, and the number of a group from which
+they count, all rows' groups one after the other; in formats with blocks of 256 it is a block's
+first group.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from treadle import lang as td
+from treadle.lang.decorators import Function
+
+PLANES = ("values", "high", "scale", "min", "scales", "mins")
+"""What a format may have. `low` in a format is the first of these here: the bytes of elements."""
+
+GROUP = 32  # elements
+BLOCK = 8  # groups
+
+# The values of four bits, as bytes in words: those of `quant.expressions`.
+_NONLINEAR = (0xBFAD9881, 0xF6EADDCF, 0x26190D01, 0x71594535)
+_DOUBLED_E2M1 = (0x03020100, 0x0C080604, 0xFDFEFF00, 0xF4F8FAFC)
+_SPREAD = 0x00204081  # times four bits: each bit to the lowest of a byte
+_LOWEST = 0x01010101
+_NIBBLES = 0x0F0F0F0F
+
+
+@dataclass(frozen=True)
+class Form:
+    """A format as kernels read it.
+
+    unpack: makes, for a number of words that a thread reads together, the function
+        (values, high, group, step, t, words, at), where t counts vectors of words in a step.
+    scale: (scale, scales, group, i); i counts groups, or halves of groups.
+    step: the groups of a step.
+    paired: of a step's two groups, the first has the bytes of the first half of the threads, and
+        its two halves lie in their nibbles; otherwise, each thread has bytes of all groups.
+    halves: whether halves of groups have scales of their own.
+    signed: whether bytes are signed.
+    center: what is taken from each byte.
+    least: the minimum, (min, scales, mins, group, i), if groups have minima.
+    """
+
+    unpack: Callable[[int], Function]
+    scale: Function
+    step: int
+    paired: bool = False
+    halves: bool = False
+    signed: bool = False
+    center: int = 0
+    least: Function | None = None
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def _word(lanes: int) -> Any:
+    return td.u32 if lanes == 1 else td.vec4[td.u32]
+
+
+@functools.cache
+def _bytes(lanes: int) -> Function:
+    per = 8 // lanes
+
+    @td.func
+    def unpack(values, high, group, step, t, words, at):
+        words[at] = values[(group + step) * per + t]
+
+    return unpack
+
+
+@functools.cache
+def _nibbles(lanes: int) -> Function:
+    """Four bits: 32 bytes for two groups."""
+
+    @td.func
+    def unpack(values, high, group, step, t, words, at):
+        both = values[(group * 4 + step * 8) // lanes + t]
+        words[at] = both & _NIBBLES
+        words[at + 1] = (both >> 4) & _NIBBLES
+
+    return unpack
+
+
+def _table(values: tuple[int, int, int, int]) -> Callable[[int], Function]:
+    """Four bits that are indices of sixteen signed bytes."""
+    v0, v1, v2, v3 = values
+
+    @td.func
+    def found(index):
+        """The values of the indices in the bytes of a word."""
+        result = td.u32(0)
+        for k in td.static_range(4):
+            one = (index >> (8 * k)) & 15
+            lower = td.where(one >= 4, td.u32(v1), td.u32(v0))
+            upper = td.where(one >= 12, td.u32(v3), td.u32(v2))
+            word = td.where(one >= 8, upper, lower)
+            result |= ((word >> ((one & 3) * 8)) & 255) << (8 * k)
+        return result
+
+    @functools.cache
+    def made(lanes: int) -> Function:
+        several = lanes > 1
+        vec = td.vec4[td.u32]
+
+        @td.func
+        def unpack(values, high, group, step, t, words, at):
+            both = values[(group * 4 + step * 8) // lanes + t]
+            low = both & _NIBBLES
+            upper = (both >> 4) & _NIBBLES
+            if several:
+                words[at] = vec(found(low.x), found(low.y), found(low.z), found(low.w))
+                words[at + 1] = vec(found(upper.x), found(upper.y), found(upper.z), found(upper.w))
+            else:
+                words[at] = found(low)
+                words[at + 1] = found(upper)
+
+        return unpack
+
+    return made
+
+
+@functools.cache
+def _five_bits(lanes: int) -> Function:
+    """Five bits, the fifth of all elements of a group in one word."""
+    several = lanes > 1
+    word = _word(lanes)
+
+    @td.func
+    def unpack(values, high, group, step, t, words, at):
+        both = values[(group * 4 + step * 8) // lanes + t]
+        if several:
+            fifth = word(high[group + 2 * step + t]) >> word(0, 4, 8, 12)
+        else:
+            # Two words that all threads read, not one that each looks up.
+            bits = td.where(t < 4, high[group + 2 * step], high[group + 2 * step + 1])
+            fifth = bits >> td.u32((t & 3) * 4)
+        words[at] = (both & _NIBBLES) | ((((fifth & 15) * _SPREAD) & _LOWEST) << 4)
+        fifth = fifth >> 16
+        words[at + 1] = ((both >> 4) & _NIBBLES) | ((((fifth & 15) * _SPREAD) & _LOWEST) << 4)
+
+    return unpack
+
+
+@functools.cache
+def _five_bits_of_blocks(lanes: int) -> Function:
+    """Five bits, the fifth of eight groups in the bits of 32 bytes."""
+
+    @td.func
+    def unpack(values, high, group, step, t, words, at):
+        both = values[(group * 4 + step * 8) // lanes + t]
+        fifth = high[group // lanes + t] >> td.u32(2 * step)
+        words[at] = (both & _NIBBLES) | ((fifth & _LOWEST) << 4)
+        words[at + 1] = ((both >> 4) & _NIBBLES) | (((fifth >> 1) & _LOWEST) << 4)
+
+    return unpack
+
+
+@functools.cache
+def _six_bits(lanes: int) -> Function:
+    """Six bits: 64 bytes with the low four of four groups, and 32 with the two high ones."""
+    apart = 8 // lanes
+
+    @td.func
+    def unpack(values, high, group, step, t, words, at):
+        place = (group * 4 + step * 16) // lanes + t
+        first = values[place]
+        second = values[place + apart]
+        upper = high[(group * 2 + step * 8) // lanes + t]
+        words[at] = (first & _NIBBLES) | ((upper & 0x03030303) << 4)
+        words[at + 1] = (second & _NIBBLES) | ((upper & 0x0C0C0C0C) << 2)
+        words[at + 2] = ((first >> 4) & _NIBBLES) | (upper & 0x30303030)
+        words[at + 3] = ((second >> 4) & _NIBBLES) | ((upper & 0xC0C0C0C0) >> 2)
+
+    return unpack
+
+
+def _two_bits(with_third: bool) -> Callable[[int], Function]:
+    """Two bits: 32 bytes for four groups; a third in the bits of 32 bytes for eight groups."""
+
+    @functools.cache
+    def made(lanes: int) -> Function:
+        @td.func
+        def unpack(values, high, group, step, t, words, at):
+            all = values[(group * 2 + step * 8) // lanes + t]
+            for k in td.static_range(4):
+                words[at + k] = (all >> (2 * k)) & 0x03030303
+            if with_third:
+                third = high[group // lanes + t] >> td.u32(4 * step)
+                for k in td.static_range(4):
+                    words[at + k] |= ((third >> k) & _LOWEST) << 2
+
+        return unpack
+
+    return made
+
+
+# --- scales and minima ---------------------------------------------------------------------------
+
+
+@td.func
+def _of_group(scale, scales, group, i):
+    return td.f32(scale[group + i])
+
+
+@td.func
+def _power_of_group(scale, scales, group, i):
+    """2 ** (exponent - 128) by its bits; the first two are subnormal."""
+    exponent = td.u32(scale[group + i])
+    small = td.u32(1 << 21) << (exponent & 1)
+    return td.bitcast(td.where(exponent < 2, small, (exponent - 1) << 23), td.f32)
+
+
+@td.func
+def _of_block(scale, scales, group, i):
+    return td.f32(scale[group // BLOCK])
+
+
+@td.func
+def _scaled(scale, scales, group, i):
+    return td.f32(scale[group // BLOCK]) * td.f32(scales[group + i])
+
+
+@td.func
+def _scaled_halves(scale, scales, group, i):
+    return td.f32(scale[group // BLOCK]) * td.f32(scales[2 * group + i])
+
+
+@td.func
+def _scaled_nibbles(scale, scales, group, i):
+    return td.f32(scale[group // BLOCK]) * td.f32(scales[2 * group + i] & 15)
+
+
+@td.func
+def _least_of_group(min, scales, mins, group, i):
+    return td.f32(min[group + i])
+
+
+@td.func
+def _scaled_least(min, scales, mins, group, i):
+    return -td.f32(min[group // BLOCK]) * td.f32(mins[group + i])
+
+
+@td.func
+def _least_nibbles(min, scales, mins, group, i):
+    return -td.f32(min[group // BLOCK]) * td.f32(scales[2 * group + i] >> 4)
+
+
+FORMS: dict[str, Form] = {
+    "q4_0": Form(_nibbles, _of_group, 2, paired=True, center=8),
+    "q4_1": Form(_nibbles, _of_group, 2, paired=True, least=_least_of_group),
+    "q5_0": Form(_five_bits, _of_group, 2, paired=True, center=16),
+    "q5_1": Form(_five_bits, _of_group, 2, paired=True, least=_least_of_group),
+    "q8_0": Form(_bytes, _of_group, 1, signed=True),
+    "q2_k": Form(_two_bits(False), _scaled_nibbles, 4, halves=True, least=_least_nibbles),
+    "q3_k": Form(_two_bits(True), _scaled_halves, 4, halves=True, center=4),
+    "q4_k": Form(_nibbles, _scaled, 2, least=_scaled_least),
+    "q5_k": Form(_five_bits_of_blocks, _scaled, 2, least=_scaled_least),
+    "q6_k": Form(_six_bits, _scaled_halves, 4, halves=True, center=32),
+    "q8_k": Form(_bytes, _of_block, 1, signed=True),
+    "iq4_nl": Form(_table(_NONLINEAR), _of_group, 2, paired=True, signed=True),
+    "iq4_xs": Form(_table(_NONLINEAR), _scaled, 2, paired=True, signed=True),
+    "mxfp4": Form(_table(_DOUBLED_E2M1), _power_of_group, 2, paired=True, signed=True),
+}
+"""By the names of `quant.blocks`. Floats of 16 bits are no blocks."""

@@ -1,0 +1,412 @@
+"""Products of a few rows of activations with quantized matrices, and the packing of these rows.
+
+Activations are packed once for all matrices that multiply them. As bytes, 32 of them have a scale,
+and bytes of weights are multiplied by bytes of activations, four at a time; as floats they stay as
+they are. With them lie their sums over groups and halves of groups: what is taken from bytes of
+weights, or is a group's minimum, is multiplied by a sum.
+
+On GPUs a warp computes a few rows of the result, and a thread reads vec4s. On the CPU the eight
+threads of a block are the lanes of a vector, and a block computes one row, so that memory is read
+from one end to the other: processors fetch ahead along few streams. Scales are computed for
+eight groups at once, a lane each.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+from treadle import lang as td
+from treadle.kernels.device_code.quantized_formats import BLOCK, FORMS
+from treadle.lang.decorators import Kernel
+
+LANES = 8  # threads for the words of a group
+CHUNK = 64  # groups whose factors the CPU computes at a time
+PACKED = 12  # words of a group of bytes: 8 of elements, the scale, the sum, two sums of halves
+PACKED_FLOATS = 36  # 32 elements, three sums, nothing
+_LARGEST = 127.0
+_SMALLEST = 1e-30  # below which activations count as zeros
+
+
+class Packing(NamedTuple):
+    """How activations lie in memory. `serial` is for the CPU: of all groups of a row first the
+    elements, then the scales, the sums, the sums of halves. Otherwise, they alternate by groups.
+    `paired`, if serial: in the order in which formats that are paired have their elements."""
+
+    floats: bool
+    serial: bool
+    paired: bool
+
+
+@functools.cache
+def packer(packing: Packing, together: int) -> Kernel:
+    """A kernel that packs groups, so many in a block; its grid is (blocks of a row, rows)."""
+    floats, serial, paired = packing
+    kind: Any = td.f32 if floats else td.i32
+    per_group = PACKED_FLOATS if floats else PACKED
+    elements = 32 if floats else 8
+
+    @td.func
+    def as_bits(value):
+        return value if floats else td.bitcast(value, td.i32)
+
+    @td.kernel(checked=False)
+    def pack(x: td.Array[td.vec4[td.f32]], out: td.Array[kind], groups: td.i32):
+        t = td.thread_idx.x
+        lane = t if together == 1 else t % LANES
+        first = 0 if together == 1 else t // LANES * LANES
+        group = td.block_idx.x if together == 1 else td.block_idx.x * together + t // LANES
+        row = td.block_idx.y
+        tops = td.shared(LANES * together, td.f32)
+        sums = td.shared(LANES * together, td.f32)
+        value = td.vec4[td.f32](0.0)
+        if group < groups:
+            value = x[(row * groups + group) * LANES + lane]
+        scale = td.f32(1.0)
+        total = value.x + value.y + value.z + value.w
+        if not floats:
+            low = td.maximum(td.abs(value.x), td.abs(value.y))
+            tops[t] = td.maximum(low, td.maximum(td.abs(value.z), td.abs(value.w)))
+            td.sync_threads()
+            top = tops[first]
+            for k in td.static_range(1, LANES):
+                top = td.maximum(top, tops[first + k])
+            scale = top / _LARGEST
+            inverse = _LARGEST / top if top > _SMALLEST else td.f32(0.0)
+            b0 = td.i32(td.round(value.x * inverse))
+            b1 = td.i32(td.round(value.y * inverse))
+            b2 = td.i32(td.round(value.z * inverse))
+            b3 = td.i32(td.round(value.w * inverse))
+            word = (b0 & 255) | ((b1 & 255) << 8) | ((b2 & 255) << 16) | (b3 << 24)
+            total = td.f32(b0 + b1 + b2 + b3) * scale
+        sums[t] = total
+        td.sync_threads()
+        if group < groups:
+            start = row * groups * per_group
+            place = lane
+            if paired:
+                place = group // 2 * 16 + lane // 4 * 8 + group % 2 * 4 + lane % 4
+            elif serial:
+                place = group * LANES + lane
+            else:
+                start += group * per_group
+            if not floats:
+                out[start + place] = word
+            elif serial:
+                at = start + place // LANES * 32 + place % LANES
+                out[at] = value.x
+                out[at + 8] = value.y
+                out[at + 16] = value.z
+                out[at + 24] = value.w
+            else:
+                out[start + place * 4] = value.x
+                out[start + place * 4 + 1] = value.y
+                out[start + place * 4 + 2] = value.z
+                out[start + place * 4 + 3] = value.w
+            if lane == 0:
+                half = (sums[first] + sums[first + 1]) + (sums[first + 2] + sums[first + 3])
+                other = (sums[first + 4] + sums[first + 5]) + (sums[first + 6] + sums[first + 7])
+                if serial:
+                    start += groups * elements
+                    out[start + group] = as_bits(scale)
+                    out[start + groups + group] = as_bits(half + other)
+                    out[start + 2 * groups + 2 * group] = as_bits(half)
+                    out[start + 2 * groups + 2 * group + 1] = as_bits(other)
+                else:
+                    start += elements
+                    out[start] = as_bits(scale)
+                    out[start + 1] = as_bits(half + other)
+                    out[start + 2] = as_bits(half)
+                    out[start + 3] = as_bits(other)
+
+    return pack
+
+
+class Work(NamedTuple):
+    """What a kernel computes: a format, whether activations are floats, and their rows."""
+
+    format: str
+    floats: bool
+    rows: int
+
+
+# --- the CPU -------------------------------------------------------------------------------------
+
+
+@functools.cache
+def multiplier_cpu(work: Work) -> Kernel:
+    """A kernel whose blocks, of `LANES` threads, compute a row of the matrix each."""
+    form, floats, many = FORMS[work.format], work.floats, work.rows
+    step, paired, halves = form.step, form.paired, form.halves
+    unpack, scale = form.unpack(1), form.scale
+    least, has_minima = form.least or _nothing, form.least is not None
+    single, steps = step == 1, BLOCK // step
+    # Unsigned bytes by signed ones are one instruction: signed ones are moved by 128.
+    moved = form.signed and not floats
+    center = td.f32(128 if moved else form.center)
+    signed = form.signed
+    shifted = form.least is not None or moved or form.center > 0
+    parts = 2 if halves else 1
+    factors_of = many if not halves else 1
+    kind: Any = td.f32 if floats else td.i32
+    per_group, elements = (PACKED_FLOATS, 32) if floats else (PACKED, 8)
+
+    @td.func
+    def number(bits):
+        return bits if floats else td.bitcast(bits, td.f32)
+
+    @td.func
+    def product(word, act, at):
+        """The products of a word of bytes with a word's elements, in a lane."""
+        total = td.f32(0.0)
+        if floats:
+            for k in td.static_range(4):
+                if signed:
+                    byte = (td.i32(word) << (24 - 8 * k)) >> 24
+                else:
+                    byte = td.i32((word >> (8 * k)) & 255)
+                total += td.f32(byte) * act[at + k * LANES]
+        elif moved:
+            total = td.f32(td.dot4_u8i8(word ^ 0x80808080, act[at], 0))
+        else:
+            total = td.f32(td.dot4_u8i8(word, act[at], 0))
+        return total
+
+    @td.func
+    def prepare(
+        of_blocks, mins_of_blocks, scales, mins, act, group, i, start, groups, sums, factors
+    ):
+        """The factors of eight groups or halves, a lane each, from number `i` of a chunk on; what
+        centers and minima add to the sums."""
+        t = td.thread_idx.x
+        own = i + t
+        near = group + i // parts
+        factor = scale(of_blocks, scales, near, t)
+        shift = -center * factor
+        if has_minima:
+            shift += least(mins_of_blocks, scales, mins, near, t)
+        for m in td.static_range(many):
+            behind = m * groups * per_group + groups * elements
+            if shifted:
+                offset = 2 * groups + 2 * start if halves else groups + start
+                sums[2 * m] += shift * number(act[behind + offset + own])
+            if not halves:
+                scaled = factor
+                if not floats:
+                    scaled = factor * number(act[behind + start + own])
+                factors[m * CHUNK + own] = scaled
+        if halves:
+            factors[own] = factor
+
+    @td.func
+    def accumulate(act, word, factors, start, first, k, groups, sums):
+        """Add what a word of a group has to the sums."""
+        t = td.thread_idx.x
+        own = first + k
+        for m in td.static_range(many):
+            at = m * groups * per_group + (start + own) * elements + t
+            if halves:
+                factor = td.where(t < 4, factors[2 * own], factors[2 * own + 1])
+                if not floats:
+                    scales_at = m * groups * per_group + groups * elements
+                    factor *= number(act[scales_at + start + own])
+            elif paired:
+                here = m * CHUNK + first
+                factor = td.where(t < 4, factors[here], factors[here + 1])
+            else:
+                factor = factors[m * CHUNK + own]
+            sums[2 * m + k % 2] += product(word, act, at) * factor
+
+    @td.kernel(checked=False)
+    def multiply(
+        values: td.Array[td.u32], high: td.Array[td.u32], of_blocks, mins_of_blocks, scales, mins,
+        act: td.Array[kind], out: td.Array[td.f32], rows: td.i32, groups: td.i32,
+    ):  # fmt: skip
+        t = td.thread_idx.x
+        row = td.block_idx.x
+        factors = td.shared(CHUNK * parts * factors_of, td.f32)
+        board = td.shared(many, td.f32)
+        words = td.local(2 if single else step, td.u32)
+        sums = td.local(2 * many, td.f32)
+        for m in td.static_range(many):
+            sums[2 * m] = 0.0
+            sums[2 * m + 1] = 0.0
+            board[m] = 0.0
+        for start in range(0, groups, CHUNK):
+            count = td.minimum(groups - start, CHUNK)
+            group = row * groups + start
+            whole = count * parts // LANES * LANES
+            for i in range(0, whole, LANES):
+                prepare(
+                    of_blocks, mins_of_blocks, scales, mins, act, group, i, start, groups, sums,
+                    factors,
+                )  # fmt: skip
+            if whole + t < count * parts:
+                prepare(
+                    of_blocks, mins_of_blocks, scales, mins, act, group, whole, start, groups, sums,
+                    factors,
+                )  # fmt: skip
+            td.sync_threads()
+            if single:
+                for s in range(0, count // 2 * 2, 2):
+                    unpack(values, high, group, s, t, words, 0)
+                    unpack(values, high, group, s + 1, t, words, 1)
+                    for k in td.static_range(2):
+                        accumulate(act, words[k], factors, start, s, k, groups, sums)
+                if count % 2 > 0:
+                    unpack(values, high, group, count - 1, t, words, 0)
+                    accumulate(act, words[0], factors, start, count - 1, 0, groups, sums)
+            else:
+                for s in range(count // step):
+                    unpack(values, high, group + s // steps * BLOCK, s % steps, t, words, 0)
+                    for k in td.static_range(step):
+                        accumulate(act, words[k], factors, start, s * step, k, groups, sums)
+            td.sync_threads()
+        for m in td.static_range(many):
+            td.atomic_add(board, m, sums[2 * m] + sums[2 * m + 1])
+        td.sync_threads()
+        if t == 0:
+            for m in td.static_range(many):
+                out[m * rows + row] = board[m]
+
+    return multiply
+
+
+@td.func
+def _nothing(min, scales, mins, group, i):
+    return td.f32(0.0)
+
+
+# --- GPUs ----------------------------------------------------------------------------------------
+
+
+class Spread(NamedTuple):
+    """How a GPU's threads share the work: a block of `threads`, of which `span` compute `lines`
+    rows of the matrix; `subgroups`: whether these are a whole subgroup, which adds up sums."""
+
+    threads: int
+    span: int
+    lines: int
+    subgroups: bool
+
+
+@functools.cache
+def multiplier(work: Work, spread: Spread) -> Kernel:
+    """A kernel whose threads read vec4s of words. Of each 32 bytes two threads read a half."""
+    form, floats, many = FORMS[work.format], work.floats, work.rows
+    threads, span, lines, subgroups = spread
+    step, paired, halves = form.step, form.paired, form.halves
+    unpack, scale = form.unpack(4), form.scale
+    least, has_minima = form.least or _nothing, form.least is not None
+    shifted = has_minima or form.center > 0
+    center = td.f32(form.center)
+    signed = form.signed
+    steps, teams = BLOCK // step, threads // span
+    of_step = 1 if paired else step  # scales of a step in a thread
+    kind: Any = td.vec4[td.f32] if floats else td.vec4[td.i32]
+    vectors, elements = (PACKED_FLOATS // 4, 8) if floats else (PACKED // 4, 2)
+    exact = td.f32(1.0)
+    high_kind: Any = td.u32 if paired else td.vec4[td.u32]
+
+    @td.func
+    def number(bits):
+        return bits if floats else td.bitcast(bits, td.f32)
+
+    @td.func
+    def of_word(word, x):
+        """The products of the bytes of a word with four floats."""
+        total = td.f32(0.0)
+        if signed:
+            total += td.f32((td.i32(word) << 24) >> 24) * x.x
+            total += td.f32((td.i32(word) << 16) >> 24) * x.y
+            total += td.f32((td.i32(word) << 8) >> 24) * x.z
+            total += td.f32(td.i32(word) >> 24) * x.w
+        else:
+            total += td.f32(word & 255) * x.x
+            total += td.f32((word >> 8) & 255) * x.y
+            total += td.f32((word >> 16) & 255) * x.z
+            total += td.f32(word >> 24) * x.w
+        return total
+
+    @td.func
+    def product(words, act, group, half):
+        """The products of a vec4 of words with half a group of activations."""
+        total = td.f32(0.0)
+        if floats:
+            at = group * vectors + half * 4
+            total += of_word(words.x, act[at]) + of_word(words.y, act[at + 1])
+            total += of_word(words.z, act[at + 2]) + of_word(words.w, act[at + 3])
+        else:
+            x = act[group * vectors + half]
+            low = td.dot4_i8(words.x, x.x, td.dot4_i8(words.y, x.y, 0))
+            total = td.f32(td.dot4_i8(words.z, x.z, td.dot4_i8(words.w, x.w, low)))
+        return total
+
+    @td.kernel(checked=False)
+    def multiply(
+        values: td.Array[td.vec4[td.u32]], high: td.Array[high_kind], of_blocks, mins_of_blocks, scales, mins,
+        act: td.Array[kind], out: td.Array[td.f32], rows: td.i32, groups: td.i32,
+    ):  # fmt: skip
+        t = td.thread_idx.x % span
+        team = td.thread_idx.x // span
+        half = t % 2
+        row = (td.block_idx.x * teams + team) * lines
+        sums = td.local(lines * many, td.f32)
+        words = td.local(lines * step, td.vec4[td.u32])
+        factors = td.local(lines * of_step, td.f32)
+        shifts = td.local(lines * of_step, td.f32)
+        for k in td.static_range(lines * many):
+            sums[k] = 0.0
+        for s in range(t // 2, groups // step, span // 2):
+            start = s // steps * BLOCK
+            own = s % steps
+            for r in td.static_range(lines):
+                group = td.minimum(row + r, rows - 1) * groups + start
+                unpack(values, high, group, own, half, words, r * step)
+                for k in td.static_range(of_step):
+                    i = 2 * own + half if paired else own * step + k
+                    if halves:
+                        i = 2 * i + half
+                    factor = scale(of_blocks, scales, group, i)
+                    factors[r * of_step + k] = factor
+                    shift = -center * factor
+                    if has_minima:
+                        shift += least(mins_of_blocks, scales, mins, group, i)
+                    shifts[r * of_step + k] = shift
+            for m in td.static_range(many):
+                for k in td.static_range(of_step):
+                    group = m * groups + start + own * step + (half if paired else k)
+                    facts = act[group * vectors + elements]
+                    total = number(facts.y)
+                    if not paired:
+                        total = number(facts.z) if half == 0 else number(facts.w)
+                    to_float = exact if floats else number(facts.x)
+                    for r in td.static_range(lines):
+                        if paired:
+                            sum = product(words[2 * r], act, group, 0)
+                            sum += product(words[2 * r + 1], act, group, 1)
+                        else:
+                            sum = product(words[r * step + k], act, group, half)
+                        sums[r * many + m] += sum * (factors[r * of_step + k] * to_float)
+                        if shifted:
+                            sums[r * many + m] += shifts[r * of_step + k] * total
+        if subgroups:
+            for r in td.static_range(lines):
+                for m in td.static_range(many):
+                    total = td.subgroup_sum(sums[r * many + m])
+                    if t == 0 and row + r < rows:
+                        out[m * rows + row + r] = total
+        else:
+            board = td.shared(threads, td.f32)
+            for r in td.static_range(lines):
+                for m in td.static_range(many):
+                    board[td.thread_idx.x] = sums[r * many + m]
+                    td.sync_threads()
+                    if t == 0 and row + r < rows:
+                        total = td.f32(0.0)
+                        for k in range(span):
+                            total += board[team * span + k]
+                        out[m * rows + row + r] = total
+                    td.sync_threads()
+
+    return multiply

@@ -1,0 +1,64 @@
+"""The bytes that each token stands for, by the kind of the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from treadle.models.text.score_merges import SPACE
+from treadle.models.text.vocabulary import BYTE, UNUSED, USER_DEFINED, Vocabulary
+
+
+def pieces(vocabulary: Vocabulary) -> Callable[[int], bytes]:
+    """A function from a token to its bytes."""
+    tokens, types = vocabulary.tokens, vocabulary.types
+    plain = _PLAIN[vocabulary.model]
+
+    @cache
+    def piece(token: int) -> bytes:
+        text, kind = tokens[token], types[token]
+        if kind == UNUSED:
+            return b""
+        if kind == BYTE:
+            return bytes([int(text[3:5], 16)]) if _is_byte(text) else text.encode()
+        if kind == USER_DEFINED:
+            return text.encode()
+        return plain(text)
+
+    return piece
+
+
+def bytes_of_characters() -> dict[str, int]:
+    """The characters by which byte-level vocabularies write bytes: printable ones stand for
+    themselves, the others for characters from U+0100 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {
+        chr(0x100 + index): byte for index, byte in enumerate(others)
+    }
+
+
+_BYTES = bytes_of_characters()
+
+
+def _is_byte(text: str) -> bool:
+    return len(text) == 6 and text.startswith("<0x") and text.endswith(">")
+
+
+def _spaces(text: str) -> bytes:
+    return text.replace(SPACE, " ").encode()
+
+
+def _byte_level(text: str) -> bytes:
+    try:
+        return bytes([_BYTES[character] for character in text])
+    except KeyError:  # a token that was added as text
+        return text.encode()
+
+
+_PLAIN: dict[str, Callable[[str], bytes]] = {
+    "llama": _spaces,
+    "gpt2": _byte_level,
+    "bert": _spaces,
+    "t5": _spaces,
+}
