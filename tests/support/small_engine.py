@@ -158,7 +158,14 @@ class SmallModel:
     ) -> None:
         self.name, self.context = name, 2000
         self.tokenizer = engine.tokenizer
-        self.chat_template = template
+        self.chat_template = self.template = template
+        self._engine = engine
+
+    def engine(self, sequences: int) -> SmallEngine:
+        return self._engine
+
+    def encode(self, prompt: str) -> list[int]:
+        return self.tokenizer.encode(prompt)
 
     def chat_tokens(self, messages: Sequence[Any], tools: Sequence[Any] | None = None) -> list[int]:
         if any(message["content"] == "refuse me" for message in messages):

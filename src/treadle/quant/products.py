@@ -44,9 +44,7 @@ def linears(
     return [_linear(x, w, activations or "int8", made) for w in weights]
 
 
-def _linear(
-    x: Tensor, w: Quantized, activations: Activations, made: dict[Packing, Node]
-) -> Tensor:
+def _linear(x: Tensor, w: Quantized, activations: Activations, made: dict[Packing, Node]) -> Tensor:
     rows, n = w.shape
     if not x.ndim or x.shape[-1] != n:
         raise ShapeError(
