@@ -79,7 +79,7 @@ class Chat:
             say("a new conversation" + (", with this system message" if self._system else ""))
         elif name == "/undo":
             self._messages = self._messages[:-2]
-            say(f"{len(self._messages) // 2} questions are left")
+            say(f"questions in the conversation: {len(self._messages) // 2}")
         elif name == "/speed":
             self._shows_speed = not self._shows_speed
         else:

@@ -107,7 +107,7 @@ def test_chat(run, engine):
     assert done.exit_code == 0
     assert done.stdout == "oneone\ntwo\nlinestwo\nlines\nthreethree\n"
     assert "tokens/s" in done.stderr
-    assert "1 questions are left" in done.stderr
+    assert "questions in the conversation: 1" in done.stderr
     assert "/nonsense is not a command" in done.stderr
     assert "Ctrl-C stops an answer" in done.stderr
     prompts = [each.prompt_tokens for each in engine.ended]
