@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Generator
@@ -49,6 +50,14 @@ def _register_hypothesis_profiles() -> None:
         "full", max_examples=2000, deadline=None, print_blob=True, suppress_health_check=slow_ok
     )
     settings.load_profile("default")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_objects() -> None:
+    """The garbage collector looks at what a module's tests make alone. Twenty-five thousand tests
+    and all that they have imported are millions of objects, at which it would look for seconds."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

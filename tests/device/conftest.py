@@ -128,7 +128,7 @@ _PLANS = frozenset({
     "test_plans_of_steps", "test_recorded_calls", "test_recurrences", "test_row_major_results",
 })  # fmt: skip
 # And quantized tensors, whose expressions shift and mask bytes.
-_QUANT = frozenset({"test_quantized"})
+_QUANT = frozenset({"test_quantized", "test_quantized_gradients"})
 _LEFT_OUT = {
     "test_compile_sizes": frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"}),
     "test_token_sampling": frozenset({"webgpu-gl", "ptx", "ptx-sm_70", "ptx-nvrtc"}),

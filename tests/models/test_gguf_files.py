@@ -6,8 +6,10 @@ import gguf as peer
 import numpy as np
 import pytest
 
+from tests.support import llama_server, small_llama
 from treadle.formats import gguf_values
 from treadle.formats.gguf import read_gguf, write_gguf
+from treadle.quant.recipes import RECIPES, types_of_recipe
 
 
 def test_smollm_is_what_the_package_gguf_reads(smollm):
@@ -43,44 +45,18 @@ def test_gemma(gemma):
         assert gguf_values.encode(value, key) == file.metadata.encoded(key)
 
 
-@pytest.fixture
-def small(tmp_path, smollm):
-    """A model of one layer with SmolLM's vocabulary, written from plain values."""
-    drawn = np.random.default_rng(7)
-    width, hidden, tokens = 64, 128, 49_152
-
-    def weight(*shape):
-        return (drawn.standard_normal(shape) * 0.05).astype(np.float16)
-
-    metadata = dict(read_gguf(smollm).metadata) | {
-        "general.file_type": 1,
-        "llama.block_count": 1, "llama.embedding_length": width, "llama.context_length": 64,
-        "llama.feed_forward_length": hidden, "llama.attention.head_count": 4,
-        "llama.attention.head_count_kv": 2, "llama.rope.dimension_count": 16,
-    }  # fmt: skip
-    ones = np.ones(width, np.float32)
+def test_llama_cpp_runs_what_is_written(tmp_path):
     path = tmp_path / "small.gguf"
-    write_gguf(path, metadata, {
-        "token_embd.weight": weight(tokens, width), "output_norm.weight": ones,
-        "blk.0.attn_norm.weight": ones, "blk.0.ffn_norm.weight": ones,
-        "blk.0.attn_q.weight": weight(width, width), "blk.0.attn_k.weight": weight(32, width),
-        "blk.0.attn_v.weight": weight(32, width), "blk.0.attn_output.weight": weight(width, width),
-        "blk.0.ffn_gate.weight": weight(hidden, width),
-        "blk.0.ffn_up.weight": weight(hidden, width),
-        "blk.0.ffn_down.weight": weight(width, hidden),
-    })  # fmt: skip
-    return path
+    write_gguf(path, small_llama.METADATA, small_llama.tensors())
+    assert llama_server.answer(path, "Once upon", 4) == 4
 
 
-def test_llama_cpp_runs_what_is_written(small):
-    import xllamacpp
-
-    settings = xllamacpp.CommonParams()
-    settings.model.path = str(small)
-    settings.n_ctx = 64
-    settings.n_parallel = 1
-    settings.warmup = False
-    settings.cpuparams.n_threads = 1
-    server = xllamacpp.Server(settings)
-    said = server.handle_completions({"prompt": "Once upon", "max_tokens": 4, "temperature": 0})
-    assert said["usage"]["completion_tokens"] == 4
+@pytest.mark.parametrize(("name", "recipe"), [("gemma", "q4_k_m"), ("smollm", "q4_1")])
+def test_recipes_are_those_that_llama_cpp_followed(request, name, recipe):
+    file = read_gguf(request.getfixturevalue(name))
+    shapes = {name: tensor.shape for name, tensor in file.tensors.items()}
+    types = types_of_recipe(shapes, RECIPES[recipe])
+    assert {name: types.get(name, "f32") for name in shapes} == {
+        name: tensor.type for name, tensor in file.tensors.items()
+    }
+    assert file.metadata["general.file_type"] == RECIPES[recipe].file_type

@@ -290,6 +290,71 @@ def bench(
 
 
 @app.command()
+def quantize(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="IN", help="A GGUF file, any file of a split one, or a folder."),
+    ],
+    target: Annotated[Path, typer.Argument(metavar="OUT.gguf", help="The file to write.")],
+    recipe: Annotated[
+        str, typer.Option("--type", "-t", help="What the weights become: a name of the list below.")
+    ] = "q4_k_m",
+    tensor: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tensor",
+            metavar="PATTERN=TYPE",
+            help='Another type for some tensors, as "*.attn_v.weight=q8_0". Repeatable.',
+        ),
+    ] = None,
+    requantize: Annotated[
+        bool,
+        typer.Option("--requantize", help="Round tensors again that are quantized already."),
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace OUT.gguf if it exists.")
+    ] = False,
+) -> None:
+    r"""Write a language model with fewer bits a weight: a smaller file, and faster answers.
+
+    IN is a GGUF file of f32, f16 or bf16, or a folder as Hugging Face's
+    libraries save models, with config.json, tokenizer.json and safetensors.
+    What the weights become, with bits a weight, from the most exact to the
+    smallest:
+
+    \b
+    f32, f16, bf16        16 or 32; only conversion
+    q8_0                  8.5; next to no loss
+    q6_k                  6.6; a loss that is hardly measurable
+    q5_k_m, q5_k          5.7, 5.5; q5_0 and q5_1 are older and less exact
+    q4_k_m, q4_k          4.8, 4.5; the usual choice; q4_0 and q4_1 are older
+    iq4_xs, iq4_nl        4.3, 4.5; slower to make
+    mxfp4                 4.3; for models that were trained for it
+    q3_k, q2_k            3.4, 2.6; a loss that is felt
+
+    The …_m are mixes, with more bits for the weights that need them. The
+    matrix that makes the logits has 6.6 bits or more, norms and vectors stay
+    as they are, and rows that are not whole blocks get the next larger type.
+    These are the recipes of llama.cpp, which reads what is written.
+
+    The file is complete or not there: an error or Ctrl-C leaves what was
+    there before.
+    """
+    from treadle.cli.quantize import Choice, parse_tensor, quantize_file
+    from treadle.quant.recipes import RECIPES
+
+    if recipe.lower() not in RECIPES:
+        raise typer.BadParameter(
+            f"{recipe!r} is not one of {', '.join(RECIPES)}", param_hint="--type"
+        )
+    try:
+        tensors = [parse_tensor(text) for text in tensor or ()]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--tensor") from None
+    quantize_file(source, target, Choice(recipe.lower(), tensors, requantize), overwrite)
+
+
+@app.command()
 def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all compiled kernels.")] = False,
 ) -> None:

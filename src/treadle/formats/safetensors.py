@@ -91,17 +91,16 @@ class Header(NamedTuple):
 def read_header(file: BinaryIO, size: int) -> Header:
     """The checked header of a file of so many bytes; FormatError says what is wrong with it."""
     first = file.read(_LENGTH_BYTES)
-    for begin, what in _OTHERS:
-        if first.startswith(begin):
-            advice = "" if "numpy.load" in what or "GGUF" in what else _INSTEAD
-            raise FormatError(f"this is {what}, not a safetensors file{advice}")
+    length = int.from_bytes(first, "little")
+    room = size - _LENGTH_BYTES
+    # A length may begin with the bytes of another format: 640 does with those of a pickle.
+    if len(first) < _LENGTH_BYTES or length > min(room, _LONGEST_HEADER):
+        _refuse_others(first)
     if len(first) < _LENGTH_BYTES:
         raise FormatError(
             f"this is no safetensors file, or a truncated one: it has {size} bytes, and the length "
             f"of the header alone takes {_LENGTH_BYTES}"
         )
-    length = int.from_bytes(first, "little")
-    room = size - _LENGTH_BYTES
     if length > min(room, _LONGEST_HEADER):
         raise FormatError(
             f"this is no safetensors file, or a truncated one: its header should take {length} "
@@ -112,6 +111,14 @@ def read_header(file: BinaryIO, size: int) -> Header:
         raise FormatError("the file became shorter while it was read")
     parsed = parse_json(raw, "the header of the safetensors file")
     return _checked(parsed, _LENGTH_BYTES + length, room - length)
+
+
+def _refuse_others(first: bytes) -> None:
+    """FormatError that names the format of a file, if it is a known one."""
+    for begin, what in _OTHERS:
+        if first.startswith(begin):
+            advice = "" if "numpy.load" in what or "GGUF" in what else _INSTEAD
+            raise FormatError(f"this is {what}, not a safetensors file{advice}")
 
 
 def read_tensor(file: BinaryIO, header: Header, name: str) -> np.ndarray[Any, Any]:

@@ -16,6 +16,7 @@ from treadle.graph.draft import Draft, Gather
 from treadle.graph.joins import Bound, sights
 from treadle.graph.loops import Loops, reduced_view
 from treadle.graph.node import (
+    CALL,
     CONSTANT,
     COPY,
     GATHER,
@@ -30,11 +31,11 @@ from treadle.graph.node import (
 from treadle.graph.numbering import Moving, program_of
 from treadle.graph.operations import cost_of
 from treadle.graph.parts import is_part
-from treadle.graph.product_groups import axes_of
-from treadle.graph.program import Kind, Program, Reduce, Step
+from treadle.graph.product_groups import axes_of, factor_axes
+from treadle.graph.program import Kind, Program, Reduce, Space, Step
 from treadle.graph.reads import Place, Reads, Seen, identity_of
 from treadle.graph.schedule import Plan
-from treadle.graph.views import View, compose, is_in_order, whole
+from treadle.graph.views import View, compose, finer, is_in_order, reshape, whole
 from treadle.kernels.machine import machine_of
 from treadle.runtime.arrays import packed_strides
 
@@ -45,7 +46,19 @@ _MOST_COST, _MOST_COST_IN_SOFTWARE = 2000, 200
 _SCRATCH_BUFFERS = 2  # of reductions in parts
 _WHOLE = "its result is needed as a whole, or in other axes"  # why a node is materialized
 _IN_A_BOX = "a part of what is joined takes it from memory"
+_FACTORS = (Space.FIRST, Space.SECOND)
 _FREE = frozenset({CONSTANT, INDEX, VIEW})  # they cost a kernel nothing
+_MOST_AXES = 12  # of a kernel whose loops were split
+# What needs the axes of loops as they are.
+_WHOLE_AXES = frozenset({CALL, JOIN, PRODUCT, REDUCE, WRITE})
+
+
+class FinerLoops(Exception):
+    """The kernel can follow a reshape if its loops are split: `shape` are their axes then."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__(shape)
+        self.shape = shape
 
 
 class Built(NamedTuple):
@@ -59,6 +72,7 @@ class Built(NamedTuple):
     constants: tuple[Node, ...]
     moving: tuple[Moving, ...]
     product: Node | None
+    factors: tuple[Node, ...]  # those of the product that its loads compute
     joined: tuple[Node, ...]
     reads_what_it_writes: bool  # a write: whether at other elements than it writes
 
@@ -73,11 +87,19 @@ class Built(NamedTuple):
         return cuts_rows(self.node.device, self.program, self.integers, memory)
 
 
-def draft_of(plan: Plan, node: Node, rows: bool, part: int | None = None) -> Draft:
+def draft_of(
+    plan: Plan,
+    node: Node,
+    rows: bool,
+    part: int | None = None,
+    split: tuple[int, ...] | None = None,
+) -> Draft:
     """An empty kernel for a node, or for one of the parts of a joined array. `rows`: whether it may
-    be one by rows (see `Loops`)."""
+    be one by rows (see `Loops`). `split` are the axes of its loops if they are not the node's."""
     device = node.device
-    if part is not None:
+    if split is not None:
+        outer = split
+    elif part is not None:
         outer = node.sources[part].shape
     else:
         outer = node.detail.shape if node.op == WRITE else node.shape
@@ -88,25 +110,28 @@ def draft_of(plan: Plan, node: Node, rows: bool, part: int | None = None) -> Dra
 
 def build(draft: Draft) -> Built:
     """The kernel. Further nodes of the plan may be materialized then. TooManyBuffers if it has more
-    than `draft.reads.most`."""
+    than `draft.reads.most`, FinerLoops if it should have other loops."""
     plan, node = draft.plan, draft.node
     if node.op == WRITE:
         old, new = node.sources
-        draft.result = _value(draft, Seen(plan.original(new)))
-        view = node.detail
-        assert isinstance(view, View)
+        draft.result = _value(draft, _as_loops(draft, plan.original(new)))
+        view = reshape(node.detail, draft.loops.outer)
+        assert view is not None
         offset = view.offset + (old.array.offset if old.array is not None else 0)
         part = node if is_part(node) else None
         draft.reads.leaves.append(old)
-        target = Place(len(draft.reads.types), view.strides, offset, False, part)
+        target = Place(len(draft.reads.types), view.strides, offset, part=part)
     elif draft.part is not None:
-        draft.result = _value(draft, Seen(plan.original(node.sources[draft.part])))
+        source = plan.original(node.sources[draft.part])
+        draft.result = _value(draft, _as_loops(draft, source))
         strides = packed_strides(node.shape)
         offset = sum(map(operator.mul, node.detail[draft.part], strides))
-        target = Place(len(draft.reads.types), strides, offset, False)
+        view = reshape(View(source.shape, strides, offset), draft.loops.outer)
+        assert view is not None
+        target = Place(len(draft.reads.types), view.strides, offset)
     else:
-        draft.result = _value(draft, Seen(node))
-        target = Place(len(draft.reads.types), packed_strides(draft.loops.outer), 0, False)
+        draft.result = _value(draft, _as_loops(draft, node))
+        target = Place(len(draft.reads.types), packed_strides(draft.loops.outer), 0)
     draft.target = target
     program, numbers = program_of(draft)
     return Built(
@@ -117,9 +142,16 @@ def build(draft: Draft) -> Built:
         tuple(draft.constants),
         tuple(numbers.moving),
         draft.product,
+        tuple(_computed_factors(draft)),
         tuple(draft.joined),
         node.op == WRITE and _reads_what_it_writes(draft, target),
     )
+
+
+def _as_loops(draft: Draft, node: Node) -> Seen:
+    """A node of as many elements as the loops have, seen in their axes."""
+    outer = draft.loops.outer
+    return Seen(node, None if outer == node.shape else whole(outer))
 
 
 def _reads_what_it_writes(draft: Draft, target: Place) -> bool:
@@ -133,7 +165,7 @@ def _reads_what_it_writes(draft: Draft, target: Place) -> bool:
         and identity_of(leaves[place.buffer]) == storage
         and (place[1:4] != target[1:4] or not _is_same_part(place.part, target.part))
         for place in draft.reads.places
-    )
+    )  # those of a factor are in another space than the target
 
 
 def _is_same_part(one: Node | None, other: Node | None) -> bool:
@@ -201,7 +233,7 @@ def _is_leaf(draft: Draft, search: _Search, node: Node) -> bool:
 
 def _needs(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
     """The sources whose elements a node's element is made of, as the kernel sees them."""
-    node, view, inner, part, first = seen
+    node, view, space, part, first = seen
     if _is_leaf(draft, search, node):
         return ()
     other = _NEEDS.get(node.op)
@@ -209,7 +241,7 @@ def _needs(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
         return other(draft, search, seen)
     draft.cost += cost_of(node.op, node.dtype.short, node.detail)
     original = draft.plan.original
-    return [Seen(original(source), view, inner, part, first) for source in node.sources]
+    return [Seen(original(source), view, space, part, first) for source in node.sources]
 
 
 def _needs_nothing(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
@@ -218,16 +250,49 @@ def _needs_nothing(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
 
 def _needs_of_view(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
     """What a view is of, seen through both that view and the one it is seen through."""
-    node, view, inner, part, first = seen
+    node, view, space, part, first = seen
     own: View = node.detail
     composed = own if view is None else compose(view, own)
     if composed is None:
+        assert view is not None
+        _split_loops(draft, seen, view)
         draft.plan.materialize(node, "its axes can't be followed through this view")
         return ()
     base = draft.plan.original(node.sources[0])
     if is_part(node):
-        return (Seen(base, composed, inner, node, first),)
-    return (Seen(base, _unless_whole(composed, base), inner, part, first),)
+        return (Seen(base, composed, space, node, first),)
+    return (Seen(base, _unless_whole(composed, base), space, part, first),)
+
+
+def _split_loops(draft: Draft, seen: Seen, view: View) -> None:
+    """FinerLoops if loops with more axes can follow a view, such as a reshape that merges the axes
+    of a broadcast. Only maps have other axes than their result."""
+    if seen.space != Space.OUTER or seen.first is not None or draft.loops.kind != Kind.MAP:
+        return
+    if view.shape != draft.loops.outer or not _is_of_maps(draft):
+        return
+    shape = finer(view, seen.node.detail)
+    if shape is not None and len(shape) <= _MOST_AXES:
+        raise FinerLoops(shape)
+
+
+def _is_of_maps(draft: Draft) -> bool:
+    """Whether all that a kernel computes could be seen in any axes of its loops."""
+    plan, root = draft.plan, draft.node
+    todo = [root] if root.op not in (WRITE, JOIN) else [plan.original(s) for s in root.sources]
+    known = set(todo)
+    while todo:
+        node = todo.pop()
+        if node.array is not None or (node is not root and node in plan.materialized):
+            continue
+        if node.op in _WHOLE_AXES:
+            return False
+        for source in node.sources:
+            original = plan.original(source)
+            if original not in known:
+                known.add(original)
+                todo.append(original)
+    return True
 
 
 def _needs_of_gather(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
@@ -278,9 +343,9 @@ def _reduce(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -
 def _gather(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
     source = draft.plan.original(seen.node.sources[0])
     offset = source.array.offset if source.array is not None else 0
-    axes = len(draft.loops.inner if seen.inner else draft.loops.outer)
+    axes = len(draft.loops.axes_of(seen.space))
     buffer = draft.reads.buffer_of(source)
-    access = draft.reads.add(Place(buffer, (0,) * axes, offset, seen.inner))
+    access = draft.reads.add(Place(buffer, (0,) * axes, offset, seen.space))
     step = draft.add(Step("gather", tuple(sources), seen.node.dtype.short, None))
     draft.gathers.append(Gather(step, access, source.size))
     return step
@@ -288,7 +353,10 @@ def _gather(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -
 
 def _unless_whole(view: View, base: Node) -> View | None:
     """A view, or None if it is its base: what is seen in two ways that are one is computed once."""
-    return None if view == whole(base.shape) else view
+    own = whole(base.shape)
+    if len(view.shape) != len(own.shape) or view.strides != own.strides:  # extents are asked last
+        return view
+    return None if view == own else view
 
 
 # --- joined arrays --------------------------------------------------------------------------------
@@ -296,7 +364,7 @@ def _unless_whole(view: View, base: Node) -> View | None:
 
 def _needs_of_join(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
     """The parts of a joined array that are seen, each in its box of the loops."""
-    node, view, inner, _, first = seen
+    node, view, space, _, first = seen
     parts = sights(node, view, first)
     if not parts:
         draft.plan.materialize(node, "its parts are in no boxes of this kernel's loops")
@@ -308,17 +376,16 @@ def _needs_of_join(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
     for each in parts:
         part = draft.plan.original(each.part)
         where = each.first if several_boxes else first
-        found.append(Seen(part, _unless_whole(each.view, part), inner, None, where))
+        found.append(Seen(part, _unless_whole(each.view, part), space, None, where))
     return found
 
 
 def _join(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
     if len(sources) == 1:
         return sources[0]
-    inner, loops = seen.inner, draft.loops
-    axes = len(loops.inner if inner else loops.outer)
+    axes = len(draft.loops.axes_of(seen.space))
     parts = [
-        (source, tuple([(draft.reads.index_along(b.axis, axes, inner), *b[1:]) for b in own]))
+        (source, tuple([(draft.reads.index_along(b.axis, axes, seen.space), *b[1:]) for b in own]))
         for source, own in zip(sources, search.bounds[seen], strict=True)
     ]
     number = draft.add(Step("join", (), seen.node.dtype.short, tuple(parts)))
@@ -330,23 +397,40 @@ def _join(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> 
 
 
 def _needs_of_product(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
-    """Nothing: the library's kernel reads the factors."""
+    """The factors that are computed where the product loads them. The library's kernel reads those
+    that lie in memory."""
+    node, plan = seen.node, draft.plan
     if seen.first is not None:
-        draft.plan.materialize(seen.node, _IN_A_BOX)
-    elif not _becomes_product(draft, seen):
+        plan.materialize(node, _IN_A_BOX)
+        return ()
+    if not _becomes_product(draft, seen):
         several = draft.product is not None
-        draft.plan.materialize(
-            seen.node, "a kernel multiplies matrices once" if several else _WHOLE
-        )
-    return ()
+        plan.materialize(node, "a kernel multiplies matrices once" if several else _WHOLE)
+        return ()
+    found: list[Seen] = []
+    for position, space in enumerate(_FACTORS):
+        factor = plan.original(node.sources[position])
+        if factor.array is None and factor not in plan.materialized:
+            axes = factor_axes(factor.shape, node.detail, position)
+            draft.loops.factors[space] = axes.view.shape
+            draft.factors[space] = axes
+            found.append(Seen(factor, _unless_whole(axes.view, factor), space))
+    return found
+
+
+def _computed_factors(draft: Draft) -> list[Node]:
+    if draft.product is None:
+        return []
+    factors = map(draft.plan.original, draft.product.sources)
+    return [f for f, s in zip(factors, _FACTORS, strict=True) if s in draft.factors]
 
 
 def _becomes_product(draft: Draft, seen: Seen) -> bool:
     """Whether this kernel may be a product and its epilogue."""
-    node, view, inner, *_ = seen
+    node, view, space, *_ = seen
     in_order = view is None or is_in_order(view)
-    if draft.product is not None or draft.loops.kind != Kind.MAP or inner:
-        return draft.product is node and in_order
+    if draft.product is not None or draft.loops.kind != Kind.MAP or space != Space.OUTER:
+        return draft.product is node and in_order and space == Space.OUTER
     if not in_order or axes_of(draft.loops.outer, node.detail) is None:
         return False
     draft.product, draft.loops.kind = node, Kind.PRODUCT
@@ -357,8 +441,12 @@ def _product(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) 
     if draft.product_step < 0:
         reads = draft.reads
         reads.limit(reads.most - 1)  # one more for sums of parts of the inner axis
-        buffers = tuple([reads.buffer_of(draft.plan.original(each)) for each in seen.node.sources])
-        step = Step("product", (), seen.node.dtype.short, buffers)
+        draft.prologues = dict(zip(draft.factors, sources, strict=True))
+        buffers = [
+            None if space in draft.factors else reads.buffer_of(draft.plan.original(factor))
+            for space, factor in zip(_FACTORS, seen.node.sources, strict=True)
+        ]
+        step = Step("product", tuple(sources), seen.node.dtype.short, tuple(buffers))
         draft.product_step = draft.add(step)
     return draft.product_step
 
@@ -372,13 +460,14 @@ def _needs_of_reduction(draft: Draft, search: _Search, seen: Seen) -> Sequence[S
     if seen.first is not None:
         draft.plan.materialize(node, _IN_A_BOX)
         return ()
-    view = reduced_view(loops, node, seen.view, seen.inner)
+    view = reduced_view(loops, node, seen.view, seen.space)
     if view is None:
         draft.plan.materialize(node, _WHOLE)
         return ()
     draft.reads.limit(node.device.limits.max_buffers_per_kernel - 1 - _SCRATCH_BUFFERS)
     source = draft.plan.original(node.sources[0])
-    return (Seen(source, _unless_whole(view, source), loops.kind == Kind.REDUCE),)
+    space = Space.INNER if loops.kind == Kind.REDUCE else Space.OUTER
+    return (Seen(source, _unless_whole(view, source), space),)
 
 
 # --- nodes that are not elementwise ---------------------------------------------------------------

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from treadle.graph.loops import Loops
 from treadle.graph.node import Node
-from treadle.graph.program import Step
+from treadle.graph.product_groups import FactorAxes
+from treadle.graph.program import Space, Step
 from treadle.graph.reads import Place, Reads
 from treadle.graph.schedule import Plan
 
@@ -46,6 +47,8 @@ class Draft:
     joined: list[Node] = field(default_factory=list)  # arrays whose parts are distinguished
     product: Node | None = None
     product_step: int = -1
+    factors: dict[Space, FactorAxes] = field(default_factory=dict)  # those that its loads compute
+    prologues: dict[Space, int] = field(default_factory=dict)  # and their steps
     target: Place | None = None
     result: int = -1
 

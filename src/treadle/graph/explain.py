@@ -143,8 +143,9 @@ class _Expression:
             buffer = self.program.accesses[detail[0]].buffer
             return f"{self.leaves[buffer]}[{sources[0]}]"
         if step.op == "product":
-            first, second = detail.buffers
-            return f"({self.leaves[first]} @ {self.leaves[second]})"
+            pairs = zip(detail.buffers, detail.prologues, strict=True)
+            factors = [self.text[own.step] if own else self.leaves[at] for at, own in pairs]
+            return f"({' @ '.join(factors)})"
         if step.op == "join":
             return f"join({', '.join(_bare(self.text[source]) for source, _ in detail)})"
         if step.op == "cast":

@@ -96,7 +96,8 @@ class FusedKernel:
         if program.kind == Kind.PRODUCT:  # and the epilogue, once for each element
             operations = 2 * math.prod(extents) + math.prod(extents[:-1]) * (steps - 1)
             for buffer in next(s.detail.buffers for s in program.steps if s.op == "product"):
-                moved[buffer] = values[buffer].size * values[buffer].dtype.itemsize
+                if buffer is not None:
+                    moved[buffer] = values[buffer].size * values[buffer].dtype.itemsize
         return Work(sum(moved.values()), operations)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from treadle.core.errors import LaunchError
-from treadle.graph.building import build, draft_of
+from treadle.graph.building import FinerLoops, build, draft_of
 from treadle.graph.node import CALL, CONSTANT, INDEX, JOIN, PRODUCT, Node
 from treadle.graph.numbering import Moving
 from treadle.graph.product_groups import is_of_a_library
@@ -80,12 +80,15 @@ def _of_parts(node: Node, parts: list[Group], reason: str) -> Group:
 def _built(plan: Plan, node: Node, reason: str, part: int | None = None) -> Group:
     """The kernel of a node, or of one part of a joined array. Where one turns out to be impossible
     something is materialized, and it is built again without that."""
-    rows = True
+    rows, split = True, None
     root = node if part is None else plan.original(node.sources[part])
     while True:
-        draft = draft_of(plan, node, rows, part)
+        draft = draft_of(plan, node, rows, part, split)
         try:
             built = build(draft)
+        except FinerLoops as error:
+            split = error.shape
+            continue
         except TooManyBuffers:
             most = node.device.limits.max_buffers_per_kernel
             why = f"{node.device.id} binds {most} arrays at most"
@@ -96,10 +99,13 @@ def _built(plan: Plan, node: Node, reason: str, part: int | None = None) -> Grou
             plan.materialize(new, "it reads elements that it writes elsewhere")
             continue
         program = built.program
-        if program.kind == Kind.PRODUCT and node.op != PRODUCT and built.is_too_large():
+        if program.kind == Kind.PRODUCT and built.is_too_large():
             assert built.product is not None
-            plan.materialize(built.product, "a kernel would not see all of its arrays")
-            continue
+            apart = built.factors or (() if node.op == PRODUCT else (built.product,))
+            for each in apart:
+                plan.materialize(each, "a kernel would not see all of its arrays")
+            if apart:
+                continue
         if built.joined and built.is_too_large():
             for join in built.joined:
                 plan.materialize(join, "a kernel would not see all of the arrays that are joined")

@@ -9,10 +9,10 @@ the kernel have to fit into these loops.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from treadle.graph.node import Node
-from treadle.graph.program import IN_PARTS, Kind
+from treadle.graph.program import IN_PARTS, Kind, Space
 from treadle.graph.views import View, is_in_order
 from treadle.runtime.arrays import packed_strides
 from treadle.runtime.devices import Device
@@ -36,6 +36,13 @@ class Loops:
     reduced: tuple[int, ...] = ()
     nested: bool = False
     reductions: int = 0
+    factors: dict[Space, tuple[int, ...]] = field(default_factory=dict)  # of a product: their axes
+
+    def axes_of(self, space: Space) -> tuple[int, ...]:
+        """The extents of a space's axes."""
+        if space == Space.OUTER:
+            return self.outer
+        return self.inner if space == Space.INNER else self.factors[space]
 
     @property
     def space(self) -> tuple[int, ...]:
@@ -57,11 +64,11 @@ class Loops:
         return [a for a in outer if a not in self.reduced], list(self.reduced)
 
 
-def reduced_view(loops: Loops, node: Node, view: View | None, inner: bool) -> View | None:
+def reduced_view(loops: Loops, node: Node, view: View | None, space: Space) -> View | None:
     """The view through which the loops see the source of a reduction, whose result they see through
-    `view` (in inner space, if `inner` says so). None if they can't do it. The first reduction says
-    which loops there are."""
-    if loops.kind == Kind.PRODUCT:
+    `view` in a space. None if they can't do it. The first reduction says which loops there are."""
+    inner = space == Space.INNER
+    if loops.kind == Kind.PRODUCT or space > Space.INNER:
         return None
     if view is None:
         view = View(node.shape, packed_strides(node.shape), 0)

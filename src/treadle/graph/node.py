@@ -17,6 +17,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.graph import history
 from treadle.graph.history import History, is_differentiable, recording
+from treadle.graph.origins import Origin, note_origin
 from treadle.graph.views import View, compose, whole
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -60,10 +61,11 @@ class Node:
 
     __slots__ = (
         "__weakref__", "array", "depth", "detail", "device", "dtype", "eager", "history", "op",
-        "overwritten", "readers", "saved", "serial", "shape", "size", "sources",
+        "origin", "overwritten", "readers", "saved", "serial", "shape", "size", "sources",
     )  # fmt: skip
 
     array: DeviceArray | None
+    origin: Origin  # of a computed integer without axes that has one; else it is not set
 
     def __init__(
         self,
@@ -126,6 +128,8 @@ class Node:
 
     def become(self, array: DeviceArray) -> None:
         """The node is computed."""
+        if not self.shape:
+            note_origin(self)
         readers, self.readers = self.readers, None
         self.array = array
         if self.history is not None:

@@ -13,21 +13,24 @@ from typing import NamedTuple
 
 from treadle.graph.draft import Draft
 from treadle.graph.node import Node
-from treadle.graph.product_groups import merged_axes, placed
+from treadle.graph.product_groups import MergedAxes, axes_of, merged_axes, placed
 from treadle.graph.program import (
     FIXED,
     NEXT,
     Access,
+    Axis,
     Kind,
     Multiplied,
     Output,
     Program,
+    Prologue,
+    Space,
     Step,
     Style,
 )
 from treadle.graph.reads import NO_BUFFER, Place
 from treadle.graph.views import merge_axes
-from treadle.kernels.device_code.matrix_product import Form
+from treadle.kernels.device_code.matrix_product import Form, Loading
 from treadle.kernels.factors import Product
 from treadle.kernels.product import integers_of, loadings_of
 
@@ -73,7 +76,7 @@ def _loop_program(draft: Draft, numbers: Numbers) -> Program:
     space = loops.space
     places = _places(draft)
     # Only accesses in the inner space, where there is one, have the reduced axes.
-    moves_along_row = [p.inner or loops.kind != Kind.REDUCE for p in places]
+    moves_along_row = [p.space == Space.INNER or loops.kind != Kind.REDUCE for p in places]
     reduced_extents: tuple[int, ...] = ()
     kept_extents, strides = merge_axes(
         tuple(loops.outer[a] for a in kept_axes),
@@ -117,21 +120,34 @@ def _product_program(draft: Draft, numbers: Numbers) -> Program:
     node, outer, places = draft.product, draft.loops.outer, _places(draft)
     assert node is not None
     product: Product = node.detail
-    extents, counts, strides = merged_axes(outer, product, [place.strides for place in places])
+    split = axes_of(outer, product)
+    assert split is not None
+    own = [place for place in places if place.space == Space.OUTER]
+    extents, counts, strides = merged_axes(outer, split, [place.strides for place in own])
     integers = numbers.integers
     integers += [*extents, product.inner]
-    accesses = [_access(numbers, *each) for each in zip(places, strides, strict=True)]
+    merged = {space: _merged_factor(draft, space, places) for space in draft.factors}
+    moves = {Space.OUTER: iter(strides)} | {s: iter(axes.strides) for s, axes in merged.items()}
+    accesses = [_access(numbers, place, next(moves[place.space])) for place in places]
     steps = list(_numbered_steps(draft, numbers))
     product = placed(product, [draft.plan.original(source) for source in node.sources])
-    loadings = loadings_of(product)
+    loadings = list(loadings_of(product))
+    prologues: list[Prologue | None] = [None, None]
+    for space, axes in merged.items():
+        at = space - Space.FIRST
+        here = [a for a, p in zip(accesses, places, strict=True) if p.space == space]
+        loadings[at] = _loading_of_factor(draft, numbers, axes, here)
+        prologues[at] = _prologue(numbers, axes, draft.prologues[space])
     first = len(integers)
     integers += [product.rows, product.columns, product.inner]
     integers += integers_of(product, loadings)
     big = _is_big(draft, numbers, math.prod(outer))
-    lanes = _lanes(draft, numbers, accesses, len(extents))
-    form = Form(node.dtype, len(product.batch), *loadings, lanes, False, big)
+    here = [a for a, p in zip(accesses, places, strict=True) if p.space == Space.OUTER]
+    lanes = _lanes(draft, numbers, here, len(extents))
+    form = Form(node.dtype, len(product.batch), loadings[0], loadings[1], lanes, False, big)
     number = draft.product_step
-    detail = Multiplied(steps[number].detail, counts, form, first)
+    one, other = prologues
+    detail = Multiplied(steps[number].detail, (one, other), counts, form, first)
     steps[number] = steps[number]._replace(detail=detail)
     return Program(
         Kind.PRODUCT,
@@ -147,6 +163,50 @@ def _product_program(draft: Draft, numbers: Numbers) -> Program:
         big,
         lanes,
     )
+
+
+def _merged_factor(draft: Draft, space: Space, places: Sequence[Place]) -> MergedAxes:
+    """The axes over which a factor is computed, merged."""
+    axes = draft.factors[space]
+    own = [place.strides for place in places if place.space == space]
+    return merged_axes(axes.view.shape, axes.split, own)
+
+
+def _loading_of_factor(
+    draft: Draft, numbers: Numbers, axes: MergedAxes, accesses: Sequence[Access]
+) -> Loading:
+    """How a factor is computed: four neighbours at once where all that is read for them lies as
+    vectors, along the inner axis if most of it does."""
+    stack, lines, inner = axes.counts
+
+    def vectors(axis: int) -> int:
+        moves = [access.axes[axis] for access in accesses if access.buffer != NO_BUFFER]
+        return moves.count(NEXT) - sum(move >= 0 for move in moves)
+
+    last, line = stack + lines + inner - 1, stack + lines - 1
+    along = not lines or (inner > 0 and vectors(last) >= vectors(line))
+    near = last if along else line
+    count = (inner if along else lines) and _vector_lanes(draft, numbers, accesses, near)
+    is_whole = bool(count) and axes.extents[near] % _LANES == 0
+    return Loading(along, _LANES if is_whole and count == _LANES else 1, True)
+
+
+def _prologue(numbers: Numbers, axes: MergedAxes, step: int) -> Prologue:
+    stack, lines, inner = axes.counts
+    parts = []
+    for part in (
+        axes.extents[:stack],
+        axes.extents[stack : stack + lines],
+        axes.extents[stack + lines : stack + lines + inner],
+    ):
+        found = [Axis(numbers.add(extent), FIXED) for extent in part[:1]]
+        for extent in part[1:]:
+            number, shift = numbers.add(extent), FIXED
+            if extent > 0 and extent & (extent - 1) == 0:
+                shift = numbers.add(int(extent).bit_length() - 1)
+            found.append(Axis(number, shift))
+        parts.append(tuple(found))
+    return Prologue(step, (parts[0], parts[1], parts[2]))
 
 
 def _places(draft: Draft) -> list[Place]:
@@ -217,24 +277,31 @@ def _lanes(draft: Draft, numbers: Numbers, accesses: Sequence[Access], axes: int
     most 16 bytes."""
     if draft.joins:
         return 1  # their parts are read one by one
-    integers, is_map = numbers.integers, draft.loops.kind == Kind.MAP
-    last = integers[axes - 1]
+    is_map = draft.loops.kind == Kind.MAP
+    last = numbers.integers[axes - 1]
     most = _VECTOR_COST_IN_SOFTWARE if draft.slow_to_compile else _VECTOR_COST
     if is_map and draft.cost > most:  # arithmetic takes the time then, not memory
         return 1
     if last % _LANES and (not is_map or axes > 1 or not _RAGGED <= last < _MOST_INDEX):
         return 1
+    moving = [access for access in accesses if len(access.axes) >= axes]
+    return _vector_lanes(draft, numbers, moving, axes - 1)
+
+
+def _vector_lanes(draft: Draft, numbers: Numbers, accesses: Sequence[Access], near: int) -> int:
+    """4 where every access along an axis is of four neighbours that lie as a vector, of at most 16
+    bytes, or of one element."""
+    integers = numbers.integers
     for access in accesses:
-        if access.buffer == NO_BUFFER or len(access.axes) < axes:
+        if access.buffer == NO_BUFFER or access.axes[near] == FIXED:
             continue
-        if access.axes[-1] == FIXED:
-            continue
-        if access.axes[-1] != NEXT or _item_size(draft, access.buffer) > 4:
+        if access.axes[near] != NEXT or _item_size(draft, access.buffer) > 4:
             return 1
-        moves = [integers[m] for m in access.axes[:-1] if m >= 0]
+        others = access.axes[:near] + access.axes[near + 1 :]
+        moves = [integers[m] for m in others if m >= 0]
         if access.offset != FIXED:
             moves.append(integers[access.offset])
-        if NEXT in access.axes[:-1] or any(move % _LANES for move in moves):
+        if NEXT in others or any(move % _LANES for move in moves):
             return 1
     return _LANES
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from treadle.core.sizes import valued
 from treadle.graph.node import PRODUCT, Node
-from treadle.graph.views import merge_axes
+from treadle.graph.views import View, axes_within, merge_axes
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.product import route_of
 from treadle.runtime.varying import varying
@@ -45,19 +45,58 @@ def axes_of(shape: tuple[int, ...], product: Product) -> tuple[slice, slice, sli
     return slice(0, ends[2]), slice(ends[2], ends[1]), slice(ends[1], ends[0])
 
 
+class FactorAxes(NamedTuple):
+    """The axes over which a factor is computed: the view of it that has them, and how many are the
+    stack's, those of its lines and the inner ones."""
+
+    view: View
+    counts: tuple[int, int, int]
+
+    @property
+    def split(self) -> tuple[slice, slice, slice]:
+        """Which axes these are."""
+        stack, lines, inner = self.counts
+        return (
+            slice(0, stack),
+            slice(stack, stack + lines),
+            slice(stack + lines, stack + lines + inner),
+        )
+
+
+def factor_axes(shape: Integers, product: Product, position: int) -> FactorAxes:
+    """The axes of a factor of this shape. Where an axis of the product is several of the factor's
+    in order, as a row that consists of blocks, it is split into these, so that views of what the
+    factor is made of are followed further."""
+    factor = (product.first, product.second)[position]
+    lines = (product.rows, product.columns)[position]
+    extents: Integers = ()
+    strides: Integers = ()
+    counts: list[int] = []
+    parts = [(product.batch, factor.batch), ((lines,), (factor.line,))]
+    for own, moves in [*parts, ((product.inner,), (factor.inner,))]:
+        before = len(extents)
+        for extent, stride in zip(own, moves, strict=True):
+            found = axes_within(shape, extent, stride)
+            extents += found[0]
+            strides += found[1]
+        counts.append(len(extents) - before)
+    view = View(extents, strides, factor.offset)
+    return FactorAxes(view, (counts[0], counts[1], counts[2]))
+
+
 class MergedAxes(NamedTuple):
     """Loop axes: their extents, how many are the stack's, the rows' and the columns', and strides
-    along them of each access."""
+    along them of each access. Or a factor's: the stack's, those of its lines and the inner ones."""
 
     extents: Integers
     counts: tuple[int, int, int]
     strides: list[Integers]
 
 
-def merged_axes(shape: Integers, product: Product, strides: Sequence[Integers]) -> MergedAxes:
-    """As few axes as possible, where those of the stack, of rows and of columns stay separate."""
-    split = axes_of(shape, product)
-    assert split is not None
+def merged_axes(
+    shape: Integers, split: tuple[slice, slice, slice], strides: Sequence[Integers]
+) -> MergedAxes:
+    """As few axes as possible, where the three parts of the axes stay separate."""
     extents: Integers = ()
     counts = []
     found: list[Integers] = [()] * len(strides)

@@ -31,6 +31,15 @@ class Kind(StrEnum):
     PRODUCT = "product"  # a product of matrices and its epilogue
 
 
+class Space(IntEnum):
+    """Over which axes an element of a kernel's expression moves."""
+
+    OUTER = 0  # those of what is stored
+    INNER = 1  # of a reduction: the reduced axes behind these
+    FIRST = 2  # those of a product's first factor: the stack's, the rows', the inner ones
+    SECOND = 3  # of its second factor: the stack's, the columns', the inner ones
+
+
 class Style(StrEnum):
     """How a device runs loops."""
 
@@ -79,7 +88,8 @@ class Step(NamedTuple):
                 The last part is the remainder. Only the part that is wanted is computed.
     "reduce"    sources: what is reduced; detail: a `Reduce`. Steps that depend on it have one value
                 for all of the reduced axes, unless they use other steps.
-    "product"   detail: a `Multiplied`; an element of a product of matrices. The program then has
+    "product"   sources: the elements of the factors that are computed in the product's loads;
+                detail: a `Multiplied`; an element of a product of matrices. The program then has
                 the axes of the stack, of the rows and of the columns, and the inner one behind them
     """
 
@@ -89,13 +99,33 @@ class Step(NamedTuple):
     detail: Any = None
 
 
-class Multiplied(NamedTuple):
-    """The product in a program. `buffers` are those of the two factors, `axes` the numbers of the
-    loop axes that are the stack's, the rows' and the columns', `form` what code depends on, and
-    `first` the number of the first of its integers: rows, columns, inner extent, and then what
-    `kernels.product.integers_of` gives."""
+class Axis(NamedTuple):
+    """An axis of a factor that is computed: the number of the integer that is its extent, and of
+    its logarithm if the extent is a power of two (else FIXED). Indices are divided by extents, and
+    shifts are quicker."""
 
-    buffers: tuple[int, int]
+    extent: int
+    shift: int
+
+
+class Prologue(NamedTuple):
+    """A factor that is computed where the product loads it: the step that is its element, and its
+    axes: the stack's, those of its lines (the rows of the first factor, the columns of the second)
+    and the inner ones. Accesses of that step have these axes, in this order."""
+
+    step: int
+    axes: tuple[tuple[Axis, ...], tuple[Axis, ...], tuple[Axis, ...]]
+
+
+class Multiplied(NamedTuple):
+    """The product in a program. `buffers` are those of the two factors, where they lie in memory,
+    `prologues` say how they are computed if not, `axes` the numbers of the loop axes that are the
+    stack's, the rows' and the columns', `form` what code depends on, and `first` the number of the
+    first of its integers: rows, columns, inner extent, and then what `kernels.product.integers_of`
+    gives."""
+
+    buffers: tuple[int | None, int | None]
+    prologues: tuple[Prologue | None, Prologue | None]
     axes: tuple[int, int, int]
     form: Form
     first: int

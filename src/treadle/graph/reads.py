@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from treadle.graph.node import Node
+from treadle.graph.program import Space
 from treadle.graph.views import View
 from treadle.runtime.arrays import packed_strides
 
@@ -18,25 +19,25 @@ class TooManyBuffers(Exception):
 
 
 class Seen(NamedTuple):
-    """A node as a kernel sees it: through a view, or as it is (None). `inner` says that the view's
-    axes are those of the inner space. `part` is the innermost view of a part of an array that it is
+    """A node as a kernel sees it: through a view, or as it is (None). The view's axes are those of
+    `space`. `part` is the innermost view of a part of an array that it is
     seen through (see `parts.is_part`), `first` where the box of the loops begins in which it is
     seen, if that is not all of them."""
 
     node: Node
     view: View | None = None
-    inner: bool = False
+    space: Space = Space.OUTER
     part: Node | None = None
     first: tuple[int, ...] | None = None
 
 
 class Place(NamedTuple):
-    """An access before axes are merged: strides for the outer or the inner axes."""
+    """An access before axes are merged: strides along the axes of a space."""
 
     buffer: int
     strides: tuple[int, ...]
     offset: int
-    inner: bool
+    space: Space = Space.OUTER
     part: Node | None = None  # the view or the write of a part, where the offset is one's
 
 
@@ -50,7 +51,7 @@ class Reads:
     types: list[str] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     _buffers: dict[int, int] = field(default_factory=dict)
-    _indices: dict[tuple[int, bool], int] = field(default_factory=dict)
+    _indices: dict[tuple[int, Space], int] = field(default_factory=dict)
 
     def limit(self, most: int) -> None:
         """Allow fewer buffers than before. TooManyBuffers if there are more already."""
@@ -85,21 +86,21 @@ class Reads:
         """The access whose place is the index of an element in row-major order."""
         return self.add(_place(NO_BUFFER, 0, seen._replace(part=None)))
 
-    def index_along(self, axis: int, axes: int, inner: bool) -> int:
-        """The access whose place is the index along one of so many axes of the loops."""
-        known = self._indices.get((axis, inner))
+    def index_along(self, axis: int, axes: int, space: Space) -> int:
+        """The access whose place is the index along one of so many axes of a space."""
+        known = self._indices.get((axis, space))
         if known is None:
             strides = tuple([int(each == axis) for each in range(axes)])
-            known = self._indices[axis, inner] = self.add(Place(NO_BUFFER, strides, 0, inner))
+            known = self._indices[axis, space] = self.add(Place(NO_BUFFER, strides, 0, space))
         return known
 
 
 def _place(buffer: int, offset: int, seen: Seen) -> Place:
-    node, view, inner, part, first = seen
+    node, view, space, part, first = seen
     if view is None:
-        place = Place(buffer, packed_strides(node.shape), offset, inner)
+        place = Place(buffer, packed_strides(node.shape), offset, space)
     else:
-        place = Place(buffer, view.strides, offset + view.offset, inner, part)
+        place = Place(buffer, view.strides, offset + view.offset, space, part)
     if first is not None:  # indices count from the beginning of the loops, not of the box
         back = sum(map(operator.mul, first, place.strides))
         place = place._replace(offset=place.offset - back)

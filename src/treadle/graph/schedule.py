@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
+from treadle.core.sizes import is_size
 from treadle.graph.composites import expand
 from treadle.graph.joins import MOST_PARTS
 from treadle.graph.node import (
@@ -29,7 +30,7 @@ from treadle.graph.node import (
 from treadle.graph.node_sizes import key_of_number
 from treadle.graph.operations import cost_of
 from treadle.graph.product_groups import why_kept
-from treadle.graph.views import is_whole
+from treadle.graph.views import is_whole, same_shape
 from treadle.kernels.launching import serial_threads
 
 # The operations that may be done again in a second kernel rather than materialized. A GPU does
@@ -44,6 +45,9 @@ _LATER = "it is needed later, by a derivative or by what is not computed yet"
 _MOST_EXPENSIVE = 1 << 20
 _MOST_NESTED = 4  # joined arrays in each other
 _BROADCAST = 8  # what is broadcast to so many times its elements is materialized, not its readers
+_MOST_IN_LOADS = 40  # operations of an element that a product computes where it loads a factor
+_COST_OF_A_BYTE = 8  # operations that take as long on a GPU as a byte from memory
+_TILE = 64  # rows or columns of a product, for which a factor is loaded once
 _CHEAP_FACTOR = 1  # operations of a factor that each row of a reduction computes again
 
 
@@ -204,7 +208,9 @@ class Plan:
             if node in self.same:
                 continue
             for position, source in enumerate(map(self.original, node.sources)):
-                if source.array is None and must_lie_in_memory(node, position):
+                if source.array is not None or not must_lie_in_memory(node, position):
+                    continue
+                if node.op != PRODUCT or not self._is_computed_in_loads(node, position, source):
                     self.materialize(source, f"{node.op} takes it from memory")
             if node.op == WRITE:
                 self.materialize(node, "it writes an array")
@@ -214,6 +220,37 @@ class Plan:
                 self.materialize(node, f"a kernel chooses from {MOST_PARTS} parts at most")
             elif node.op == PRODUCT and (why := why_kept(node)) is not None:
                 self.materialize(node, why)
+
+    def _is_computed_in_loads(self, product: Node, position: int, factor: Node) -> bool:
+        """Whether a pending factor of a product is computed where the product loads it: if it is
+        elementwise and cheap, and if less memory is moved then, though each tile of the result's
+        rows or columns computes it again."""
+        if factor in self.materialized or why_kept(product) is not None:
+            return False
+        cost = read = 0
+        seen: set[Node] = set()
+        todo = [factor]
+        while todo:
+            node = todo.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if node.array is not None or node in self.materialized:
+                if node.size * _BROADCAST > factor.size:
+                    read += node.dtype.itemsize
+                continue
+            if node.op in (REDUCE, JOIN, *_OPAQUE):
+                return False
+            cost += cost_of(node.op, node.dtype.short, node.detail)
+            if cost > _MOST_IN_LOADS:
+                return False
+            todo += map(self.original, node.sources)
+        item, once = factor.dtype.itemsize, read + cost / _COST_OF_A_BYTE
+        if once <= item:
+            return True
+        others = product.detail.columns if position == 0 else product.detail.rows
+        # once * times <= once + item * (1 + times), in elements rather than tiles
+        return bool(others <= _TILE * (once + item) / (once - item))
 
     def _repeated(self) -> set[Node]:
         """The nodes that would be computed for several points of one kernel, since a joined array
@@ -278,30 +315,41 @@ class Plan:
                 if node.op == VIEW:
                     factor = self.original(node.sources[0])
                     if (
-                        node.size >= _BROADCAST * factor.size
-                        and factor.array is None
+                        factor.array is None
                         and weight[factor] > _CHEAP_FACTOR
+                        and _is_broadcast(node)
                         and any(node.detail.strides[axis] for axis in reduction.detail[1])
                     ):
                         self.materialize(factor, "each row of a reduction reads it")
-                elif node.shape == shape and node.op not in (*_EXPENSIVE, *_OPAQUE):
+                elif same_shape(node.shape, shape) and node.op not in (*_EXPENSIVE, *_OPAQUE):
                     todo += map(self.original, node.sources)
 
     def _read_by_many(self) -> set[Node]:
         """The nodes that are made of more than a few arrays as large as they are: a sum that grows
         from layer to layer, say. To compute them again is to read all of these."""
         found: set[Node] = set()
-        reads: dict[Node, frozenset[int]] = {}
+        # What is read, with the nodes that read it. Sizes are compared only where there are many,
+        # since plans for sizes that change depend on what is said then.
+        reads: dict[Node, frozenset[tuple[Node, Node]]] = {}
         for node in self.order:
-            mine = frozenset[int]()
+            mine = frozenset[tuple[Node, Node]]()
             for source in map(self.original, node.sources):
                 if source.array is None and source not in self.materialized:
                     mine |= reads.get(source, frozenset())
-                elif source.size * _BROADCAST > node.size:
-                    mine |= {id(source)}
-            if len(mine) > _FEW_READ:
-                found.add(node)
-                mine = frozenset(list(mine)[: _FEW_READ + 1])
+                else:
+                    mine |= {(source, node)}
+            if len({source for source, _ in mine}) > _FEW_READ:
+                mine = frozenset(
+                    {
+                        source: (source, reader)
+                        for source, reader in mine
+                        if not (reader.op == VIEW and _is_broadcast(reader))
+                        and source.size * _BROADCAST > reader.size
+                    }.values()
+                )
+                if len(mine) > _FEW_READ:
+                    found.add(node)
+                    mine = frozenset(list(mine)[: _FEW_READ + 1])
             reads[node] = mine
         return found
 
@@ -323,20 +371,30 @@ class Plan:
                 total = _MOST_EXPENSIVE
             else:
                 total = cost_of(node.op, node.dtype.short, node.detail)
-            if node.op == VIEW and node.size >= _BROADCAST * node.sources[0].size:
-                weight[node] = 0
-                continue
             sources = [
                 weight[source]
                 for source in node.sources
                 if source.array is None and source not in self.materialized
             ]
+            # A plan for sizes that change does not depend on them where there is nothing to save.
+            if node.op == VIEW and any(sources) and _is_broadcast(node):
+                weight[node] = 0
+                continue
             # Of what is joined one part is computed, the one that is there.
             total += max(sources, default=0) if node.op == JOIN else sum(sources)
             weight[node] = min(total, _MOST_EXPENSIVE)
             if node in repeated and weight[node] > _CHEAP:
                 self.materialize(node, "several points of a kernel read it, through what is joined")
         return weight
+
+
+def _is_broadcast(view: Node) -> bool:
+    """Whether a view has each element of its source many times. One that is broadcast along an axis
+    whose extent changes has, so that plans do not depend on by how much."""
+    for extent, stride in zip(view.shape, view.detail.strides, strict=True):
+        if is_size(extent) and not is_size(stride) and not stride:
+            return True
+    return view.size >= _BROADCAST * view.sources[0].size
 
 
 def must_lie_in_memory(node: Node, position: int) -> bool:

@@ -47,9 +47,23 @@ def is_whole(view: View, base_shape: Integers) -> bool:
     (False, True)
     """
     shape, strides, offset = view
-    if shape != base_shape:
+    if len(shape) != len(base_shape):
         return False
-    return (offset == 0 and _packed(shape, strides)) or 0 in shape
+    # Extents are compared last: of a transposed view they are equal for some sizes, and plans for
+    # sizes that change depend on what was asked.
+    if _packed(shape, strides) and offset == 0:
+        return shape == base_shape
+    return 0 in shape and shape == base_shape
+
+
+def same_shape(one: Integers, other: Integers) -> bool:
+    """Whether shapes are equal. Tuples of different lengths compare their elements first, and what
+    sizes say then would be a fact of a plan that does not depend on it.
+
+    >>> same_shape((1, 64), (1, 64)), same_shape((1, 64), (1, 64, 2))
+    (True, False)
+    """
+    return len(one) == len(other) and one == other
 
 
 def is_in_order(view: View) -> bool:
@@ -67,8 +81,9 @@ def is_in_order(view: View) -> bool:
 
 
 def _packed(shape: Integers, strides: Integers) -> bool:
-    """`is_contiguous`, quicker."""
-    return strides == whole(shape)[1] or (1 in shape and is_contiguous(shape, strides))
+    """`is_contiguous`, quicker. Strides along axes of extent 1 are not compared: plans for sizes
+    that change would depend on them."""
+    return is_contiguous(shape, strides) if 1 in shape else strides == whole(shape)[1]
 
 
 def overlaps(view: View) -> bool:
@@ -116,6 +131,27 @@ def begin_of(view: View, base_shape: Integers) -> Integers:
     (0, 5)
     """
     return tuple(_digits(view.offset, base_shape))
+
+
+def axes_within(base_shape: Integers, extent: int, stride: int) -> tuple[Integers, Integers]:
+    """The neighbouring axes of a base that an axis of a view passes through, of this extent and
+    with so many elements between neighbours: their extents and strides. The axis as it is if there
+    are none.
+
+    >>> axes_within((5, 2, 16), 32, 1), axes_within((5, 2, 16), 8, 1)
+    (((2, 16), (16, 1)), ((8,), (1,)))
+    """
+    steps = packed_strides(base_shape)
+    for end in range(len(base_shape), 0, -1):
+        if steps[end - 1] != stride or base_shape[end - 1] == 1:
+            continue
+        begin, size = end, 1
+        while size < extent and begin > 0:
+            begin -= 1
+            size *= base_shape[begin]
+        if size == extent and begin < end:
+            return base_shape[begin:end], steps[begin:end]
+    return (extent,), (stride,)
 
 
 # --- other views of the same base ----------------------------------------------------------------
@@ -303,13 +339,43 @@ def compose(outer: View, inner: View) -> View | None:
         return View(shape, whole(shape)[1], base_offset)
     if _packed(base_shape, base_strides):
         return View(shape, strides, base_offset + offset) if base_offset else outer
-    if shape == base_shape and offset == 0 and _packed(shape, strides):
+    if is_whole(outer, base_shape):
         return inner
     extents, steps = _merged(base_shape, base_strides)
     if len(extents) == 1:
         step = steps[0]
         return View(shape, tuple([step * s for s in strides]), base_offset + step * offset)
     return _compose_digits(outer, extents, steps, base_offset)
+
+
+def finer(outer: View, inner: View) -> Integers | None:
+    """The shape of `outer` with axes split, so that `compose` can follow each of them through
+    `inner`. None if no such shape was found.
+
+    >>> finer(whole((10, 6)), expand(whole((5, 1, 6)), (5, 2, 6)))
+    (5, 2, 6)
+    >>> finer(whole((30,)), permute(whole((5, 6)), (1, 0)))
+    (6, 5)
+    """
+    extents, _ = _merged(inner.shape, inner.strides)
+    split: list[int] = []
+    for extent, stride in zip(outer.shape, outer.strides, strict=True):
+        bound, step, left = 1, stride, extent
+        parts: list[int] = []
+        for each in reversed(extents[1:]):  # where the linear index carries into the next axis
+            bound *= each
+            if step > 0 and bound > step and bound % step == 0:
+                count = bound // step
+                if count < left and left % count == 0:
+                    parts.append(count)
+                    left //= count
+                    step = bound
+        split += [left, *reversed(parts)]
+    shape = tuple(split)
+    if shape == outer.shape:
+        return None
+    seen = reshape(outer, shape)
+    return shape if seen is not None and compose(seen, inner) is not None else None
 
 
 def _compose_digits(outer: View, extents: Integers, steps: Integers, start: int) -> View | None:

@@ -14,8 +14,8 @@ import numpy as np
 from treadle.core.dtypes import DType, as_dtype, float32
 from treadle.core.errors import ShapeError
 from treadle.quant.blocks import FORMATS, BlockFormat, Quantized, format_named
+from treadle.quant.gradients import linear, times
 from treadle.quant.layouts import Plane
-from treadle.quant.products import linear
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
@@ -176,6 +176,11 @@ class QuantizedTensor(Quantized):
         """The matrix transposed, for `x @ w.T`."""
         self._check_matrix("T")
         return Transposed(self)
+
+    def __rmatmul__(self, x: ArrayLike) -> Tensor:
+        """`x @ w`, where the rows of w are summed: what the gradient of `x @ w.T` is made of."""
+        self._check_matrix("x @ w")
+        return times(x if isinstance(x, Tensor) else asarray(x, device=self.device), self)
 
     def _check_matrix(self, name: str) -> None:
         if self.ndim != 2:

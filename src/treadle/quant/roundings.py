@@ -19,7 +19,7 @@ from treadle.quant.scale_search import (
     Nearest,
     divided,
     fit_affine,
-    fit_by_turns,
+    fit_in_order,
     fit_linear,
     fit_nearest,
     inverse,
@@ -176,8 +176,8 @@ def _affine(x: Array, fitted: Affine, most: int, most_scale: int) -> tuple[Plane
     scale, scales = _integer_scales(fitted.scale.reshape(blocks, -1), most_scale)
     least, mins = _integer_scales(fitted.minimum.reshape(blocks, -1), most_scale)
     integers = fitted.integers
-    for turn in range(_REFITS + 1):
-        if turn:
+    for iteration in range(_REFITS + 1):
+        if iteration:
             sums = [each.reshape(blocks, -1) for each in _sums_of_parts(parts, integers)]
             scale, least = _refitted(scale, least, scales, mins, count, *sums)
         by = (scale.astype(np.float32)[:, None] * scales).reshape(-1)
@@ -232,7 +232,7 @@ def _q2_k(x: Array) -> Planes:
 
 
 def _q3_k(x: Array) -> Planes:
-    scales = fit_by_turns(_in_parts(x, 16), 4).scale
+    scales = fit_in_order(_in_parts(x, 16), 4).scale
     planes, integers = _linear(x, scales, 16, 4, 32)
     return {**planes, "high": packed(integers >> 2, 32, 1), "low": packed(integers & 3, 32, 2)}
 

@@ -132,9 +132,9 @@ def fit_linear(x: Array, most: int) -> Linear:
     return Linear(best_scale, best_integers)
 
 
-def fit_by_turns(x: Array, most: int) -> Linear:
-    """Scales for few integers, from -`most` to `most` - 1: each integer of a group in turn is
-    chosen anew for the scale that the others give, up to five times."""
+def fit_in_order(x: Array, most: int) -> Linear:
+    """Scales for few integers, from -`most` to `most` - 1: the integers of a group are
+    chosen anew, one after the other, for the scale that the others give, up to five times."""
     squares = x * x
     weighted = squares * x
     per_unit = -np.float32(most) * inverse(_known(largest(x)))

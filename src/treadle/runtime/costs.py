@@ -91,9 +91,11 @@ class Work:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The seconds that a call is expected to take, by what they are for."""
+    """The seconds that a call is expected to take, by what they are for. `doubt` is the factor by
+    which an estimate made in the same way was wrong elsewhere: from 1 up."""
 
     parts: tuple[tuple[str, float], ...]
+    doubt: float = 1.0
 
     @property
     def seconds(self) -> float:

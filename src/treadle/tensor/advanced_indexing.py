@@ -3,7 +3,8 @@
 A read is one gather from the base array: every index becomes a linear index into the base, computed
 by integer operations in the kernel that gathers. Indices in a tensor are not read on the host, so
 one outside its axis raises no IndexError, as others do: it gives 0, and a write there is dropped.
-Under TREADLE_CHECK=1 they are read and checked.
+Under TREADLE_CHECK=1 they are read and checked. The same holds for the elements of a window that
+begins at an integer on the device.
 
 The true elements of a mask have to be counted, which waits for the device, unless one value is
 written to all of them.
@@ -34,8 +35,10 @@ from treadle.runtime import settings
 from treadle.runtime.arrays import DeviceArray, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.composites import as_one_node
 from treadle.tensor.conversions import cast, is_number, mixed_devices, number_as
 from treadle.tensor.creation import asarray
+from treadle.tensor.device_windows import Window
 from treadle.tensor.indexing import Pick, Plan, all_inside, basic, parse, resolve
 from treadle.tensor.operands import values_for, values_of
 from treadle.tensor.tensor import Tensor, from_cell, from_node
@@ -51,7 +54,7 @@ def part_of(tensor: Tensor, index: Any, /) -> Tensor:
     view = basic(index, base)
     if view is None:
         plan = parse(index, base)
-        if plan.picks:
+        if not plan.basic:
             return picked(tensor, plan)
         view = plan.view
     return tensor._seen_through(view)
@@ -67,7 +70,7 @@ def write_part(tensor: Tensor, index: Any, value: Any, /) -> None:
         # What is recorded cannot read an index, but can write where it says.
         recorded = cell.value.device.default_stream.capturing is not None
         plan = parse(index, base, recorded)
-        if plan.picks or type(cell.value.dtype) is not DType:
+        if not plan.basic or type(cell.value.dtype) is not DType:
             put(tensor, plan, value)
             return
         view = plan.view
@@ -82,7 +85,7 @@ def write_part(tensor: Tensor, index: Any, value: Any, /) -> None:
 
 
 def picked(tensor: Tensor, plan: Plan) -> Tensor:
-    """The elements that a plan with picks selects, in new memory."""
+    """The elements that a plan with picks or windows selects, in new memory."""
     if type(tensor.dtype) is not DType:
         return _picked_structs(tensor, plan)
     plan = _resolved(plan, tensor.device)
@@ -127,20 +130,24 @@ def put(tensor: Tensor, plan: Plan, value: ArrayLike) -> None:
     part = tensor._whole_or(plan.view)
     if type(tensor.dtype) is not DType:
         _put_structs(tensor, plan, value)
-    elif len(plan.picks) == 1 and plan.picks[0].mask and _is_one_value(plan, value):
+    elif _is_one_mask(plan) and not plan.windows and _is_one_value(plan, value):
         _put_where(part, plan, value)
     else:
-        distinct = len(plan.picks) == 1 and plan.picks[0].mask
+        distinct = not plan.picks or _is_one_mask(plan)
         plan = _resolved(plan, tensor.device)
         single = is_number(value) and type(value) is not Tensor
         shape = (1,) if single else plan.shape
         values = values_of(value, shape, tensor.dtype, tensor.device)
-        if 0 not in plan.shape and plan.view.shape.count(0) == 0:
+        if 0 not in plan.shape and plan.view.shape.count(0) == 0 and tensor._cell.value.size:
             _scatter(tensor, plan, values, distinct)
 
 
 # --- masks whose true elements need not be counted
 # --------------------------------------------------------------
+
+
+def _is_one_mask(plan: Plan) -> bool:
+    return len(plan.picks) == 1 and plan.picks[0].mask
 
 
 def _is_one_value(plan: Plan, value: Any) -> bool:
@@ -188,9 +195,16 @@ class Term(NamedTuple):
 def linear_index(plan: Plan, source: Node) -> Node:
     """The linear indices of a resolved plan's elements in the base array of its view."""
     view, shape, place = plan.view, plan.shape, plan.place
+    if not plan.picks and len(plan.windows) == 1:  # as a cache is written: one node
+        window = plan.windows[0]
+        _start_of(window, source)  # is checked
+        start, axis, step, extent = window.start, window.axis, window.step, window.extent
+        made: Node = _index_of_window(start, view, axis, step, extent, source.size)._cell.value
+        return made
     picked_shape = plan.picked_shape
     before, behind = (0,) * place, (0,) * (len(shape) - place - len(picked_shape))
-    kept = [view.strides[axis] for axis in plan.kept]
+    moved = {window.axis: window for window in plan.windows}
+    kept = [0 if axis in moved else view.strides[axis] for axis in plan.kept]
     steps = (*kept[:place], *(0,) * len(picked_shape), *kept[place:])
     terms = []
     for pick in plan.picks:
@@ -199,15 +213,26 @@ def linear_index(plan: Plan, source: Node) -> Node:
             seen = views.expand(views.whole(node.shape), picked_shape)
             seen = View(shape, before + seen.strides + behind, seen.offset)
             terms.append(Term(node, inside, seen, view.strides[axis]))
-    return sum_of(View(shape, steps, view.offset), terms, source)
+    for at, axis in enumerate(plan.kept):
+        if axis in moved:
+            window = moved[axis]
+            start = _start_of(window, source)
+            node, inside = _window_places(
+                start, window.count, window.step, window.extent, index_dtype(source.size)
+            )
+            own = at if at < place else at + len(picked_shape)  # the axis of the result
+            seen = View(shape, tuple([int(other == own) for other in range(len(shape))]), 0)
+            terms.append(Term(node, inside, seen, view.strides[axis]))
+    return sum_of(View(shape, steps, view.offset), terms, source.size, source.device)
 
 
-def sum_of(base: View, terms: Sequence[Term], source: Node) -> Node:
-    """The linear index of a view's elements plus the terms; -1 for an index outside its axis."""
-    dtype, device = index_dtype(source.size), source.device
+def sum_of(base: View, terms: Sequence[Term], size: int, device: Device) -> Node:
+    """The linear index of a view's elements plus the terms; -1 for an index outside its axis. The
+    base of the view has `size` elements."""
+    dtype = index_dtype(size)
     total: Node | None = None
     if any(base.strides) or base.offset:
-        counted = Node(INDEX, (), (source.size,), dtype, device)
+        counted = Node(INDEX, (), (size,), dtype, device)
         total = view_of(counted, base)
     valid: Node | None = None
     for places, inside, seen, stride in terms:
@@ -239,20 +264,72 @@ def places_along(pick: Pick, extent: int, source: Node) -> tuple[Node, Node | No
         return cast(node, dtype), None
     if settings.check:
         all_inside(_read(node), pick.axes[0], extent)
+    node = _from_front(node, extent, dtype)
+    if node.dtype is uint32 and extent > _MOST_UINT32:
+        inside = constant(True, node.shape, bool_, device)
+    else:
+        inside = _is_inside(node, extent)
+    return cast(node, dtype), inside
+
+
+def _from_front(node: Node, extent: int, dtype: DType) -> Node:
+    """Indices with those that are negative counted from the front of their axis, in a dtype that
+    holds its extent, except for a uint32."""
     own = node.dtype
-    if own.itemsize < 4 or own is int32:  # the dtype may not hold the extent
+    if own.itemsize < 4 or own is int32:
         node = cast(node, dtype)
         own = dtype
     if own.kind == "int":
         low = _op("less", bool_, node, _like(node, 0))
         node = _op("where", own, low, _op("add", own, node, _like(node, extent)), node)
-        inside = _op("logical_and", bool_, _op("greater_equal", bool_, node, _like(node, 0)),
-                     _op("less", bool_, node, _like(node, extent)))  # fmt: skip
-    elif own is uint32 and extent > _MOST_UINT32:
-        inside = constant(True, node.shape, bool_, device)
-    else:
-        inside = _op("less", bool_, node, _like(node, extent))
-    return cast(node, dtype), inside
+    return node
+
+
+def _is_inside(node: Node, extent: int) -> Node:
+    below = _op("less", bool_, node, _like(node, extent))
+    if node.dtype.kind == "uint":
+        return below
+    return _op("logical_and", bool_, _op("greater_equal", bool_, node, _like(node, 0)), below)
+
+
+def _start_of(window: Window, source: Node) -> Node:
+    """Where a window begins. IndexError if that is checked, and the window reaches outside."""
+    start = _index_node(window.start, source.device)
+    if settings.check:
+        window.check(int(_read(start)))
+    return start
+
+
+def _window_places(
+    start: Node, count: int, step: int, extent: int, dtype: DType
+) -> tuple[Node, Node]:
+    """The indices of a window along its axis, and whether each is inside."""
+    start = _from_front(start, extent, dtype)
+    if start.dtype.kind == "uint":  # beyond the axis by however much: sums must not wrap
+        if start.dtype is not uint32 or extent <= _MOST_UINT32:
+            far = _like(start, extent)
+            start = _op("where", start.dtype, _op("less", bool_, start, far), start, far)
+        start = cast(start, dtype)
+    shape, own = (count,), start.dtype
+    places = Node(INDEX, (), shape, own, start.device)
+    if step != 1:
+        places = _op("multiply", own, places, _like(places, step))
+    places = _op("add", own, view_of(start, View(shape, (0,), 0)), places)
+    return cast(places, dtype), _is_inside(places, extent)
+
+
+@as_one_node
+def _index_of_window(
+    start: Tensor, view: View, axis: int, step: int, extent: int, size: int
+) -> Tensor:
+    """The linear indices of a view's elements, whose axis is a window that begins at `start`, into
+    a base of `size` elements."""
+    shape, strides, offset = view
+    places, inside = _window_places(start._node, shape[axis], step, extent, index_dtype(size))
+    own = [int(other == axis) for other in range(len(shape))]
+    kept = [0 if is_own else stride for is_own, stride in zip(own, strides, strict=True)]
+    term = Term(places, inside, View(shape, tuple(own), 0), strides[axis])
+    return from_node(sum_of(View(shape, tuple(kept), offset), [term], size, start.device))
 
 
 def _op(name: str, dtype: DType, *sources: Node) -> Node:
@@ -325,7 +402,7 @@ def unraveled(flat: Node, shape: Integers) -> list[Node]:
 
 def _scatter(tensor: Tensor, plan: Plan, values: Node, distinct: bool) -> None:
     """Write values into a tensor's memory now, after the pending kernels that read it."""
-    _refuse_overlaps(plan.view)
+    _refuse_overlaps(plan.reached)
     source = tensor._cell.value
     index = linear_index(plan, source)
     if within.get() is not None:  # tensors have no memory within td.vmap
@@ -374,7 +451,7 @@ def _put_structs(tensor: Tensor, plan: Plan, value: Any) -> None:
     if value.dtype != tensor.dtype:
         raise DtypeError(f"{value.dtype} does not fit into a tensor of {tensor.dtype}")
     values = _words_of(value)
-    if word_plan.picks:
+    if not word_plan.basic:
         put(words, word_plan, values)
         return
     _refuse_overlaps(plan.view)

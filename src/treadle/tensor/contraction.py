@@ -17,7 +17,7 @@ from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32
 from treadle.graph import history as histories
 from treadle.graph.node import PRODUCT, REDUCE, VIEW, Node, base_of, constant, view_of
 from treadle.graph.placeholders import record_composite, within
-from treadle.graph.views import View, merge_axes, whole
+from treadle.graph.views import View, axes_within, merge_axes, whole
 from treadle.kernels.device_code.matrix_product import MOST_BATCHES
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.product import Route, route_of
@@ -127,30 +127,54 @@ def _fused(
     sizes: Mapping[Name, int],
     dtype: DType,
 ) -> Node:
+    splits = _splits((first, second), sizes)
     summed = [name for name in sizes if name not in kept]
-    axes = [*kept, *summed]
+    axes = [(name, extent) for name in (*kept, *summed) for extent in splits[name]]
     device = first[0].device
-    shape = tuple([sizes[name] for name in axes])
+    shape = tuple([extent for _, extent in axes])
     work = float32 if dtype in _HALVES else dtype
-    operands = tuple(
-        [cast(_along(node, names, axes, sizes), work) for node, names in (first, second)]
-    )
+    operands = tuple([cast(_along(node, names, axes), work) for node, names in (first, second)])
     logical = dtype is bool_
     node = Node("logical_and" if logical else "multiply", operands, shape, work, device)
+    before = sum(len(splits[name]) for name in kept)
     if summed:
-        detail = ("any" if logical else "sum", tuple(range(len(kept), len(axes))), False)
-        node = Node(REDUCE, (node,), shape[: len(kept)], work, device, detail)
+        detail = ("any" if logical else "sum", tuple(range(before, len(axes))), False)
+        node = Node(REDUCE, (node,), shape[:before], work, device, detail)
+    if before > len(kept):
+        node = view_of(node, whole(tuple([sizes[name] for name in kept])))
     return cast(node, dtype)
 
 
-def _along(node: Node, names: Names, axes: Names, sizes: Mapping[Name, int]) -> Node:
-    """A node broadcast along the axes that it lacks."""
+def _splits(
+    operands: Sequence[tuple[Node, Names]], sizes: Mapping[Name, int]
+) -> dict[Name, tuple[int, ...]]:
+    """The extents of each name. Of an axis that passes through several axes of a pending operand,
+    as a row that consists of blocks, these are several: what the operand is made of can be seen in
+    them, and need not be stored first."""
+    found: dict[Name, tuple[int, ...]] = {name: (extent,) for name, extent in sizes.items()}
+    for node, names in operands:
+        base, view = base_of(node)
+        if base.array is None:
+            for name, extent, step in zip(names, view.shape, view.strides, strict=True):
+                if extent == sizes[name] and len(found[name]) == 1:
+                    found[name] = axes_within(base.shape, extent, step)[0]
+    return found
+
+
+def _along(node: Node, names: Names, axes: Sequence[tuple[Name, int]]) -> Node:
+    """A node broadcast along the axes that it lacks. A name may have several axes, one after the
+    other."""
     steps = {
         name: 0 if extent == 1 else step
         for name, extent, step in zip(names, node.shape, packed_strides(node.shape), strict=True)
     }
-    shape = tuple([sizes[name] for name in axes])
-    return view_of(node, View(shape, tuple([steps.get(name, 0) for name in axes]), 0))
+    strides: list[int] = []
+    for name, extent in reversed(axes):
+        step = steps.get(name, 0)
+        strides.append(step)
+        steps[name] = step * extent
+    shape = tuple([extent for _, extent in axes])
+    return view_of(node, View(shape, tuple(reversed(strides)), 0))
 
 
 # --- products of matrices ------------------------------------------------------------------------

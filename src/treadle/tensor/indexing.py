@@ -1,9 +1,9 @@
 """Index expressions: `x[...]` parsed into a plan before anything is read or copied.
 
 `parse` splits an index as NumPy does. Integers, slices, `...` and None are the basic part: a view.
-The others are picks: arrays of integers, and masks, that select along axes of that view. A plan
-never reads a device's data, so the number of elements that a mask selects is known only after
-`resolve`.
+The others are picks (arrays of integers, and masks, that select along axes of that view) and
+windows (slices that begin at an integer on the device). A plan never reads a device's data, so the
+number of elements that a mask selects is known only after `resolve`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from treadle.core.sizes import Size, slice_of
 from treadle.graph.placeholders import within
 from treadle.graph.views import Integers, View
 from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.device_windows import PLAIN_BOUNDS, Window, window_of
 
 newaxis = None  # in an index: a new axis of extent 1
 _NUMPY_KINDS = {"b": "bool", "i": "int", "u": "uint"}
@@ -47,19 +48,28 @@ class Plan:
     (broadcast to one shape) inserted before axis `place`.
     """
 
-    view: View  # of the same base as the indexed view
+    view: View  # of the same base as the indexed view; along windows, from the axis's beginning
     picks: tuple[Pick, ...] = ()
     place: int = 0
+    windows: tuple[Window, ...] = ()
 
     @property
     def basic(self) -> bool:
-        """Whether there are no picks."""
-        return not self.picks
+        """Whether the view alone says which elements these are."""
+        return not self.picks and not self.windows
 
     @property
     def resolved(self) -> bool:
         """Whether there are no masks, so that all shapes are known."""
         return not any(pick.mask for pick in self.picks)
+
+    @property
+    def reached(self) -> View:
+        """The view, with no more elements along a window than its axis has."""
+        extents = list(self.view.shape)
+        for window in self.windows:
+            extents[window.axis] = min(extents[window.axis], window.extent)
+        return View(tuple(extents), self.view.strides, self.view.offset)
 
     @property
     def kept(self) -> Integers:
@@ -107,6 +117,8 @@ def basic(index: ArrayLike, base: View) -> View | None:
                 return None
             offset += part * strides[axis]
         elif kind is slice:
+            if type(part.start) not in PLAIN_BOUNDS:
+                return None
             start, count, step = slice_of(part, shape[axis])
             stride = strides[axis]
             if count:
@@ -139,6 +151,8 @@ def parse(index: ArrayLike, base: View, keeps_scalars: bool = False) -> Plan:
         kind = type(part)
         if kind is slice or kind is int or kind is Size:
             taken += 1
+            if kind is slice and type(part.start) not in PLAIN_BOUNDS:
+                part = window_of(part)
         elif part is Ellipsis:
             dots += 1
         elif part is not None:
@@ -239,7 +253,7 @@ def _kind(dtype: Any) -> str:
 
 def _axes_taken(part: Any) -> int:
     """How many axes of the indexed array an integer or a pick takes."""
-    if not isinstance(part, Pick):
+    if not isinstance(part, Pick):  # an integer, a slice or a window
         return 1
     return len(part.values.shape) if part.mask else 0 if part.inside else 1
 
@@ -254,9 +268,15 @@ def _split(parts: list[Any], base: View, missing: int) -> Plan:
     steps: list[int] = []
     axis = 0
     picks: list[Pick] = []
+    windows: list[Window] = []
     for part in parts:
         kind = type(part)
-        if kind is slice:
+        if kind is Window:
+            windows.append(replace(part, axis=len(extents), extent=shape[axis]))
+            extents.append(part.count)
+            steps.append(strides[axis])
+            axis += 1
+        elif kind is slice:
             start, count, step = slice_of(part, shape[axis])
             if count:
                 offset += start * strides[axis]
@@ -278,9 +298,9 @@ def _split(parts: list[Any], base: View, missing: int) -> Plan:
             axis = after
     view = View(tuple(extents), tuple(steps), offset)
     if not picks:
-        return Plan(view)
+        return Plan(view, windows=tuple(windows))
     _broadcast([pick for pick in picks if not pick.mask])  # raises for shapes that do not fit
-    return Plan(view, tuple(picks), _place(parts, missing))
+    return Plan(view, tuple(picks), _place(parts, missing), tuple(windows))
 
 
 def _inside(position: int, axis: int, extent: int) -> int:

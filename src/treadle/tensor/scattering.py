@@ -283,7 +283,7 @@ def _linear(index: Any, axis: int, extent: int, step: int, base: View, x: Tensor
     values = all_inside(index, axis, extent) if inside else index
     places, valid = places_along(Pick((axis,), values, inside=inside), extent, x._node)
     seen = views.expand(views.whole(places.shape), base.shape)
-    return sum_of(base, [Term(places, valid, seen, step)], x._node)
+    return sum_of(base, [Term(places, valid, seen, step)], x.size, x.device)
 
 
 def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, how: str) -> Tensor:

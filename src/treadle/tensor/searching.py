@@ -189,7 +189,7 @@ def take_along_axis(x: ArrayLike, indices: ArrayLike, /, *, axis: int = -1) -> T
     places, valid = places_along(Pick((at,), values, inside=inside), extent, source)
     term = Term(places, valid, views.expand(views.whole(theirs), shape), where.strides[at])
     base = views.expand(one, shape)
-    return from_node(gathered(source, sum_of(base, [term], source)))
+    return from_node(gathered(source, sum_of(base, [term], source.size, source.device)))
 
 
 def contains(x: Tensor, value: ArrayLike) -> bool:

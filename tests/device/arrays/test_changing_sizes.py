@@ -64,6 +64,27 @@ def test_random_sizes_share_plans(device, rng, plans, name):
     assert plans() <= 30
 
 
+def test_extents_that_equal_others_by_chance(device, rng, plans):
+    """A text as long as the model is wide, or as it has heads, is planned as any other, and so is
+    one of a few words, along which a bias is broadcast a few times."""
+    weight, bias = rng.standard_normal((2, 16)).astype(np.float32)
+    ours = [td.asarray(each, device=device) for each in (weight, bias)]
+
+    def program(x, weight, bias):
+        y = x * weight + bias
+        heads = y.reshape(1, -1, 4, 4).transpose(0, 2, 1, 3)
+        return heads * 2 + 1, (y + y * bias)[:, -1] * 3
+
+    for length in (30, 21, 37, 25, 16, 4, 5, 3, 8, 7, 6):
+        if length == 16:
+            before = plans()
+        x = rng.standard_normal((1, length, 16)).astype(np.float32)
+        found = program(td.asarray(x, device=device), *ours)
+        for one, other in zip(found, program(x, weight, bias), strict=True):
+            np.testing.assert_allclose(one.numpy(), other, rtol=1e-5, atol=1e-5)
+    assert plans() == before
+
+
 def test_a_cache_that_grows(device, rng, plans):
     keys = rng.standard_normal((48, 1, 3, 1, 8)).astype(np.float32)
     queries = rng.standard_normal((48, 1, 3, 1, 8)).astype(np.float32)

@@ -60,6 +60,61 @@ def test_views_are_read_where_they_lie(device, kernels, rng):
     assert len(kernels) == 1
 
 
+def test_reshapes_that_merge_axes_are_followed(device, rng):
+    """The loops of a map are split where a reshape merges axes that have no common stride."""
+    x = rng.standard_normal((6, 1, 8)).astype(np.float32)
+    y = rng.standard_normal((6, 4, 1)).astype(np.float32)
+    z = rng.standard_normal((6, 32)).astype(np.float32)
+    merged = (x * y).reshape(6, 32)
+    a, b, c = map(td.asarray, (x, y, z))
+    product = (a * b).reshape(6, 32)
+    turned = (td.asarray(z) + 1).T.reshape(-1)
+    cases = [
+        (product * 2 - c, merged * 2 - z),
+        ((product + 1).reshape(3, 64) * 3, (merged + 1).reshape(3, 64) * 3),
+        (turned * c.reshape(-1), (z + 1).T.reshape(-1) * z.reshape(-1)),
+        (turned * product.reshape(-1), (z + 1).T.reshape(-1) * merged.reshape(-1)),
+        (product[1:5, 8:24] + 1, merged[1:5, 8:24] + 1),
+        (product[:, ::-1] + c, merged[:, ::-1] + z),
+    ]
+    for found, _ in cases[:3]:
+        assert td.explain(found).splitlines()[0] == "1 kernel"
+    for found, expected in cases:
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_split_loops_write_and_reduce(device, rng):
+    x = rng.standard_normal((6, 1, 8)).astype(np.float32)
+    y = rng.standard_normal((6, 4, 1)).astype(np.float32)
+    merged = (x * y).reshape(6, 32)
+    product = (td.asarray(x) * td.asarray(y)).reshape(6, 32)
+    target = td.zeros((8, 40))
+    target[1:7, 4:36] = product + 1
+    expected = np.zeros((8, 40), np.float32)
+    expected[1:7, 4:36] = merged + 1
+    np.testing.assert_allclose(target.numpy(), expected, rtol=1e-5, atol=1e-5)
+    joined = td.concat([product * 2, td.ones((2, 32)), product - 1])
+    expected = np.concatenate([merged * 2, np.ones((2, 32)), merged - 1])
+    np.testing.assert_allclose(joined.numpy(), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        (product * 2).sum(axis=1).numpy(), (merged * 2).sum(1), rtol=1e-4, atol=1e-5
+    )
+    found = td.nn.functional.softmax(product * 2, axis=1).numpy()
+    right = np.exp(merged.astype(np.float64) * 2)
+    np.testing.assert_allclose(found, right / right.sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_split_loops_of_sizes_that_change(device, rng):
+    for rows in (3, 5, 7, 5, 1, 9, 3):
+        for columns in (4, 6, 4):
+            x = rng.standard_normal((rows, 1, 8)).astype(np.float32)
+            y = rng.standard_normal((1, columns, 1)).astype(np.float32)
+            z = rng.standard_normal((rows, columns * 8)).astype(np.float32)
+            found = (td.asarray(x) * td.asarray(y)).reshape(rows, -1) * 2 + td.asarray(z)
+            expected = (x * y).reshape(rows, -1) * 2 + z
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
 def test_what_several_kernels_need_is_kept_if_it_is_dear(device, kernels, rng):
     data = rng.standard_normal(100).astype(np.float32)
     e = td.asarray(data)

@@ -266,6 +266,7 @@ def test_the_work_of_a_trace(device, host):
     conv, attention = td.nn.functional.conv2d, td.nn.functional.scaled_dot_product_attention
     for function, arrays, kind, amount in (
         (lambda x, y: x @ y, (square, square), "product", 2 * 64**3),
+        (lambda x, y: x @ y, (square.ravel(), square.ravel()), "reduction", 8 * 64 * 64),
         (lambda x: td.sort(x), (square,), "sort", 64 * 64),
         (lambda x, w: conv(x, w), (image, weight), "convolution", 2 * 5 * 8 * 8 * 27),
         (attention, (heads, heads, heads), "product", 4 * 6 * 32 * 32 * 8),

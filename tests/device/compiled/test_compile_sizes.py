@@ -164,6 +164,63 @@ def test_an_index_on_the_device_has_one_trace():
     assert "Python" not in repr(step)
 
 
+@pytest.mark.parametrize("dynamic", [None, True, False])
+def test_a_window_on_the_device_has_one_trace(dynamic):
+    cache = td.zeros((2, 16, 4))
+
+    @td.compile(dynamic=dynamic)
+    def step(k, n):
+        cache[:, n : n + 2] = k
+        return cache[:, n - 1 : n + 1] * 2, n + 2
+
+    n, expected = td.asarray(1, dtype=td.int32), np.zeros((2, 18, 4), np.float32)
+    for value in range(8):  # the last window reaches over the end
+        seen, after = step(td.full((2, 2, 4), float(value)), n)
+        at = int(n)
+        expected[:, at : at + 2] = value
+        np.testing.assert_array_equal(seen.numpy(), expected[:, at - 1 : at + 1] * 2)
+        n = after
+    np.testing.assert_array_equal(cache.numpy(), expected[:, :16])
+    assert step.traces == 1
+    assert "Python" not in repr(step)
+
+
+def test_a_window_whose_extent_is_an_argument():
+    @td.compile
+    def f(x, n, count):
+        return x[n : n + count] * 2
+
+    x, n = td.arange(64, dtype=td.float32), td.asarray(5)
+    for count in (3, 4, 9, 20):
+        assert f(x, n, count).tolist() == [2 * p for p in range(5, 5 + count)]
+    assert "Python" not in repr(f)
+
+
+def test_bounds_from_outside_that_change_are_read():
+    """They were a number apart when the function was traced, and are not forever."""
+    x, n = td.arange(16, dtype=td.float32), td.asarray(3)
+    m = (n + 2).realize()
+
+    @td.compile
+    def f(x):
+        return x[n:m] * 2
+
+    assert f(x).tolist() == f(x).tolist() == [6, 8]
+    m += 2
+    assert f(x).tolist() == [6, 8, 10, 12]
+    assert "a tensor is read" in repr(f)
+
+
+def test_a_stop_on_the_device_ends_the_recording():
+    f = td.compile(lambda x, n: (x * 2)[:n].sum())
+    for n in (3, 5, 0):
+        assert f(td.ones(8), td.asarray(n)).item() == 2 * n
+    assert "a tensor is read" in repr(f)
+    g = td.compile(lambda x, n: (x * 2)[:n].sum(), strict=True)
+    with pytest.raises(td.errors.LaunchError, match="a tensor is read"):
+        g(td.ones(8), td.asarray(3))
+
+
 def test_a_cache_that_grows():
     @td.compile
     def step(cache, k):

@@ -12,15 +12,6 @@ import pytest
 import treadle as td
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _few_objects():
-    """The garbage collector looks at what is made here alone, which takes no time."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 def _dropped_with_an_interrupt(objects):
     """Drop objects with a pending Ctrl-C. All of it is C, so that Python sees the interrupt first
     where a finalizer runs Python."""

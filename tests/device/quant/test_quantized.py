@@ -104,8 +104,11 @@ def test_rows(device, name):
     assert_same_bits(w.rows([[3, 0], [10, 3]]).numpy(), expected[[[3, 0], [10, 3]]])
     picks = td.asarray(np.array([5, 5, 2], np.int32))
     found = w.rows(picks)
-    assert str(td.explain(found)).splitlines()[0] == "1 kernel"
+    assert td.explain(found).splitlines()[0] == "1 kernel"
     assert_same_bits(found.numpy(), expected[[5, 5, 2]])
+    scaled = w.rows(picks) * 8
+    assert td.explain(scaled).splitlines()[0] == "1 kernel"
+    assert_same_bits(scaled.numpy(), expected[[5, 5, 2]] * 8)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -173,7 +176,7 @@ def test_quantize(device):
 
 def test_what_is_refused(device):
     make = td.quant.QuantizedTensor.from_blocks
-    with pytest.raises(td.errors.ShapeError, match="formats that fit are f16, q4_0, .*mxfp4"):
+    with pytest.raises(td.errors.ShapeError, match=r"formats that fit are f16, q4_0, .*mxfp4"):
         td.quant.quantize(np.ones((2, 96)), "q4_k")
     with pytest.raises(td.errors.ShapeError, match="formats that fit are f16, bf16"):
         td.quant.quantize(np.ones((2, 33)), "q8_0")

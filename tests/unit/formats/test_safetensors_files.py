@@ -74,6 +74,15 @@ def test_what_td_save_saves(tmp_path):
     assert read_safetensors(path).array("w").tolist() == [[1.0] * 3] * 2
 
 
+@pytest.mark.parametrize("length", [0x0280, 0x0380, 0x0480, 0x0580])
+def test_a_header_whose_length_looks_like_a_pickle(tmp_path, length):
+    path = tmp_path / "a.safetensors"
+    header = b'{"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'.ljust(length)
+    path.write_bytes(struct.pack("<Q", length) + header + struct.pack("<f", 1.5))
+    assert read_safetensors(path).array("w").tolist() == [1.5]
+    assert td.load(path, device="cpu")["w"].tolist() == [1.5]
+
+
 def test_shards(shards):
     check(read_safetensors(shards))
 

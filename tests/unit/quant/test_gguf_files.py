@@ -48,7 +48,7 @@ def test_a_type_that_is_not_read_is_named(path):
     g = td.load_gguf(path[0], device="cpu")
     g.check(["plain", "experts"])
     for ask in (g.check, lambda: g["sparse"]):
-        with pytest.raises(td.errors.FormatError, match="'sparse' is iq2_xxs, .* q4_k"):
+        with pytest.raises(td.errors.FormatError, match=r"'sparse' is iq2_xxs, .* q4_k"):
             ask()
     with pytest.raises(KeyError):
         g["other"]

@@ -38,6 +38,14 @@ def test_a_clear_estimate_decides_without_a_trial():
     assert choice.away.count == 0
 
 
+def test_a_doubted_estimate_is_tried():
+    choice = Choice()
+    run(choice, 2, 1.0, 0.5)
+    choice.estimated = Estimate((("upload", CLEAR * 1.9),), doubt=2.0)
+    assert run(choice, 10, 1.0, 0.5) == [True] * 10
+    assert choice.is_best_away
+
+
 def test_a_close_estimate_is_tried_and_the_quicker_side_taken():
     for away, best in ((0.5, True), (1.6, False)):
         choice = Choice()

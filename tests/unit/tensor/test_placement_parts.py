@@ -15,7 +15,7 @@ import treadle as td
 from treadle.runtime import costs, disk_cache
 from treadle.runtime.costs import KINDS, Costs, Estimate, Work
 from treadle.tensor.compiled import calibration, kept_choices
-from treadle.tensor.compiled.choice import Choice, Mean
+from treadle.tensor.compiled.choice import CLEAR, Choice, Mean
 from treadle.tensor.compiled.kinds_of_calls import (
     Kind,
     class_of,
@@ -263,6 +263,49 @@ def test_an_estimate_is_corrected_by_what_home_took():
     assert expected(WORK, OWN, OTHER, False, 39.0, 2.0).seconds == 2 * 27.0
 
 
+@pytest.mark.parametrize(
+    ("measured", "doubt"), [(39.0, 1.0), (78.0, 2.0), (13.0, 3.0), (1e9, 4.0), (1e-9, 4.0)]
+)
+def test_an_estimate_is_doubted_as_far_as_that_for_home_was_wrong(measured, doubt):
+    assert expected(WORK, OWN, OTHER, False, measured, 1.0).doubt == pytest.approx(doubt)
+
+
+def test_a_device_whose_copies_are_estimated_too_slow_is_tried():
+    """A dot product of 10,000,000 elements, whose copies took longer where they were measured. Home
+    takes longer than estimated, so the estimate for the device does not decide alone."""
+    memory = {"elementwise": ((1e8, 3e-3),)}
+    host = Costs(2e-5, 5e-6, 5e-6, 2e-6, 2e10, 2e10, memory)
+    card = Costs(5e-5, 1e-5, 1e-5, 4e-6, 0.7e9, 5e9, {"elementwise": ((1e8, 1e-4),)})
+    work = Work((("elementwise", 8e7),), 1, 2, 1, 80_000_000, 4)
+    choice = Choice()
+    times = []
+    for _ in range(40):
+        if choice.needs_estimate:
+            choice.estimated = expected(work, host, card, False, choice.home.seconds, 1.0)
+        away = choice.next_settled()
+        if away is None:
+            away = choice.next_considered()
+        times.append(5.5e-3 if away else 14.3e-3)
+        choice.took(away, times[-1])
+    assert choice.estimated.seconds > CLEAR * 14.3e-3
+    assert times == [14.3e-3] * 2 + [5.5e-3] * 38
+
+
+def test_memory_that_drivers_allocate_first_is_not_measured(cpu, monkeypatch):
+    """Drivers pin memory for the first large copies, which takes longer than these."""
+    now, large = [0.0], [0]
+    copied = calibration.asarray
+
+    def slow_at_first(array):
+        large[0] += array.nbytes > 1 << 20
+        now[0] += 8e-3 if array.nbytes > 1 << 20 and large[0] <= 5 else 1e-6 + array.nbytes / 1e10
+        return copied(array, device=cpu)
+
+    monkeypatch.setattr(calibration, "asarray", slow_at_first)
+    upload, _ = calibration._rates(cpu, lambda: now[0])
+    assert upload == pytest.approx(1e10, rel=0.01)
+
+
 def test_arrays_of_another_device_are_moved_there_and_back():
     found = dict(expected(WORK, OWN, OTHER, True, 39.0, 1.0).parts)
     assert found["moves"] == 1 + 1 + 10 + 20
@@ -378,6 +421,7 @@ class FakeDevice:
 
 def test_reasons_as_text():
     home, away = Mean(2e-3, 3), Mean(0.5e-3, 4)
+    doubted = Estimate((("call", 1e-3),), 2.0)
     estimate = Estimate((("call", 1e-3), ("upload", 0.0), ("sort", 2e-6)))
     for made, words in (
         ({}, "on cpu, where its calls begin"),
@@ -385,6 +429,8 @@ def test_reasons_as_text():
         ({"home": home, "estimated": estimate}, "on cpu, and gpu:0 is tried next"),
         ({"home": Mean(1e-6, 2), "estimated": estimate},
          "since gpu:0 is estimated to take 5 times as long or longer"),
+        ({"home": Mean(1e-6, 2), "estimated": doubted},
+         "since gpu:0 is estimated to take 10 times as long or longer"),
         ({"home": home, "away": away}, "on gpu:0, which is 4 times as fast as cpu"),
         ({"home": away, "away": home}, "on cpu, which is 4 times as fast as gpu:0"),
         ({"pinned": "it writes"}, "on cpu, since it writes"),

@@ -52,6 +52,13 @@ class Pinned:
         self._device.do("cuEventRecord", self.event, stream)
         self.pending = True
 
+    @property
+    def is_free(self) -> bool:
+        """Whether the card is done with it."""
+        if self.pending and self._device.is_reached(self.event):
+            self.pending = False
+        return not self.pending
+
     def wait(self) -> None:
         """Wait until the card is done with it."""
         if self.pending:
@@ -81,7 +88,8 @@ class PinnedPool:
         """A chunk that the card is done with."""
         with self._lock:
             enough = self._count >= self._keep
-            if self._idle and (enough or not self._idle[0].pending):
+            # Pinning memory takes the driver longer than copying as much.
+            if self._idle and (enough or self._idle[0].is_free):
                 chunk = self._idle.popleft()
             else:
                 chunk = None

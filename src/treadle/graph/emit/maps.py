@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from treadle.core.dim3 import Dim3
-from treadle.graph.emit.body import Body, type_named
+from treadle.graph.emit.body import Body, Values, type_named
 from treadle.graph.program import NEXT, Program, Stage, Strategy
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
@@ -140,24 +140,10 @@ def store_lanes(
     has for each lane the steps that have a value already."""
     program, b = body.program, body.builder
     lanes = program.lanes
-    together: dict[int, n.Expression] = {}
-    for number, access in enumerate(program.accesses):
-        if access.buffer >= 0 and _along(program, number) and _is_loaded(program, number):
-            element = type_named(program.buffers[access.buffer])
-            assert isinstance(element, Scalar)
-            start = ir.binary("floordiv", body.place(number, point), lanes)
-            place = ir.element(body.buffers[access.buffer], start, type=Vector(element, lanes))
-            together[number] = body.let("w", ir.load(place))
-    results: list[list[n.Expression]] = [[] for _ in program.outputs]
-    for lane in range(lanes):
-        here = [*point[:-1], ir.add(point[-1], lane)] if lane else point
-        loaded = {at: ir.extract(v, COMPONENTS[lane]) for at, v in together.items()}
-        values = body.evaluate(
-            here, [output.step for output in program.outputs], known[lane], loaded
-        )
-        for output, found in zip(program.outputs, results, strict=True):
-            found.append(values[output.step])
-    for output, found in zip(program.outputs, results, strict=True):
+    wanted = [output.step for output in program.outputs]
+    values = values_of_lanes(body, point, len(point) - 1, lanes, wanted, known)
+    for output in program.outputs:
+        found = [each[output.step] for each in values]
         memory = body.buffers[program.accesses[output.access].buffer]
         assert isinstance(memory.element, Scalar)
         vector = Vector(memory.element, lanes)
@@ -165,10 +151,35 @@ def store_lanes(
         b.assign(ir.element(memory, start, type=vector), n.Construct(tuple(found), vector))
 
 
-def _along(program: Program, number: int) -> bool:
-    axes = program.accesses[number].axes
-    return bool(axes) and axes[-1] == NEXT
-
-
-def _is_loaded(program: Program, number: int) -> bool:
-    return any(step.op == "load" and step.detail == number for step in program.steps)
+def values_of_lanes(
+    body: Body,
+    point: Sequence[n.Expression],
+    near: int,
+    lanes: int,
+    wanted: Sequence[int],
+    known: Sequence[Mapping[int, n.Expression]] | None = None,
+) -> list[Values]:
+    """The wanted steps' values at some neighbours along the axis `near`, of which the point is the
+    first. What lies side by side is loaded together. `known` has for each lane the steps that have
+    a value already."""
+    if lanes == 1:
+        return [body.evaluate(point, wanted, known[0] if known else None)]
+    program = body.program
+    together: dict[int, n.Expression] = {}
+    steps = [program.steps[step] for step in body.needed(wanted, known[0] if known else ())]
+    for number in sorted({step.detail for step in steps if step.op == "load"}):
+        access = program.accesses[number]
+        if len(access.axes) > near and access.axes[near] == NEXT:
+            element = type_named(program.buffers[access.buffer])
+            assert isinstance(element, Scalar)
+            start = ir.binary("floordiv", body.place(number, point), lanes)
+            place = ir.element(body.buffers[access.buffer], start, type=Vector(element, lanes))
+            together[number] = body.let("w", ir.load(place))
+    found = []
+    for lane in range(lanes):
+        here = [*point]
+        if lane:
+            here[near] = ir.add(here[near], lane)
+        loaded = {at: ir.extract(v, COMPONENTS[lane]) for at, v in together.items()}
+        found.append(body.evaluate(here, wanted, known[lane] if known else None, loaded))
+    return found

@@ -1,7 +1,10 @@
-"""Products of matrices with an epilogue: the library's kernel with a program's steps in it.
+"""Products of matrices with prologues and an epilogue: the library's kernel with a program's steps
+in it.
 
 The kernel by tiles is lowered as it stands. Where it stores an element of the result it says
 `finish`: the steps that read the product take that place, at the element's point of the loops.
+Where it loads elements of a factor that is computed, it says `first_factor` or `second_factor`: the
+steps that the factor is made of take that place, at the element's point of the factor's axes.
 """
 
 from __future__ import annotations
@@ -12,22 +15,24 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from treadle.core.dim3 import Dim3
-from treadle.graph.emit.body import Body, dtype_named, type_named
-from treadle.graph.emit.maps import store_lanes
-from treadle.graph.program import Multiplied, Phase, Program, Stage, Strategy
+from treadle.core.dtypes import f32
+from treadle.graph.emit.body import Body, cast, dtype_named, type_named
+from treadle.graph.emit.maps import store_lanes, values_of_lanes
+from treadle.graph.program import FIXED, Axis, Multiplied, Phase, Program, Stage, Strategy
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.passes.inline import inline
 from treadle.ir.signature import Signature
 from treadle.ir.substitute import substitute
 from treadle.ir.traverse import rewrite_block
-from treadle.ir.types import COMPONENTS, Vector
+from treadle.ir.types import COMPONENTS, Scalar, Vector
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import (
     Form,
     Tile,
     finish,
     part_joiner,
+    prologue_of,
     tile_multiplier,
 )
 from treadle.kernels.machine import Machine
@@ -37,6 +42,7 @@ from treadle.lang.decorators import Kernel
 from treadle.runtime.arguments import declared_arguments
 
 FINISH = finish.definition.__name__
+PROLOGUES = tuple([prologue_of(second, f32).definition.__name__ for second in (False, True)])
 _OWN = 2  # numbers of a launch, beside the program's
 
 
@@ -91,7 +97,7 @@ def emit_product(program: Program, variant: ProductVariant) -> n.Kernel:
     body = Body(program)
     own = [body.builder.parameter(f"n{program.integers + k}", body.index_type) for k in range(_OWN)]
     numbers = body.integers[detail.first :][: len(library.parameters)]
-    factors = [body.buffers[buffer].name for buffer in detail.buffers]
+    factors = [None if each is None else body.buffers[each].name for each in detail.buffers]
     scratch = f"a{len(program.buffers)}"
     if variant.phase != Phase.WHOLE:
         body.builder.buffer(scratch, type_named(wide(detail.form.dtype).short))
@@ -104,7 +110,7 @@ def emit_product(program: Program, variant: ProductVariant) -> n.Kernel:
         arguments = [each.name for each in library.parameters[3:]]
         taken = [*numbers[: len(arguments) - _OWN], *own]
         names = dict(zip(arguments, taken, strict=True))
-        memories = {"a": factors[0], "b": factors[1]}
+        memories = {name: own for name, own in zip("ab", factors, strict=True) if own is not None}
         if variant.phase == Phase.PART:
             memories["c"] = scratch
     values = {
@@ -118,10 +124,15 @@ def emit_product(program: Program, variant: ProductVariant) -> n.Kernel:
     def change(node: Any) -> Any:
         if not (isinstance(node, n.Assign) and isinstance(node.value, n.Call)):
             return node
-        if node.value.function != FINISH:
+        called, arguments = node.value.function, node.value.arguments
+        if called != FINISH and called not in PROLOGUES:
             return node
         with body.builder.aside() as statements:
-            _finish(body, number, detail, node.value.arguments)  # type: ignore[arg-type]
+            if called == FINISH:
+                _finish(body, number, detail, arguments)  # type: ignore[arg-type]
+            else:
+                value = _computed(body, detail, PROLOGUES.index(called), arguments)  # type: ignore[arg-type]
+                body.builder.assign(node.place, value)
         return tuple(statements)
 
     for statement in rewrite_block(block, change):
@@ -157,6 +168,43 @@ def _finish(body: Body, number: int, detail: Multiplied, arguments: Sequence[n.E
     values = body.evaluate(point, [output.step for output in program.outputs], {number: total})
     for output in program.outputs:
         body.store(output.access, point, values[output.step])
+
+
+def _computed(
+    body: Body, detail: Multiplied, position: int, arguments: Sequence[n.Expression]
+) -> n.Expression:
+    """An element of a computed factor, or four neighbours along the axis that it is read along."""
+    prologue = detail.prologues[position]
+    assert prologue is not None
+    loading = (detail.form.first, detail.form.second)[position]
+    point: list[n.Expression] = []
+    for place, axes in zip(arguments, prologue.axes, strict=True):
+        at = body.let("at", ir.cast(place, body.index_type))
+        point += _split_by_shifts(body, at, axes)
+    stack, lines, inner = map(len, prologue.axes)
+    near = stack + lines + (inner if loading.inner else 0) - 1
+    values = values_of_lanes(body, point, near, loading.lanes, [prologue.step])
+    type = type_named(wide(detail.form.dtype).short)
+    found = [cast(each[prologue.step], type) for each in values]
+    if loading.lanes == 1:
+        return found[0]
+    assert isinstance(type, Scalar)
+    return n.Construct(tuple(found), Vector(type, loading.lanes))
+
+
+def _split_by_shifts(body: Body, at: n.Variable, axes: Sequence[Axis]) -> list[n.Expression]:
+    """The indices along a factor's axes of an element that is the `at`-th of them."""
+    left: n.Expression = at
+    found: list[n.Expression] = []
+    for axis in reversed(axes[1:]):
+        extent = body.integers[axis.extent]
+        if axis.shift == FIXED:
+            found.append(body.let("i", ir.binary("mod", left, extent)))
+            left = body.let("r", ir.binary("floordiv", left, extent))
+        else:
+            found.append(body.let("i", ir.binary("and", left, ir.sub(extent, 1))))
+            left = body.let("r", ir.binary("shr", left, body.integers[axis.shift]))
+    return [left, *reversed(found)] if axes else []
 
 
 def _split(body: Body, at: n.Variable, extents: Sequence[n.Variable]) -> list[n.Expression]:

@@ -6,8 +6,9 @@ multiplied, so that memory latency is hidden. A thread computes groups of 4 x 4 
 are as far apart as one group of each thread takes, so that neighbouring threads read neighbouring
 words of shared memory.
 
-`finish` is the epilogue: it is called where an element of the result is complete. A fused kernel
-replaces it by its own (`graph.emit.products`).
+`finish` is the epilogue: it is called where an element of the result is complete. The prologues
+that `prologue_of` makes are called where elements of a factor are loaded that is not in memory. A
+fused kernel replaces all of them by its own (`graph.emit.products`).
 """
 
 from __future__ import annotations
@@ -58,10 +59,12 @@ class Tile(NamedTuple):
 
 class Loading(NamedTuple):
     """How a factor is read: `lanes` neighbours in one load, along the `inner` axis or along the
-    other one, which is the rows of the first factor and the columns of the second."""
+    other one, which is the rows of the first factor and the columns of the second. A factor that is
+    `computed` is not in memory: its elements are what the factor's prologue gives."""
 
     inner: bool
     lanes: int
+    computed: bool = False
 
 
 class Form(NamedTuple):
@@ -92,6 +95,22 @@ def _itself(value, batch, row, column):
 
 
 @functools.cache
+def prologue_of(second: bool, held: Any) -> Function:
+    """What stands where elements of a computed factor are loaded: one element of a line (a row of
+    the first factor, a column of the second), or four neighbours."""
+
+    @td.func
+    def first_factor(batch, line, inner):
+        return held(0)
+
+    @td.func
+    def second_factor(batch, line, inner):
+        return held(0)
+
+    return second_factor if second else first_factor
+
+
+@functools.cache
 def tile_multiplier(form: Form, tile: Tile) -> Kernel:
     """A kernel whose blocks compute a tile each; the grid is (columns, rows, batch). Strides and
     offset of a factor count loads, each of `lanes` elements. In parts of `chunk` of the inner axis,
@@ -109,6 +128,7 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
     whole = (
         right_type is b_held and form.second.lanes == 4
     )  # vectors are stored as they were loaded
+    a_computed, b_computed = form.first.computed, form.second.computed
     vec = td.vec4[wide(dtype)]
     made = wide(dtype) if parts else dtype
     stored: Any = td.vec4[made] if store_lanes == 4 else made
@@ -161,16 +181,16 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
         a_to = td.local(a_loads, td.i32)
         a_deep = td.local(a_loads, td.i32)
         of_a = td.local(a_loads, a_held)
-        base = a_offset + offset_of(batch, extent1, extent2, a0, a1, a2)
-        if parts:
+        base = index(0) if a_computed else a_offset + offset_of(batch, extent1, extent2, a0, a1, a2)
+        if parts and not a_computed:
             base += index(begin // a_many) * a_step
         place_a(t, base, row, m, a_line, a_step, a_at, a_to, a_deep)
         b_at = td.local(b_loads, index)
         b_to = td.local(b_loads, td.i32)
         b_deep = td.local(b_loads, td.i32)
         of_b = td.local(b_loads, b_held)
-        base = b_offset + offset_of(batch, extent1, extent2, b0, b1, b2)
-        if parts:
+        base = index(0) if b_computed else b_offset + offset_of(batch, extent1, extent2, b0, b1, b2)
+        if parts and not b_computed:
             base += index(begin // b_many) * b_step
         place_b(t, base, column, n, b_line, b_step, b_at, b_to, b_deep)
         sums = td.local(groups, vec)
@@ -179,16 +199,28 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
         steps = (deep + depth - 1) // depth
         left_at = 0  # of the current copy, in vec4s
         right_at = 0
-        fetch_a(a, t, deep, a_step, a_at, a_deep, of_a)
-        fetch_b(b, t, deep, b_step, b_at, b_deep, of_b)
+        if a_computed:
+            fetch_a(t, deep, batch, begin, a_at, a_deep, of_a)
+        else:
+            fetch_a(a, t, deep, a_step, a_at, a_deep, of_a)
+        if b_computed:
+            fetch_b(t, deep, batch, begin, b_at, b_deep, of_b)
+        else:
+            fetch_b(b, t, deep, b_step, b_at, b_deep, of_b)
         for step in range(steps):
             put_a(left, t, left_at * 4, a_to, of_a)
             put_b(right, t, right_at if whole else right_at * 4, b_to, of_b)
             td.sync_threads()
             if step + 1 < steps:
                 remaining = deep - (step + 1) * depth
-                fetch_a(a, t, remaining, a_step, a_at, a_deep, of_a)
-                fetch_b(b, t, remaining, b_step, b_at, b_deep, of_b)
+                if a_computed:
+                    fetch_a(t, remaining, batch, begin + deep - remaining, a_at, a_deep, of_a)
+                else:
+                    fetch_a(a, t, remaining, a_step, a_at, a_deep, of_a)
+                if b_computed:
+                    fetch_b(t, remaining, batch, begin + deep - remaining, b_at, b_deep, of_b)
+                else:
+                    fetch_b(b, t, remaining, b_step, b_at, b_deep, of_b)
             upper = (
                 left_at + ty
             ) * 4  # written as a multiple of 4, so that the compiler loads a vec4
@@ -263,7 +295,8 @@ def part_joiner(dtype: DType, lanes: int, big: bool) -> Kernel:
 class _Carrier(NamedTuple):
     """How a block's threads load a factor's tile: its type in memory and in registers, the loads
     of a thread, and the pitch and type of the tile in shared memory. `place` computes where a
-    thread reads and writes, `fetch` loads into registers, `put` stores into shared memory."""
+    thread reads and writes (of a computed factor: the lines), `fetch` loads into registers, `put`
+    stores into shared memory."""
 
     read: Any
     held: Any
@@ -278,7 +311,7 @@ class _Carrier(NamedTuple):
 def _carrier(form: Form, loading: Loading, tile: Tile, lines: int, second: bool) -> _Carrier:
     """`lines` is the tile's rows or columns. Vectors of the second factor are stored whole where
     its columns are neighbours in memory."""
-    inner, lanes = loading
+    inner, lanes, computed = loading
     dtype, exact, depth, threads = form.dtype, form.exact, tile.depth, tile.threads
     sums_as = wide(dtype)
     index = td.i64 if form.big else td.i32
@@ -304,15 +337,34 @@ def _carrier(form: Form, loading: Loading, tile: Tile, lines: int, second: bool)
             # Past the end, the last line is read again; its results are not stored.
             if inner:
                 line = td.minimum(start + other, end - 1)
-                at[v] = base + index(line) * line_step
-                at[v] += index(chunk) if contiguous else index(chunk) * inner_step
+                if computed:
+                    at[v] = index(line)
+                else:
+                    at[v] = base + index(line) * line_step
+                    at[v] += index(chunk) if contiguous else index(chunk) * inner_step
                 deep[v] = chunk * lanes
                 to[v] = chunk * lanes * pitch + other
             else:
                 line = td.minimum(start // lanes + chunk, (end + lanes - 1) // lanes - 1)
-                at[v] = base + index(line) * line_step + index(other) * inner_step
+                if computed:
+                    at[v] = index(line * lanes)
+                else:
+                    at[v] = base + index(line) * line_step + index(other) * inner_step
                 deep[v] = other
                 to[v] = other * pitch + (chunk if whole else chunk * lanes)
+
+    loaded = prologue_of(second, held)
+
+    @td.func
+    def compute(t, remaining, batch, start, at, deep, held_here):
+        for v in td.static_range(loads):
+            if full or t + v * threads < items:
+                if exact:
+                    held_here[v] = loaded(batch, td.i32(at[v]), start + deep[v])
+                else:
+                    held_here[v] = held(0)
+                    if deep[v] < remaining:
+                        held_here[v] = loaded(batch, td.i32(at[v]), start + deep[v])
 
     @td.func
     def fetch(x, t, remaining, inner_step, at, deep, held_here):
@@ -340,7 +392,8 @@ def _carrier(form: Form, loading: Loading, tile: Tile, lines: int, second: bool)
                     tile_here[at + 3 * spacing] = held_here[v].w
 
     read: Any = td.vec4[dtype] if several else dtype
-    return _Carrier(read, held, loads, pitch, held if whole else sums_as, place, fetch, put)
+    kept = held if whole else sums_as
+    return _Carrier(read, held, loads, pitch, kept, place, compute if computed else fetch, put)
 
 
 @functools.cache

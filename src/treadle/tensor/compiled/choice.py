@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from treadle.runtime.costs import Estimate
 
-CLEAR = 5.0  # times as long as at home, from which on an expected time decides without a trial
+# Times as long as at home, from which on an expected time decides without a trial; more where the
+# estimate for home was wrong.
+CLEAR = 5.0
 _MEASURED = 2  # calls on each device that are measured before they are compared
 _FIRST_RETRIAL = 64  # calls after the comparison; twice as many before each further one
 _SHARE = 50  # times what a trial costs has to be spent before it
@@ -107,7 +109,7 @@ class Choice:
         estimated, home = self.estimated, self.home
         if estimated is None or self.away.is_known or not home.is_known:
             return False
-        if estimated.seconds < CLEAR * home.seconds:
+        if estimated.seconds < CLEAR * estimated.doubt * home.seconds:
             return True
         # The estimate may be wrong; a trial is worth it where much time has been spent at home.
         return self.calls * home.seconds > _SHARE * (_TRACE + 3 * estimated.seconds)

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -541,9 +542,11 @@ def expected(
 ) -> Estimate:
     """What a call is expected to take away from home, where it took `measured` seconds.
 
-    If the computation at home took longer than estimated, or shorter, so it will elsewhere.
+    If the computation at home took longer than estimated, or shorter, so it will elsewhere; and
+    the more the estimate for home is wrong, the less the other is trusted.
     `moves`: the arrays are a device's, and are moved to the host and back."""
-    at_home, away = estimate(own, work), estimate(other, work)
+    own_work = replace(work, uploaded=0, downloaded=0) if moves else work
+    at_home, away = estimate(own, own_work), estimate(other, work)
     computed = sum(seconds for kind, seconds in at_home.parts if kind in own.kinds)
     remaining = measured - (at_home.seconds - computed)
     factor = _limited(remaining / computed) if computed and remaining > 0 else 1.0
@@ -555,7 +558,8 @@ def expected(
         seconds = work.arguments * own.result + work.results * own.argument
         seconds += work.uploaded / own.download + work.downloaded / own.upload
         parts.append(("moves", seconds))
-    return Estimate(tuple(parts))
+    ratio = max(measured, 1e-9) / max(at_home.seconds, 1e-9)
+    return Estimate(tuple(parts), _limited(max(ratio, 1 / ratio)))
 
 
 def _first_line(error: BaseException) -> str:

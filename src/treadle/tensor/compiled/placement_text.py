@@ -55,7 +55,8 @@ def _reason(choice: Choice, home: str, other: str) -> str:
         return "since its work is not known yet"
     if choice.is_trial:
         return f"and {other} is tried next"
-    return f"since {other} is estimated to take {CLEAR:g} times as long or longer"
+    clear = CLEAR * choice.estimated.doubt
+    return f"since {other} is estimated to take {clear:.2g} times as long or longer"
 
 
 def _mean(name: str, mean: Mean) -> str:

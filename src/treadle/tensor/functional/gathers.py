@@ -53,7 +53,7 @@ def gather_axes(
         )
         for each in places
     ]
-    index = sum_of(View(shape, steps, where.offset), terms, source)
+    index = sum_of(View(shape, steps, where.offset), terms, source.size, source.device)
     return from_node(gathered(source, index))
 
 

@@ -10,7 +10,15 @@ import pytest
 from tests.support.fake_cuda_driver import FakeCard, FakeDriver
 from tests.unit.drivers.cuda.conftest import open_device
 from treadle.core.errors import DeviceLost, LaunchError, OutOfMemory
-from treadle.drivers.cuda.staging import CHUNK, RING_SEGMENTS, SEGMENT, SLOT, SMALL_WRITE, Ring
+from treadle.drivers.cuda.staging import (
+    CHUNK,
+    KEPT_CHUNKS,
+    RING_SEGMENTS,
+    SEGMENT,
+    SLOT,
+    SMALL_WRITE,
+    Ring,
+)
 
 SIZES = [1, 3, 4, 4097, SLOT, SLOT + 1, SMALL_WRITE, SMALL_WRITE + 1, CHUNK + 5, 4 * CHUNK + 1]
 
@@ -26,6 +34,22 @@ def test_round_trip(device, rng, size):
     later = bytearray(size)
     asyncio.run(stream.read_async(x, 7, memoryview(later)))
     assert later == data
+
+
+def test_chunks_that_the_card_is_done_with_are_used_again(device, fake):
+    """Pinning further ones takes longer than a copy."""
+    x, stream = device.allocate(CHUNK), device.default_stream
+
+    def pinned_by(writes):
+        before = len(fake.named("cuMemHostAlloc"))
+        for _ in range(writes):
+            stream.write(x, 0, memoryview(bytes(SMALL_WRITE + 1)))
+        return len(fake.named("cuMemHostAlloc")) - before
+
+    assert pinned_by(5) == 1
+    fake.failures["cuEventQuery"] = 600  # not ready: the host goes on while the card copies
+    assert pinned_by(KEPT_CHUNKS + 2) == KEPT_CHUNKS - 1
+    assert pinned_by(3) == 0
 
 
 def test_many_writes_go_round_the_ring(device, fake):
