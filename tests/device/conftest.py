@@ -40,7 +40,7 @@ _ONCE = frozenset({
 # device of a kind is enough for them, where no card asks for more.
 _ARRAY_KERNELS = frozenset({
     "test_attention_kernels", "test_compile_sizes", "test_fusion", "test_joins", "test_neighbours",
-    "test_parts",
+    "test_paged_attention", "test_parts",
     "test_reductions", "test_rows", "test_scans", "test_selecting", "test_sorting",
 })  # fmt: skip
 # Those without anything but elementwise kernels need not run in both providers' compilers: what

@@ -33,17 +33,24 @@ class Engine:
     """Generates text for several sequences at once.
 
     `submit` and `Generation.close` may be called from any thread, `step` from one thread at a time.
-    `sequences` is how many run at once, `context` how many tokens each may have."""
+    `sequences` is how many run at once, `context` how many tokens each may have, `pages` how many
+    pages of the cache there may be: where these are used, sequences wait."""
 
     def __init__(
         self, decoder: Decoder, tokenizer: Tokenizer | None, device: Device, *, context: int,
         sequences: int = 1, entries: Entries = "f16", chunk: int = CHUNKS[-1],
+        pages: int | None = None,
     ) -> None:  # fmt: skip
         config = decoder.config
         self.decoder, self.tokenizer, self.device = decoder, tokenizer, device
         self.context, self.sequences, self.chunk = context, sequences, max(chunk, CHUNKS[0])
         self._row = -(-context // PAGE)
-        self._most_pages = self._row * sequences + 1
+        if pages is not None and pages <= self._row:
+            raise ValueError(
+                f"{pages} pages of {PAGE} tokens are too few: a context of {context} needs "
+                f"{self._row + 1}"
+            )
+        self._most_pages = min(self._row * sequences + 1, pages or 1 << 30)
         first = min(self._most_pages, max(_FIRST_PAGES, self._row // 16))
         self.cache = Cache(config, device, first, entries)
         self.pages = Pages(first)

@@ -13,7 +13,7 @@ from treadle.models.architectures import ARCHITECTURES, builder
 from treadle.models.cache import ENTRIES, PAGE, Entries, bytes_of_page
 from treadle.models.config import DecoderConfig, config_of
 from treadle.models.model import Model
-from treadle.models.text.tokenizer import Tokenizer, tokenizer_of_gguf
+from treadle.models.text.tokenizer import tokenizer_of_gguf
 from treadle.models.weights import SUPPORTED, GgufWeights
 from treadle.quant.products import Activations
 from treadle.runtime.devices import Device
@@ -52,12 +52,13 @@ def load(
         raise ValueError(f"cache is one of {', '.join(ENTRIES)}, not {cache!r}")
     context = _context(config, context)
     _check_memory(file, config, where, context, cache)
-    tokenizer, template = _text_of(file)
+    has_tokens = "tokenizer.ggml.model" in file.metadata
+    tokenizer = tokenizer_of_gguf(file.metadata) if has_tokens else None
     size = sum(tensor.nbytes for tensor in file.tensors.values())
     with _progress(config.name, size, progress) as uploaded:
         weights = GgufWeights(file, where, uploaded, activations)
         decoder = builder(config.architecture)(config, weights, context, where)
-    return Model(decoder, tokenizer, where, context, cache, template)
+    return Model(decoder, tokenizer, where, context, cache, file.metadata)
 
 
 def _checked(file: GgufFile) -> DecoderConfig:
@@ -120,14 +121,6 @@ def _check_memory(
 
 def _shown(size: int) -> str:
     return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
-
-
-def _text_of(file: GgufFile) -> tuple[Tokenizer | None, str | None]:
-    """The tokenizer, and the chat template if there is one."""
-    if "tokenizer.ggml.model" not in file.metadata:
-        return None, None
-    template = file.metadata.get("tokenizer.chat_template")
-    return tokenizer_of_gguf(file.metadata), template if isinstance(template, str) else None
 
 
 @contextmanager

@@ -24,15 +24,15 @@ from treadle.tensor.tensor import Tensor, from_numpy
 class Model:
     """A language model on a device.
 
-    `name`, `config` (its sizes), `tokenizer`, `device`, and `context`, the number of tokens that a
-    prompt and its answer may have together."""
+    It has a `name`, a `config` (its sizes), a `tokenizer`, a `device`, the file's `metadata`, and a
+    `context`: the number of tokens that a prompt and its answer may have together."""
 
     def __init__(
         self, decoder: Decoder, tokenizer: Tokenizer | None, device: Device, context: int,
-        entries: Entries, template: str | None,
+        entries: Entries, metadata: Mapping[str, Any],
     ) -> None:  # fmt: skip
         self.decoder, self.tokenizer, self.device = decoder, tokenizer, device
-        self.context, self.entries, self.template = context, entries, template
+        self.context, self.entries, self.metadata = context, entries, metadata
         self._engine: Engine | None = None
 
     @property
@@ -52,12 +52,18 @@ class Model:
         )
 
     def engine(
-        self, sequences: int = 8, *, context: int | None = None, entries: Entries | None = None
+        self,
+        sequences: int = 8,
+        *,
+        context: int | None = None,
+        entries: Entries | None = None,
+        pages: int | None = None,
     ) -> Engine:
-        """An engine that generates for up to `sequences` texts at once, with a cache of its own."""
+        """An engine that generates for up to `sequences` texts at once, with a cache of its own of
+        at most `pages` pages; by default as many as all texts need."""
         return Engine(
             self.decoder, self.tokenizer, self.device, context=context or self.context,
-            sequences=sequences, entries=entries or self.entries,
+            sequences=sequences, entries=entries or self.entries, pages=pages,
         )  # fmt: skip
 
     def encode(self, prompt: str | Sequence[int]) -> list[int]:
@@ -114,19 +120,12 @@ class Model:
         **names: Any,
     ) -> list[int]:
         """The tokens of messages, with the beginning of the answer."""
-        from treadle.models.text.chat import chat_text
+        from treadle.models.text.chat import chat_template_of_gguf, chat_tokens
 
-        if self.tokenizer is None or self.template is None:
-            raise ValueError("the file has no chat template: use generate() with a prompt")
-        tokenizer = self.tokenizer
-        for name, token in (("bos_token", tokenizer.bos), ("eos_token", tokenizer.eos)):
-            if token is not None:
-                names.setdefault(name, tokenizer.bytes_of(token, special=True).decode())
-        text = chat_text(self.template, messages, tools, **names)
-        tokens = tokenizer.encode(text, special=True, add_bos=False)
-        if tokenizer.add_bos and tokenizer.bos is not None and tokens[:1] != [tokenizer.bos]:
-            tokens.insert(0, tokenizer.bos)
-        return tokens
+        if self.tokenizer is None:
+            raise ValueError("this model has no tokenizer: give prompts as token ids")
+        template = chat_template_of_gguf(self.metadata)
+        return chat_tokens(self.tokenizer, template, messages, tools, **names)
 
     def logits(self, tokens: str | Sequence[int]) -> Tensor:
         """The scores of all tokens after each token of a text: (n, vocabulary), float32."""

@@ -118,7 +118,7 @@ def attender(what: Paged) -> Kernel:
             peaks[q] = td.f32(-td.inf)
             totals[q] = 0.0
             found[q] = vec(0.0)
-            if sinks:
+            if sinks:  # noqa: SIM102 (known as the kernel is compiled, what is in it is not)
                 if part == 0:
                     peaks[q] = sink[head * group + q % group] * td.f32(LOG2_E)
                     if t == 0:
