@@ -179,7 +179,10 @@ class SmallEncoder:
     """Embeds a text as the counts of its letters."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.tokenizer = name, ByteTokenizer()
+        self.name = name
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text) for text in texts]
 
     def embed(self, texts: Sequence[str]) -> Any:
         import numpy as np

@@ -327,18 +327,21 @@ def _load(path: Path, device: str | None, context: int | None, cache: str) -> Mo
 def _load_any(
     path: Path, device: str | None, context: int | None = None, cache: str = "f16"
 ) -> Any:
-    from treadle.models.loading import load
+    from treadle.models import encoder, loading
 
     start = time.perf_counter()
+    found: Any
     try:
-        found = load(path, device, context, cache)  # type: ignore[arg-type]
+        if path.is_dir():
+            found = encoder.load_encoder(path, device)
+        else:
+            found = loading.load(path, device, context, cache)  # type: ignore[arg-type]
     except ValueError as error:
         if type(error) is ValueError:  # an argument, and not the file
             raise typer.BadParameter(str(error)) from None
         raise
     seconds = time.perf_counter() - start
-    name = getattr(found, "device", None)
-    _note(f"loaded {path.name}{f' on {name.id}' if name else ''} in {seconds:.1f} s")
+    _note(f"loaded {path.name} on {found.device.id} in {seconds:.1f} s")
     return found
 
 

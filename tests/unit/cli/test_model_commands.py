@@ -1,4 +1,4 @@
-"""`treadle generate`, `chat`, `embed` and `serve`, with an engine that writes what a script says."""
+"""The commands of language models, with an engine that writes what a script says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from tests.support.small_engine import SmallEncoder, SmallEngine, SmallModel
 from treadle.cli.app import app
 from treadle.cli.chat import Chat
-from treadle.models import loading
+from treadle.models import encoder, loading
 from treadle.models.sampling import Sampling
 from treadle.models.serving import server as servers
 
@@ -28,7 +28,7 @@ def engine() -> SmallEngine:
 
 
 @pytest.fixture
-def run(engine, monkeypatch):
+def run(engine, monkeypatch, tmp_path):
     """Runs a command with small models: a folder is an encoder, a file generates."""
 
     class Encoder(SmallEncoder):
@@ -38,13 +38,14 @@ def run(engine, monkeypatch):
             return np.asarray(super().embed(texts))
 
     def load(path, device=None, context=None, cache="f16"):
-        if path.suffix != ".gguf":
-            return Encoder(path.name)
         model = SmallModel(path.stem, engine)
         model.device = SimpleNamespace(id=device or "cpu")
         return model
 
     monkeypatch.setattr(loading, "load", load)
+    monkeypatch.setattr(encoder, "load_encoder", lambda path, device: Encoder(path.name))
+    (tmp_path / "letters").mkdir()
+    monkeypatch.chdir(tmp_path)
 
     def running(*arguments: str, given: str | None = None):
         return CliRunner().invoke(app, list(arguments), input=given)
@@ -89,7 +90,7 @@ def test_generate_by_a_schema_and_a_grammar(run, tmp_path):
         (("generate", "m.gguf", "-p", ""), "the text is empty"),
         (("generate", "m.gguf", "-p", "x", "-n", "0"), "0 is not in the range"),
         (("generate",), "Missing argument"),
-        (("embed", "m"), "give texts"),
+        (("embed", "letters"), "give texts"),
         (("serve", "m.gguf", "--name", "a", "--name", "b"), "give one for each of the 1 models"),
         (("serve", "a/m.gguf", "b/m.gguf"), "give each model another name"),
     ],

@@ -269,10 +269,12 @@ def test_embeddings(server):
     assert [each.index for each in found.data] == [0, 1]
     np.testing.assert_array_equal(found.data[1].embedding, [1, 1, 0, 0, 0, 0, 0, 0])
     assert found.usage.prompt_tokens == 5
-    plain = client.embeddings.create(model="letters", input=[97, 98], encoding_format="float")
+    plain = client.embeddings.create(model="letters", input="ab", encoding_format="float")
     assert plain.data[0].embedding == [0, 1, 1, 0, 0, 0, 0, 0]
     with pytest.raises(openai.BadRequestError, match="dimensions of letters are 8"):
         client.embeddings.create(model="letters", input="a", dimensions=4)
+    with pytest.raises(openai.BadRequestError, match="arrays of tokens are not supported"):
+        client.embeddings.create(model="letters", input=[97, 98])
     with pytest.raises(openai.BadRequestError, match="generates text"):
         client.embeddings.create(model="small", input="a")
     with pytest.raises(openai.BadRequestError, match="does not generate"):

@@ -207,12 +207,9 @@ class _Handlers:
             if given.model in self._models.texts:
                 raise ApiError(400, f"{given.model} generates text: it embeds none", "model")
             raise self._unknown(given.model)
-        tokens = await asyncio.to_thread(_prompt_tokens, model.tokenizer, given.texts)
-        texts = [
-            text if isinstance(text, str) else model.tokenizer.decode(text) for text in given.texts
-        ]
         async with self._embedding:
-            rows = await asyncio.to_thread(_rows, model, texts)
+            rows = await asyncio.to_thread(_rows, model, given.texts)
+        count = sum(await asyncio.to_thread(model.count_tokens, given.texts))
         if given.dimensions not in (None, rows.shape[1]):
             raise ApiError(
                 400, f"dimensions of {given.model} are {rows.shape[1]}, and no others", "dimensions"
@@ -221,7 +218,6 @@ class _Handlers:
             {"object": "embedding", "index": at, "embedding": _numbers(row, given.as_base64)}
             for at, row in enumerate(rows)
         ]
-        count = sum(map(len, tokens))
         counts = {"prompt_tokens": count, "total_tokens": count}
         return _json({"object": "list", "data": data, "model": given.model, "usage": counts})
 

@@ -84,9 +84,8 @@ class EmbeddingModel(Protocol):
 
     name: str
 
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """Its tokenizer."""
+    def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:
+        """How many tokens of each text it reads."""
 
     def embed(self, texts: Sequence[str]) -> Any:
         """A row of numbers for each text, as an array or a tensor of float32."""

@@ -79,7 +79,7 @@ class EmbeddingRequest:
     """A request for the embeddings of texts."""
 
     model: str
-    texts: tuple[str | tuple[int, ...], ...]
+    texts: tuple[str, ...]
     as_base64: bool
     dimensions: int | None
 
@@ -144,9 +144,13 @@ def chat_request(body: dict[str, Any], defaults: Sampling) -> ChatRequest:
 def embedding_request(body: dict[str, Any]) -> EmbeddingRequest:
     """A request for embeddings. ApiError says which field is wrong."""
     fields = Fields(body)
-    texts = _prompts(fields, "input", MOST_TEXTS)
-    if not texts or any(not text for text in texts):
+    given = _prompts(fields, "input", MOST_TEXTS)
+    if not given or any(not text for text in given):
         raise fields.wrong("input", "must have texts that are not empty")
+    texts = tuple(text for text in given if isinstance(text, str))
+    if len(texts) != len(given):
+        # Clients that send tokens make them with the tokenizer of OpenAI's models.
+        raise fields.wrong("input", "must have texts: arrays of tokens are not supported")
     found = EmbeddingRequest(
         model=fields.need("model", str),
         texts=texts,
