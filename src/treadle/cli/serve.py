@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from treadle.core.errors import FormatError
 from treadle.models.model import Model
 from treadle.models.serving.app import Served, Settings, served
 from treadle.models.serving.server import Server, is_loopback
+from treadle.models.text.chat import chat_template_of_gguf
 from treadle.models.text.tokenizer import Tokenizer
 
 
@@ -19,7 +21,7 @@ class ServedText:
         assert model.tokenizer is not None
         self.name, self.context = name, model.context
         self.tokenizer: Tokenizer = model.tokenizer
-        self.chat_template = model.template
+        self.chat_template = _template_of(model)
         self._model = model
 
     def chat_tokens(
@@ -27,6 +29,13 @@ class ServedText:
     ) -> list[int]:
         """The tokens of a conversation, up to where the answer begins."""
         return self._model.chat_tokens(messages, tools)
+
+
+def _template_of(model: Model) -> str | None:
+    try:
+        return chat_template_of_gguf(model.metadata)
+    except FormatError:  # which a request to chat is told
+        return None
 
 
 def name_of(path: Path) -> str:
