@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from starlette.applications import Starlette
@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from treadle.core.errors import GrammarError
 from treadle.models.sampling import Sampling, greedy
 from treadle.models.serving import answers, page, requests
 from treadle.models.serving import tools as tool_calls
@@ -31,7 +32,6 @@ from treadle.models.serving.running import Running
 from treadle.models.serving.streams import EventStream, until_gone
 
 _log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 _SLOWEST_BODY = 60.0  # seconds for a body to arrive
 _OPEN_PATHS = ("/", "/health")  # that show nothing of a model
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -185,8 +185,10 @@ class _Handlers:
             await asyncio.to_thread(
                 running.submit, prompts, given.choices, given.sampling, limits, given.stop
             )
-        except ValueError as error:  # a token or a grammar that this model does not have
-            running.close()
+        except GrammarError as error:
+            param = "response_format" if given.sampling.grammar is None else "grammar"
+            raise ApiError(400, str(error), param, "grammar") from None
+        except ValueError as error:  # what else this model refuses
             raise ApiError(400, str(error)) from None
         except BaseException:
             running.close()

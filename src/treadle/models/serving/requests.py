@@ -7,8 +7,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.core.errors import GrammarError
-from treadle.models import grammars
 from treadle.models.sampling import MOST_LOGPROBS, Sampling
 from treadle.models.serving import tools as tool_calls
 from treadle.models.serving.errors import ApiError
@@ -211,14 +209,9 @@ def _sampling(fields: Fields, defaults: Sampling, logprobs: int | None, schema: 
     given["logprobs"] = logprobs
     given = {name: value for name, value in given.items() if value is not None}
     try:
-        found = dataclasses.replace(defaults, **given)
-        grammars.check(found)
-    except GrammarError as error:
-        param = "grammar" if grammar is not None else "response_format"
-        raise ApiError(400, str(error), param, "grammar") from None
+        return dataclasses.replace(defaults, **given)
     except (TypeError, ValueError) as error:
         raise ApiError(400, str(error), param=_field_of(str(error))) from None
-    return found
 
 
 def _field_of(message: str) -> str | None:
