@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import contextlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator
