@@ -64,7 +64,7 @@ _ELSEWHERE = {
     "randn": "write td.random.normal(shape)", "transpose": "write td.permute_dims(x, axes)",
 }  # fmt: skip
 __all__, __getattr__, __dir__ = _exports(
-    __name__, NAMES, "autograd data nn optim quant", _ELSEWHERE
+    __name__, NAMES, "autograd data models nn optim quant", _ELSEWHERE
 )
 
 # What lower layers ask of higher ones, which they do not import: all of it, and nowhere else. It is

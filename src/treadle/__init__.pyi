@@ -19,6 +19,7 @@ Write a kernel once, in Python, and run it on the CPU and on any GPU that WebGPU
 
 from treadle import autograd as autograd
 from treadle import data as data
+from treadle import models as models
 from treadle import nn as nn
 from treadle import optim as optim
 from treadle import quant as quant
@@ -521,6 +522,7 @@ __all__ = [
     "meshgrid",
     "min",
     "minimum",
+    "models",
     "moveaxis",
     "mul_high",
     "multiply",

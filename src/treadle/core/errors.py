@@ -151,6 +151,14 @@ class FormatError(TreadleError, ValueError):
     """A file that is not what its format says."""
 
 
+class GrammarError(TreadleError, ValueError):
+    """A grammar or a JSON schema that is wrong, or that a model's tokens cannot fulfil."""
+
+
+class QueueFull(TreadleError, RuntimeError):
+    """More work than may be queued: ask again later."""
+
+
 class ChatTemplateError(TreadleError, ValueError):
     """A chat template that refuses its messages, fails on them, or does what templates may not."""
 

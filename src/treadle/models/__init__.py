@@ -1,1 +1,18 @@
-"""Whole models, read from the files in which they are published."""
+"""Whole models, read from the files in which they are published.
+
+>>> import treadle as td
+>>> td.models.load("no-such-model.gguf")
+Traceback (most recent call last):
+FileNotFoundError: …
+"""
+
+from treadle.core.deferred_imports import exports
+
+NAMES = {
+    "treadle.models.engine": "Engine",
+    "treadle.models.generation": "Generation",
+    "treadle.models.loading": "load",
+    "treadle.models.model": "Model",
+    "treadle.models.sampling": "Sampling",
+}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "text")

@@ -33,7 +33,7 @@ def _unpacked(packed: Tensor, run: int, width: int) -> Tensor:
 
 def _over(plane: Tensor, *shape: int) -> Tensor:
     """A plane as float32 (rows, blocks, *shape)."""
-    return plane.astype(float32).reshape((*plane.shape[:2], *shape))
+    return plane.to(float32).reshape((*plane.shape[:2], *shape))
 
 
 def _one_of(values: Sequence[int], index: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ def _linear(x: Tensor, w: Quantized, activations: Activations, made: dict[Packin
             f"a quantized matrix of shape {w.shape} multiplies rows of {n} elements, not those of "
             f"an array of shape {x.shape}"
         )
-    flat = x.astype(float32).reshape(-1, n)
+    flat = x.astype(float32, copy=False).reshape(-1, n)
     name, many = w.format.name, flat.shape[0]
     floats, serial = activations == "float", serial_threads(x.device)
     in_tiles = serial and not floats and many > MOST_ROWS

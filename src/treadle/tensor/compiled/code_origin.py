@@ -12,17 +12,31 @@ import numpy as np
 
 _PACKAGE = str(Path(__file__).parents[2])
 _NUMPY = str(Path(np.__file__).parent)
-# The parts of this package that are like the user's code: modules, schedules, datasets, and the
-# programs that `treadle bench` measures.
+# The parts of this package that are like the user's code: modules, schedules, datasets, models,
+# and the programs that `treadle bench` measures.
 _LIKE_USER_CODE = tuple(
     str(Path(_PACKAGE, *parts))
-    for parts in (("nn",), ("optim", "lr_scheduler"), ("data",), ("cli", "bench"))
+    for parts in (
+        ("nn",),
+        ("optim", "lr_scheduler"),
+        ("data",),
+        ("cli", "bench"),
+        ("models",),
+        ("quant",),
+    )
 )
 # Calls from these parts are not the function's: they make and launch kernels.
 _IMPLEMENTATION = tuple(
     str(Path(_PACKAGE, part)) for part in ("codegen", "drivers", "ir", "kernels", "lang", "runtime")
 )
-_USER_MODULES = ("treadle.nn", "treadle.optim.lr_scheduler", "treadle.data", "treadle.cli.bench")
+_USER_MODULES = (
+    "treadle.nn",
+    "treadle.optim.lr_scheduler",
+    "treadle.data",
+    "treadle.cli.bench",
+    "treadle.models",
+    "treadle.quant",
+)
 # The guards themselves look up attributes of modules.
 _LOOKUPS = frozenset({"__getattr__", "__setattr__", "__delattr__", "_forget"})
 MODULE = str(Path(_PACKAGE, "nn", "module.py"))

@@ -70,6 +70,7 @@ class Compiled:
         strict: bool,
         dynamic: bool | None,
         places: bool = False,
+        guarded: bool = True,
     ) -> None:
         functools.update_wrapper(self, function)
         self._function = function
@@ -77,6 +78,7 @@ class Compiled:
         self._device = device
         self._strict = strict
         self._dynamic = dynamic
+        self._guarded = guarded
         # Why sizes get no symbols.
         code = getattr(function, "__code__", None)
         self._fixed = f"{self._name} asks whether a type is int" if asks_for_types(code) else ""
@@ -287,7 +289,7 @@ class Compiled:
         started = None if placement is None else placement.starting()
         try:
             with tracing.lock:
-                run = Tracing(self._name, self._function, arguments, symbols)
+                run = Tracing(self._name, self._function, arguments, symbols, self._guarded)
                 try:
                     result, found = run.run()
                 except SizesRefused as refused:

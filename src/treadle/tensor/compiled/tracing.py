@@ -7,10 +7,11 @@ recording touches.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -86,8 +87,10 @@ class Tracing:
         function: Callable[..., Any],
         arguments: Arguments,
         symbols: Symbols | None = None,
+        guarded: bool = True,
     ) -> None:
         self.name = name
+        self._guarded = guarded  # whether what the function reads from outside is observed
         self.sizes: SizeGuards | None = None  # that hold for what is found, if there are symbols
         self._symbols = symbols
         self._varying = None if symbols is None else Varying(symbols.record)
@@ -143,11 +146,11 @@ class Tracing:
         if trace is None:
             graph.release()
             self._explain()
-            self.dependencies.end()
-            self.dependencies.settle()
+            self._settle()
             return result, self._split if self._lasting else None
         del result
-        self.dependencies.end()
+        if self._guarded:
+            self.dependencies.end()
         escaped = self._escaped()
         if self.sizes is None:
             found = trace.run(self._arguments, first=True)
@@ -157,10 +160,18 @@ class Tracing:
             found = trace.run(self._arguments, True, numbers)
         self._separate(escaped)
         self.escaped = len(escaped)
+        if not self._guarded:
+            return found, trace
         self.dependencies.settle()
         own = (each.after for each in gradients.given(self._observed))
         self.dependencies.check_reached(trace.outside_cells, own)
         return found, trace
+
+    def _settle(self) -> None:
+        """The end of a run without a trace."""
+        if self._guarded:
+            self.dependencies.end()
+            self.dependencies.settle()
 
     def _recorded(self) -> tuple[Any, Trace | None]:
         """Call the function. Returns its result, and the trace if the recording was complete. In
@@ -233,8 +244,7 @@ class Tracing:
             for path, each in named_leaves(name, value)
             if not is_array(each)
         ]
-        self.dependencies.begin(self._function, given_objects)
-        with report_calls(self.dependencies):
+        with self._observing(given_objects):
             result = self._function(*given[:count], **kwargs)
         if inspect.isgenerator(result) or inspect.isawaitable(result):
             raise TypeError(
@@ -242,6 +252,16 @@ class Tracing:
                 "later: td.compile takes functions that compute before they return"
             )
         return result
+
+    @contextlib.contextmanager
+    def _observing(self, given: list[tuple[str, Any]]) -> Iterator[None]:
+        """Observe what the function reads from outside, if its trace is to be guarded."""
+        if not self._guarded:
+            yield
+            return
+        self.dependencies.begin(self._function, given)
+        with report_calls(self.dependencies):
+            yield
 
     def _check_gradients(self, result: Any) -> None:
         """End the recording if a replay would lose gradients."""

@@ -1,0 +1,24 @@
+# Written by tools/stubs.py: change the tables or docstrings that it reads instead.
+"""Whole models, read from the files in which they are published.
+
+>>> import treadle as td
+>>> td.models.load("no-such-model.gguf")
+Traceback (most recent call last):
+FileNotFoundError: …
+"""
+
+from treadle.models import text as text
+from treadle.models.engine import Engine as Engine
+from treadle.models.generation import Generation as Generation
+from treadle.models.loading import load as load
+from treadle.models.model import Model as Model
+from treadle.models.sampling import Sampling as Sampling
+
+__all__ = [
+    "Engine",
+    "Generation",
+    "Model",
+    "Sampling",
+    "load",
+    "text",
+]

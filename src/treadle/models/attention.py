@@ -1,0 +1,178 @@
+"""Attention of a layer to its cache: queries are rotated, keys and values stored, then read.
+
+Both are launches whose shapes depend on the number of tokens alone: positions and tables of pages
+are elements of an array on the device. So a step can be recorded once, and replayed as sequences
+grow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.core.dtypes import float32, i32
+from treadle.core.errors import UnsupportedOnTarget
+from treadle.kernels.device_code import paged_attention, paged_attention_cpu
+from treadle.kernels.device_code.paged_attention import Paged, Storing
+from treadle.kernels.launching import packed, serial_threads
+from treadle.lang.types import VectorType
+from treadle.models.cache import PAGE, LayerCache
+from treadle.models.config import DecoderConfig
+from treadle.models.rope import FINE, Rotary
+from treadle.runtime.devices import Device
+from treadle.tensor.creation import empty
+from treadle.tensor.tensor import Tensor, from_numpy
+
+_INTEGERS = VectorType(i32, 4)
+_LANES = 16
+_THREADS = 128
+_QUERIES = 8  # of a block: heads that share keys, times tokens
+_HELD = 2048  # elements of queries that a block has in shared memory
+_BLOCKS = 264  # that keep a GPU busy while one token is computed
+_BLOCKS_CPU = 4
+_MOST_PARTS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Tokens that go through a model together, on the device.
+
+    `tokens` are ids (int32). `places` are their positions, their sequences and the table of pages,
+    one after the other (`paged_attention`), with `pages` pages for each sequence. `together` says
+    that all tokens are one sequence's, so that neighbours share what they read."""
+
+    tokens: Tensor
+    places: Tensor
+    pages: int
+    together: bool = False
+
+    @property
+    def count(self) -> int:
+        """The number of tokens."""
+        return self.tokens.shape[0]
+
+
+class Angles:
+    """Cosines and sines of a rotary embedding on a device."""
+
+    def __init__(self, rotary: Rotary, context: int, device: Device) -> None:
+        self.rotary = rotary
+        self.table = from_numpy(rotary.table(context).reshape(-1), device)
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """Where the heads of a query, key or value are: an array of rows for each token, and the first
+    column of each row."""
+
+    rows: Tensor
+    start: int = 0
+
+
+def attend(
+    config: DecoderConfig,
+    batch: Batch,
+    heads: tuple[Heads, Heads, Heads],
+    cache: LayerCache,
+    angles: Angles,
+    *,
+    norms: Tensor | None = None,
+    window: int = 0,
+    scale: float | None = None,
+    sinks: Tensor | None = None,
+) -> Tensor:
+    """The result, of shape (tokens, heads * depth), of query, key and value as products gave them.
+
+    `norms` has the weights of the query's norm and of the key's, if heads are divided by their root
+    mean square. A query sees `window` keys up to its own, or all with 0. `scale` is 1 / sqrt(depth)
+    by default. `sinks` has a score for each head that takes weight and gives nothing."""
+    query = store(config, batch, heads, cache, angles, norms)
+    return attend_stored(config, batch, query, cache, window=window, scale=scale, sinks=sinks)
+
+
+def store(
+    config: DecoderConfig,
+    batch: Batch,
+    heads: tuple[Heads, Heads, Heads],
+    cache: LayerCache,
+    angles: Angles,
+    norms: Tensor | None = None,
+) -> Tensor:
+    """The rotated queries; keys, rotated too, and values are written to the cache."""
+    device, n, rotary = batch.tokens.device, batch.count, angles.rotary
+    query, key, value = heads
+    threads = _LANES if serial_threads(device) else min(_power_of_two(config.depth), _THREADS)
+    what = Storing(
+        _dtype(cache), config.depth, rotary.pairs, rotary.adjacent, FINE, PAGE, norms is not None,
+        threads,
+    )  # fmt: skip
+    out = empty((n, config.heads * config.depth), dtype=float32, device=device)
+    paged_attention.storer(what)[n * (config.heads + 2 * config.key_heads), threads](
+        query.rows.reshape(-1), key.rows.reshape(-1), value.rows.reshape(-1),
+        0 if norms is None else norms,
+        angles.table, batch.places, out.reshape(-1), cache.elements,
+        0 if cache.scales is None else cache.scales,
+        packed(_INTEGERS, query.start, key.start, value.start, 0),
+        packed(_INTEGERS, *[each.rows.shape[-1] for each in heads], 0),
+        packed(_INTEGERS, n, config.heads, config.key_heads, batch.pages),
+        cache.keys, config.epsilon,
+    )  # fmt: skip
+    return out
+
+
+def attend_stored(
+    config: DecoderConfig,
+    batch: Batch,
+    query: Tensor,
+    cache: LayerCache,
+    *,
+    window: int = 0,
+    scale: float | None = None,
+    sinks: Tensor | None = None,
+    parts: int | None = None,
+) -> Tensor:
+    """Attention of rotated queries to what is stored. `parts` is into how many the keys of a query
+    are split; by default as many as keep the device busy."""
+    device, n, depth = batch.tokens.device, batch.count, config.depth
+    serial = serial_threads(device)
+    threads = _LANES if serial else _THREADS
+    most = _QUERIES if serial else min(_QUERIES, max(_HELD // depth, 1))
+    tokens = max(min(most // config.group, n), 1) if batch.together else 1
+    blocks = -(-n // tokens) * config.key_heads
+    if parts is None:
+        parts = min(max((_BLOCKS_CPU if serial else _BLOCKS) // blocks, 1), _MOST_PARTS)
+    what = Paged(
+        _dtype(cache), config.group, depth, PAGE, tokens, parts, threads,
+        config.attention_cap > 0, sinks is not None, serial,
+    )  # fmt: skip
+    if depth % (_LANES if serial else 4) or depth > 4 * threads * (8 if serial else 1):
+        raise UnsupportedOnTarget(
+            f"attention with heads of {depth} elements is not supported on {device}: a multiple of "
+            f"{_LANES if serial else 4} is"
+        )
+    lines = n * config.heads
+    out = empty((n, config.heads * depth), dtype=float32, device=device)
+    flat = out.reshape(-1)
+    sums, tops = flat, flat
+    if parts > 1:
+        sums = empty(lines * parts * depth, dtype=float32, device=device)
+        tops = empty(lines * parts * 2, dtype=float32, device=device)
+    make = paged_attention_cpu.attender_cpu if serial else paged_attention.attender
+    make(what)[blocks * parts, threads](
+        query.reshape(-1), cache.elements, 0 if cache.scales is None else cache.scales,
+        batch.places, 0 if sinks is None else sinks, sums, tops,
+        packed(_INTEGERS, n, config.key_heads, batch.pages, cache.keys),
+        window or 1 << 30, depth**-0.5 if scale is None else scale, config.attention_cap,
+    )  # fmt: skip
+    if parts > 1:
+        join = paged_attention.joiner(depth, parts, threads)
+        join[lines, threads](sums, tops, flat)
+    return out
+
+
+def _dtype(cache: LayerCache) -> Any:
+    return cache.elements.dtype
+
+
+def _power_of_two(n: int) -> int:
+    return 1 << (n - 1).bit_length()

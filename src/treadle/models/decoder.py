@@ -1,0 +1,72 @@
+"""What all decoders are: an embedding, layers, a norm, and scores of all tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from treadle.graph.calls import call
+from treadle.kernels.take_rows import take_rows
+from treadle.models.attention import Batch
+from treadle.models.cache import Cache
+from treadle.models.config import DecoderConfig
+from treadle.models.layers import Matrix, Norm, Weights, multiply
+from treadle.nn.containers import ModuleList
+from treadle.nn.module import Module
+from treadle.quant.matrix import QuantizedTensor
+from treadle.tensor.tensor import Tensor, from_node
+
+MakeLayer = Callable[[int], Module]
+
+
+class Decoder(Module):
+    """A stack of layers. A layer takes rows, the batch and its cache, and returns rows."""
+
+    def __init__(
+        self, config: DecoderConfig, weights: Weights, make_layer: MakeLayer, scale: float = 1.0
+    ) -> None:
+        super().__init__()
+        self.config, self.scale, self.activations = config, scale, weights.activations
+        shape = config.vocabulary, config.width
+        self.embedding: Matrix = weights.matrix("token_embd.weight", *shape)
+        self.layers = ModuleList([make_layer(index) for index in range(config.layers)])
+        self.norm = Norm(weights, "output_norm", config.width, config.epsilon)
+        tied = not weights.has("output.weight")
+        self.output = self.embedding if tied else weights.matrix("output.weight", *shape)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """The rows of the embedding."""
+        found = _rows(self.embedding, tokens)
+        return found if self.scale == 1.0 else found * self.scale
+
+    def hidden(self, batch: Batch, cache: Cache) -> Tensor:
+        """What the last layer gives for each token, normalized."""
+        x = self.embed(batch.tokens)
+        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
+            x = layer(x, batch, layer_cache)
+        found: Tensor = self.norm(x)
+        return found
+
+    def scores(self, rows: Tensor) -> Tensor:
+        """Logits of all tokens, after rows of `hidden`."""
+        found, cap = multiply(rows, self.output, self.activations), self.config.logits_cap
+        return (found / cap).tanh() * cap if cap else found
+
+    def forward(self, batch: Batch, cache: Cache) -> Tensor:
+        """Logits after each token of a batch."""
+        return self.scores(self.hidden(batch, cache))
+
+
+def _rows(matrix: Matrix, indices: Tensor) -> Tensor:
+    """Rows of a matrix, as float32."""
+    if not isinstance(matrix, QuantizedTensor):
+        return _gather(matrix, indices)
+    planes = {name: _gather(plane, indices) for name, plane in matrix.planes.items()}
+    return matrix.format.dequantize(planes)
+
+
+def _gather(table: Tensor, indices: Tensor) -> Tensor:
+    """Rows of a table, window by window where a kernel may not see all of it."""
+    if table.size * table.dtype.itemsize <= table.device.limits.max_binding_size:
+        return table[indices]
+    shape = (*indices.shape, *table.shape[1:])
+    return from_node(call(take_rows, (table._node, indices._node), shape, table.dtype))

@@ -1,0 +1,376 @@
+"""Continuous batching: sequences come and go, and all that run share each step of the device.
+
+A step processes a chunk of one prompt, then one more token of all sequences whose prompts are done.
+Pages of the cache are taken as sequences grow. Where none is left, the sequence that came last
+waits: it gives its pages back, and later reads its text as a prompt.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core.errors import OutOfMemory
+from treadle.core.forks import lock
+from treadle.models.cache import PAGE, Cache, Entries, Pages
+from treadle.models.decoder import Decoder
+from treadle.models.generation import Generation, Listener, Overflow, Running
+from treadle.models.grammars import constraint_of
+from treadle.models.pieces import LogProbability
+from treadle.models.sampler import Sampler, stages_of
+from treadle.models.sampling import Sampling, greedy
+from treadle.models.steps import CHUNKS, Chosen, DecodeStep, PromptStep, chunk_for
+from treadle.models.text.tokenizer import Tokenizer
+from treadle.runtime.devices import Device
+
+_FIRST_PAGES = 32  # of a cache that grows
+
+
+class Engine:
+    """Generates text for several sequences at once.
+
+    `submit` and `Generation.close` may be called from any thread, `step` from one thread at a time.
+    `sequences` is how many run at once, `context` how many tokens each may have, `pages` how many
+    pages of the cache there may be: where these are used, sequences wait."""
+
+    def __init__(
+        self, decoder: Decoder, tokenizer: Tokenizer | None, device: Device, *, context: int,
+        sequences: int = 1, entries: Entries = "f16", chunk: int = CHUNKS[-1],
+        pages: int | None = None,
+    ) -> None:  # fmt: skip
+        config = decoder.config
+        self.decoder, self.tokenizer, self.device = decoder, tokenizer, device
+        self.context, self.sequences, self.chunk = context, sequences, max(chunk, CHUNKS[0])
+        self._row = -(-context // PAGE)
+        if pages is not None and pages <= self._row:
+            raise ValueError(
+                f"{pages} pages of {PAGE} tokens are too few: a context of {context} needs "
+                f"{self._row + 1}"
+            )
+        self._most_pages = min(self._row * sequences + 1, pages or 1 << 30)
+        first = min(self._most_pages, max(_FIRST_PAGES, self._row // 16))
+        self.cache = Cache(config, device, first, entries)
+        self.pages = Pages(first)
+        # One more row than sequences: that of padding.
+        self.sampler = Sampler(sequences + 1, config.vocabulary, device)
+        self._table = np.zeros((sequences + 1, self._row), np.int32)
+        self._free = list(range(sequences - 1, -1, -1))
+        self._lock = lock()  # of what comes in
+        self._stepping = lock()
+        self._incoming: deque[Running] = deque()
+        self._waiting: deque[Running] = deque()
+        self._prompts: deque[Running] = deque()
+        self._decoding: list[Running] = []
+        self._shown: list[Running] = []  # those that the device's arrays describe
+        self._changed = True
+        self._decode_steps: dict[int, DecodeStep] = {}
+        self._prompt_steps: dict[int, PromptStep] = {}
+
+    # --- from any thread -------------------------------------------------------------------------
+
+    def submit(
+        self,
+        tokens: Sequence[int],
+        sampling: Sampling = greedy,
+        max_tokens: int | None = None,
+        stop: Sequence[str] = (),
+        listener: Listener | None = None,
+        overflow: Overflow = "error",
+    ) -> Generation:
+        """Start a generation after a prompt. `listener` is called for each piece, and with None at
+        the end; without one the generation is an iterator, which calls `step` itself.
+
+        A prompt that does not fit into the context is refused. A text that reaches its end is over
+        by default ("length"); with overflow="shift" it goes on with the first token and the later
+        half of what it has."""
+        prompt = [int(token) for token in tokens]
+        if overflow not in ("error", "shift"):
+            raise ValueError(f'overflow is "error" or "shift", not {overflow!r}')
+        self._check(prompt, max_tokens, overflow)
+        constraint = None
+        if sampling.is_constrained:
+            if self.tokenizer is None:
+                raise ValueError("a grammar needs the model's tokenizer, which it does not have")
+            constraint = constraint_of(sampling, self.tokenizer)
+        if overflow == "shift":
+            prompt = self._shifted(prompt)
+        generation = Generation(self._pump, len(prompt), self.tokenizer, stop, listener)
+        most = self.context if max_tokens is None else max_tokens
+        if max_tokens is None and overflow == "shift":
+            most = 1 << 62
+        running = Running(prompt, sampling, most, generation, constraint, overflow)
+        with self._lock:
+            self._incoming.append(running)
+        return generation
+
+    def _check(self, prompt: list[int], max_tokens: int | None, overflow: Overflow) -> None:
+        vocabulary = self.decoder.config.vocabulary
+        if not prompt:
+            raise ValueError("a prompt needs at least one token")
+        wrong = next((token for token in prompt if not 0 <= token < vocabulary), None)
+        if wrong is not None:
+            raise ValueError(f"token {wrong} is outside of the vocabulary of {vocabulary} tokens")
+        if max_tokens is not None and max_tokens < 0:
+            raise ValueError(f"max_tokens is a number from 0 on, or None, not {max_tokens}")
+        if len(prompt) + 1 > self.context and overflow == "error":
+            raise ValueError(
+                f"the prompt has {len(prompt)} tokens, and the context of {self.context} has no "
+                "room for it and an answer: shorten it, load the model with a larger context=, or "
+                'ask for overflow="shift", which drops tokens after the first one'
+            )
+
+    # --- from the thread that steps --------------------------------------------------------------
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether a step would find nothing to do."""
+        return not (self._incoming or self._waiting or self._prompts or self._decoding)
+
+    def step(self) -> bool:
+        """One step of all sequences. False if there was nothing to do."""
+        with self._stepping:
+            self._admit()
+            if self._prompts:
+                self._process(self._prompts[0])
+            elif not self._decoding:
+                return False
+            if self._decoding:
+                self._decode()
+            return True
+
+    def _pump(self, generation: Generation) -> None:
+        """One step, for a generation that is iterated over."""
+        if not self.step() and generation.finish_reason is None:
+            raise RuntimeError("the generation is not one of this engine's any more")
+
+    def _admit(self) -> None:
+        """Give slots to sequences, and take them from those that were closed."""
+        with self._lock:
+            self._waiting.extend(self._incoming)
+            self._incoming.clear()
+        for group in (self._decoding, self._prompts, self._waiting):
+            for running in [each for each in group if each.generation.closed]:
+                group.remove(running)
+                self._end(running, "cancelled")
+        while self._free and self._waiting:
+            running = self._waiting[0]
+            if running.most <= 0:
+                self._waiting.popleft()
+                self._end(running, "length")
+                continue
+            needed = len(running.tokens) // PAGE + 1
+            active = bool(self._decoding or self._prompts)
+            if active and not self._has_pages(needed):
+                break
+            self._waiting.popleft()
+            self._begin(running)
+
+    def _begin(self, running: Running) -> None:
+        running.slot = self._free.pop()
+        running.pages = self.pages.shared(running.tokens)
+        running.done = len(running.pages) * PAGE
+        self._table[running.slot] = 0
+        self._table[running.slot, : len(running.pages)] = running.pages
+        try:
+            self.sampler.begin(running.slot, running.sampling, running.tokens, running.generated)
+        except ValueError as error:
+            self._end(running, "error", error)
+            return
+        self._prompts.append(running)
+
+    def _process(self, running: Running) -> None:
+        """A chunk of a prompt."""
+        remaining = len(running.tokens) - running.done
+        size = chunk_for(remaining, self.chunk)
+        count = min(size, remaining)
+        if not self._reserve(running, running.done + count):
+            return
+        step = self._prompt_steps.get(size)
+        if step is None:
+            step = self._prompt_steps[size] = PromptStep(
+                self.decoder, self.cache, self.sampler, size, self._row
+            )
+        tokens = running.tokens[running.done : running.done + count]
+        row = self._table[running.slot]
+        start, running.done = running.done, running.done + count
+        if count < remaining:
+            step.fill(tokens, start, row)
+            return
+        self._allow([running])
+        sampling = running.sampling
+        if running in self._prompts:
+            chosen = step.finish(
+                tokens, start, row, running.slot, stages_of([sampling]), sampling.logprobs
+            )
+            self._prompts.remove(running)
+            self.pages.publish(running.tokens, running.pages)
+            self._decoding.append(running)
+            self._changed = True
+            self._take([running], chosen)
+
+    def _decode(self) -> None:
+        """One more token of all sequences whose prompts are done."""
+        for running in list(self._decoding):
+            if running in self._decoding:
+                self._reserve(running, len(running.tokens))
+        if any(running.constraint is not None for running in self._decoding):
+            self._allow(list(self._decoding))
+        group = self._decoding
+        if not group:
+            return
+        size = 1 << (len(group) - 1).bit_length()
+        step = self._decode_steps.get(size)
+        if step is None:
+            shape = (len(self._table), self._row)
+            step = DecodeStep(self.decoder, self.cache, self.sampler, size, shape)
+            self._decode_steps[size] = step
+        if self._changed or self._shown != group:
+            step.set(
+                [each.tokens[-1] for each in group], [len(each.tokens) - 1 for each in group],
+                [each.slot for each in group], self._table,
+            )  # fmt: skip
+            self._shown, self._changed = list(group), False
+        samplings = [each.sampling for each in group]
+        wanted = [each.logprobs for each in samplings if each.logprobs is not None]
+        chosen = step(stages_of(samplings), max(wanted, default=None))
+        for running in group:
+            running.done += 1
+        self._take(list(group), chosen)
+
+    def _allow(self, group: list[Running]) -> None:
+        """Tell the sampler what grammars allow."""
+        for running in group:
+            if running.constraint is None:
+                continue
+            try:
+                self.sampler.allow(running.slot, running.constraint.words())
+            except ValueError as error:
+                self._drop(running)
+                self._end(running, "error", error)
+
+    def _take(self, group: list[Running], chosen: Chosen) -> None:
+        """Read the chosen tokens."""
+        tokens = chosen[0].tolist()
+        details = None if chosen[1] is None else [each.tolist() for each in chosen[1]]
+        ends = frozenset() if self.tokenizer is None else self.tokenizer.ends
+        for index, running in enumerate(group):
+            token = int(tokens[index])
+            logprob = None
+            wanted = running.sampling.logprobs
+            if wanted is not None and details is not None:
+                pairs = zip(details[1][index][:wanted], details[2][index][:wanted], strict=True)
+                logprob = LogProbability(token, details[0][index], tuple(pairs))
+            self._accept(running, token, logprob, token in ends)
+
+    def _accept(
+        self, running: Running, token: int, logprob: LogProbability | None, ends: bool
+    ) -> None:
+        reason: Any = None
+        error: BaseException | None = None
+        if ends:
+            reason = "stop"
+        else:
+            running.tokens.append(token)
+            stopped = running.generation.add(token, logprob)
+            try:
+                if running.constraint is not None:
+                    running.constraint.accept(token)
+                    if running.constraint.is_complete:
+                        reason = "stop"
+            except ValueError as found:
+                reason, error = "error", found
+            if stopped:
+                reason = "stop"
+            elif reason is None and running.generated >= running.most:
+                reason = "length"
+            elif reason is None and len(running.tokens) >= self.context:
+                if running.overflow == "shift":
+                    self._shift(running)
+                    return
+                reason = "length"
+        if reason is not None:
+            self._drop(running)
+            self._end(running, reason, error)
+
+    # --- pages -----------------------------------------------------------------------------------
+
+    def _has_pages(self, count: int) -> bool:
+        """Whether so many pages are free, after the cache has grown if that is possible."""
+        while self.pages.available < count and self._grow():
+            pass
+        return self.pages.available >= count
+
+    def _grow(self) -> bool:
+        if self.pages.count >= self._most_pages:
+            return False
+        count = min(2 * self.pages.count, self._most_pages)
+        try:
+            self.cache.grow(count)
+        except OutOfMemory:
+            self._most_pages = self.pages.count
+            return False
+        self.pages.grow(count)
+        # These were recorded for the arrays that were replaced.
+        self._decode_steps.clear()
+        self._prompt_steps.clear()
+        self._changed = True
+        return True
+
+    def _reserve(self, running: Running, tokens: int) -> bool:
+        """Pages for so many tokens of a sequence. False if it has to wait for them."""
+        while len(running.pages) * PAGE < tokens:
+            if not self._has_pages(1):
+                last = self._last_to_come()
+                self._wait(last)
+                if last is running:
+                    return False
+                continue
+            page = self.pages.take()
+            self._table[running.slot, len(running.pages)] = page
+            running.pages.append(page)
+            self._changed = True
+        return True
+
+    def _last_to_come(self) -> Running:
+        return (self._prompts or self._decoding)[-1]
+
+    def _wait(self, running: Running) -> None:
+        """Let a sequence wait until there are pages again."""
+        self._drop(running)
+        self._release(running)
+        self._waiting.appendleft(running)
+
+    def _shift(self, running: Running) -> None:
+        """Go on with the later half of a full context."""
+        self._drop(running)
+        self._release(running)
+        generated = running.generated
+        running.tokens = self._shifted(running.tokens)
+        running.prompt = len(running.tokens) - generated
+        self._waiting.appendleft(running)
+
+    def _shifted(self, tokens: list[int]) -> list[int]:
+        if len(tokens) + 1 <= self.context:
+            return tokens
+        return tokens[:1] + tokens[-(self.context // 2) :]
+
+    def _drop(self, running: Running) -> None:
+        for group in (self._decoding, self._prompts):
+            if running in group:
+                group.remove(running)
+                self._changed = True
+
+    def _release(self, running: Running) -> None:
+        if running.slot < 0:
+            return
+        self.pages.publish(running.tokens[: running.done], running.pages)
+        self.pages.release(running.pages)
+        self._free.append(running.slot)
+        running.pages, running.slot, running.done = [], -1, 0
+
+    def _end(self, running: Running, reason: Any, error: BaseException | None = None) -> None:
+        self._release(running)
+        running.generation.finish(reason, error)

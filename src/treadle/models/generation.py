@@ -1,0 +1,115 @@
+"""A generation: text that is made while it is read."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+from treadle.models.grammars import Constraint
+from treadle.models.pieces import LogProbability, Piece
+from treadle.models.sampling import Sampling
+from treadle.models.text.streams import StopStrings
+from treadle.models.text.tokenizer import Tokenizer
+
+FinishReason = Literal["stop", "length", "cancelled", "error"]
+Overflow = Literal["error", "shift"]
+Listener = Callable[[Piece | None], None]
+
+
+class Running:
+    """What the engine knows of one generation; the engine's thread alone changes it."""
+
+    def __init__(
+        self, prompt: list[int], sampling: Sampling, most: int, generation: Generation,
+        constraint: Constraint | None, overflow: Overflow,
+    ) -> None:  # fmt: skip
+        self.tokens = prompt  # and then what was generated
+        self.prompt = len(prompt)
+        self.sampling, self.most, self.overflow = sampling, most, overflow
+        self.generation, self.constraint = generation, constraint
+        self.slot = -1
+        self.pages: list[int] = []
+        self.done = 0  # tokens whose keys and values are stored
+        self.sampled = False  # whether the sampler's row is this sequence's
+
+    @property
+    def generated(self) -> int:
+        """The number of tokens after the prompt."""
+        return len(self.tokens) - self.prompt
+
+
+class Generation:
+    """An iterator of pieces of text, which end at whole characters.
+
+    `tokens` are those that were generated, without the one that ended it; `finish_reason` is None
+    until the end, then "stop" (the model or a stop string ended it), "length" (as many tokens as
+    were asked for, or a full context), "cancelled" or "error" (then `error` says which)."""
+
+    def __init__(
+        self, pump: Callable[[Generation], None], prompt: int, tokenizer: Tokenizer | None,
+        stop: Sequence[str], listener: Listener | None,
+    ) -> None:  # fmt: skip
+        self.tokens: list[int] = []
+        self.logprobs: list[LogProbability] = []
+        self.prompt_tokens = prompt
+        self.finish_reason: FinishReason | None = None
+        self.error: BaseException | None = None
+        self.closed = False
+        self._pump, self._listener = pump, listener
+        self._stream = None if tokenizer is None else tokenizer.stream()
+        self._stops = StopStrings(stop)
+        self._pieces: deque[str] = deque()
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        while not self._pieces:
+            if self.finish_reason is not None:
+                if self.error is not None:
+                    error, self.error = self.error, None
+                    raise error
+                raise StopIteration
+            self._pump(self)
+        return self._pieces.popleft()
+
+    def text(self) -> str:
+        """All of the text that has not been read yet, once the generation has ended."""
+        return "".join(self)
+
+    def close(self) -> None:
+        """End it. May be called from any thread; what the sequence had is free after the engine's
+        next step."""
+        self.closed = True
+
+    # What the engine calls.
+
+    def add(self, token: int, logprob: LogProbability | None) -> bool:
+        """One more token. Whether a stop string has ended the text."""
+        self.tokens.append(token)
+        if logprob is not None:
+            self.logprobs.append(logprob)
+        text = "" if self._stream is None else self._stops.add(self._stream.add(token))
+        self._hand_on(text, (token,), () if logprob is None else (logprob,))
+        return self._stops.stopped is not None
+
+    def finish(self, reason: FinishReason, error: BaseException | None = None) -> None:
+        """The end."""
+        if self.finish_reason is not None:
+            return
+        if self._stream is not None and self._stops.stopped is None and reason != "cancelled":
+            text = self._stops.add(self._stream.end()) + self._stops.end()
+            if text:
+                self._hand_on(text, (), ())
+        self.error, self.finish_reason = error, reason
+        if self._listener is not None:
+            self._listener(None)
+
+    def _hand_on(
+        self, text: str, tokens: tuple[int, ...], logprobs: tuple[LogProbability, ...]
+    ) -> None:
+        if self._listener is not None:
+            self._listener(Piece(text, tokens, logprobs))
+        elif text:
+            self._pieces.append(text)

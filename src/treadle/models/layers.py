@@ -1,0 +1,126 @@
+"""What the layers of decoders have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from treadle.nn.module import Module
+from treadle.quant import products
+from treadle.quant.matrix import QuantizedTensor
+from treadle.quant.products import Activations
+from treadle.tensor.functional.activations import gelu, silu
+from treadle.tensor.functional.normalization import rms_norm
+from treadle.tensor.tensor import Tensor
+
+Matrix = Tensor | QuantizedTensor
+Gate = Callable[[Tensor], Tensor]
+
+
+class Weights(Protocol):
+    """Where a model's weights are found by their names in the file."""
+
+    activations: Activations | None  # how they are multiplied with
+
+    def matrix(self, name: str, rows: int, columns: int) -> Matrix:
+        """A matrix, checked to have this shape."""
+
+    def stack(self, name: str, count: int, rows: int, columns: int) -> Matrix:
+        """Matrices of one shape, checked to have it."""
+
+    def vector(self, name: str, size: int) -> Tensor:
+        """A vector in float32."""
+
+    def joined(self, *names: str, size: int) -> Tensor:
+        """Vectors of the same size, one after the other."""
+
+    def numpy(self, name: str, size: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """A vector on the host."""
+
+    def has(self, name: str) -> bool:
+        """Whether the file has a tensor of this name."""
+
+
+def multiply(x: Tensor, matrix: Matrix, activations: Activations | None = None) -> Tensor:
+    """`x @ matrix.T`, from the blocks where the matrix is quantized."""
+    if isinstance(matrix, QuantizedTensor):
+        return products.linear(x, matrix, activations)
+    return x @ matrix.T
+
+
+class Projection(Module):
+    """A product with a matrix of the file, and a bias if the file has one."""
+
+    def __init__(self, weights: Weights, name: str, rows: int, columns: int) -> None:
+        super().__init__()
+        self.matrix = weights.matrix(f"{name}.weight", rows, columns)
+        self.bias = weights.vector(f"{name}.bias", rows) if weights.has(f"{name}.bias") else None
+        self.activations = weights.activations
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The product of rows with the matrix."""
+        made = multiply(x, self.matrix, self.activations)
+        return made if self.bias is None else made + self.bias
+
+
+class Projections(Module):
+    """Several products of the same rows, which are quantized only once for all of them."""
+
+    def __init__(self, weights: Weights, columns: int, rows_of: Sequence[tuple[str, int]]) -> None:
+        super().__init__()
+        self.parts = [Projection(weights, name, rows, columns) for name, rows in rows_of]
+        self.activations = weights.activations
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        """The product with each matrix."""
+        matrices = [part.matrix for part in self.parts]
+        quantized = [each for each in matrices if isinstance(each, QuantizedTensor)]
+        if len(quantized) < len(matrices):
+            return [part(x) for part in self.parts]
+        made = products.linears(x, quantized, self.activations)
+        pairs = zip(made, self.parts, strict=True)
+        return [each if part.bias is None else each + part.bias for each, part in pairs]
+
+
+class Norm(Module):
+    """Division by the root mean square, and weights."""
+
+    def __init__(self, weights: Weights, name: str, size: int, epsilon: float) -> None:
+        super().__init__()
+        self.weight = weights.vector(f"{name}.weight", size)
+        self.epsilon = epsilon
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Rows with a root mean square of 1, times the weights."""
+        return rms_norm(x, x.shape[-1], self.weight, self.epsilon)
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """GELU by the hyperbolic tangent, as Gemma has it."""
+    return gelu(x, approximate="tanh")
+
+
+class FeedForward(Module):
+    """down(gate(x W1) * (x W2)). Files of some architectures have W1 and W2 as one matrix."""
+
+    def __init__(
+        self, weights: Weights, name: str, width: int, inner: int, gate: Gate = silu
+    ) -> None:
+        super().__init__()
+        self.gate, self.inner = gate, inner
+        self.split = not weights.has(f"{name}.ffn_gate.weight")
+        rows_of = [(f"{name}.ffn_gate", inner), (f"{name}.ffn_up", inner)]
+        if self.split:
+            rows_of = [(f"{name}.ffn_up", 2 * inner)]
+        self.up = Projections(weights, width, rows_of)
+        self.down = Projection(weights, f"{name}.ffn_down", width, inner)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Of rows of the model's width."""
+        made = self.up(x)
+        if self.split:
+            made = [made[0][:, : self.inner], made[0][:, self.inner :]]
+        found: Tensor = self.down(self.gate(made[0]) * made[1])
+        return found

@@ -1,0 +1,146 @@
+"""A decoder with its tokenizer: what `td.models.load` returns."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.autograd.modes import no_grad
+from treadle.models.attention import Batch
+from treadle.models.cache import PAGE, Cache, Entries
+from treadle.models.config import DecoderConfig
+from treadle.models.decoder import Decoder
+from treadle.models.engine import Engine
+from treadle.models.generation import Generation, Overflow
+from treadle.models.sampling import Sampling, greedy
+from treadle.models.text.tokenizer import Tokenizer
+from treadle.runtime.devices import Device
+from treadle.tensor.tensor import Tensor, from_numpy
+
+
+class Model:
+    """A language model on a device.
+
+    It has a `name`, a `config` (its sizes), a `tokenizer`, a `device`, the file's `metadata`, and a
+    `context`: the number of tokens that a prompt and its answer may have together."""
+
+    def __init__(
+        self, decoder: Decoder, tokenizer: Tokenizer | None, device: Device, context: int,
+        entries: Entries, metadata: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self.decoder, self.tokenizer, self.device = decoder, tokenizer, device
+        self.context, self.entries, self.metadata = context, entries, metadata
+        self._engine: Engine | None = None
+
+    @property
+    def config(self) -> DecoderConfig:
+        """The model's sizes."""
+        return self.decoder.config
+
+    @property
+    def name(self) -> str:
+        """As the file has it."""
+        return self.config.name
+
+    def __repr__(self) -> str:
+        return (
+            f"<treadle model {self.name}: {self.config.architecture}, {self.config.layers} layers "
+            f"of {self.config.width}, context {self.context}, on {self.device.id}>"
+        )
+
+    def engine(
+        self,
+        sequences: int = 8,
+        *,
+        context: int | None = None,
+        entries: Entries | None = None,
+        pages: int | None = None,
+    ) -> Engine:
+        """An engine that generates for up to `sequences` texts at once, with a cache of its own of
+        at most `pages` pages; by default as many as all texts need."""
+        return Engine(
+            self.decoder, self.tokenizer, self.device, context=context or self.context,
+            sequences=sequences, entries=entries or self.entries, pages=pages,
+        )  # fmt: skip
+
+    def encode(self, prompt: str | Sequence[int]) -> list[int]:
+        """The tokens of a prompt."""
+        if not isinstance(prompt, str):
+            return [int(token) for token in prompt]
+        if self.tokenizer is None:
+            raise ValueError("this model has no tokenizer: give the prompt as token ids")
+        return self.tokenizer.encode(prompt)
+
+    def generate(
+        self,
+        prompt: str | Sequence[int],
+        *,
+        max_tokens: int | None = 128,
+        sampling: Sampling | None = None,
+        stop: str | Sequence[str] = (),
+        overflow: Overflow = "error",
+        **fields: Any,
+    ) -> Generation:
+        """Text that follows a prompt, as an iterator of pieces.
+
+        By default each token is the most probable one; `sampling`, or its fields as keywords
+        (temperature=0.8, top_p=0.95, seed=1, …), say otherwise. The text ends before the first of
+        the strings in `stop`, at the model's own end, after `max_tokens` tokens (None: no limit),
+        or where the context is full; with overflow="shift" it then goes on with the first token and
+        the later half of its tokens.
+
+        Several generations of one model may be read in turns; they share each step.
+        """
+        if fields:
+            sampling = dataclasses.replace(sampling or greedy, **fields)
+        stops = (stop,) if isinstance(stop, str) else tuple(stop)
+        if self._engine is None:
+            self._engine = self.engine()
+        return self._engine.submit(
+            self.encode(prompt), sampling or greedy, max_tokens, stops, overflow=overflow
+        )
+
+    def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        **options: Any,
+    ) -> Generation:
+        """The answer to messages (dicts with `role` and `content`), by the file's chat template.
+        `options` are those of `generate`."""
+        return self.generate(self.chat_tokens(messages, tools), **options)
+
+    def chat_tokens(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        **names: Any,
+    ) -> list[int]:
+        """The tokens of messages, with the beginning of the answer."""
+        from treadle.models.text.chat import chat_template_of_gguf, chat_tokens
+
+        if self.tokenizer is None:
+            raise ValueError("this model has no tokenizer: give prompts as token ids")
+        template = chat_template_of_gguf(self.metadata)
+        return chat_tokens(self.tokenizer, template, messages, tools, **names)
+
+    def logits(self, tokens: str | Sequence[int]) -> Tensor:
+        """The scores of all tokens after each token of a text: (n, vocabulary), float32."""
+        given = self.encode(tokens)
+        if not 0 < len(given) <= self.context:
+            raise ValueError(
+                f"the text has {len(given)} tokens: 1 to {self.context}, the context, are possible"
+            )
+        pages = -(-len(given) // PAGE)
+        cache = Cache(self.config, self.device, pages + 1, self.entries)
+        places = np.concatenate(
+            [np.arange(len(given)), np.zeros(len(given)), np.arange(1, pages + 1)]
+        ).astype(np.int32)
+        ids = from_numpy(np.array(given, np.int32), self.device)
+        with no_grad():
+            batch = Batch(ids, from_numpy(places, self.device), pages, together=True)
+            found: Tensor = self.decoder(batch, cache)
+        return found

@@ -1,0 +1,114 @@
+"""The weights of a GGUF file, uploaded one by one as a model asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.core.errors import FormatError
+from treadle.formats.gguf import GgufFile
+from treadle.models.layers import Matrix
+from treadle.quant.blocks import FORMATS
+from treadle.quant.matrix import QuantizedTensor
+from treadle.quant.products import Activations
+from treadle.runtime.devices import Device
+from treadle.tensor.tensor import Tensor, from_numpy
+
+# Of vectors, which are made float32.
+_PLAIN: dict[str, np.dtype[Any]] = {
+    "f32": np.dtype(np.float32),
+    "f16": np.dtype(np.float16),
+}
+SUPPORTED = ("f32", *FORMATS)
+Uploaded = Callable[[int], None]  # is told of bytes of the file that have been uploaded
+
+
+class GgufWeights:
+    """Tensors of a file by name. A tensor that several ask for is uploaded once."""
+
+    def __init__(
+        self,
+        file: GgufFile,
+        device: Device,
+        uploaded: Uploaded | None = None,
+        activations: Activations | None = None,
+    ) -> None:
+        self.file, self.device, self.activations = file, device, activations
+        self._uploaded = uploaded or (lambda _: None)
+        self._found: dict[str, Any] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether the file has a tensor of this name."""
+        return name in self.file.tensors
+
+    def matrix(self, name: str, rows: int, columns: int) -> Matrix:
+        """A matrix, in blocks if it is quantized."""
+        found: Matrix = self._tensor(name, (rows, columns))
+        return found
+
+    def stack(self, name: str, count: int, rows: int, columns: int) -> Matrix:
+        """Matrices of one shape, one after the other."""
+        found: Matrix = self._tensor(name, (count, rows, columns))
+        return found
+
+    def vector(self, name: str, size: int) -> Tensor:
+        """A vector in float32."""
+        return from_numpy(self.numpy(name, size), self.device)
+
+    def joined(self, *names: str, size: int) -> Tensor:
+        """Vectors of the same size, one after the other."""
+        return from_numpy(np.concatenate([self.numpy(name, size) for name in names]), self.device)
+
+    def numpy(self, name: str, size: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """A vector on the host, in float32."""
+        self._check(name, (size,))
+        kind = self.file.tensors[name].type
+        if kind not in _PLAIN:
+            raise FormatError(f"{name} is {kind}, where f32 or f16 is needed")
+        self._uploaded(self.file.tensors[name].nbytes)
+        found = self.file.raw(name).view(_PLAIN[kind])
+        return np.asarray(found, np.float32)
+
+    def _check(self, name: str, shape: tuple[int, ...]) -> None:
+        found = self.file.tensors.get(name)
+        if found is None:
+            raise FormatError(f"{self.file.path.name} has no tensor {name}")
+        if tuple(found.shape) != shape:
+            raise FormatError(
+                f"{name} has shape {tuple(found.shape)}, and the metadata says {shape}"
+            )
+
+    def _tensor(self, name: str, shape: tuple[int, ...]) -> Any:
+        if name not in self._found:
+            self._check(name, shape)
+            self._found[name] = self._upload(name, shape)
+        return self._found[name]
+
+    def _upload(self, name: str, shape: tuple[int, ...]) -> Any:
+        tensor, raw = self.file.tensors[name], self.file.raw(name)
+        made: Any
+        if tensor.type in FORMATS:
+            made = QuantizedTensor.from_blocks(raw, shape, tensor.type, self.device)
+        else:
+            made = from_numpy(raw.view(np.float32).reshape(shape), self.device)
+        self._uploaded(tensor.nbytes)
+        return made
+
+
+class CheckedWeights(GgufWeights):
+    """The same, but nothing is uploaded: a model that is built with it only checks that the file
+    has all it needs, in the shapes that the metadata gives."""
+
+    def vector(self, name: str, size: int) -> Any:
+        """A check."""
+        self.numpy(name, size)
+
+    def joined(self, *names: str, size: int) -> Any:
+        """A check."""
+        for name in names:
+            self.numpy(name, size)
+
+    def _upload(self, name: str, shape: tuple[int, ...]) -> Any:
+        return None

@@ -1,0 +1,175 @@
+"""Generation and continuous batching, on small models with random weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.models.peer_models import write_peer
+from treadle.models.cache import PAGE
+from treadle.models.model import Model
+from treadle.models.sampling import Sampling
+
+PROMPTS = ([5, 9, 11], [7], list(range(3, 40)), [90, 80, 70, 60, 50])
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    path = write_peer("qwen3moe", tmp_path_factory.mktemp("models") / "model.gguf")
+    return td.models.load(path, "cpu", cache="f32")
+
+
+def expected(model: Model, prompt: list[int], count: int) -> list[int]:
+    """Greedy tokens, each computed from the whole text."""
+    tokens = list(prompt)
+    for _ in range(count):
+        tokens.append(int(model.logits(tokens)[-1].argmax()))
+    return tokens[len(prompt) :]
+
+
+def test_a_token_at_a_time_is_the_whole_text_at_once(model: Model) -> None:
+    generation = model.generate(PROMPTS[2], max_tokens=6)
+    assert generation.text() == ""  # it has no tokenizer
+    assert generation.tokens == expected(model, PROMPTS[2], 6)
+    assert generation.finish_reason == "length"
+    assert generation.prompt_tokens == len(PROMPTS[2])
+
+
+def test_sequences_that_come_and_go_do_not_change_each_other(model: Model) -> None:
+    alone = [read(model.generate(prompt, max_tokens=9)) for prompt in PROMPTS]
+    engine = model.engine(3)  # fewer than there are prompts: one waits
+    running = [engine.submit(prompt, max_tokens=9) for prompt in PROMPTS[:2]]
+    for _ in range(3):
+        engine.step()
+    running += [engine.submit(prompt, max_tokens=9) for prompt in PROMPTS[2:]]
+    while engine.step():
+        pass
+    assert [each.tokens for each in running] == alone
+    assert engine.is_idle
+    assert engine.pages.available == engine.pages.count - 1
+
+
+def test_a_closed_generation_frees_its_place(model: Model) -> None:
+    engine = model.engine(1)
+    first, second = (engine.submit(PROMPTS[0], max_tokens=50) for _ in range(2))
+    for _ in range(3):
+        engine.step()
+    first.close()
+    assert read(second) == read(model.generate(PROMPTS[0], max_tokens=50))
+    assert first.finish_reason == "cancelled"
+    assert 0 < len(first.tokens) < 10
+
+
+def test_a_shared_prefix_is_computed_once(model: Model) -> None:
+    engine = model.engine(2)
+    prompt = [(7 * i) % 90 + 3 for i in range(2 * PAGE + 5)]
+    first = read(engine.submit(prompt, max_tokens=4))
+    second = engine.submit([*prompt[:-1], 4], max_tokens=4)
+    engine._admit()
+    assert engine._prompts[0].done == 2 * PAGE
+    assert engine._prompts[0].pages != []
+    third = engine.submit(prompt, max_tokens=4)
+    assert read(third) == first
+    assert read(second) == expected(model, [*prompt[:-1], 4], 4)
+
+
+def test_the_cache_grows_and_sequences_wait_for_pages(model: Model) -> None:
+    engine = model.engine(3, context=2 * PAGE, pages=4)  # of the 7 that three texts may need
+    running = [engine.submit(prompt, max_tokens=2 * PAGE - 8) for prompt in PROMPTS[:2]]
+    running.append(engine.submit([4, 4], max_tokens=PAGE + 3))
+    while engine.step():
+        pass
+    alone = model.engine(1, context=2 * PAGE)
+    for each, prompt in zip(running, [*PROMPTS[:2], [4, 4]], strict=True):
+        wanted = alone.submit(prompt, max_tokens=len(each.tokens))
+        assert each.finish_reason == "length"
+        assert each.tokens == read(wanted)
+    grown = model.engine(8)
+    before = grown.cache.pages
+    running = [grown.submit([3 + i] * 200, max_tokens=20) for i in range(6)]
+    while grown.step():
+        pass
+    assert grown.cache.pages > before
+    assert [len(each.tokens) for each in running] == [20] * 6
+    assert running[1].tokens == read(model.generate([4] * 200, max_tokens=20))
+
+
+def test_a_full_context_ends_or_shifts(model: Model) -> None:
+    engine = model.engine(1, context=32)
+    prompt = list(range(3, 23))
+    ended = engine.submit(prompt, max_tokens=None)
+    read(ended)
+    assert ended.finish_reason == "length"
+    assert len(ended.tokens) == 12
+    shifted = engine.submit(prompt, max_tokens=20, overflow="shift")
+    read(shifted)
+    assert shifted.tokens[:12] == ended.tokens
+    text = prompt + ended.tokens
+    window = text[:1] + text[-16:]
+    assert shifted.tokens[12:15] == expected(model, window, 3)
+    with pytest.raises(ValueError, match="32 tokens, and the context of 32 has no room"):
+        engine.submit(list(range(3, 35)))
+    assert len(read(engine.submit(list(range(3, 60)), max_tokens=2, overflow="shift"))) == 2
+
+
+def test_what_is_wrong_with_a_prompt_is_said(model: Model) -> None:
+    for tokens, words in (([], "at least one token"), ([96], "token 96 is outside"), ([-1], "-1")):
+        with pytest.raises(ValueError, match=words):
+            model.generate(tokens)
+    with pytest.raises(ValueError, match="no tokenizer"):
+        model.generate("text")
+    with pytest.raises(ValueError, match="max_tokens"):
+        model.generate([3], max_tokens=-1)
+    with pytest.raises(ValueError, match="2 pages of 32 tokens are too few"):
+        model.engine(pages=2)
+    with pytest.raises(ValueError, match="1 to 256, the context"):
+        model.logits([3] * 257)
+    assert read(model.generate([3], max_tokens=0)) == []
+
+
+def test_seeds_and_log_probabilities(model: Model) -> None:
+    drawn = [read(model.generate([5, 6], max_tokens=8, temperature=1.0, seed=s)) for s in (1, 2, 1)]
+    assert drawn[0] == drawn[2] != drawn[1]
+    engine = model.engine(2)
+    running = engine.submit([5, 6], Sampling(logprobs=3), max_tokens=3)
+    other = engine.submit([5, 6], max_tokens=3)
+    while engine.step():
+        pass
+    assert running.tokens == other.tokens
+    assert other.logprobs == []
+    scores = model.logits([5, 6]).numpy()[-1].astype(np.float64)
+    wanted = scores.max() - np.log(np.exp(scores).sum())
+    assert abs(running.logprobs[0].value - wanted) < 1e-4
+    assert running.logprobs[0].top[0][0] == running.tokens[0]
+
+
+@pytest.mark.parametrize(("entries", "bound"), [("f16", 5e-3), ("q8_0", 0.1)])
+def test_entries_of_fewer_bits(tmp_path: Path, entries: str, bound: float) -> None:
+    path = write_peer("qwen3", tmp_path / "model.gguf")
+    tokens = [(11 * i) % 90 + 3 for i in range(40)]
+    wanted = td.models.load(path, "cpu", cache="f32").logits(tokens).numpy()
+    small = td.models.load(path, "cpu", cache=entries)  # type: ignore[arg-type]
+    found = small.logits(tokens).numpy()
+    assert 0 < np.abs(found - wanted).max() < bound
+    assert read(small.generate(tokens[:5], max_tokens=2)) == expected(small, tokens[:5], 2)
+
+
+def test_on_webgpu(tmp_path: Path) -> None:
+    path = write_peer("llama", tmp_path / "model.gguf")
+    model = td.models.load(path, "webgpu", cache="f16")
+    wanted = td.models.load(path, "cpu", cache="f16")
+    engine = model.engine(2)
+    running = [engine.submit(prompt, max_tokens=5) for prompt in PROMPTS[:2]]
+    while engine.step():
+        pass
+    for each, prompt in zip(running, PROMPTS, strict=False):
+        assert each.tokens == read(wanted.generate(prompt, max_tokens=5))
+
+
+def read(generation: td.models.Generation) -> list[int]:
+    """All tokens."""
+    generation.text()
+    return generation.tokens
