@@ -196,6 +196,7 @@ def test_a_tokenizer_of_a_folder(minilm: Path) -> None:
 def test_no_texts_and_other_things(tmp_path: Path) -> None:
     encoder = load_encoder(folder_of(tmp_path), "cpu")
     assert encoder.embed([]).shape == (0, 16)
+    assert encoder.count_tokens(["the cat", "the " * 60, ""]) == [4, 40, 2]
     with pytest.raises(TypeError, match=r"texts\[1\] is 7"):
         encoder.embed(["the cat", 7])  # type: ignore[list-item]
 

@@ -100,6 +100,10 @@ class Encoder:
                 vectors = vectors / length.clip(1e-12)
             return vectors.realize()
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens of each text are read, with those that the model adds."""
+        return [len(tokens) for tokens in self._tokens(texts)]
+
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
         found: list[list[int]] = []
         for start in range(0, len(texts), _MOST_TEXTS_TOKENIZED):
