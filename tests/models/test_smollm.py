@@ -41,10 +41,10 @@ def test_perplexity_is_that_of_llama_cpp(smollm: Path) -> None:
 
 def test_an_answer_to_a_question(model: Model) -> None:
     """The file's chat template, whose end of turn ends the answer, and a stop string."""
-    messages = [{"role": "user", "content": "What is the capital of France?"}]
+    messages = [{"role": "user", "content": "Name three fruits."}]
     answer = model.chat(messages, max_tokens=40)
-    assert "Paris" in answer.text()
+    assert answer.text() == "1. Bananas\n2. Oranges\n3. Grapes"
     assert answer.finish_reason == "stop"
-    stopped = model.chat(messages, max_tokens=40, stop="is Par")
-    assert stopped.text() == "The capital of France "
+    stopped = model.chat(messages, max_tokens=40, stop="3. G")
+    assert stopped.text() == "1. Bananas\n2. Oranges\n"
     assert stopped.finish_reason == "stop"

@@ -15,4 +15,4 @@ NAMES = {
     "treadle.models.model": "Model",
     "treadle.models.sampling": "Sampling",
 }
-__all__, __getattr__, __dir__ = exports(__name__, NAMES, "text")
+__all__, __getattr__, __dir__ = exports(__name__, NAMES)

@@ -159,8 +159,8 @@ def attend_stored(
         tops = empty(lines * parts * 2, dtype=float32, device=device)
     make = paged_attention_cpu.attender_cpu if serial else paged_attention.attender
     make(what)[blocks * parts, threads](
-        query.reshape(-1), cache.elements, 0 if cache.scales is None else cache.scales, batch.places,
-        0 if sinks is None else sinks, sums, tops,
+        query.reshape(-1), cache.elements, 0 if cache.scales is None else cache.scales,
+        batch.places, 0 if sinks is None else sinks, sums, tops,
         packed(_INTEGERS, n, config.key_heads, batch.pages, cache.keys),
         window or 1 << 30, depth**-0.5 if scale is None else scale, config.attention_cap,
     )  # fmt: skip
