@@ -18,24 +18,25 @@ REFERENCE = json.loads((DATA / "smollm2_135m.json").read_text())
 
 @pytest.fixture(scope="module")
 def model(smollm: Path) -> Model:
-    return td.models.load(smollm, "cpu", activations="int8")
+    return td.models.load(smollm, "cpu", activations="float")
 
 
 def test_tokens_are_those_of_llama_cpp(model: Model) -> None:
     for case in REFERENCE["cases"]:
         generation = model.generate(case["prompt"], max_tokens=len(case["greedy"]))
         generation.text()
-        check_tokens(generation.tokens, case, 0.3)
+        check_tokens(generation.tokens, case, 0.1)
 
 
-def test_perplexity_is_that_of_llama_cpp(smollm: Path) -> None:
-    model = td.models.load(smollm, "cpu", activations="float")
+def test_perplexity_is_that_of_llama_cpp(smollm: Path, model: Model) -> None:
     assert model.tokenizer is not None
     tokens = model.tokenizer.encode((DATA / "alice.txt").read_text())
     assert len(tokens) == REFERENCE["tokens_of_text"]
     loss = mean_loss(model.logits(tokens).numpy(), tokens)
     assert abs(math.exp(loss - REFERENCE["loss_float32"]) - 1) < 0.0005
-    # llama.cpp itself differs by 0.8 % on this text with activations of 8 bits.
+    # With activations of 8 bits llama.cpp itself is 0.8 % from that on this text.
+    rounded = td.models.load(smollm, "cpu", activations="int8")
+    loss = mean_loss(rounded.logits(tokens).numpy(), tokens)
     assert abs(math.exp(loss - REFERENCE["loss_int8"]) - 1) < 0.01
 
 

@@ -7,7 +7,6 @@ Traceback (most recent call last):
 FileNotFoundError: …
 """
 
-from treadle.models import text as text
 from treadle.models.engine import Engine as Engine
 from treadle.models.generation import Generation as Generation
 from treadle.models.loading import load as load
@@ -20,5 +19,4 @@ __all__ = [
     "Model",
     "Sampling",
     "load",
-    "text",
 ]
