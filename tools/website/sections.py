@@ -416,7 +416,10 @@ PAGES = (
         "models",
         "td.models",
         "Language models from files. The guide: [language models](../guides/models.md).",
-        (Section("td.models", _room("models")),),
+        (
+            Section("td.models", _room("models")),
+            Section("td.models.text", _room("models.text")),
+        ),
     ),
     Page(
         "random",
@@ -451,7 +454,8 @@ PAGES = (
 
 # Modules whose public names the reference has, beside `td` itself; the modules have no entries.
 ROOMS = (
-    "autograd", "data", "errors", "fft", "linalg", "models", "nn", "nn.functional", "nn.init",
+    "autograd", "data", "errors", "fft", "linalg", "models",
+    "models.text", "nn", "nn.functional", "nn.init",
     "nn.utils",
     "optim", "optim.lr_scheduler", "quant", "random",
 )  # fmt: skip

@@ -9,10 +9,11 @@ FileNotFoundError: …
 from treadle.core.deferred_imports import exports
 
 NAMES = {
+    "treadle.models.encoder": "Encoder load_encoder",
     "treadle.models.engine": "Engine",
     "treadle.models.generation": "Generation",
     "treadle.models.loading": "load",
     "treadle.models.model": "Model",
     "treadle.models.sampling": "Sampling",
 }
-__all__, __getattr__, __dir__ = exports(__name__, NAMES)
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "text")

@@ -94,8 +94,11 @@ class Sampler:
         self.counts: Tensor | None = None
         self.recent: Tensor | None = None
 
-    def begin(self, row: int, sampling: Sampling, prompt: Sequence[int] = ()) -> None:
-        """Give a row to a sequence, whose penalties count the tokens of its prompt too."""
+    def begin(
+        self, row: int, sampling: Sampling, tokens: Sequence[int] = (), drawn: int = 0
+    ) -> None:
+        """Give a row to a sequence. Its penalties count its tokens until now, also the prompt's;
+        `drawn` of these were drawn, for one that had a row before and goes on as it would have."""
         seed = secrets.randbits(64) if sampling.seed is None else sampling.seed
         seed %= 2**64
         window = _WHOLE_TEXT if sampling.penalty_window == -1 else sampling.penalty_window
@@ -104,9 +107,11 @@ class Sampler:
              sampling.presence_penalty, sampling.frequency_penalty], np.float32,
         )  # fmt: skip
         words = np.array([seed % 2**32, seed >> 32], np.uint32).view(np.int32)
-        self.integers[row] = np.array([sampling.top_k, window, *words, 0, len(prompt)], np.int32)
+        self.integers[row] = np.array(
+            [sampling.top_k, window, *words, drawn, len(tokens)], np.int32
+        )
         if sampling.has_penalties:
-            self._count(row, np.asarray(prompt, np.int64), window)
+            self._count(row, np.asarray(tokens, np.int64), window)
         if sampling.biases:
             self._set_bias(row, sampling.biases)
         elif self.bias is not None:
@@ -114,15 +119,15 @@ class Sampler:
         if self.mask is not None:
             self.mask[row] = -1
 
-    def _count(self, row: int, prompt: np.ndarray, window: int) -> None:
+    def _count(self, row: int, tokens: np.ndarray, window: int) -> None:
         if self.counts is None or self.recent is None:
             self.counts = zeros((self.rows, self.vocabulary), dtype=int32, device=self.device)
             self.recent = zeros((self.rows, MOST_WINDOW), dtype=int32, device=self.device)
-        seen = np.bincount(prompt[max(0, len(prompt) - window) :], minlength=self.vocabulary)
+        seen = np.bincount(tokens[max(0, len(tokens) - window) :], minlength=self.vocabulary)
         self.counts[row] = seen.astype(np.int32)
-        last = np.arange(max(0, len(prompt) - MOST_WINDOW), len(prompt))
+        last = np.arange(max(0, len(tokens) - MOST_WINDOW), len(tokens))
         ring = np.zeros(MOST_WINDOW, np.int32)
-        ring[last % MOST_WINDOW] = prompt[last]
+        ring[last % MOST_WINDOW] = tokens[last]
         self.recent[row] = ring
 
     def _set_bias(self, row: int, biases: Iterable[tuple[int, float]]) -> None:

@@ -30,7 +30,8 @@ def linear(x: Tensor, w: Quantized, activations: Any = None) -> Tensor:
     if not _is_recorded(x):
         return plain_linear(x, w, activations)
     there = partial(plain_linear, w=w, activations=activations or "float")
-    return _LinearMap.apply(x, there, partial(times, w=w))
+    found: Tensor = _LinearMap.apply(x, there, partial(times, w=w))
+    return found
 
 
 def times(x: Tensor, w: Quantized) -> Tensor:
@@ -42,16 +43,16 @@ def times(x: Tensor, w: Quantized) -> Tensor:
         )
     if not _is_recorded(x):
         return _times(x, w)
-    return _LinearMap.apply(
-        x, partial(_times, w=w), partial(plain_linear, w=w, activations="float")
-    )
+    back = partial(plain_linear, w=w, activations="float")
+    found: Tensor = _LinearMap.apply(x, partial(_times, w=w), back)
+    return found
 
 
 def _times(x: Tensor, w: Quantized) -> Tensor:
     rows, n = w.shape
     if not x.size * rows * n:
         return zeros((*x.shape[:-1], n), dtype=float32, device=x.device)
-    flat = x.astype(float32).reshape((-1, rows))
+    flat = x.to(float32).reshape((-1, rows))
     step = max(_TOGETHER // n, 1)
     found: Tensor | None = None
     for at in range(0, rows, step):

@@ -56,9 +56,9 @@ def _linear(x: Tensor, w: Quantized, activations: Activations, made: dict[Packin
     flat = x.astype(float32, copy=False).reshape(-1, n)
     name, many = w.format.name, flat.shape[0]
     floats, serial = activations == "float", serial_threads(x.device)
-    in_tiles = serial and not floats and many > MOST_ROWS
-    if many and (many <= MOST_ROWS or in_tiles) and can_multiply(name, rows, n):
-        packing = Packing(floats, serial, serial and FORMS[name].paired and not in_tiles)
+    if can_multiply(x.device, name, floats, many, rows, n):
+        paired = serial and FORMS[name].paired and many <= MOST_ROWS
+        packing = Packing(floats, serial, paired)
         if packing not in made:
             made[packing] = call(pack, (flat._node,), *packed_shape(many, n, floats), (packing,))
         planes = {"values" if key == "low" else key: plane for key, plane in w.planes.items()}

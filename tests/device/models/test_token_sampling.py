@@ -121,6 +121,20 @@ def test_rows_replay_for_other_parameters(device):
     assert step.traces == 1
 
 
+def test_a_sequence_goes_on_in_another_row(device):
+    """One that had to wait draws what it would have drawn, and counts what it had."""
+    sampling = Sampling(temperature=1.5, seed=3, repeat_penalty=1.5, penalty_window=2)
+    logits = np.random.default_rng(8).standard_normal((6, 1, 300)).astype(np.float32)
+    stages = stages_of([sampling])
+    rows = [td.asarray(np.array([row], np.int32)) for row in range(2)]
+    sampler = Sampler(2, 300, device)
+    sampler.begin(0, sampling, [1, 2, 3])
+    whole = [int(sample(td.asarray(each), sampler, stages, rows[0])[0]) for each in logits]
+    sampler.begin(1, sampling, [1, 2, 3, *whole[:4]], 4)
+    found = [int(sample(td.asarray(each), sampler, stages, rows[1])[0]) for each in logits[4:]]
+    assert found == whole[4:]
+
+
 def test_a_token_does_not_depend_on_its_batch(device):
     """Candidates that other sequences ask for do not change what a sequence draws."""
     logits = np.random.default_rng(5).standard_normal((1, 4000)).astype(np.float32) * 3

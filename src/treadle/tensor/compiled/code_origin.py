@@ -14,10 +14,17 @@ _PACKAGE = str(Path(__file__).parents[2])
 _NUMPY = str(Path(np.__file__).parent)
 # The parts of this package that are like the user's code: modules, schedules, datasets, models,
 # and the programs that `treadle bench` measures.
-_ROOMS_LIKE_USER_CODE = (
-    ("nn",), ("optim", "lr_scheduler"), ("data",), ("cli", "bench"), ("models",), ("quant",),
-)  # fmt: skip
-_LIKE_USER_CODE = tuple(str(Path(_PACKAGE, *parts)) for parts in _ROOMS_LIKE_USER_CODE)
+_LIKE_USER_CODE = tuple(
+    str(Path(_PACKAGE, *parts))
+    for parts in (
+        ("nn",),
+        ("optim", "lr_scheduler"),
+        ("data",),
+        ("cli", "bench"),
+        ("models",),
+        ("quant",),
+    )
+)
 # Calls from these parts are not the function's: they make and launch kernels.
 _IMPLEMENTATION = tuple(
     str(Path(_PACKAGE, part)) for part in ("codegen", "drivers", "ir", "kernels", "lang", "runtime")
