@@ -158,7 +158,8 @@ class SmallModel:
     ) -> None:
         self.name, self.context = name, 2000
         self.tokenizer = engine.tokenizer
-        self.chat_template = self.template = template
+        self.chat_template = template
+        self.metadata = {"tokenizer.chat_template": template}
         self._engine = engine
 
     def engine(self, sequences: int) -> SmallEngine:
