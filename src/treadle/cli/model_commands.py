@@ -31,6 +31,10 @@ ContextOption = Annotated[
 CacheOption = Annotated[
     str, typer.Option("--cache", help="Keys and values are kept as f16, q8_0 (half of it) or f32.")
 ]
+Shift = Annotated[
+    bool,
+    typer.Option("--shift", help="Where the context is full, drop its older half and go on."),
+]
 Temperature = Annotated[
     float,
     typer.Option("--temp", help="0 takes the most probable token; 1 draws as the model says."),
@@ -62,6 +66,7 @@ def generate(
     device: DeviceOption = None,
     context: ContextOption = None,
     cache: CacheOption = "f16",
+    shift: Shift = False,
     temperature: Temperature = 0.0,
     top_k: TopK = 0,
     top_p: TopP = 1.0,
@@ -108,7 +113,7 @@ def generate(
         raise typer.BadParameter("the text is empty", param_hint="-p")
     writer = Writer(loaded)
     try:
-        written = writer.write(given, sampling, tokens, stop or ())
+        written = writer.write(given, sampling, tokens, stop or (), "shift" if shift else "error")
     finally:
         writer.close()
     typer.echo()
@@ -128,6 +133,7 @@ def chat(
     device: DeviceOption = None,
     context: ContextOption = None,
     cache: CacheOption = "f16",
+    shift: Shift = False,
     max_tokens: Annotated[
         int, typer.Option("--max-tokens", min=1, help="At most so many tokens an answer.")
     ] = 2048,
@@ -153,7 +159,10 @@ def chat(
     )  # fmt: skip
     from treadle.cli.chat import Chat, read_line
 
-    conversation = Chat(_load(model, device, context, cache), sampling, max_tokens, system)
+    conversation = Chat(
+        _load(model, device, context, cache), sampling, max_tokens, system,
+        "shift" if shift else "error",
+    )  # fmt: skip
     if prompt is not None:
         lines = iter([prompt])
         conversation.run(lambda: next(lines, None), _note)

@@ -131,6 +131,10 @@ def test_a_conversation_that_is_full(engine, capsys):
     Chat(model, Sampling(), 100, None).run(lambda: next(lines, None), said.append)
     assert "the context is 30: /clear begins a new one" in said[0]
     assert capsys.readouterr().out == "shortshort\n"
+    lines = iter(["x" * 40])
+    Chat(model, Sampling(), 100, None, "shift").run(lambda: next(lines, None), said.append)
+    assert capsys.readouterr().out == "x" * 80 + "\n"
+    assert engine.overflows == ["error", "shift"]
 
 
 def test_embed(run):
