@@ -336,15 +336,11 @@ def _load(path: Path, device: str | None, context: int | None, cache: str) -> Mo
 def _load_any(
     path: Path, device: str | None, context: int | None = None, cache: str = "f16"
 ) -> Any:
-    from treadle.models import encoder, loading
+    from treadle.models import loading
 
     start = time.perf_counter()
-    found: Any
     try:
-        if path.is_dir():
-            found = encoder.load_encoder(path, device)
-        else:
-            found = loading.load(path, device, context, cache)  # type: ignore[arg-type]
+        found = loading.load(path, device, context, cache)  # type: ignore[arg-type]
     except ValueError as error:
         if type(error) is ValueError:  # an argument, and not the file
             raise typer.BadParameter(str(error)) from None

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from tests.support.small_engine import SmallEncoder, SmallEngine, SmallModel
 from treadle.cli.app import app
 from treadle.cli.chat import Chat
-from treadle.models import encoder, loading
+from treadle.models import loading
 from treadle.models.sampling import Sampling
 from treadle.models.serving import server as servers
 
@@ -28,7 +28,7 @@ def engine() -> SmallEngine:
 
 
 @pytest.fixture
-def run(engine, monkeypatch, tmp_path):
+def run(engine, monkeypatch):
     """Runs a command with small models: a folder is an encoder, a file generates."""
 
     class Encoder(SmallEncoder):
@@ -38,14 +38,13 @@ def run(engine, monkeypatch, tmp_path):
             return np.asarray(super().embed(texts))
 
     def load(path, device=None, context=None, cache="f16"):
+        if path.suffix != ".gguf":
+            return Encoder(path.name)
         model = SmallModel(path.stem, engine)
         model.device = SimpleNamespace(id=device or "cpu")
         return model
 
     monkeypatch.setattr(loading, "load", load)
-    monkeypatch.setattr(encoder, "load_encoder", lambda path, device: Encoder(path.name))
-    (tmp_path / "letters").mkdir()
-    monkeypatch.chdir(tmp_path)
 
     def running(*arguments: str, given: str | None = None):
         return CliRunner().invoke(app, list(arguments), input=given)
