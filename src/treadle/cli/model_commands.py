@@ -293,7 +293,8 @@ def serve(
     if len(set(called)) != len(called):
         raise typer.BadParameter("give each model another name", param_hint="--name")
     for path, name in zip(models, called, strict=True):
-        loaded = _load_any(path, device, context, cache)
+        # The context is that of models that generate: encoders have folders, and their own.
+        loaded = _load_any(path, device, None if path.is_dir() else context, cache)
         if hasattr(loaded, "embed"):
             loaded.name = name
             encoders.append(loaded)

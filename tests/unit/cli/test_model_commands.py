@@ -39,6 +39,7 @@ def run(engine, monkeypatch):
 
     def load(path, device=None, context=None, cache="f16"):
         if path.suffix != ".gguf":
+            assert context is None
             return Encoder(path.name)
         model = SmallModel(path.stem, engine)
         model.device = SimpleNamespace(id=device or "cpu")
@@ -161,7 +162,9 @@ def test_serve(run, monkeypatch, tmp_path):
     key = tmp_path / "key"
     key.write_text("secret\n")
     monkeypatch.setattr("treadle.cli.serve.Server", Server)
-    done = run("serve", "m-00001-of-00003.gguf", "letters", "--port", "0")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "letters").mkdir()
+    done = run("serve", "m-00001-of-00003.gguf", "letters", "--port", "0", "--context", "99")
     assert done.exit_code == 0, done.output
     assert "serving m, letters at http://127.0.0.1:" in done.stderr
     assert "page to chat in" in done.stderr
