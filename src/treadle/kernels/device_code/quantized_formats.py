@@ -43,6 +43,7 @@ class Form:
         (values, high, group, step, t, words, at), where t counts vectors of words in a step.
     scale: (scale, scales, group, i); i counts groups, or halves of groups.
     step: the groups of a step.
+    large: whether blocks have 256 elements.
     paired: of a step's two groups, the first has the bytes of the first half of the threads, and
         its two halves lie in their nibbles; otherwise, each thread has bytes of all groups.
     halves: whether halves of groups have scales of their own.
@@ -54,6 +55,7 @@ class Form:
     unpack: Callable[[int], Function]
     scale: Function
     step: int
+    large: bool = False
     paired: bool = False
     halves: bool = False
     signed: bool = False
@@ -268,14 +270,16 @@ FORMS: dict[str, Form] = {
     "q5_0": Form(_five_bits, _of_group, 2, paired=True, center=16),
     "q5_1": Form(_five_bits, _of_group, 2, paired=True, least=_least_of_group),
     "q8_0": Form(_bytes, _of_group, 1, signed=True),
-    "q2_k": Form(_two_bits(False), _scaled_nibbles, 4, halves=True, least=_least_nibbles),
-    "q3_k": Form(_two_bits(True), _scaled_halves, 4, halves=True, center=4),
-    "q4_k": Form(_nibbles, _scaled, 2, least=_scaled_least),
-    "q5_k": Form(_five_bits_of_blocks, _scaled, 2, least=_scaled_least),
-    "q6_k": Form(_six_bits, _scaled_halves, 4, halves=True, center=32),
-    "q8_k": Form(_bytes, _of_block, 1, signed=True),
+    "q2_k": Form(
+        _two_bits(False), _scaled_nibbles, 4, large=True, halves=True, least=_least_nibbles
+    ),
+    "q3_k": Form(_two_bits(True), _scaled_halves, 4, large=True, halves=True, center=4),
+    "q4_k": Form(_nibbles, _scaled, 2, large=True, least=_scaled_least),
+    "q5_k": Form(_five_bits_of_blocks, _scaled, 2, large=True, least=_scaled_least),
+    "q6_k": Form(_six_bits, _scaled_halves, 4, large=True, halves=True, center=32),
+    "q8_k": Form(_bytes, _of_block, 1, large=True, signed=True),
     "iq4_nl": Form(_table(NONLINEAR), _of_group, 2, paired=True, signed=True),
-    "iq4_xs": Form(_table(NONLINEAR), _scaled, 2, paired=True, signed=True),
+    "iq4_xs": Form(_table(NONLINEAR), _scaled, 2, large=True, paired=True, signed=True),
     "mxfp4": Form(_table(DOUBLED_E2M1), _power_of_group, 2, paired=True, signed=True),
 }
 """By the names of `quant.blocks`. Floats of 16 bits are no blocks."""

@@ -143,7 +143,7 @@ def multiplier_cpu(work: Work) -> Kernel:
     step, paired, halves = form.step, form.paired, form.halves
     unpack, scale = form.unpack(1), form.scale
     least, has_minima = form.least or _nothing, form.least is not None
-    single, steps = step == 1, BLOCK // step
+    single, steps, large = step == 1, BLOCK // step, form.large
     # Unsigned bytes by signed ones are one instruction: signed ones are moved by 128.
     moved = form.signed and not floats
     center = td.f32(128 if moved else form.center)
@@ -253,11 +253,17 @@ def multiplier_cpu(work: Work) -> Kernel:
                 if count % 2 > 0:
                     unpack(values, high, group, count - 1, t, words, 0)
                     accumulate(act, words[0], factors, start, count - 1, 0, groups, sums)
+            elif large:
+                for b in range(0, count, BLOCK):
+                    for s in td.static_range(steps):
+                        unpack(values, high, group + b, s, t, words, 0)
+                        for k in td.static_range(step):
+                            accumulate(act, words[k], factors, start, b + s * step, k, groups, sums)
             else:
-                for s in range(count // step):
-                    unpack(values, high, group + s // steps * BLOCK, s % steps, t, words, 0)
+                for s in range(0, count, step):
+                    unpack(values, high, group + s, 0, t, words, 0)
                     for k in td.static_range(step):
-                        accumulate(act, words[k], factors, start, s * step, k, groups, sums)
+                        accumulate(act, words[k], factors, start, s, k, groups, sums)
             td.sync_threads()
         for m in td.static_range(many):
             td.atomic_add(board, m * LINES + line, sums[2 * m] + sums[2 * m + 1])
