@@ -97,10 +97,12 @@ class Compiler:
             optimize(module, machine, source)
             # Without AVX-512VL where LLVM is wrong with it (`codegen.faults`).
             if "+avx512vl" in self.features and takes_bits_of_moved_conditions(module.text()):
-                with closing(Module(self._calls, source)) as plain:
-                    plain.set_target(self.triple, self._layout)
-                    optimize(plain, without_vl, source)
-                    return plain.emit(without_vl, as_object)
+                features = self.features.replace("+avx512vl", "-avx512vl")
+                chosen = with_instructions(source, self.triple, features)
+                with closing(Module(self._calls, chosen)) as other:
+                    other.set_target(self.triple, self._layout)
+                    optimize(other, without_vl, source)
+                    return other.emit(without_vl, as_object)
             return module.emit(machine, as_object)
 
     @contextmanager

@@ -49,6 +49,7 @@ class Form:
     halves: whether halves of groups have scales of their own.
     signed: whether bytes are signed.
     center: what is taken from each byte.
+    words, high_words: of a group in `values` and in `high`.
     least: the minimum, (min, scales, mins, group, i), if groups have minima.
     """
 
@@ -60,6 +61,8 @@ class Form:
     halves: bool = False
     signed: bool = False
     center: int = 0
+    words: int = 4
+    high_words: int = 0
     least: Function | None = None
 
 
@@ -267,17 +270,19 @@ def _least_nibbles(min, scales, mins, group, i):
 FORMS: dict[str, Form] = {
     "q4_0": Form(_nibbles, _of_group, 2, paired=True, center=8),
     "q4_1": Form(_nibbles, _of_group, 2, paired=True, least=_least_of_group),
-    "q5_0": Form(_five_bits, _of_group, 2, paired=True, center=16),
-    "q5_1": Form(_five_bits, _of_group, 2, paired=True, least=_least_of_group),
-    "q8_0": Form(_bytes, _of_group, 1, signed=True),
+    "q5_0": Form(_five_bits, _of_group, 2, paired=True, center=16, high_words=1),
+    "q5_1": Form(_five_bits, _of_group, 2, paired=True, least=_least_of_group, high_words=1),
+    "q8_0": Form(_bytes, _of_group, 1, signed=True, words=8),
     "q2_k": Form(
-        _two_bits(False), _scaled_nibbles, 4, large=True, halves=True, least=_least_nibbles
+        _two_bits(False), _scaled_nibbles, 4, large=True, halves=True, least=_least_nibbles, words=2
     ),
-    "q3_k": Form(_two_bits(True), _scaled_halves, 4, large=True, halves=True, center=4),
+    "q3_k": Form(
+        _two_bits(True), _scaled_halves, 4, large=True, halves=True, center=4, words=2, high_words=1
+    ),
     "q4_k": Form(_nibbles, _scaled, 2, large=True, least=_scaled_least),
-    "q5_k": Form(_five_bits_of_blocks, _scaled, 2, large=True, least=_scaled_least),
-    "q6_k": Form(_six_bits, _scaled_halves, 4, large=True, halves=True, center=32),
-    "q8_k": Form(_bytes, _of_block, 1, large=True, signed=True),
+    "q5_k": Form(_five_bits_of_blocks, _scaled, 2, large=True, least=_scaled_least, high_words=1),
+    "q6_k": Form(_six_bits, _scaled_halves, 4, large=True, halves=True, center=32, high_words=2),
+    "q8_k": Form(_bytes, _of_block, 1, large=True, signed=True, words=8),
     "iq4_nl": Form(_table(NONLINEAR), _of_group, 2, paired=True, signed=True),
     "iq4_xs": Form(_table(NONLINEAR), _scaled, 2, large=True, paired=True, signed=True),
     "mxfp4": Form(_table(DOUBLED_E2M1), _power_of_group, 2, paired=True, signed=True),

@@ -303,7 +303,7 @@ def _nothing(min, scales, mins, group, i):
     return td.f32(0.0)
 
 
-TILE = 4  # rows of activations that the CPU multiplies at once
+TILE = 4  # rows of activations that the CPU multiplies at once (`multiply_unpacked` names them)
 TILE_LANES = 16  # rows of the matrix
 TILE_GROUPS = 32  # whose bytes are in the cache
 
@@ -322,6 +322,99 @@ def tile_multiplier_cpu(name: str) -> Kernel:
     shifted = has_minima or signed or form.center > 0
     steps, parts = BLOCK // step, 2 if halves else 1
     per_part = LANES // parts
+    form_words, high_words = form.words, form.high_words
+    pitch = TILE_GROUPS + 1  # groups; lanes then read from different sets of the cache
+
+    @td.func
+    def fetch(x, start, near, at, count):
+        """Copy adjacent words: processors fetch these ahead, and not what lanes gather."""
+        t = td.thread_idx.x
+        whole = count // TILE_LANES * TILE_LANES
+        for w in range(0, whole, TILE_LANES):
+            near[at + w + t] = x[start + w + t]
+        if whole + t < count:
+            near[at + whole + t] = x[start + whole + t]
+
+    @td.func
+    def unpack_lanes(near, near_high, board, deep):
+        """The bytes of the groups of each lane's row."""
+        t = td.thread_idx.x
+        words = td.local(step, td.u32)
+        for s in range(deep // step):
+            for w in td.static_range(LANES):
+                own_group = t * pitch + s // steps * BLOCK
+                unpack(near, near_high, own_group, s % steps, w, words, 0)
+                for k in td.static_range(step):
+                    at = (s * step + k) * LANES + w
+                    if paired:
+                        at = (2 * s + w // 4) * LANES + w % 4 + 4 * k
+                    word = words[k]
+                    if signed:
+                        word = word ^ 0x80808080
+                    board[at * TILE_LANES + t] = word
+
+    @td.func
+    def finished(sum, dot, act, place, groups, at, part, factor, shift):
+        """A sum, and what a group or a half has to add."""
+        behind = place + groups * LANES
+        result = sum + td.f32(dot) * (factor * td.bitcast(act[behind + at], td.f32))
+        if shifted:
+            own = behind + groups + at
+            if halves:
+                own = behind + 2 * groups + 2 * at + part
+            result += shift * td.bitcast(act[own], td.f32)
+        return result
+
+    @td.func
+    def multiply_unpacked(act, out, board, factors, shifts, row, rows, groups, count, start, deep):
+        """Add the products of all activations with the groups that are unpacked to the result.
+        Four rows of activations have variables: elements of an array would be a lane's own."""
+        t = td.thread_idx.x
+        for top in range(0, count, TILE):
+            second = td.minimum(top + 1, count - 1)
+            third = td.minimum(top + 2, count - 1)
+            fourth = td.minimum(top + 3, count - 1)
+            p0 = top * groups * PACKED
+            p1 = second * groups * PACKED
+            p2 = third * groups * PACKED
+            p3 = fourth * groups * PACKED
+            s0 = td.f32(0.0)
+            s1 = td.f32(0.0)
+            s2 = td.f32(0.0)
+            s3 = td.f32(0.0)
+            if start > 0 and row < rows:
+                s0 = out[top * rows + row]
+                s1 = out[second * rows + row]
+                s2 = out[third * rows + row]
+                s3 = out[fourth * rows + row]
+            for g in range(deep):
+                for part in td.static_range(parts):
+                    d0 = 0
+                    d1 = 0
+                    d2 = 0
+                    d3 = 0
+                    for w in td.static_range(per_part):
+                        at = g * LANES + part * per_part + w
+                        word = board[at * TILE_LANES + t]
+                        own = start * LANES + at
+                        d0 = td.dot4_u8i8(word, act[p0 + own], d0)
+                        d1 = td.dot4_u8i8(word, act[p1 + own], d1)
+                        d2 = td.dot4_u8i8(word, act[p2 + own], d2)
+                        d3 = td.dot4_u8i8(word, act[p3 + own], d3)
+                    factor = factors[(g * parts + part) * TILE_LANES + t]
+                    shift = shifts[(g * parts + part) * TILE_LANES + t]
+                    s0 = finished(s0, d0, act, p0, groups, start + g, part, factor, shift)
+                    s1 = finished(s1, d1, act, p1, groups, start + g, part, factor, shift)
+                    s2 = finished(s2, d2, act, p2, groups, start + g, part, factor, shift)
+                    s3 = finished(s3, d3, act, p3, groups, start + g, part, factor, shift)
+            if row < rows:
+                out[top * rows + row] = s0
+                if top + 1 < count:
+                    out[second * rows + row] = s1
+                if top + 2 < count:
+                    out[third * rows + row] = s2
+                if top + 3 < count:
+                    out[fourth * rows + row] = s3
 
     @td.kernel(checked=False)
     def multiply_tile(
@@ -330,67 +423,38 @@ def tile_multiplier_cpu(name: str) -> Kernel:
     ):  # fmt: skip
         t = td.thread_idx.x
         row = td.block_idx.x * TILE_LANES + t
+        near = td.shared(TILE_LANES * pitch * form_words, td.u32)
+        near_high = td.shared(TILE_LANES * pitch * high_words + 1, td.u32)
         board = td.shared(TILE_GROUPS * LANES * TILE_LANES, td.u32)
         factors = td.shared(TILE_GROUPS * parts * TILE_LANES, td.f32)
         shifts = td.shared(TILE_GROUPS * parts * TILE_LANES, td.f32)
-        words = td.local(step, td.u32)
-        sums = td.local(TILE, td.f32)
-        dots = td.local(TILE, td.i32)
-        places = td.local(TILE, td.i32)
         for start in range(0, groups, TILE_GROUPS):
             deep = td.minimum(groups - start, TILE_GROUPS)
+            for r in range(TILE_LANES):
+                own_row = td.minimum(td.block_idx.x * TILE_LANES + r, rows - 1) * groups + start
+                fetch(values, own_row * form_words, near, r * pitch * form_words, deep * form_words)
+                if high_words > 0:
+                    fetch(
+                        high, own_row * high_words, near_high, r * pitch * high_words,
+                        deep * high_words,
+                    )  # fmt: skip
+            td.sync_threads()
             first = td.minimum(row, rows - 1) * groups + start
-            for s in range(deep // step):
-                for w in td.static_range(LANES):
-                    unpack(values, high, first + s // steps * BLOCK, s % steps, w, words, 0)
-                    for k in td.static_range(step):
-                        at = (s * step + k) * LANES + w
-                        if paired:
-                            at = (2 * s + w // 4) * LANES + w % 4 + 4 * k
-                        word = words[k]
-                        if signed:
-                            word = word ^ 0x80808080
-                        board[at * TILE_LANES + t] = word
+            unpack_lanes(near, near_high, board, deep)
             for i in range(deep * parts):
-                near = first + i // (BLOCK * parts) * BLOCK
+                block = first + i // (BLOCK * parts) * BLOCK
                 own = i % (BLOCK * parts)
-                factor = scale(of_blocks, scales, near, own)
+                factor = scale(of_blocks, scales, block, own)
                 shift = -center * factor
                 if has_minima:
-                    shift += least(mins_of_blocks, scales, mins, near, own)
+                    shift += least(mins_of_blocks, scales, mins, block, own)
                 factors[i * TILE_LANES + t] = factor
                 shifts[i * TILE_LANES + t] = shift
-            for top in range(0, count, TILE):
-                for j in td.static_range(TILE):
-                    line = td.minimum(top + j, count - 1)
-                    places[j] = line * groups * PACKED
-                    sums[j] = 0.0
-                    if start > 0 and row < rows:
-                        sums[j] = out[line * rows + row]
-                for g in range(deep):
-                    for part in td.static_range(parts):
-                        for j in td.static_range(TILE):
-                            dots[j] = 0
-                        for w in td.static_range(per_part):
-                            at = g * LANES + part * per_part + w
-                            word = board[at * TILE_LANES + t]
-                            for j in td.static_range(TILE):
-                                x = act[places[j] + start * LANES + at]
-                                dots[j] = td.dot4_u8i8(word, x, dots[j])
-                        factor = factors[(g * parts + part) * TILE_LANES + t]
-                        shift = shifts[(g * parts + part) * TILE_LANES + t]
-                        for j in td.static_range(TILE):
-                            behind = places[j] + groups * LANES
-                            by = td.bitcast(act[behind + start + g], td.f32)
-                            sums[j] += td.f32(dots[j]) * (factor * by)
-                            if shifted:
-                                at_sum = behind + groups + start + g
-                                if halves:
-                                    at_sum = behind + 2 * groups + 2 * (start + g) + part
-                                sums[j] += shift * td.bitcast(act[at_sum], td.f32)
-                for j in td.static_range(TILE):
-                    if top + j < count and row < rows:
-                        out[(top + j) * rows + row] = sums[j]
+            td.sync_threads()
+            multiply_unpacked(
+                act, out, board, factors, shifts, row, rows, groups, count, start, deep
+            )
+            td.sync_threads()
 
     return multiply_tile
 
