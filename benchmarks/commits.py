@@ -36,6 +36,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "quantized": (*_ARRAYS, "quant"),
     "training": _PROGRAMS,
     "programs": _PROGRAMS,
+    "encoders": (*_ARRAYS, "models"),
 }
 
 # Whether what was measured of a suite at a commit is old.

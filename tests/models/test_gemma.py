@@ -50,3 +50,17 @@ def test_tokens_are_those_of_the_reference(
     assert [model.tokenizer.encode(case["prompt"]) for case in CASES] == [
         case["tokens"] for case in CASES
     ]
+
+
+def test_first_tokens_on_webgpu(gemma: Path) -> None:
+    """On a software adapter, which takes seconds for a token of this vocabulary."""
+    model = td.models.load(gemma, "webgpu", context=64, activations="float")
+    generation = model.generate(CASES[0]["tokens"], max_tokens=2, logprobs=5)
+    text = generation.text()
+    assert text == " the capital"
+    assert generation.tokens == CASES[0]["float32"]["greedy"][:2]
+    wanted = CASES[0]["float32"]["top5"]
+    found = generation.logprobs[0].top
+    assert [token for token, _ in found] == [token for token, _ in wanted]
+    for (_, value), (_, score) in zip(found, wanted, strict=True):
+        assert abs((value - found[0][1]) - (score - wanted[0][1])) < 0.05

@@ -121,11 +121,14 @@ class SmallEngine:
         self.running: list[Generation] = []
         self.ended: list[Generation] = []
         self.most_at_once = 0
+        self.overflows: list[str] = []
         self.broken: Exception | None = None
         self._lock = threading.Lock()
 
     def submit(self, tokens: Sequence[int], sampling: Sampling, max_tokens: int,
-               stop: Sequence[str] = (), listener: Any = None) -> Generation:  # fmt: skip
+               stop: Sequence[str] = (), listener: Any = None,
+               overflow: str = "error") -> Generation:  # fmt: skip
+        self.overflows.append(overflow)
         made = Generation(self, tokens, sampling, max_tokens, stop, listener)
         with self._lock:
             self.waiting.append(made)
@@ -158,7 +161,8 @@ class SmallModel:
     ) -> None:
         self.name, self.context = name, 2000
         self.tokenizer = engine.tokenizer
-        self.chat_template = self.template = template
+        self.chat_template = template
+        self.metadata = {"tokenizer.chat_template": template}
         self._engine = engine
 
     def engine(self, sequences: int) -> SmallEngine:

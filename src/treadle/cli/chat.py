@@ -10,6 +10,7 @@ from typing import Any
 from treadle.cli.text_generation import Writer
 from treadle.models.model import Model
 from treadle.models.sampling import Sampling
+from treadle.models.serving.protocol import Overflow
 
 _HELP = """\
 /clear        begin a new conversation
@@ -24,9 +25,11 @@ class Chat:
     """A conversation with a model."""
 
     def __init__(
-        self, model: Model, sampling: Sampling, max_tokens: int, system: str | None
-    ) -> None:
+        self, model: Model, sampling: Sampling, max_tokens: int, system: str | None,
+        overflow: Overflow = "error",
+    ) -> None:  # fmt: skip
         self._model, self._sampling, self._most = model, sampling, max_tokens
+        self._overflow: Overflow = overflow
         self._system = system
         self._messages: list[dict[str, Any]] = []
         self._writer = Writer(model)
@@ -50,13 +53,14 @@ class Chat:
         if self._system:
             messages.insert(0, {"role": "system", "content": self._system})
         tokens = self._model.chat_tokens(messages)
-        if len(tokens) >= self._model.context:
+        if len(tokens) >= self._model.context and self._overflow == "error":
             say(
                 f"the conversation has {len(tokens)} tokens, and the context is "
-                f"{self._model.context}: /clear begins a new one, --context makes it longer"
+                f"{self._model.context}: /clear begins a new one, --context makes it longer, "
+                "--shift drops its older half"
             )
             return
-        written = self._writer.write(tokens, self._sampling, self._most)
+        written = self._writer.write(tokens, self._sampling, self._most, overflow=self._overflow)
         sys.stdout.write("\n")
         sys.stdout.flush()
         self._messages.append({"role": "user", "content": text})

@@ -31,6 +31,10 @@ ContextOption = Annotated[
 CacheOption = Annotated[
     str, typer.Option("--cache", help="Keys and values are kept as f16, q8_0 (half of it) or f32.")
 ]
+Shift = Annotated[
+    bool,
+    typer.Option("--shift", help="Where the context is full, drop its older half and go on."),
+]
 Temperature = Annotated[
     float,
     typer.Option("--temp", help="0 takes the most probable token; 1 draws as the model says."),
@@ -62,6 +66,7 @@ def generate(
     device: DeviceOption = None,
     context: ContextOption = None,
     cache: CacheOption = "f16",
+    shift: Shift = False,
     temperature: Temperature = 0.0,
     top_k: TopK = 0,
     top_p: TopP = 1.0,
@@ -108,7 +113,7 @@ def generate(
         raise typer.BadParameter("the text is empty", param_hint="-p")
     writer = Writer(loaded)
     try:
-        written = writer.write(given, sampling, tokens, stop or ())
+        written = writer.write(given, sampling, tokens, stop or (), "shift" if shift else "error")
     finally:
         writer.close()
     typer.echo()
@@ -128,6 +133,7 @@ def chat(
     device: DeviceOption = None,
     context: ContextOption = None,
     cache: CacheOption = "f16",
+    shift: Shift = False,
     max_tokens: Annotated[
         int, typer.Option("--max-tokens", min=1, help="At most so many tokens an answer.")
     ] = 2048,
@@ -153,7 +159,10 @@ def chat(
     )  # fmt: skip
     from treadle.cli.chat import Chat, read_line
 
-    conversation = Chat(_load(model, device, context, cache), sampling, max_tokens, system)
+    conversation = Chat(
+        _load(model, device, context, cache), sampling, max_tokens, system,
+        "shift" if shift else "error",
+    )  # fmt: skip
     if prompt is not None:
         lines = iter([prompt])
         conversation.run(lambda: next(lines, None), _note)
@@ -284,7 +293,8 @@ def serve(
     if len(set(called)) != len(called):
         raise typer.BadParameter("give each model another name", param_hint="--name")
     for path, name in zip(models, called, strict=True):
-        loaded = _load_any(path, device, context, cache)
+        # The context is that of models that generate: encoders have folders, and their own.
+        loaded = _load_any(path, device, None if path.is_dir() else context, cache)
         if hasattr(loaded, "embed"):
             loaded.name = name
             encoders.append(loaded)
@@ -327,15 +337,11 @@ def _load(path: Path, device: str | None, context: int | None, cache: str) -> Mo
 def _load_any(
     path: Path, device: str | None, context: int | None = None, cache: str = "f16"
 ) -> Any:
-    from treadle.models import encoder, loading
+    from treadle.models import loading
 
     start = time.perf_counter()
-    found: Any
     try:
-        if path.is_dir():
-            found = encoder.load_encoder(path, device)
-        else:
-            found = loading.load(path, device, context, cache)  # type: ignore[arg-type]
+        found = loading.load(path, device, context, cache)  # type: ignore[arg-type]
     except ValueError as error:
         if type(error) is ValueError:  # an argument, and not the file
             raise typer.BadParameter(str(error)) from None

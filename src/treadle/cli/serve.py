@@ -34,7 +34,7 @@ class ServedText:
 def _template_of(model: Model) -> str | None:
     try:
         return chat_template_of_gguf(model.metadata)
-    except FormatError:  # which a request to chat is told
+    except FormatError:  # which the answer to a request to chat says
         return None
 
 

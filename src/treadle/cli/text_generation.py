@@ -17,7 +17,10 @@ from treadle.models.model import Model
 from treadle.models.pieces import Piece
 from treadle.models.sampling import Sampling
 from treadle.models.serving.engine_loop import EngineLoop
+from treadle.models.serving.protocol import Overflow
 from treadle.runtime.counters import counts
+
+_LONGEST_WAIT = 0.25  # seconds; on Windows Ctrl-C does not end a wait for another thread
 
 
 @dataclass(frozen=True)
@@ -58,18 +61,20 @@ class Writer:
         self._output = sys.stdout if output is None else output
 
     def write(
-        self, tokens: Sequence[int], sampling: Sampling, max_tokens: int, stop: Sequence[str] = ()
-    ) -> Written:
+        self, tokens: Sequence[int], sampling: Sampling, max_tokens: int, stop: Sequence[str] = (),
+        overflow: Overflow = "error",
+    ) -> Written:  # fmt: skip
         """Write what follows some tokens. Ctrl-C ends it, with the finish reason "cancelled"."""
         pieces: queue.SimpleQueue[Piece | None] = queue.SimpleQueue()
-        room = max(1, self._model.context - len(tokens))
+        if overflow == "error":
+            max_tokens = min(max_tokens, max(1, self._model.context - len(tokens)))
         before = counts().traces
         times = [time.perf_counter()]
-        generation = self._loop.submit(tokens, sampling, min(max_tokens, room), stop, pieces.put)
+        generation = self._loop.submit(tokens, sampling, max_tokens, stop, pieces.put, overflow)
         text, count, prepared = "", 0, False
         while True:
             try:
-                piece = pieces.get()
+                piece = pieces.get(timeout=_LONGEST_WAIT)
                 if piece is None:
                     break
                 if len(times) < 3:
@@ -79,6 +84,8 @@ class Writer:
                 text += piece.text
                 self._output.write(piece.text)
                 self._output.flush()
+            except queue.Empty:
+                continue
             except KeyboardInterrupt:
                 self._loop.cancel(generation)
             except OSError:  # the reader of the output has gone

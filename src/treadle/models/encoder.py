@@ -7,6 +7,7 @@ whether it is normalized (`modules.json`).
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -39,6 +40,8 @@ _POOLINGS: dict[str, _Pooling] = {
     "pooling_mode_mean_sqrt_len_tokens": lambda size: np.full(size, size**-0.5),
     "pooling_mode_lasttoken": lambda size: np.eye(1, size, size - 1)[0],
 }
+# What may follow one another in modules.json.
+_MODULES = ("Transformer", "Pooling", "Normalize")
 _BY_SHORT_NAME = {
     "cls": "pooling_mode_cls_token",
     "mean": "pooling_mode_mean_tokens",
@@ -100,6 +103,10 @@ class Encoder:
                 vectors = vectors / length.clip(1e-12)
             return vectors.realize()
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens of each text are read, with those that the model adds."""
+        return [len(tokens) for tokens in self._tokens(texts)]
+
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
         found: list[list[int]] = []
         for start in range(0, len(texts), _MOST_TEXTS_TOKENIZED):
@@ -148,8 +155,8 @@ def load_encoder(path: str | os.PathLike[str], device: str | Device | None = Non
 def _pooling_of(folder: HuggingFaceFolder) -> tuple[_Pooling, bool]:
     """How tokens' vectors become one, and whether that is normalized: the mean, and no, where the
     folder does not say it."""
-    modules = folder.path / "modules.json"
-    config: Mapping[str, Any] = folder.json("1_Pooling", "config.json")
+    modules = _modules(folder)
+    config: Mapping[str, Any] = folder.json(modules.get("Pooling", "1_Pooling"), "config.json")
     chosen = [name for name, value in config.items() if name.startswith("pooling_mode_") and value]
     if isinstance(config.get("pooling_mode"), str):
         chosen = [_BY_SHORT_NAME.get(config["pooling_mode"], config["pooling_mode"])]
@@ -159,5 +166,24 @@ def _pooling_of(folder: HuggingFaceFolder) -> tuple[_Pooling, bool]:
             f"{folder.path} makes a text's vector by {' and '.join(chosen)}; supported is one of "
             f"{', '.join(_POOLINGS)}"
         )
-    normalized = modules.is_file() and "Normalize" in modules.read_text("utf-8")
-    return _POOLINGS[chosen[0]], normalized
+    return _POOLINGS[chosen[0]], "Normalize" in modules
+
+
+def _modules(folder: HuggingFaceFolder) -> dict[str, str]:
+    """The folders of what computes one after the other, by their kinds."""
+    path = folder.path / "modules.json"
+    if not path.is_file():
+        return {}
+    try:
+        listed = {
+            str(module["type"]).rpartition(".")[2]: str(module["path"])
+            for module in json.loads(path.read_bytes())
+        }
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise FormatError(f"{path} is not a list of modules: {error!r}") from None
+    if others := [kind for kind in listed if kind not in _MODULES]:
+        raise FormatError(
+            f"{folder.path} has a layer {others[0]} behind the encoder; supported are "
+            f"{', '.join(_MODULES)}"
+        )
+    return listed

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from tests.support.small_engine import SmallEncoder, SmallEngine, SmallModel
 from treadle.cli.app import app
 from treadle.cli.chat import Chat
-from treadle.models import encoder, loading
+from treadle.models import loading
 from treadle.models.sampling import Sampling
 from treadle.models.serving import server as servers
 
@@ -28,7 +28,7 @@ def engine() -> SmallEngine:
 
 
 @pytest.fixture
-def run(engine, monkeypatch, tmp_path):
+def run(engine, monkeypatch):
     """Runs a command with small models: a folder is an encoder, a file generates."""
 
     class Encoder(SmallEncoder):
@@ -38,14 +38,14 @@ def run(engine, monkeypatch, tmp_path):
             return np.asarray(super().embed(texts))
 
     def load(path, device=None, context=None, cache="f16"):
+        if path.suffix != ".gguf":
+            assert context is None
+            return Encoder(path.name)
         model = SmallModel(path.stem, engine)
         model.device = SimpleNamespace(id=device or "cpu")
         return model
 
     monkeypatch.setattr(loading, "load", load)
-    monkeypatch.setattr(encoder, "load_encoder", lambda path, device: Encoder(path.name))
-    (tmp_path / "letters").mkdir()
-    monkeypatch.chdir(tmp_path)
 
     def running(*arguments: str, given: str | None = None):
         return CliRunner().invoke(app, list(arguments), input=given)
@@ -131,6 +131,10 @@ def test_a_conversation_that_is_full(engine, capsys):
     Chat(model, Sampling(), 100, None).run(lambda: next(lines, None), said.append)
     assert "the context is 30: /clear begins a new one" in said[0]
     assert capsys.readouterr().out == "shortshort\n"
+    lines = iter(["x" * 40])
+    Chat(model, Sampling(), 100, None, "shift").run(lambda: next(lines, None), said.append)
+    assert capsys.readouterr().out == "x" * 80 + "\n"
+    assert engine.overflows == ["error", "shift"]
 
 
 def test_embed(run):
@@ -158,7 +162,9 @@ def test_serve(run, monkeypatch, tmp_path):
     key = tmp_path / "key"
     key.write_text("secret\n")
     monkeypatch.setattr("treadle.cli.serve.Server", Server)
-    done = run("serve", "m-00001-of-00003.gguf", "letters", "--port", "0")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "letters").mkdir()
+    done = run("serve", "m-00001-of-00003.gguf", "letters", "--port", "0", "--context", "99")
     assert done.exit_code == 0, done.output
     assert "serving m, letters at http://127.0.0.1:" in done.stderr
     assert "page to chat in" in done.stderr

@@ -82,7 +82,7 @@ def test_streamed_completion(server):
     assert chunks[-1].choices[0].finish_reason == "stop"
     logprobs = [chunk.choices[0].logprobs for chunk in chunks]
     assert [v for each in logprobs for v in each.token_logprobs] == [-0.25] * 4
-    assert logprobs[0].top_logprobs == [{"\x00": -0.5, "\x01": -0.6}]
+    assert logprobs[0].top_logprobs[0] == {"\x00": -0.5, "\x01": -0.6}
     assert [v for each in logprobs for v in each.text_offset] == [0, 1, 2, 3]
 
 

@@ -330,21 +330,23 @@ async def _chunks(
     envelope: answers.Envelope,
     prompt_tokens: int,
     include_usage: bool,
-) -> AsyncIterator[dict[str, Any]]:
+) -> AsyncIterator[list[dict[str, Any]]]:
+    """The chunks of a stream, as many at a time as there are."""
     others: dict[str, Any] = {"usage": None} if include_usage else {}
-    for number in range(len(running.collected)):
-        for choice in shape.first(number):
-            yield envelope.chunk([choice], **others)
-    async for number, piece in running.events():
-        if piece is not None:
-            found = shape.piece(number, piece)
-        else:
-            found = shape.last(number, running.collected[number].finish_reason or "stop")
-        for choice in found:
-            yield envelope.chunk([choice], **others)
+    choices = [choice for at in range(len(running.collected)) for choice in shape.first(at)]
+    yield [envelope.chunk([choice], **others) for choice in choices]
+    async for events in running.events():
+        choices = []
+        for number, piece in events:
+            if piece is not None:
+                choices += shape.piece(number, piece)
+            else:
+                reason = running.collected[number].finish_reason or "stop"
+                choices += shape.last(number, reason)
+        yield [envelope.chunk([choice], **others) for choice in choices]
     if include_usage:
         counts = answers.usage(prompt_tokens, running.completion_tokens)
-        yield envelope.chunk([], usage=counts)
+        yield [envelope.chunk([], usage=counts)]
 
 
 # --- errors and access ---------------------------------------------------------------------------

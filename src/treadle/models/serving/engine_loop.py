@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from treadle.core.errors import QueueFull
 from treadle.models.pieces import Piece
 from treadle.models.sampling import Sampling
-from treadle.models.serving.protocol import Engine, Generation, Listener
+from treadle.models.serving.protocol import Engine, Generation, Listener, Overflow
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +36,7 @@ class EngineLoop:
         max_tokens: int,
         stop: Sequence[str],
         listener: Listener,
+        overflow: Overflow = "error",
     ) -> Generation:
         """Queue a text. The listener is called with each piece, and once with None at the end, also
         if the engine fails. QueueFull if too many are queued already."""
@@ -54,8 +55,9 @@ class EngineLoop:
             self._listeners[number] = listener
         try:
             generation = self._engine.submit(
-                tokens, sampling, max_tokens, stop, lambda piece: self._heard(number, piece)
-            )
+                tokens, sampling, max_tokens, stop, lambda piece: self._heard(number, piece),
+                overflow,
+            )  # fmt: skip
         except BaseException:
             with self._lock:
                 self._listeners.pop(number, None)

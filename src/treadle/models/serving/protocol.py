@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from treadle.models.pieces import Piece
 from treadle.models.sampling import Sampling
 
 Listener = Callable[[Piece | None], None]
+Overflow = Literal["error", "shift"]
 
 
 class Generation(Protocol):
@@ -36,9 +37,11 @@ class Engine(Protocol):
         max_tokens: int,
         stop: Sequence[str] = (),
         listener: Listener | None = None,
+        overflow: Overflow = "error",
     ) -> Generation:
         """Queue a text. Any thread may. The listener is called by `step` with each new piece, and
-        once with None when the generation has ended."""
+        once with None when the generation has ended. Where the context is full the text ends, or,
+        with "shift", goes on without its older half."""
 
     def step(self) -> bool:
         """Go on with all texts; False if there was nothing to do. One thread calls it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,6 +13,8 @@ from treadle.models.sampling import Sampling
 from treadle.models.serving.engine_loop import EngineLoop
 from treadle.models.serving.errors import ApiError, as_api_error
 from treadle.models.serving.protocol import Generation
+
+Event = tuple[int, Piece | None]
 
 
 @dataclass
@@ -36,7 +39,9 @@ class Running:
     def __init__(self, engine: EngineLoop) -> None:
         self._engine = engine
         self._events = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[tuple[int, Piece | None]] = asyncio.Queue()
+        self._arrived: deque[Event] = deque()
+        self._something = asyncio.Event()
+        self._woken = False
         self._generations: list[Generation] = []
         self._closed = False
         self.collected: list[Collected] = []
@@ -69,22 +74,40 @@ class Running:
             self.close()
 
     def _hear(self, number: int, piece: Piece | None) -> None:
+        """Called in the engine's thread: it wakes the event loop once for all that is there then,
+        so that a client that is slower than the engine gets more at a time."""
+        self._arrived.append((number, piece))
+        if self._woken:
+            return
+        self._woken = True
         try:
-            self._events.call_soon_threadsafe(self._queue.put_nowait, (number, piece))
+            self._events.call_soon_threadsafe(self._wake)
         except RuntimeError:  # the server's loop has ended
             return
 
-    async def events(self) -> AsyncIterator[tuple[int, Piece | None]]:
-        """Each piece with its generation's number, and None for one that has ended."""
+    def _wake(self) -> None:
+        self._woken = False  # first: what arrives from now on wakes it again
+        self._something.set()
+
+    async def events(self) -> AsyncIterator[list[Event]]:
+        """All that has arrived: pieces with their generation's number, those of one generation in a
+        row joined, and None for one that has ended."""
         remaining = len(self._generations)
         while remaining:
-            number, piece = await self._queue.get()
-            if piece is None:
-                remaining -= 1
-                self.collected[number].finish_reason = self._reason(number)
-            else:
-                self.collected[number].add(piece)
-            yield number, piece
+            await self._something.wait()
+            self._something.clear()
+            found: list[Event] = []
+            while self._arrived:
+                number, piece = self._arrived.popleft()
+                if piece is None:
+                    remaining -= 1
+                    self.collected[number].finish_reason = self._reason(number)
+                else:
+                    self.collected[number].add(piece)
+                    if found and found[-1][0] == number and found[-1][1] is not None:
+                        piece = _joined(found.pop()[1], piece)
+                found.append((number, piece))
+            yield found
 
     def _reason(self, number: int) -> str:
         generation = self._generations[number]
@@ -108,3 +131,10 @@ class Running:
     def completion_tokens(self) -> int:
         """How many tokens were generated."""
         return sum(each.tokens for each in self.collected)
+
+
+def _joined(first: Piece | None, second: Piece) -> Piece:
+    assert first is not None
+    return Piece(
+        first.text + second.text, first.tokens + second.tokens, first.logprobs + second.logprobs
+    )

@@ -22,11 +22,14 @@ async def until_gone(receive: Receive) -> None:
 
 
 class EventStream(Response):
-    """Objects as server-sent events, ended by [DONE]; `close` is called in any case."""
+    """Objects as server-sent events, several at a time where there are several, ended by [DONE];
+    `close` is called in any case."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, objects: AsyncIterator[dict[str, Any]], close: Callable[[], None]) -> None:
+    def __init__(
+        self, objects: AsyncIterator[list[dict[str, Any]]], close: Callable[[], None]
+    ) -> None:
         super().__init__(headers={"cache-control": "no-cache", "x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._objects, self._close = objects, close
@@ -51,7 +54,7 @@ class EventStream(Response):
             await send(data)
 
         source = aiter(self._objects)
-        pending: asyncio.Future[dict[str, Any]] | None = None
+        pending: asyncio.Future[list[dict[str, Any]]] | None = None
         try:
             while True:
                 pending = pending or asyncio.ensure_future(anext(source))
@@ -60,7 +63,8 @@ class EventStream(Response):
                     await body(": waiting\n\n")
                     continue
                 found, pending = pending.result(), None
-                await body(f"data: {_json(found)}\n\n")
+                if found:
+                    await body("".join([f"data: {_json(each)}\n\n" for each in found]))
         except StopAsyncIteration:
             pass
         except Exception as error:  # noqa: BLE001 - the status is sent: the stream must say it
