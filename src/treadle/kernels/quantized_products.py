@@ -6,19 +6,19 @@ from typing import Any
 
 from treadle.core.dtypes import DType, float32, int32, uint32
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.device_code.quantized_formats import FORMS, GROUP, PLANES
-from treadle.kernels.device_code.quantized_products import (
+from treadle.kernels.device_code.quantized_activations import (
     LANES,
-    LINES,
     PACKED,
     PACKED_FLOATS,
-    TILE_LANES,
     Packing,
-    Spread,
-    Work,
-    multiplier,
-    multiplier_cpu,
     packer,
+)
+from treadle.kernels.device_code.quantized_formats import FORMS, GROUP, PLANES
+from treadle.kernels.device_code.quantized_products import Spread, Work, multiplier
+from treadle.kernels.device_code.quantized_products_cpu import (
+    LINES,
+    TILE_LANES,
+    multiplier_cpu,
     tile_multiplier_cpu,
 )
 from treadle.kernels.launching import flat, new, serial_threads

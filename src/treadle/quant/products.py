@@ -9,8 +9,8 @@ from treadle.core.dtypes import float32
 from treadle.core.errors import ShapeError
 from treadle.graph.calls import call
 from treadle.graph.node import Node
+from treadle.kernels.device_code.quantized_activations import Packing
 from treadle.kernels.device_code.quantized_formats import FORMS, PLANES
-from treadle.kernels.device_code.quantized_products import Packing
 from treadle.kernels.launching import serial_threads
 from treadle.kernels.quantized_products import (
     MOST_ROWS,

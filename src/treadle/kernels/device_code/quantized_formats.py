@@ -267,6 +267,12 @@ def _least_nibbles(min, scales, mins, group, i):
     return -td.f32(min[group // BLOCK]) * td.f32(scales[2 * group + i] >> 4)
 
 
+@td.func
+def no_minimum(min, scales, mins, group, i):
+    """What formats without minima have."""
+    return td.f32(0.0)
+
+
 FORMS: dict[str, Form] = {
     "q4_0": Form(_nibbles, _of_group, 2, paired=True, center=8),
     "q4_1": Form(_nibbles, _of_group, 2, paired=True, least=_least_of_group),
