@@ -6,19 +6,19 @@ from typing import Any
 
 from treadle.core.dtypes import DType, float32, int32, uint32
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.device_code.quantized_formats import FORMS, GROUP, PLANES
-from treadle.kernels.device_code.quantized_products import (
+from treadle.kernels.device_code.quantized_activations import (
     LANES,
-    LINES,
     PACKED,
     PACKED_FLOATS,
-    TILE_LANES,
     Packing,
-    Spread,
-    Work,
-    multiplier,
-    multiplier_cpu,
     packer,
+)
+from treadle.kernels.device_code.quantized_formats import FORMS, GROUP, PLANES
+from treadle.kernels.device_code.quantized_products import Spread, Work, multiplier
+from treadle.kernels.device_code.quantized_products_cpu import (
+    LINES,
+    TILE_LANES,
+    multiplier_cpu,
     tile_multiplier_cpu,
 )
 from treadle.kernels.launching import flat, new, serial_threads
@@ -54,16 +54,21 @@ def pack(x: DeviceArray, packing: Packing) -> DeviceArray:
 
 def multiply_packed(act: DeviceArray, *more: Any) -> DeviceArray:
     """The product of packed activations with a matrix of a format, whose planes are read. `more`
-    are the planes that the format has, in the order of `PLANES`; the format, the names of the
-    planes, whether activations are floats, and the matrix's rows and columns."""
-    *planes, name, present, floats, rows, n = more
+    are arrays with the planes that the format has, in the order of `PLANES`; the format, the names
+    of the planes, where each begins in its array and how many elements it has, whether activations
+    are floats, and the matrix's rows and columns."""
+    *arrays, name, present, places, floats, rows, n = more
+    planes = [
+        array.view((size,), (1,), array.offset + start)
+        for array, (start, size) in zip(arrays, places, strict=True)
+    ]
     many = act.shape[0]
     out = new(act, float32, many, rows)
     if out.size:
         given = dict(zip(present, planes, strict=True))
         words = [flat_words(given["values"])]
         words.append(flat_words(given["high"]) if "high" in given else words[0])
-        others = [flat(given[plane]) if plane in given else words[0] for plane in PLANES[2:]]
+        others = [given.get(plane, words[0]) for plane in PLANES[2:]]
         matrix, groups = (*words, *others), n // GROUP
         if serial_threads(act.device):
             arguments = (*matrix, flat(act), flat(out), rows, groups)

@@ -455,3 +455,16 @@ def test_dots_of_bytes(op, features, monkeypatch):
         for options in (vectors, LlvmOptions(lanes=16), LlvmOptions(lanes=1)):
             got = run(kernel, [a, b, a, np.zeros_like(a)], options=options)[-1]
             assert got.tolist() == wanted
+
+
+def test_dots_of_bytes_without_short_vectors(monkeypatch):
+    """A module that is compiled without AVX-512VL, since LLVM is wrong with it, has none of its
+    instructions."""
+    known = "treadle.drivers.cpu.compiler.takes_bits_of_moved_conditions"
+    monkeypatch.setattr(known, lambda module: True)
+    a, b = np.arange(40, dtype=np.int32), np.arange(40, dtype=np.int32) - 20
+    operands = tuple(n.Variable(name, t.I32) for name in "abc")
+    kernel = elementwise(n.Intrinsic("dot4_u8i8", operands, t.I32), [t.I32] * 3, 40)
+    got = run(kernel, [a, b, a, np.zeros_like(a)], options=LlvmOptions(lanes=8))[-1]
+    rows = zip(a.tolist(), b.tolist(), a.tolist(), strict=True)
+    assert got.tolist() == [arithmetic.intrinsic("dot4_u8i8", row, t.I32) for row in rows]

@@ -43,21 +43,26 @@ class Form:
         (values, high, group, step, t, words, at), where t counts vectors of words in a step.
     scale: (scale, scales, group, i); i counts groups, or halves of groups.
     step: the groups of a step.
+    large: whether blocks have 256 elements.
     paired: of a step's two groups, the first has the bytes of the first half of the threads, and
         its two halves lie in their nibbles; otherwise, each thread has bytes of all groups.
     halves: whether halves of groups have scales of their own.
     signed: whether bytes are signed.
     center: what is taken from each byte.
+    words, high_words: of a group in `values` and in `high`.
     least: the minimum, (min, scales, mins, group, i), if groups have minima.
     """
 
     unpack: Callable[[int], Function]
     scale: Function
     step: int
+    large: bool = False
     paired: bool = False
     halves: bool = False
     signed: bool = False
     center: int = 0
+    words: int = 4
+    high_words: int = 0
     least: Function | None = None
 
 
@@ -262,20 +267,30 @@ def _least_nibbles(min, scales, mins, group, i):
     return -td.f32(min[group // BLOCK]) * td.f32(scales[2 * group + i] >> 4)
 
 
+@td.func
+def no_minimum(min, scales, mins, group, i):
+    """What formats without minima have."""
+    return td.f32(0.0)
+
+
 FORMS: dict[str, Form] = {
     "q4_0": Form(_nibbles, _of_group, 2, paired=True, center=8),
     "q4_1": Form(_nibbles, _of_group, 2, paired=True, least=_least_of_group),
-    "q5_0": Form(_five_bits, _of_group, 2, paired=True, center=16),
-    "q5_1": Form(_five_bits, _of_group, 2, paired=True, least=_least_of_group),
-    "q8_0": Form(_bytes, _of_group, 1, signed=True),
-    "q2_k": Form(_two_bits(False), _scaled_nibbles, 4, halves=True, least=_least_nibbles),
-    "q3_k": Form(_two_bits(True), _scaled_halves, 4, halves=True, center=4),
-    "q4_k": Form(_nibbles, _scaled, 2, least=_scaled_least),
-    "q5_k": Form(_five_bits_of_blocks, _scaled, 2, least=_scaled_least),
-    "q6_k": Form(_six_bits, _scaled_halves, 4, halves=True, center=32),
-    "q8_k": Form(_bytes, _of_block, 1, signed=True),
+    "q5_0": Form(_five_bits, _of_group, 2, paired=True, center=16, high_words=1),
+    "q5_1": Form(_five_bits, _of_group, 2, paired=True, least=_least_of_group, high_words=1),
+    "q8_0": Form(_bytes, _of_group, 1, signed=True, words=8),
+    "q2_k": Form(
+        _two_bits(False), _scaled_nibbles, 4, large=True, halves=True, least=_least_nibbles, words=2
+    ),
+    "q3_k": Form(
+        _two_bits(True), _scaled_halves, 4, large=True, halves=True, center=4, words=2, high_words=1
+    ),
+    "q4_k": Form(_nibbles, _scaled, 2, large=True, least=_scaled_least),
+    "q5_k": Form(_five_bits_of_blocks, _scaled, 2, large=True, least=_scaled_least, high_words=1),
+    "q6_k": Form(_six_bits, _scaled_halves, 4, large=True, halves=True, center=32, high_words=2),
+    "q8_k": Form(_bytes, _of_block, 1, large=True, signed=True, words=8),
     "iq4_nl": Form(_table(NONLINEAR), _of_group, 2, paired=True, signed=True),
-    "iq4_xs": Form(_table(NONLINEAR), _scaled, 2, paired=True, signed=True),
+    "iq4_xs": Form(_table(NONLINEAR), _scaled, 2, large=True, paired=True, signed=True),
     "mxfp4": Form(_table(DOUBLED_E2M1), _power_of_group, 2, paired=True, signed=True),
 }
 """By the names of `quant.blocks`. Floats of 16 bits are no blocks."""
