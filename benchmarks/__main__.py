@@ -4,10 +4,11 @@ A suite is named for what it measures and, where there are several, the device: 
 throughput of a large GPU, `launch-cuda` what launches cost the host, `arrays-cuda` is about lazy
 arrays, `library-cuda` about the kernel library, `compiled-cuda` what calls of compiled functions
 cost the host, `crossover-cuda` from which size on a device is quicker than the host,
-`training-cuda` is about steps of training, `programs-cuda` about whole programs,
-`compile-cuda` about how long a new kernel takes, `ptx` our PTX beside NVRTC's, `cuda_cpp-cuda` CUDA
-C++ beside NVRTC, `parsing` how long reading CUDA C++ takes. A device's name stands for all its
-suites that fit this machine.
+`training-cuda` is about steps of training, `programs-cuda` about whole programs, `quantized-cuda`
+about products with quantized matrices, `encoders-cuda` about embeddings of texts, `compile-cuda`
+about how long a new kernel takes, `ptx` our PTX beside NVRTC's, `cuda_cpp-cuda` CUDA C++ beside
+NVRTC, `parsing` how long reading CUDA C++ takes. A device's name stands for all its suites that fit
+this machine.
 """
 
 from __future__ import annotations
@@ -40,6 +41,12 @@ SUITES: dict[str, tuple[str, ...]] = {
     **{f"crossover-{name}": ("crossover", name) for name in DEVICES},
     "programs-cpu": ("programs", "cpu"),
     **{f"programs-{name}": ("programs", name) for name in DEVICES},
+    "models-cpu": ("models", "cpu"),
+    **{f"models-{name}": ("models", name) for name in DEVICES},
+    "quantized-cpu": ("quantized", "cpu"),
+    **{f"quantized-{name}": ("quantized", name) for name in DEVICES},
+    "encoders-cpu": ("encoders", "cpu"),
+    **{f"encoders-{name}": ("encoders", name) for name in DEVICES},
     "compile-cuda": ("compile", "cuda"),
     "compile-webgpu": ("compile", "webgpu"),
     "ptx": ("ptx",),
@@ -55,7 +62,7 @@ def fits(suite: str) -> bool:
     if not name:
         return True
     return td.is_available(name) and (
-        kind not in ("gpu", "training", "programs", "crossover", "cuda_cpp")
+        kind not in ("gpu", "training", "programs", "encoders", "crossover", "cuda_cpp", "models")
         or name == "cpu"
         or td.device(name).kind == "discrete"
     )

@@ -33,8 +33,11 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "library": _ARRAYS,
     "compiled": _ARRAYS,
     "crossover": _ARRAYS,
+    "quantized": (*_ARRAYS, "quant"),
     "training": _PROGRAMS,
     "programs": _PROGRAMS,
+    "encoders": (*_ARRAYS, "models"),
+    "models": (*_ARRAYS, "quant", "models"),
 }
 
 # Whether what was measured of a suite at a commit is old.

@@ -88,6 +88,7 @@ _TRAINING = frozenset({
     "test_backward_pass",
     "test_checkpoint",
     "test_function",
+    "test_quantized_gradients",
     "test_gradients_array",
     "test_gradients_everywhere",
     "test_gradients_fft",
@@ -128,7 +129,7 @@ _PLANS = frozenset({
     "test_plans_of_steps", "test_recorded_calls", "test_recurrences", "test_row_major_results",
 })  # fmt: skip
 # And quantized tensors, whose expressions shift and mask bytes.
-_QUANT = frozenset({"test_quantized", "test_quantized_gradients"})
+_QUANT = frozenset({"test_quantized"})
 _LEFT_OUT = {
     "test_token_sampling": frozenset({"webgpu-gl", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     **dict.fromkeys(

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.small_llama import METADATA, tensors
+from treadle.formats.gguf import write_gguf
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "showing")
@@ -25,6 +27,11 @@ SMALL = {
     "physics_informed": (("--steps", 8, "--width", 8), "loss", 0.9),
     "wave_focus": (("--size", 24, "--steps", 20, "--iterations", 8), "relative error", 0.6),
 }  # fmt: skip
+# The model that learns facts is a small one with random weights.
+SMALL["finetune_language_model"] = (
+    ("--steps", 12, "--rank", 4, "--layers", 1, "--words", 2, "--questions", 1, "--rate", 0.02),
+    "loss", 0.9,
+)  # fmt: skip
 if importlib.util.find_spec("sklearn") is not None:
     SMALL["image_classifier"] = (("--epochs", 2), "loss", 1.0)
 FEW = 256  # pictures to learn from
@@ -51,6 +58,13 @@ def few_digits(digits):
     return td.data.TensorDataset(*training[:FEW]), test
 
 
+def small_language_model(path):
+    template = "{% for m in messages %}{{ m.content }}{% endfor %}"
+    further = {"llama.context_length": 128, "tokenizer.chat_template": template}
+    write_gguf(path, METADATA | further, tensors(np.float32))
+    return path
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_each_explains_itself(name, capsys):
     with pytest.raises(SystemExit) as stopped:
@@ -67,6 +81,8 @@ def test_each_learns_something(name, tmp_path, capsys, monkeypatch):
     if name == "image_classifier":
         model = importlib.import_module(name)
         monkeypatch.setattr(model, "digits", partial(few_digits, model.digits))
+    if name == "finetune_language_model":
+        options = (*options, "--model", small_language_model(tmp_path / "model.gguf"))
     result = run(name, "--device", "cpu", "--out", tmp_path, *options)
     assert np.isfinite(result)
     values = json.loads((tmp_path / f"{name}.json").read_text())[curve]

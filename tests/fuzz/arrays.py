@@ -90,6 +90,13 @@ class NumPy:
     def put(self, x: Any, rows: np.ndarray, value: int) -> None:
         x[rows] = value
 
+    def window(self, x: Any, start: int, count: int) -> Any:
+        """A copy of `count` rows."""
+        return x[start : start + count].copy()
+
+    def write_window(self, x: Any, start: int, count: int, value: int) -> None:
+        x[start : start + count] = value
+
     def sort(self, x: Any) -> Any:
         return np.sort(x, axis=-1)
 
@@ -153,6 +160,14 @@ class Treadle(NumPy):
 
     def copy(self, x: Any) -> Any:
         return td.asarray(x, copy=True)
+
+    def window(self, x: Any, start: int, count: int) -> Any:
+        n = td.asarray(start - x.shape[0] if count % 2 else start, device=self.device)
+        return x[n : n + count]
+
+    def write_window(self, x: Any, start: int, count: int, value: int) -> None:
+        n = td.asarray(start, device=self.device)
+        x[n : n + count] = value
 
     def bump(self, x: Any, y: Any) -> None:
         bump.launch(x.shape, x, y)
@@ -360,6 +375,18 @@ class Run:
         if self.writable[at] and x.ndim and x.shape[0]:
             self.space.put(x, np.array([b, c]) % min(x.shape[0], 5), c % 90)
 
+    def window(self, a: int, b: int, c: int) -> None:
+        """Rows from a position on the device on."""
+        at = self.pick(a)
+        x = self.arrays[at]
+        if x.ndim and x.shape[0]:
+            count = 1 + c % min(x.shape[0], 3)
+            start = b % (x.shape[0] - count + 1)
+            if self.writable[at] and b % 2:
+                self.space.write_window(x, start, count, c % 90)
+            else:
+                self.keep(self.space.window(x, start, count), True)
+
     def apart(self, a: int, b: int, c: int) -> None:
         """What is a kernel of its own, of a view, too."""
         x = self.arrays[self.pick(a)]
@@ -425,7 +452,7 @@ _DO: list[Callable[..., None]] = [
     Run.binary, Run.binary, Run.unary, Run.extreme, Run.select, Run.part, Run.transpose, Run.flip,
     Run.reshape, Run.spread, Run.write, Run.write, Run.in_place, Run.masked, Run.total,
     Run.largest, Run.centered, Run.kernel, Run.mix, Run.take, Run.put, Run.copy, Run.read,
-    Run.apart, Run.roll, Run.roll, Run.concat, Run.stack, Run.pad, Run.stencil,
+    Run.apart, Run.roll, Run.roll, Run.concat, Run.stack, Run.pad, Run.stencil, Run.window,
 ]  # fmt: skip
 
 

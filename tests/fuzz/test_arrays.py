@@ -15,7 +15,7 @@ from treadle.runtime import settings
 
 _numbers = st.integers(0, 9999)
 _programs = st.lists(
-    st.builds(Instruction, st.integers(0, 29), _numbers, _numbers, _numbers), max_size=40
+    st.builds(Instruction, st.integers(0, 30), _numbers, _numbers, _numbers), max_size=40
 )
 
 

@@ -17,12 +17,14 @@ from treadle.runtime.counters import counts
 _READ = 22  # in `arrays._DO`: what ends a recording
 _DRAW = 24
 _SLICE = 25  # what uses the integer among the arguments
+_WINDOW = 30  # in `arrays._DO`: rows from a position on the device on
 
 _EXAMPLES = settings.default.max_examples // 8  # each is several runs, with kernels of its own
 
 _numbers = st.integers(0, 9999)
 _programs = st.lists(
-    st.builds(Instruction, st.integers(0, _SLICE), _numbers, _numbers, _numbers), max_size=30
+    st.builds(Instruction, st.integers(0, _SLICE) | st.just(_WINDOW), _numbers, _numbers, _numbers),
+    max_size=30,
 )
 _MOST_DRAWN = 16  # instructions of a program that is traced for many sizes
 

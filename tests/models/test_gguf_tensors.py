@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import gguf
 import numpy as np
 import pytest
@@ -35,3 +38,23 @@ def test_tensors_of_published_files(request, model, device):
         lost = again.numpy() - found[:64].numpy()
         assert np.sqrt((lost**2).mean()) < 0.02 * found[:64].numpy().std()
     assert seen >= ({"q4_k", "q5_0", "q6_k", "q8_0", "f32"} if model == "gemma" else {"q4_1"})
+
+
+def test_what_was_copied_is_not_held_twice(gemma):
+    """The bytes of the file are mapped: once a tensor is on the device they need no memory here."""
+    status = Path("/proc/self/status")
+    if not status.exists():  # Linux alone says what memory is the files'
+        return
+    g = td.load_gguf(gemma, device="cpu")
+
+    def mapped() -> int:
+        found = re.search(r"RssFile:\s+(\d+) kB", status.read_text())
+        return int(found[1]) >> 10
+
+    before = mapped()
+    raw = g._file.raw("token_embd.weight")
+    assert raw.sum(dtype=np.int64) > 0
+    assert mapped() > before + 100
+    kept = g["token_embd.weight"]
+    assert mapped() < before + 20
+    assert np.array_equal(kept[:1].blocks().reshape(-1), raw[: kept.format.nbytes * 20])

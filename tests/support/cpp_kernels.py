@@ -31,11 +31,13 @@ _FLAGS = [
     "-fsanitize=signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow",
     "-fsanitize-undefined-trap-on-error",
 ]  # fmt: skip
-_HALF_ASM = {
+_ASM = {
     r'asm\("cvt\.f32\.f16 [^;]*;" : "=f"\((.*?)\) : "h"\((.*?)\)\);':
         r"\1 = shim::half_to_float(\2);",
     r'asm\("cvt\.rn\.f16\.f32 [^;]*;" : "=h"\((.*?)\) : "f"\((.*?)\)\);':
         r"\1 = shim::float_to_half(\2);",
+    r'asm\("dp4a\.u32\.s32 [^;]*;" : "=r"\((.*?)\) : "r"\((.*?)\), "r"\((.*?)\), "r"\((.*?)\)\);':
+        r"\1 = shim::dot_bytes<unsigned char, signed char>(\2, \3, \4);",
 }  # fmt: skip
 
 
@@ -133,7 +135,7 @@ def _derived(
 
 def _cuda(code: KernelCode, entry: str) -> str:
     source = code.source.replace('extern "C" __global__', "static")
-    for pattern, text in _HALF_ASM.items():
+    for pattern, text in _ASM.items():
         source = re.sub(pattern, text, source)
     source = source.replace(
         "extern __shared__ __align__(16) unsigned char shared_memory[];",

@@ -53,13 +53,14 @@ def vector_batch(
 ) -> tuple[Batch, dict[str, list[n.Expression]]]:
     """The same on vectors, of two to four components in turn, in arrays of scalars."""
     codes, expressions = {}, {}
+    of_scalars = rules.COUNTS | rules.BYTE_DOTS
     for number, type in enumerate(types):
         found = [
             expression
             for expression in operations.exact_operations(type, tuple(types))
             if not isinstance(expression, n.Select)
             and not (isinstance(expression.type, t.Scalar) and expression.type == t.BOOL)
-            and not (isinstance(expression, n.Intrinsic) and expression.op in rules.COUNTS)
+            and not (isinstance(expression, n.Intrinsic) and expression.op in of_scalars)
         ]
         kernel = operations.operations_kernel(type, found, 2 + number % 3)
         codes[type.name], expressions[type.name] = printed(kernel, language), found

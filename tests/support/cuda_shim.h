@@ -109,6 +109,22 @@ inline unsigned __brev(unsigned a) {
 inline unsigned long long __brevll(unsigned long long a) {
     return (unsigned long long)__brev((unsigned)a) << 32 | __brev((unsigned)(a >> 32));
 }
+namespace shim {
+template <class A, class B>
+int dot_bytes(int a, int b, int sum) {
+    unsigned result = (unsigned)sum;
+    for (int i = 0; i < 32; i += 8) {
+        result += (unsigned)((A)(unsigned char)(a >> i) * (B)(unsigned char)(b >> i));
+    }
+    return (int)result;
+}
+}  // namespace shim
+inline int __dp4a(int a, int b, int sum) {
+    return shim::dot_bytes<signed char, signed char>(a, b, sum);
+}
+inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum) {
+    return (unsigned)shim::dot_bytes<unsigned char, unsigned char>((int)a, (int)b, (int)sum);
+}
 inline int __mulhi(int a, int b) { return (int)(((long long)a * b) >> 32); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return ((unsigned long long)a * b) >> 32; }
 inline long long __mul64hi(long long a, long long b) { return (long long)(((__int128)a * b) >> 64); }

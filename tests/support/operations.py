@@ -50,7 +50,8 @@ def all_operations(type: t.Scalar, vector: int = 1) -> n.Kernel:
     for op in unary_operations(type):
         keep(n.Unary(op, left, wide))
     for op in intrinsics(type):
-        if op in (rules.COUNTS | rules.TESTS if vector > 1 else {"dot"}):
+        scalar = rules.COUNTS | rules.TESTS | rules.BYTE_DOTS
+        if op in (scalar if vector > 1 else {"dot"}):
             continue
         operands = (left, right, left)[: n.INTRINSICS[op]]
         keep(n.Intrinsic(op, operands, rules.intrinsic_type(op, wide)))
@@ -82,8 +83,9 @@ def intrinsics(type: t.Scalar) -> list[str]:
         return []
     of_integers = rules.INTEGER_INTRINSICS | rules.NUMBER_INTRINSICS
     if type.is_integer:
-        return [op for op in n.INTRINSICS if op in of_integers]
-    return [op for op in n.INTRINSICS if op not in rules.INTEGER_INTRINSICS]
+        dots = rules.BYTE_DOTS if type == t.I32 else frozenset()
+        return [op for op in n.INTRINSICS if op in of_integers | dots]
+    return [op for op in n.INTRINSICS if op not in rules.INTEGER_INTRINSICS | rules.BYTE_DOTS]
 
 
 # --- values --------------------------------------------------------------------------------------

@@ -413,6 +413,15 @@ PAGES = (
         ),
     ),
     Page(
+        "models",
+        "td.models",
+        "Language models from files. The guide: [language models](../guides/models.md).",
+        (
+            Section("td.models", _room("models")),
+            Section("td.models.text", _room("models.text")),
+        ),
+    ),
+    Page(
         "random",
         "td.random",
         "Arrays of random numbers, the same on every device. "
@@ -445,7 +454,9 @@ PAGES = (
 
 # Modules whose public names the reference has, beside `td` itself; the modules have no entries.
 ROOMS = (
-    "autograd", "data", "errors", "fft", "linalg", "nn", "nn.functional", "nn.init", "nn.utils",
+    "autograd", "data", "errors", "fft", "linalg", "models",
+    "models.text", "nn", "nn.functional", "nn.init",
+    "nn.utils",
     "optim", "optim.lr_scheduler", "quant", "random",
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from treadle.cli import model_commands
 from treadle.codegen import TARGETS
 from treadle.core.errors import TreadleError
 
@@ -413,3 +414,9 @@ def demo(
     if not (kernels or train):
         raise typer.BadParameter("--no-kernels and --no-train leave nothing to show")
     run_demo(device, output, kernels, epochs if train else 0, seed)
+
+
+for command in (
+    model_commands.generate, model_commands.chat, model_commands.embed, model_commands.serve,
+):  # fmt: skip
+    app.command()(command)

@@ -9,6 +9,8 @@ import stat
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+import numpy as np
+
 from treadle.core.errors import FormatError
 from treadle.core.paths import naming
 from treadle.formats.json_text import parse_json
@@ -65,3 +67,20 @@ def shortened(value: object) -> str:
     """A value in an error's text, of which a hostile file can make millions of letters."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def release(bytes: np.ndarray[Any, Any]) -> None:
+    """Give back the memory that bytes of a file `mapped` here take in this process, once they are
+    copied. They are read from the file again if they are asked for again."""
+    base: Any = bytes
+    while isinstance(base, np.ndarray):
+        base = base.base
+    found = getattr(base, "obj", base)
+    if not (isinstance(found, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED")):
+        return
+    page = mmap.PAGESIZE
+    start = bytes.ctypes.data - np.frombuffer(found, np.uint8).ctypes.data
+    first = -(-start // page) * page  # the pages at both ends have other bytes, too
+    length = (start + bytes.nbytes) // page * page - first
+    if length > 0:
+        found.madvise(mmap.MADV_DONTNEED, first, length)

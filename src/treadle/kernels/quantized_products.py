@@ -6,27 +6,29 @@ from typing import Any
 
 from treadle.core.dtypes import DType, float32, int32, uint32
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.device_code.quantized_formats import FORMS, GROUP, PLANES
-from treadle.kernels.device_code.quantized_products import (
+from treadle.kernels.device_code.quantized_activations import (
     LANES,
-    LINES,
     PACKED,
     PACKED_FLOATS,
-    TILE_LANES,
     Packing,
-    Spread,
-    Work,
-    multiplier,
-    multiplier_cpu,
     packer,
+)
+from treadle.kernels.device_code.quantized_formats import FORMS, GROUP, PLANES
+from treadle.kernels.device_code.quantized_products import Spread, Work, multiplier
+from treadle.kernels.device_code.quantized_products_cpu import (
+    LINES,
+    TILE_LANES,
+    multiplier_cpu,
     tile_multiplier_cpu,
 )
 from treadle.kernels.launching import flat, new, serial_threads
 from treadle.kernels.machine import Machine, machine_of
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
 
 MOST_ROWS = 8
-"""The rows of activations of one launch."""
+"""The rows of activations for which a kernel has sums in registers."""
+_MOST_LAUNCHES = 4  # of such rows, until a GPU is faster by tiles
 _PACKED_TOGETHER = 8  # groups of a block, on GPUs
 _BUSY = 1 << 16  # threads that keep a GPU busy
 
@@ -51,29 +53,44 @@ def pack(x: DeviceArray, packing: Packing) -> DeviceArray:
 
 
 def multiply_packed(act: DeviceArray, *more: Any) -> DeviceArray:
-    """The product of packed activations, a few rows, with a matrix of a format. `more` are the
-    planes that the format has, in the order of `PLANES`; the format, whether activations are
-    floats, and the matrix's rows and columns."""
-    *planes, name, present, floats, rows, n = more
-    out = new(act, float32, act.shape[0], rows)
+    """The product of packed activations with a matrix of a format, whose planes are read. `more`
+    are arrays with the planes that the format has, in the order of `PLANES`; the format, the names
+    of the planes, where each begins in its array and how many elements it has, whether activations
+    are floats, and the matrix's rows and columns."""
+    *arrays, name, present, places, floats, rows, n = more
+    planes = [
+        array.view((size,), (1,), array.offset + start)
+        for array, (start, size) in zip(arrays, places, strict=True)
+    ]
+    many = act.shape[0]
+    out = new(act, float32, many, rows)
     if out.size:
         given = dict(zip(present, planes, strict=True))
         words = [flat_words(given["values"])]
         words.append(flat_words(given["high"]) if "high" in given else words[0])
-        others = [flat(given[plane]) if plane in given else words[0] for plane in PLANES[2:]]
-        groups = n // GROUP
-        many = act.shape[0]
-        arguments = (*words, *others, flat(act), flat(out), rows, groups)
-        work = Work(name, floats, many)
+        others = [given.get(plane, words[0]) for plane in PLANES[2:]]
+        matrix, groups = (*words, *others), n // GROUP
         if serial_threads(act.device):
-            _multiply_on_host(work, arguments, rows)
-        else:
-            spread = spread_for(machine_of(act.device), work, rows, groups)
-            if not spread.unrolled:  # one kernel for any number of rows
-                work = work._replace(rows=MOST_ROWS)
-            teams = spread.threads // spread.span * spread.lines
-            multiplier(work, spread)[-(-rows // teams), spread.threads](*arguments, many)
+            arguments = (*matrix, flat(act), flat(out), rows, groups)
+            _multiply_on_host(Work(name, floats, many), arguments, rows)
+            return out
+        launches = -(-many // MOST_ROWS)
+        for launch in range(launches):
+            first, last = (many * at // launches for at in (launch, launch + 1))
+            part = act.view((last - first, act.shape[1]), act.strides, first * act.shape[1])
+            into = out.view((last - first, rows), out.strides, first * rows)
+            arguments = (*matrix, flat(part), flat(into), rows, groups)
+            _multiply_by_warps(Work(name, floats, last - first), arguments, rows, groups)
     return out
+
+
+def _multiply_by_warps(work: Work, arguments: tuple[Any, ...], rows: int, groups: int) -> None:
+    many = work.rows
+    spread = spread_for(machine_of(arguments[0].device), work, rows, groups)
+    if not spread.unrolled:  # one kernel for any number of rows
+        work = work._replace(rows=MOST_ROWS)
+    teams = spread.threads // spread.span * spread.lines
+    multiplier(work, spread)[-(-rows // teams), spread.threads](*arguments, many)
 
 
 def _multiply_on_host(work: Work, arguments: tuple[Any, ...], rows: int) -> None:
@@ -105,12 +122,19 @@ def flat_words(array: DeviceArray) -> DeviceArray:
     return DeviceArray(array.device, array.storage, uint32, (count,), None, offset)
 
 
-def can_multiply(name: str, rows: int, n: int) -> bool:
-    """Whether the kernels take a matrix of this format and size."""
+def can_multiply(device: Device, name: str, floats: bool, many: int, rows: int, n: int) -> bool:
+    """Whether there are kernels for a matrix of a format and size, and if they are faster for so
+    many rows of activations than a product of matrices."""
     form = FORMS.get(name)
     if form is None or n % (GROUP * (2 if form.paired else 1)):
         return False
-    return 0 < rows * n // 4 < MOST_NARROW
+    if many * max(rows, n) >= MOST_NARROW:
+        return False
+    most = MOST_ROWS * _MOST_LAUNCHES
+    if serial_threads(device):
+        most = MOST_ROWS if floats else MOST_NARROW
+    size = rows * n  # of the largest plane at most, in bytes
+    return 0 < many <= most and 0 < size < min(4 * MOST_NARROW, device.limits.max_binding_size)
 
 
 __all__ = ["MOST_ROWS", "can_multiply", "multiply_packed", "pack", "packed_shape"]

@@ -9,6 +9,7 @@ FileNotFoundError: …
 from treadle.core.deferred_imports import exports
 
 NAMES = {
+    "treadle.models.encoder": "Encoder load_encoder",
     "treadle.models.engine": "Engine",
     "treadle.models.generation": "Generation",
     "treadle.models.loading": "load",

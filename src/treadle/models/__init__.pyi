@@ -8,6 +8,8 @@ FileNotFoundError: …
 """
 
 from treadle.models import text as text
+from treadle.models.encoder import Encoder as Encoder
+from treadle.models.encoder import load_encoder as load_encoder
 from treadle.models.engine import Engine as Engine
 from treadle.models.generation import Generation as Generation
 from treadle.models.loading import load as load
@@ -15,10 +17,12 @@ from treadle.models.model import Model as Model
 from treadle.models.sampling import Sampling as Sampling
 
 __all__ = [
+    "Encoder",
     "Engine",
     "Generation",
     "Model",
     "Sampling",
     "load",
+    "load_encoder",
     "text",
 ]

@@ -118,11 +118,11 @@ def store(
         _dtype(cache), config.depth, rotary.pairs, rotary.adjacent, FINE, PAGE, norms is not None,
         threads,
     )  # fmt: skip
-    out = empty(n * config.heads * config.depth, dtype=float32, device=device)
+    out = empty((n, config.heads * config.depth), dtype=float32, device=device)
     paged_attention.storer(what)[n * (config.heads + 2 * config.key_heads), threads](
         query.rows.reshape(-1), key.rows.reshape(-1), value.rows.reshape(-1),
         0 if norms is None else norms,
-        angles.table, batch.places, out, cache.elements,
+        angles.table, batch.places, out.reshape(-1), cache.elements,
         0 if cache.scales is None else cache.scales,
         packed(_INTEGERS, query.start, key.start, value.start, 0),
         packed(_INTEGERS, *[each.rows.shape[-1] for each in heads], 0),
@@ -163,22 +163,23 @@ def attend_stored(
             f"{_LANES if serial else 4} is"
         )
     lines = n * config.heads
-    out = empty(n * config.heads * depth, dtype=float32, device=device)
-    sums, tops = out, out
+    out = empty((n, config.heads * depth), dtype=float32, device=device)
+    flat = out.reshape(-1)
+    sums, tops = flat, flat
     if parts > 1:
         sums = empty(lines * parts * depth, dtype=float32, device=device)
         tops = empty(lines * parts * 2, dtype=float32, device=device)
     make = paged_attention_cpu.attender_cpu if serial else paged_attention.attender
     make(what)[blocks * parts, threads](
-        query, cache.elements, 0 if cache.scales is None else cache.scales, batch.places,
-        0 if sinks is None else sinks, sums, tops,
+        query.reshape(-1), cache.elements, 0 if cache.scales is None else cache.scales,
+        batch.places, 0 if sinks is None else sinks, sums, tops,
         packed(_INTEGERS, n, config.key_heads, batch.pages, cache.keys),
         window or 1 << 30, depth**-0.5 if scale is None else scale, config.attention_cap,
     )  # fmt: skip
     if parts > 1:
         join = paged_attention.joiner(depth, parts, threads)
-        join[lines, threads](sums, tops, out)
-    return out.reshape(n, -1)
+        join[lines, threads](sums, tops, flat)
+    return out
 
 
 def _dtype(cache: LayerCache) -> Any:

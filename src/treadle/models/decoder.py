@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from treadle.graph.calls import call
-from treadle.kernels.take_rows import take_rows
 from treadle.models.attention import Batch
 from treadle.models.cache import Cache
 from treadle.models.config import DecoderConfig
-from treadle.models.layers import Matrix, Norm, Weights, multiply
+from treadle.models.layers import Matrix, Norm, Weights, multiply, rows_of
 from treadle.models.lora import Lora, learns
 from treadle.models.whole_attention import Texts
 from treadle.nn.containers import ModuleList
 from treadle.nn.module import Module
-from treadle.quant.matrix import QuantizedTensor
-from treadle.tensor.tensor import Tensor, from_node
+from treadle.tensor.tensor import Tensor
 
 MakeLayer = Callable[[int], Module]
 
@@ -44,7 +41,7 @@ class Decoder(Module):
 
     def embed(self, tokens: Tensor) -> Tensor:
         """The rows of the embedding."""
-        found = _rows(self.embedding, tokens)
+        found = rows_of(self.embedding, tokens)
         return found if self.scale == 1.0 else found * self.scale
 
     def hidden(self, batch: Batch | Texts, cache: Cache | None) -> Tensor:
@@ -64,19 +61,3 @@ class Decoder(Module):
     def forward(self, batch: Batch | Texts, cache: Cache | None = None) -> Tensor:
         """Logits after each token of a batch."""
         return self.scores(self.hidden(batch, cache))
-
-
-def _rows(matrix: Matrix, indices: Tensor) -> Tensor:
-    """Rows of a matrix, as float32."""
-    if not isinstance(matrix, QuantizedTensor):
-        return _gather(matrix, indices)
-    planes = {name: _gather(plane, indices) for name, plane in matrix.planes.items()}
-    return matrix.format.dequantize(planes)
-
-
-def _gather(table: Tensor, indices: Tensor) -> Tensor:
-    """Rows of a table, window by window where a kernel may not see all of it."""
-    if table.size * table.dtype.itemsize <= table.device.limits.max_binding_size:
-        return table[indices]
-    shape = (*indices.shape, *table.shape[1:])
-    return from_node(call(take_rows, (table._node, indices._node), shape, table.dtype))

@@ -177,7 +177,7 @@ class Engine:
         self._table[running.slot] = 0
         self._table[running.slot, : len(running.pages)] = running.pages
         try:
-            self.sampler.begin(running.slot, running.sampling, running.tokens)
+            self.sampler.begin(running.slot, running.sampling, running.tokens, running.generated)
         except ValueError as error:
             self._end(running, "error", error)
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from treadle.core.dtypes import int32
 from treadle.models.config import DecoderConfig
-from treadle.models.layers import Matrix, Projection, Weights, multiply
+from treadle.models.layers import Projection, Weights, multiply
 from treadle.nn.module import Module
 from treadle.quant.matrix import QuantizedTensor
 from treadle.tensor.elementwise_functions import where
@@ -18,6 +18,8 @@ from treadle.tensor.products import matmul
 from treadle.tensor.ranges import arange
 from treadle.tensor.sorting import topk
 from treadle.tensor.tensor import Tensor
+
+Stack = Tensor | QuantizedTensor
 
 
 class Experts(Module):
@@ -62,11 +64,11 @@ class Experts(Module):
         return found
 
     @staticmethod
-    def _expert(stack: Matrix, index: int) -> Matrix:
+    def _expert(stack: Stack, index: int) -> Stack:
         return stack[index]
 
 
-def _taken(stack: Matrix, which: Tensor) -> Tensor:
+def _taken(stack: Stack, which: Tensor) -> Tensor:
     """Matrices of a stack, in float32."""
     if not isinstance(stack, QuantizedTensor):
         return stack[which]

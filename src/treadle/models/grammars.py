@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from treadle.core.errors import GrammarError
+from treadle.core.recent_cache import RecentCache
 from treadle.models.sampling import Sampling
 
 _INSTALL = 'grammars and JSON schemas need llguidance: pip install "treadle[llm]"'
@@ -101,11 +102,16 @@ def constraint_of(sampling: Sampling, tokenizer: Vocabulary) -> Constraint | Non
     """
     if not sampling.is_constrained:
         return None
-    grammar = _compiled(sampling)
-    from llguidance import LLMatcher
+    known = _grammars_of(tokenizer)
+    given = sampling.grammar, sampling.json_schema
+    matcher = known.matchers.get(given)
+    if matcher is None:
+        grammar = _compiled(sampling)
+        from llguidance import LLMatcher
 
-    matcher = LLMatcher(_tokens_of(tokenizer), grammar, log_level=0)
-    return Constraint(matcher, tokenizer.vocabulary_size, tokenizer.ends)
+        matcher = LLMatcher(known.tokens, grammar, log_level=0)
+        known.matchers[given] = matcher
+    return Constraint(matcher.deep_copy(), tokenizer.vocabulary_size, tokenizer.ends)
 
 
 def check(sampling: Sampling) -> None:
@@ -143,18 +149,28 @@ def _schema_of(sampling: Sampling) -> str:
     return json.dumps(schema)
 
 
-# Of each tokenizer, its bytes as llguidance wants them: a pass over the whole vocabulary.
-_KNOWN: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+class _Grammars:
+    """What is remembered of a tokenizer: its bytes as llguidance wants them, which take a pass over
+    the vocabulary, and matchers of grammars at their beginning, which may take a second each."""
 
-
-def _tokens_of(tokenizer: Vocabulary) -> Any:
-    found = _KNOWN.get(tokenizer)
-    if found is None:
-        from llguidance import LLTokenizer, TokenizerWrapper
+    def __init__(self, tokenizer: Vocabulary) -> None:
+        try:
+            from llguidance import LLTokenizer, TokenizerWrapper
+        except ImportError:
+            raise ImportError(_INSTALL) from None
 
         wrapper: Any = TokenizerWrapper(_Bytes(tokenizer))
-        found = LLTokenizer(wrapper, n_vocab=tokenizer.vocabulary_size)
-        _KNOWN[tokenizer] = found
+        self.tokens = LLTokenizer(wrapper, n_vocab=tokenizer.vocabulary_size)
+        self.matchers: RecentCache[tuple[str | None, Any], Any] = RecentCache(16)
+
+
+_KNOWN: weakref.WeakKeyDictionary[Any, _Grammars] = weakref.WeakKeyDictionary()
+
+
+def _grammars_of(tokenizer: Vocabulary) -> _Grammars:
+    found = _KNOWN.get(tokenizer)
+    if found is None:
+        found = _KNOWN[tokenizer] = _Grammars(tokenizer)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,11 +13,21 @@ from treadle.nn.module import Module
 from treadle.quant import gradients
 from treadle.quant.matrix import QuantizedTensor
 from treadle.quant.products import Activations
+from treadle.tensor.assembly import concat
+from treadle.tensor.elementwise_functions import clip, where
 from treadle.tensor.functional.activations import gelu, silu
 from treadle.tensor.functional.normalization import rms_norm
 from treadle.tensor.tensor import Tensor
 
-Matrix = Tensor | QuantizedTensor
+
+@dataclass(frozen=True, eq=False)
+class RowParts:
+    """A matrix of which a kernel may not see all at once: some of its rows, then the next ones."""
+
+    parts: tuple[Tensor | QuantizedTensor, ...]
+
+
+Matrix = Tensor | QuantizedTensor | RowParts
 Gate = Callable[[Tensor], Tensor]
 
 
@@ -28,7 +39,7 @@ class Weights(Protocol):
     def matrix(self, name: str, rows: int, columns: int) -> Matrix:
         """A matrix, checked to have this shape."""
 
-    def stack(self, name: str, count: int, rows: int, columns: int) -> Matrix:
+    def stack(self, name: str, count: int, rows: int, columns: int) -> Tensor | QuantizedTensor:
         """Matrices of one shape, checked to have it."""
 
     def vector(self, name: str, size: int) -> Tensor:
@@ -46,9 +57,26 @@ class Weights(Protocol):
 
 def multiply(x: Tensor, matrix: Matrix, activations: Activations | None = None) -> Tensor:
     """`x @ matrix.T`, differentiable for x, from the blocks where the matrix is quantized."""
+    if isinstance(matrix, RowParts):
+        return concat([multiply(x, part, activations) for part in matrix.parts], axis=-1)
     if isinstance(matrix, QuantizedTensor):
         return gradients.linear(x, matrix, activations)
     return x @ matrix.T
+
+
+def rows_of(matrix: Matrix, indices: Tensor) -> Tensor:
+    """Rows of a matrix, as float32."""
+    if isinstance(matrix, QuantizedTensor):
+        return matrix.rows(indices)
+    if isinstance(matrix, Tensor):
+        return matrix[indices]
+    found, start = None, 0
+    for part in matrix.parts:
+        own = rows_of(part, clip(indices - start, 0, part.shape[0] - 1)).realize()
+        found = own if found is None else where((indices >= start).reshape(-1, 1), own, found)
+        start += part.shape[0]
+    assert found is not None
+    return found
 
 
 class Projection(Module):

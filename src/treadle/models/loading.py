@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
+from pathlib import Path
+from typing import Any
 
 from treadle.core.errors import FormatError, OutOfMemory
 from treadle.formats.gguf import GgufFile, read_gguf
@@ -33,7 +35,8 @@ def load(
     activations: Activations | None = None,
     progress: bool | None = None,
 ) -> Model:
-    """A language model from a GGUF file, on a device.
+    """A language model from a GGUF file, on a device. For the folder of an encoder it gives an
+    `Encoder`, as `load_encoder` does.
 
     `context` is the number of tokens that a prompt and its answer may have together: by default
     4,096, or what the model was trained for if that is less. `cache` is how keys and values are
@@ -47,6 +50,9 @@ def load(
     that is wrong; OutOfMemory says what would fit on the device.
     """
     where = find_device(device)
+    if Path(path).is_dir():
+        found: Model = _of_folder(path, where, context, activations)
+        return found
     file = read_gguf(path)
     config = _checked(file)
     if cache not in ENTRIES:
@@ -64,6 +70,20 @@ def load(
         weights = GgufWeights(file, where, uploaded, activations)
         decoder = build(config, weights, context, where)
     return Model(decoder, tokenizer, where, context, cache, file.metadata)
+
+
+def _of_folder(
+    path: str | PathLike[str], device: Device, context: int | None, activations: Activations | None
+) -> Any:
+    """The encoder in a folder; language models have files."""
+    from treadle.models.encoder import load_encoder
+
+    if context is not None or activations is not None:
+        raise ValueError(
+            f"{path} is a folder, so that an encoder is loaded: context and activations are of "
+            "language models in GGUF files"
+        )
+    return load_encoder(path, device)
 
 
 def _checked(file: GgufFile) -> DecoderConfig:

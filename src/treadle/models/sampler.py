@@ -94,8 +94,11 @@ class Sampler:
         self.counts: Tensor | None = None
         self.recent: Tensor | None = None
 
-    def begin(self, row: int, sampling: Sampling, prompt: Sequence[int] = ()) -> None:
-        """Give a row to a sequence, whose penalties count the tokens of its prompt too."""
+    def begin(
+        self, row: int, sampling: Sampling, tokens: Sequence[int] = (), drawn: int = 0
+    ) -> None:
+        """Give a row to a sequence. Its penalties count its tokens until now, also the prompt's;
+        `drawn` of these were drawn, for one that had a row before and goes on as it would have."""
         seed = secrets.randbits(64) if sampling.seed is None else sampling.seed
         seed %= 2**64
         window = _WHOLE_TEXT if sampling.penalty_window == -1 else sampling.penalty_window
@@ -104,9 +107,11 @@ class Sampler:
              sampling.presence_penalty, sampling.frequency_penalty], np.float32,
         )  # fmt: skip
         words = np.array([seed % 2**32, seed >> 32], np.uint32).view(np.int32)
-        self.integers[row] = np.array([sampling.top_k, window, *words, 0, len(prompt)], np.int32)
+        self.integers[row] = np.array(
+            [sampling.top_k, window, *words, drawn, len(tokens)], np.int32
+        )
         if sampling.has_penalties:
-            self._count(row, np.asarray(prompt, np.int64), window)
+            self._count(row, np.asarray(tokens, np.int64), window)
         if sampling.biases:
             self._set_bias(row, sampling.biases)
         elif self.bias is not None:
@@ -114,15 +119,15 @@ class Sampler:
         if self.mask is not None:
             self.mask[row] = -1
 
-    def _count(self, row: int, prompt: np.ndarray, window: int) -> None:
+    def _count(self, row: int, tokens: np.ndarray, window: int) -> None:
         if self.counts is None or self.recent is None:
             self.counts = zeros((self.rows, self.vocabulary), dtype=int32, device=self.device)
             self.recent = zeros((self.rows, MOST_WINDOW), dtype=int32, device=self.device)
-        seen = np.bincount(prompt[max(0, len(prompt) - window) :], minlength=self.vocabulary)
+        seen = np.bincount(tokens[max(0, len(tokens) - window) :], minlength=self.vocabulary)
         self.counts[row] = seen.astype(np.int32)
-        last = np.arange(max(0, len(prompt) - MOST_WINDOW), len(prompt))
+        last = np.arange(max(0, len(tokens) - MOST_WINDOW), len(tokens))
         ring = np.zeros(MOST_WINDOW, np.int32)
-        ring[last % MOST_WINDOW] = prompt[last]
+        ring[last % MOST_WINDOW] = tokens[last]
         self.recent[row] = ring
 
     def _set_bias(self, row: int, biases: Iterable[tuple[int, float]]) -> None:
@@ -172,11 +177,10 @@ def sample(logits: Tensor, sampler: Sampler, stages: Stages, rows: Tensor | None
         values = _penalized(values, of(sampler.counts), numbers)
     if stages.mask and sampler.mask is not None:
         values = where(_bits(of(sampler.mask), sampler.vocabulary), values, _NONE)
-    best = argmax(values, axis=-1).to(int32)
-    tokens = best
     if stages.candidates or stages.all_tokens:
-        drawn = _drawn(values, stages, numbers, integers)
-        tokens = where(numbers[:, _TEMPERATURE] > 0, drawn, best)
+        tokens = _drawn(values, stages, numbers, integers)
+    else:
+        tokens = argmax(values, axis=-1).to(int32)
     _note(sampler, stages, tokens, rows, integers)
     return tokens
 
@@ -197,50 +201,58 @@ def _bits(words: Tensor, vocabulary: int) -> Tensor:
 
 
 def _drawn(values: Tensor, stages: Stages, numbers: Tensor, integers: Tensor) -> Tensor:
-    """A token of each row, drawn."""
-    first = greatest(values, axis=-1, keepdims=True)
+    """A token of each row: drawn, or the most probable one where the temperature is 0."""
+    best = ids = None
+    if stages.candidates:
+        best, ids = topk(values, min(stages.candidates, values.shape[-1]))
+    if best is None or stages.all_tokens:
+        first = greatest(values, axis=-1, keepdims=True)
+    else:
+        first = best[:, :1]
     first = where(first > _NONE, first, 0.0)
     temperature = numbers[:, _TEMPERATURE : _TEMPERATURE + 1]
-    # Relative to the greatest: a tiny temperature makes others -inf, never the greatest inf.
-    temperature = where(temperature > 0, temperature, 1.0)
+    is_drawn = temperature > 0
+    divisor = where(is_drawn, temperature, 1.0)
     least = first + numbers[:, _MIN_P : _MIN_P + 1].log()
     low, high, drawn_before = (
         integers[:, at : at + 1].to(uint32) for at in (_SEED_LOW, _SEED_HIGH, _DRAWN)
     )
-    found = None
-    if stages.candidates:
-        candidates = min(stages.candidates, values.shape[-1])
-        best, ids = topk(values, candidates)
-        kept = _kept(best, values, numbers, integers) & (best >= least)
-        scores = where(kept, (best - first) / temperature, _NONE)
-        scores = scores + _gumbel(ids.to(uint32), drawn_before, low, high)
-        place = argmax(scores, axis=-1, keepdims=True)
-        found = take_along_axis(ids, place, axis=-1)[:, 0].to(int32)
+
+    def place(given: Tensor, kept: Tensor, tokens: Tensor) -> Tensor:
+        """Where the token is among some. Logits are relative to the greatest, so that a tiny
+        temperature makes the others -inf, and never several of them inf."""
+        noise = where(is_drawn, _gumbel(tokens.to(uint32), drawn_before, low, high), 0.0)
+        scores = where(kept, (given - first) / divisor, _NONE) + noise
+        return argmax(scores, axis=-1, keepdims=True)
+
+    filtered = among_all = None
+    if best is not None and ids is not None:
+        kept = _kept(best, values, stages, numbers, integers) & (best >= least)
+        filtered = take_along_axis(ids, place(best, kept, ids), axis=-1)[:, 0].to(int32)
     if stages.all_tokens:
-        ids = arange(values.shape[-1], dtype=uint32, device=values.device)
-        scores = where(values >= least, (values - first) / temperature, _NONE)
-        scores = scores + _gumbel(ids, drawn_before, low, high)
-        among_all = argmax(scores, axis=-1).to(int32)
-        if found is None:
-            return among_all
-        filtered = (integers[:, _TOP_K] > 0) | (numbers[:, _TOP_P] < 1)
-        found = where(filtered, found, among_all)
+        tokens = arange(values.shape[-1], dtype=int32, device=values.device)
+        among_all = place(values, values >= least, tokens)[:, 0].to(int32)
+    if filtered is not None and among_all is not None:
+        has_filters = (integers[:, _TOP_K] > 0) | (numbers[:, _TOP_P] < 1)
+        return where(has_filters, filtered, among_all)
+    found = among_all if filtered is None else filtered
     assert found is not None
     return found
 
 
-def _kept(best: Tensor, values: Tensor, numbers: Tensor, integers: Tensor) -> Tensor:
+def _kept(
+    best: Tensor, values: Tensor, stages: Stages, numbers: Tensor, integers: Tensor
+) -> Tensor:
     """Which of the sorted candidates top-k and top-p keep."""
     rank = arange(best.shape[-1], dtype=int32, device=best.device)
     top_k, top_p = integers[:, _TOP_K : _TOP_K + 1], numbers[:, _TOP_P : _TOP_P + 1]
     kept = (top_k <= 0) | (rank < top_k)
     remaining = where(kept, best, _NONE)
-    # Probabilities among what top-k kept, as llama.cpp's; among all tokens where it kept all.
-    total = where(
-        top_k > 0,
-        logsumexp(remaining, axis=-1, keepdims=True),
-        logsumexp(values, axis=-1, keepdims=True),
-    )
+    # Probabilities among what top-k kept, as llama.cpp's; among all tokens where it kept all, for
+    # which there are always many candidates.
+    total = logsumexp(remaining, axis=-1, keepdims=True)
+    if stages.candidates > _FEW_CANDIDATES:
+        total = where(top_k > 0, total, logsumexp(values, axis=-1, keepdims=True))
     probabilities = (remaining - total).exp()
     before = cumulative_sum(probabilities, axis=-1) - probabilities
     return kept & ((rank == 0) | (top_p >= 1) | (before < top_p))

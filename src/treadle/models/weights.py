@@ -9,7 +9,7 @@ import numpy as np
 
 from treadle.core.errors import FormatError
 from treadle.formats.gguf import GgufFile
-from treadle.models.layers import Matrix
+from treadle.models.layers import Matrix, RowParts
 from treadle.quant.blocks import FORMATS
 from treadle.quant.matrix import QuantizedTensor
 from treadle.quant.products import Activations
@@ -48,9 +48,16 @@ class GgufWeights:
         found: Matrix = self._tensor(name, (rows, columns))
         return found
 
-    def stack(self, name: str, count: int, rows: int, columns: int) -> Matrix:
+    def stack(self, name: str, count: int, rows: int, columns: int) -> Tensor | QuantizedTensor:
         """Matrices of one shape, one after the other."""
-        found: Matrix = self._tensor(name, (count, rows, columns))
+        self._check(name, (count, rows, columns))
+        nbytes, most = self.file.tensors[name].nbytes, self.device.limits.max_binding_size
+        if nbytes > most:
+            raise FormatError(
+                f"{name} has {nbytes} bytes, and a kernel on {self.device.id} sees at most {most} "
+                "of an array: take another device, or a file with fewer bits"
+            )
+        found: Tensor | QuantizedTensor = self._tensor(name, (count, rows, columns))
         return found
 
     def vector(self, name: str, size: int) -> Tensor:
@@ -88,13 +95,27 @@ class GgufWeights:
 
     def _upload(self, name: str, shape: tuple[int, ...]) -> Any:
         tensor, raw = self.file.tensors[name], self.file.raw(name)
-        made: Any
-        if tensor.type in FORMATS:
-            made = QuantizedTensor.from_blocks(raw, shape, tensor.type, self.device)
+        count = -(-tensor.nbytes // self.device.limits.max_binding_size)
+        if count == 1:
+            made = self._part(raw, shape, tensor.type)
         else:
-            made = from_numpy(raw.view(np.float32).reshape(shape), self.device)
+            step, each = -(-shape[0] // count), tensor.nbytes // shape[0]
+            parts = [
+                self._part(
+                    raw[at * each : (at + step) * each],
+                    (min(step, shape[0] - at), *shape[1:]),
+                    tensor.type,
+                )
+                for at in range(0, shape[0], step)
+            ]
+            made = RowParts(tuple(parts))
         self._uploaded(tensor.nbytes)
         return made
+
+    def _part(self, raw: np.ndarray[Any, Any], shape: tuple[int, ...], kind: str) -> Any:
+        if kind in FORMATS:
+            return QuantizedTensor.from_blocks(raw, shape, kind, self.device)
+        return from_numpy(raw.view(np.float32).reshape(shape), self.device)
 
 
 class CheckedWeights(GgufWeights):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from treadle.core.dtypes import float32, int8, uint8, uint32
+from treadle.kernels.device_code.quantized_formats import DOUBLED_E2M1, NONLINEAR
 from treadle.lang import bitcast
 from treadle.tensor.creation import full
 from treadle.tensor.elementwise_decorator import elementwise
@@ -19,11 +20,6 @@ from treadle.tensor.ranges import arange
 from treadle.tensor.tensor import Tensor
 
 Planes = Mapping[str, Tensor]
-
-# The values of four bits: ggml's, fitted to weights that are normally distributed, and twice those
-# of a float of 1 sign bit, 2 bits of exponent and 1 of fraction (Open Compute's MX formats).
-NONLINEAR = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
-DOUBLED_E2M1 = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
 
 
 def _unpacked(packed: Tensor, run: int, width: int) -> Tensor:
@@ -37,7 +33,7 @@ def _unpacked(packed: Tensor, run: int, width: int) -> Tensor:
 
 def _over(plane: Tensor, *shape: int) -> Tensor:
     """A plane as float32 (rows, blocks, *shape)."""
-    return plane.astype(float32).reshape((*plane.shape[:2], *shape))
+    return plane.to(float32).reshape((*plane.shape[:2], *shape))
 
 
 def _one_of(values: Sequence[int], index: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import numpy as np
 
 from treadle.core.dtypes import as_dtype
 from treadle.core.errors import DtypeError, FormatError
+from treadle.formats.contents import release
 from treadle.formats.gguf import GgufFile, GgufTensor, read_gguf
 from treadle.quant.blocks import FORMATS
 from treadle.quant.matrix import QuantizedTensor
@@ -52,12 +53,16 @@ class Gguf(Mapping[str, "Tensor | QuantizedTensor"]):
         found = self.tensors[name]
         raw = self._file.raw(name)
         if found.type not in _NUMBERS:
-            return QuantizedTensor.from_blocks(raw, found.shape, found.type, where)
-        data = np.frombuffer(raw, as_dtype(found.type).numpy).reshape(found.shape)
-        try:
-            return from_numpy(data, where)
-        except DtypeError as error:
-            raise DtypeError(f"the tensor {name!r}: {error}") from None
+            made: Tensor | QuantizedTensor
+            made = QuantizedTensor.from_blocks(raw, found.shape, found.type, where)
+        else:
+            data = np.frombuffer(raw, as_dtype(found.type).numpy).reshape(found.shape)
+            try:
+                made = from_numpy(data, where)
+            except DtypeError as error:
+                raise DtypeError(f"the tensor {name!r}: {error}") from None
+        release(raw)
+        return made
 
     def check(self, names: Iterable[str] | None = None) -> None:
         """FormatError if one of these tensors, or of all, has a type that is not read. It takes no

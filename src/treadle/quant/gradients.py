@@ -15,13 +15,16 @@ from treadle.autograd.function import Function
 from treadle.core.dtypes import float32
 from treadle.core.errors import ShapeError
 from treadle.graph.history import recording
+from treadle.kernels.launching import serial_threads
 from treadle.quant.blocks import Quantized
 from treadle.quant.products import linear as plain_linear
 from treadle.quant.products import linears as plain_linears
 from treadle.tensor.creation import zeros
 from treadle.tensor.tensor import Tensor
 
-_TOGETHER = 1 << 22  # elements of the matrix that are dequantized at a time
+# Elements of the matrix that are dequantized at a time: such as stay in a CPU's cache, or as a GPU
+# has memory for, where they are written out at all.
+_TOGETHER = {True: 1 << 21, False: 1 << 27}
 Map = Callable[[Tensor], Tensor]
 
 
@@ -31,7 +34,8 @@ def linear(x: Tensor, w: Quantized, activations: Any = None) -> Tensor:
     if not _is_recorded(x):
         return plain_linear(x, w, activations)
     there = partial(plain_linear, w=w, activations=activations or "float")
-    return _LinearMap.apply(x, there, partial(times, w=w))
+    found: Tensor = _LinearMap.apply(x, there, partial(times, w=w))
+    return found
 
 
 def linears(x: Tensor, weights: Sequence[Quantized], activations: Any = None) -> list[Tensor]:
@@ -50,17 +54,17 @@ def times(x: Tensor, w: Quantized) -> Tensor:
         )
     if not _is_recorded(x):
         return _times(x, w)
-    return _LinearMap.apply(
-        x, partial(_times, w=w), partial(plain_linear, w=w, activations="float")
-    )
+    back = partial(plain_linear, w=w, activations="float")
+    found: Tensor = _LinearMap.apply(x, partial(_times, w=w), back)
+    return found
 
 
 def _times(x: Tensor, w: Quantized) -> Tensor:
     rows, n = w.shape
     if not x.size * rows * n:
         return zeros((*x.shape[:-1], n), dtype=float32, device=x.device)
-    flat = x.astype(float32).reshape((-1, rows))
-    step = max(_TOGETHER // n, 1)
+    flat = x.to(float32).reshape((-1, rows))
+    step = max(_TOGETHER[serial_threads(x.device)] // n, 1)
     found: Tensor | None = None
     for at in range(0, rows, step):
         planes = {name: plane[at : at + step] for name, plane in w.planes.items()}

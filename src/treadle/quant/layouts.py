@@ -143,7 +143,8 @@ def _pack_eight(planes: Mapping[str, Array]) -> Array:
 
 def _sums(planes: Mapping[str, Array]) -> Array:
     values = planes["values"]
-    return values.reshape(*values.shape[:-1], 16, 16).sum(-1, dtype=np.int16)
+    sums: Array = values.reshape(*values.shape[:-1], 16, 16).sum(-1, dtype=np.int16)
+    return sums
 
 
 _SCALE = Field("scale", (), "float16")

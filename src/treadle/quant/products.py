@@ -9,8 +9,8 @@ from treadle.core.dtypes import float32
 from treadle.core.errors import ShapeError
 from treadle.graph.calls import call
 from treadle.graph.node import Node
+from treadle.kernels.device_code.quantized_activations import Packing
 from treadle.kernels.device_code.quantized_formats import FORMS, PLANES
-from treadle.kernels.device_code.quantized_products import Packing
 from treadle.kernels.launching import serial_threads
 from treadle.kernels.quantized_products import (
     MOST_ROWS,
@@ -20,6 +20,7 @@ from treadle.kernels.quantized_products import (
     packed_shape,
 )
 from treadle.quant.blocks import Quantized
+from treadle.runtime.arrays import packed_strides
 from treadle.tensor.assembly import concat
 from treadle.tensor.tensor import Tensor, from_node
 
@@ -53,22 +54,35 @@ def _linear(x: Tensor, w: Quantized, activations: Activations, made: dict[Packin
             f"a quantized matrix of shape {w.shape} multiplies rows of {n} elements, not those of "
             f"an array of shape {x.shape}"
         )
-    flat = x.astype(float32).reshape(-1, n)
+    flat = x.astype(float32, copy=False).reshape(-1, n)
     name, many = w.format.name, flat.shape[0]
     floats, serial = activations == "float", serial_threads(x.device)
-    in_tiles = serial and not floats and many > MOST_ROWS
-    if many and (many <= MOST_ROWS or in_tiles) and can_multiply(name, rows, n):
-        packing = Packing(floats, serial, serial and FORMS[name].paired and not in_tiles)
+    if can_multiply(x.device, name, floats, many, rows, n):
+        paired = serial and FORMS[name].paired and many <= MOST_ROWS
+        packing = Packing(floats, serial, paired)
         if packing not in made:
             made[packing] = call(pack, (flat._node,), *packed_shape(many, n, floats), (packing,))
         planes = {"values" if key == "low" else key: plane for key, plane in w.planes.items()}
         present = tuple(key for key in PLANES if key in planes)
-        sources = (made[packing], *(planes[key]._node for key in present))
-        options = (name, present, floats, rows, n)
+        found_in = [_in_memory(planes[key]) for key in present]
+        sources = (made[packing], *(node for node, _ in found_in))
+        places = tuple(
+            (start, planes[key].size) for key, (_, start) in zip(present, found_in, strict=True)
+        )
+        options = (name, present, places, floats, rows, n)
         found = from_node(call(multiply_packed, sources, (many, rows), float32, options))
     else:
         found = _by_parts(flat, w)
     return found.reshape(*x.shape[:-1], rows)
+
+
+def _in_memory(plane: Tensor) -> tuple[Node, int]:
+    """A node that has a plane, and where it begins there: rows of a matrix (one of several experts)
+    are read in place."""
+    view = plane._view
+    if view is None or plane._boundary is not None or view.strides != packed_strides(view.shape):
+        return plane._node, 0
+    return plane._cell.value, view.offset
 
 
 def _by_parts(x: Tensor, w: Quantized) -> Tensor:

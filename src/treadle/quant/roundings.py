@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import bfloat16
-from treadle.quant.expressions import DOUBLED_E2M1, NONLINEAR
+from treadle.kernels.device_code.quantized_formats import DOUBLED_E2M1, NONLINEAR
 from treadle.quant.scale_search import (
     Affine,
     Nearest,
@@ -37,7 +37,8 @@ def packed(integers: Array, run: int, width: int) -> Array:
     """Bytes of integers (blocks, elements) of `width` bits: `expressions._unpacked` reversed."""
     groups = integers.astype(np.uint8).reshape(len(integers), -1, 8 // width, run)
     shifts = np.arange(0, 8, width, dtype=np.uint8)[:, None]
-    return np.bitwise_or.reduce(groups << shifts, axis=2).reshape(len(integers), -1)
+    found: Array = np.bitwise_or.reduce(groups << shifts, axis=2)
+    return found.reshape(len(integers), -1)
 
 
 def _in_parts(x: Array, count: int) -> Array:
@@ -239,7 +240,8 @@ def _q3_k(x: Array) -> Planes:
 
 def _with_mean(parts: Array) -> Array:
     """Weights of elements: their magnitudes, and the root of the mean square of their part."""
-    return np.sqrt((parts * parts).mean(0)) + np.abs(parts)
+    mean: Array = np.sqrt((parts * parts).mean(0))
+    return mean + np.abs(parts)
 
 
 def _q4_k(x: Array) -> Planes:

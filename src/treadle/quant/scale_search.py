@@ -34,7 +34,8 @@ class Linear(NamedTuple):
 
 def rounded(x: Array, least: int, most: int) -> Array:
     """Numbers rounded to integers within bounds, as float32."""
-    return np.clip(np.rint(x), np.float32(least), np.float32(most))
+    found: Array = np.clip(np.rint(x), np.float32(least), np.float32(most))
+    return found
 
 
 def inverse(x: Array) -> Array:
@@ -45,13 +46,15 @@ def inverse(x: Array) -> Array:
 
 
 def divided(x: Array, y: Array) -> Array:
-    """X / y, and 0 where y is 0."""
-    return np.divide(x, y, out=np.zeros_like(x), where=y != 0)
+    """The quotient x / y, and 0 where y is 0."""
+    found: Array = np.divide(x, y, out=np.zeros_like(x), where=y != 0)
+    return found
 
 
 def largest(x: Array) -> Array:
     """The number of greatest magnitude of each group, with its sign; the first one of equals."""
-    return np.take_along_axis(x, np.abs(x).argmax(0)[None], 0)[0]
+    found: Array = np.take_along_axis(x, np.abs(x).argmax(0)[None], 0)[0]
+    return found
 
 
 # --- integers from 0, with a minimum --------------------------------------------------------------
@@ -74,11 +77,14 @@ def fit_affine(
     sum_xx = None if absolute else (weighted * x).sum(0)
 
     def error(scale: Array, minimum: Array, integers: Array, sums: tuple[Array, ...]) -> Array:
+        found: Array
         if sum_xx is None:
-            return (weights * np.abs(scale * integers + minimum - x)).sum(0)
-        sum_l, sum_ll, sum_xl = sums
-        by_scale = scale * (scale * sum_ll + 2 * (minimum * sum_l - sum_xl))
-        return by_scale + minimum * (minimum * sum_w - 2 * sum_x) + sum_xx
+            found = (weights * np.abs(scale * integers + minimum - x)).sum(0)
+        else:
+            sum_l, sum_ll, sum_xl = sums
+            by_scale = scale * (scale * sum_ll + 2 * (minimum * sum_l - sum_xl))
+            found = by_scale + minimum * (minimum * sum_w - 2 * sum_x) + sum_xx
+        return found
 
     def sums_of(integers: Array) -> tuple[Array, ...]:
         products = weights * integers
@@ -114,21 +120,21 @@ def fit_linear(x: Array, most: int) -> Linear:
     squares = x * x
     weighted = squares * x
     per_unit = -inverse(_known(largest(x)))
-    best_integers, best_scale, best = None, None, None
-    for step in sorted(range(-9, 10), key=bool):  # the plain scale first
+
+    def attempt(step: int) -> tuple[Array, Array, Array]:
         integers = rounded(per_unit * np.float32(most + 0.1 * step) * x, -most, most - 1)
-        sum_xl = (weighted * integers).sum(0)
-        sum_ll = (squares * integers * integers).sum(0)
-        scale = divided(sum_xl, sum_ll)
-        if best is None:
-            best_integers, best_scale, best = integers, scale, scale * sum_xl
-            continue
+        return integers, (weighted * integers).sum(0), (squares * integers * integers).sum(0)
+
+    best_integers, sum_xl, sum_ll = attempt(0)
+    best_scale = divided(sum_xl, sum_ll)
+    best = best_scale * sum_xl
+    for step in (*range(-9, 0), *range(1, 10)):
+        integers, sum_xl, sum_ll = attempt(step)
         better = (sum_ll > 0) & (sum_xl * sum_xl > best * sum_ll)
+        scale = divided(sum_xl, sum_ll)
         best_scale = np.where(better, scale, best_scale)
         best = np.where(better, scale * sum_xl, best)
         np.copyto(best_integers, integers, where=better)
-    assert best_scale is not None
-    assert best_integers is not None
     return Linear(best_scale, best_integers)
 
 
@@ -189,7 +195,8 @@ class Nearest:
         return self._nearest.take(self._halves(x), mode="clip")
 
     def _halves(self, x: Array) -> Array:
-        return np.floor(x + x).astype(np.int32) - self._least
+        halves: Array = np.floor(x + x).astype(np.int32)
+        return halves - self._least
 
 
 def fit_nearest(x: Array, nearest: Nearest, tries: int = 7) -> Array:
@@ -200,17 +207,18 @@ def fit_nearest(x: Array, nearest: Nearest, tries: int = 7) -> Array:
     peak = _known(largest(x))
     per_unit = inverse(peak)
     least = nearest.values[0]
-    best_scale, best = None, None
-    for divisor in (-least, *(least + step for step in range(-tries, tries + 1))):
+
+    def attempt(divisor: float) -> tuple[Array, Array]:
         values = nearest.nearest(np.float32(divisor) * per_unit * x)
-        sum_xv = (weighted * values).sum(0)
-        sum_vv = (squares * values * values).sum(0)
-        scale = divided(sum_xv, sum_vv)
-        if best is None:
-            best_scale, best = scale, scale * sum_xv
-            continue
+        return (weighted * values).sum(0), (squares * values * values).sum(0)
+
+    sum_xv, sum_vv = attempt(-least)
+    best_scale = divided(sum_xv, sum_vv)
+    best = best_scale * sum_xv
+    for step in range(-tries, tries + 1):
+        sum_xv, sum_vv = attempt(least + step)
         better = (sum_vv > 0) & (sum_xv * sum_xv > best * sum_vv)
+        scale = divided(sum_xv, sum_vv)
         best_scale = np.where(better, scale, best_scale)
         best = np.where(better, scale * sum_xv, best)
-    assert best_scale is not None
     return np.where(peak == 0, np.float32(0), best_scale)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 from treadle.codegen.records import Options, Target
 from treadle.core import background, forks
-from treadle.core.background import Call
+from treadle.core.background import Call, Raised
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, FormatError
 from treadle.core.interrupts import Uninterruptible
@@ -25,6 +26,8 @@ from treadle.runtime.devices import Device
 from treadle.runtime.launch_records import BuildVariant
 
 Made = tuple[BuiltKernel, base.CompiledKernel]
+
+_Error = TypeVar("_Error", bound=Exception)
 
 _lowering = forks.lock()
 
@@ -50,16 +53,28 @@ class Build:
             self._call.wait()
 
     def result(self) -> Made:
-        """The code, once it is there; CompileError if a compiler refused it, for who asks first
-        (`background.Raised` for others, who may have it compiled again)."""
+        """The code, once it is there. If a compiler failed, its error for who asks first, with the
+        kernel's name (`background.Raised` for others, who may have it compiled again)."""
         if self._made is not None:
             return self._made
         assert self._call is not None
         assert self._place is not None
         try:
             return self._call.result()
+        except Raised:
+            raise
         except CompileError as error:
-            raise self._place(error) from None
+            raise self._named(self._place(error)) from None
+        except Exception as error:
+            self._named(error)
+            raise
+
+    def _named(self, error: _Error) -> _Error:
+        """An error with a note that names the kernel, unless its text does."""
+        assert self._call is not None
+        if self._call.name not in str(error):
+            error.add_note(f"while kernel {self._call.name} was compiled")
+        return error
 
 
 def begin(

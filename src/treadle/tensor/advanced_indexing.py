@@ -56,6 +56,8 @@ def part_of(tensor: Tensor, index: Any, /) -> Tensor:
         plan = parse(index, base)
         if not plan.basic:
             return picked(tensor, plan)
+        if plan.copied:
+            return tensor._seen_through(plan.view).copied()
         view = plan.view
     return tensor._seen_through(view)
 

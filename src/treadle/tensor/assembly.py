@@ -23,7 +23,7 @@ from treadle.tensor.conversions import device_of, is_number
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import apply
-from treadle.tensor.joining import Part, assembled, common, consecutive_parts, stacked
+from treadle.tensor.joining import Part, assembled, common, joined_along, stacked
 from treadle.tensor.manipulation import broadcast_to, ravel
 from treadle.tensor.operands import operand
 from treadle.tensor.tensor import Tensor, from_node, from_numpy
@@ -60,7 +60,7 @@ def concat(arrays: Sequence[Tensor], /, axis: int | None = 0) -> Tensor:
                 f"than {at}, the one that is joined"
             )
     total = (*first[:at], sum(shape[at] for shape in shapes), *first[at + 1 :])
-    return assembled(total, dtype, device, consecutive_parts(total, at, tensors))
+    return joined_along(total, at, dtype, device, tensors)
 
 
 @takes_dim
@@ -81,6 +81,8 @@ def _tensors(name: str, arrays: Sequence[Any]) -> list[Tensor]:
     given = list(arrays)
     if not given:
         raise ValueError(f"{name} takes at least one tensor")
+    if all(type(x) is Tensor for x in given):
+        return given
     device = device_of(name, given)
     return [x if type(x) is Tensor else asarray(x, device=device) for x in given]
 

@@ -32,6 +32,18 @@ class Window:
     axis: int = 0  # of the plan's view
     extent: int = 0  # of the axis
 
+    def begin_inside(self) -> int | None:
+        """The position at which it begins, where reading that costs next to nothing: in the host's
+        memory. None elsewhere, and for a window that reaches outside its axis."""
+        device = self.start.device
+        recorded = device.default_stream.capturing is not None
+        if recorded or not device.traits.host_memory or within.get() is not None:
+            return None
+        place = int(self.start.item())
+        place += self.extent if place < 0 else 0
+        is_inside = place >= 0 and place + (self.count - 1) * self.step < self.extent
+        return place if is_inside else None
+
     def check(self, start: int) -> None:
         """IndexError if the window reaches outside its axis."""
         first = start + self.extent if start < 0 else start

@@ -52,6 +52,7 @@ class Plan:
     picks: tuple[Pick, ...] = ()
     place: int = 0
     windows: tuple[Window, ...] = ()
+    copied: bool = False  # whether what is read is a copy, though there may be a view
 
     @property
     def basic(self) -> bool:
@@ -269,12 +270,19 @@ def _split(parts: list[Any], base: View, missing: int) -> Plan:
     axis = 0
     picks: list[Pick] = []
     windows: list[Window] = []
+    copied = False
     for part in parts:
         kind = type(part)
         if kind is Window:
-            windows.append(replace(part, axis=len(extents), extent=shape[axis]))
+            window = replace(part, axis=len(extents), extent=shape[axis])
+            copied = True
             extents.append(part.count)
-            steps.append(strides[axis])
+            if (place := window.begin_inside()) is not None:
+                offset += place * strides[axis]
+                steps.append(strides[axis] * part.step if part.count > 1 else strides[axis])
+            else:
+                windows.append(window)
+                steps.append(strides[axis])
             axis += 1
         elif kind is slice:
             start, count, step = slice_of(part, shape[axis])
@@ -298,7 +306,7 @@ def _split(parts: list[Any], base: View, missing: int) -> Plan:
             axis = after
     view = View(tuple(extents), tuple(steps), offset)
     if not picks:
-        return Plan(view, windows=tuple(windows))
+        return Plan(view, windows=tuple(windows), copied=copied)
     _broadcast([pick for pick in picks if not pick.mask])  # raises for shapes that do not fit
     return Plan(view, tuple(picks), _place(parts, missing), tuple(windows))
 

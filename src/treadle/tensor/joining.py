@@ -71,15 +71,33 @@ def stacked(tensors: Sequence[Tensor], at: int) -> Tensor:
             )
     total = (*first[:at], len(tensors), *first[at:])
     unsqueezed = [x._seen_through(views.unsqueeze(x._where, at)) for x in tensors]
-    return assembled(total, dtype, device, consecutive_parts(total, at, unsqueezed))
+    return joined_along(total, at, dtype, device, unsqueezed)
 
 
-def consecutive_parts(
-    total: tuple[int, ...], axis: int, tensors: Iterable[Tensor]
-) -> Iterable[Part]:
+def joined_along(
+    total: tuple[int, ...], axis: int, dtype: DType, device: Device, tensors: Iterable[Tensor]
+) -> Tensor:
     """Tensors as consecutive parts along an axis of the whole."""
+    nodes = [cast(tensor._node, dtype) for tensor in tensors]
+    if histories.recording.get() and any(node.history is not None for node in nodes):
+        return assembled(total, dtype, device, _consecutive(total, axis, nodes))
+    before, after = (0,) * axis, (0,) * (len(total) - axis - 1)
+    values: list[Node] = []
+    begins = []
     start = 0
-    for tensor in tensors:
-        extent = tensor.shape[axis]
-        yield views.slice_axis(views.whole(total), axis, start, 1, extent), tensor._node
+    for node in nodes:
+        if node.size:
+            values.append(node)
+            begins.append((*before, start, *after))
+        start += node.shape[axis]
+    if not values:
+        return from_node(uninitialized(total, dtype, device))
+    return from_node(Node(JOIN, tuple(values), total, dtype, device, tuple(begins)))
+
+
+def _consecutive(total: tuple[int, ...], axis: int, nodes: Iterable[Node]) -> Iterable[Part]:
+    start = 0
+    for node in nodes:
+        extent = node.shape[axis]
+        yield views.slice_axis(views.whole(total), axis, start, 1, extent), node
         start += extent

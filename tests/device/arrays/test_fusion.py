@@ -83,6 +83,16 @@ def test_reshapes_that_merge_axes_are_followed(device, rng):
         np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-5)
 
 
+def test_maps_of_many_axes(device, rng):
+    """The axes before the last three are counted by one index of the grid."""
+    for shape in [(2, 3, 5, 2, 7, 3), (1, 1, 3, 1, 2, 2, 5), (4099, 3, 2, 3, 2)]:
+        x = rng.integers(0, 1 << 20, shape).astype(np.int32)
+        order = tuple(range(0, len(shape), 2)) + tuple(range(1, len(shape), 2))
+        found = td.asarray(x).permute_dims(order) + td.asarray(x[..., :1]).permute_dims(order)
+        expected = x.transpose(order) + x[..., :1].transpose(order)
+        assert np.array_equal(found.numpy(), expected)
+
+
 def test_split_loops_write_and_reduce(device, rng):
     x = rng.standard_normal((6, 1, 8)).astype(np.float32)
     y = rng.standard_normal((6, 4, 1)).astype(np.float32)

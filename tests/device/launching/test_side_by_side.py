@@ -175,6 +175,27 @@ def test_a_failure_is_raised_where_the_kernel_is_needed(device, compiler):
     assert td.sqrt(first * first).max().item() == pytest.approx(np.abs(values.sum(0)).max(), 1e-5)
 
 
+@pytest.mark.parametrize("kind", [CompileError, MemoryError, OSError])
+def test_failures_of_any_kind_name_the_kernel(device, compiler, kind):
+    """Also those whose texts do not, such as of a file that cannot be written."""
+    values, x = data(device)
+
+    def before(name):
+        if "max" in name:
+            raise kind("no space left")
+
+    compiler.before = before
+    for _ in range(2):
+        with pytest.raises(kind, match="no space left") as caught:
+            td.sqrt(x.sum(axis=0) ** 2).max().item()
+        (note,) = [each for each in caught.value.__notes__ if "compiled" in each]
+        assert note.startswith("while kernel ")
+        assert "max" in note
+    compiler.before = lambda name: None
+    found = td.sqrt(x.sum(axis=0) ** 2).max().item()
+    assert found == pytest.approx(np.abs(values.sum(0)).max(), 1e-5)
+
+
 def test_a_failure_of_what_is_never_needed_is_not_raised(device, compiler):
     from treadle.graph.compiling import compile_all
     from treadle.graph.groups import groups_of

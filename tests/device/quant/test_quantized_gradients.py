@@ -27,7 +27,7 @@ def _near(found: td.Tensor, expected: np.ndarray) -> None:
 
 @pytest.mark.parametrize("together", [1 << 22, 7 * COLUMNS])
 def test_gradients_reach_the_activations(device, made, monkeypatch, together):
-    monkeypatch.setattr(gradients, "_TOGETHER", together)
+    monkeypatch.setattr(gradients, "_TOGETHER", {True: together, False: together})
     w, exact, x = made
     given = td.asarray(x).requires_grad_()
     y = td.sin(given * 2) @ w.T

@@ -93,6 +93,16 @@ def test_sizes_that_kernels_do_not_take(device):
     assert linear(td.zeros((0, 96)), w).shape == (0, 3)
 
 
+@pytest.mark.parametrize("name", ["q4_k", "q5_0"])
+def test_rows_of_a_matrix(device, name):
+    """Some rows are read where they are; every other row is not, and is copied."""
+    w, elements = matrix(name, 12, 256)
+    x = activations(1, 256)
+    expected = in_eight_bits(x).astype(np.float64) @ elements.T
+    assert error(linear(td.asarray(x), w[3:8]), expected[:, 3:8]) < 1e-3
+    assert error(linear(td.asarray(x), w[1::2]), expected[:, 1::2]) < 1e-3
+
+
 def test_weights_that_share_activations(device):
     made = [matrix(name, rows, 256, rows) for name, rows in (("q4_0", 3), ("q8_0", 9), ("q4_0", 5))]
     x = activations(1, 256)[0]

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from tests.support.cpu_kernels import run
+from tests.support.printing import print_llvm
+from treadle.codegen.llvm import LlvmOptions
 from treadle.core.dim3 import Dim3
+from treadle.drivers.cpu.byte_dots import with_instructions
+from treadle.drivers.cpu.compiler import compiler
+from treadle.ir import arithmetic
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 
@@ -420,3 +425,46 @@ def test_fast_pow():
     x, y = variables("f32")
     result = compute(n.Intrinsic("fast_pow", (x, y), t.F32), [a, b], [t.F32, t.F32])
     np.testing.assert_allclose(result, a.astype(np.float64) ** b, rtol=2e-5)
+
+
+@pytest.mark.parametrize("features", ["host", "none", "avx512", "avx"])
+@pytest.mark.parametrize("op", ["dot4_i8", "dot4_u8", "dot4_u8i8"])
+def test_dots_of_bytes(op, features, monkeypatch):
+    """In one lane and in many, by the processor's instruction and without it. Where it lacks one,
+    the text with it is only looked at."""
+    own = compiler().features
+    chosen = {"host": own, "none": "", "avx512": "+avx512vnni,+avx512vl", "avx": "+avxvnni"}[
+        features
+    ]
+    vectors = LlvmOptions(lanes=8)
+    words = samples("i32")[:16]
+    a, b = (np.ascontiguousarray(each.ravel()) for each in np.meshgrid(words, words))
+    operands = tuple(n.Variable(name, t.I32) for name in "abc")
+    kernel = elementwise(n.Intrinsic(op, operands, t.I32), [t.I32] * 3, len(a))
+    found = with_instructions(print_llvm(kernel, vectors).source, "x86_64-linux", chosen)
+    has_instruction = features in ("avx512", "avx") and op != "dot4_u8"
+    if features != "host":
+        assert ("vpdpbusd.256" in found) == has_instruction
+    if features in ("host", "none"):
+        instructions = with_instructions if features == "host" else lambda source, *_: source
+        monkeypatch.setattr("treadle.drivers.cpu.compiler.with_instructions", instructions)
+        wanted = [
+            arithmetic.intrinsic(op, row, t.I32)
+            for row in zip(a.tolist(), b.tolist(), a.tolist(), strict=True)
+        ]
+        for options in (vectors, LlvmOptions(lanes=16), LlvmOptions(lanes=1)):
+            got = run(kernel, [a, b, a, np.zeros_like(a)], options=options)[-1]
+            assert got.tolist() == wanted
+
+
+def test_dots_of_bytes_without_short_vectors(monkeypatch):
+    """A module that is compiled without AVX-512VL, since LLVM is wrong with it, has none of its
+    instructions."""
+    known = "treadle.drivers.cpu.compiler.takes_bits_of_moved_conditions"
+    monkeypatch.setattr(known, lambda module: True)
+    a, b = np.arange(40, dtype=np.int32), np.arange(40, dtype=np.int32) - 20
+    operands = tuple(n.Variable(name, t.I32) for name in "abc")
+    kernel = elementwise(n.Intrinsic("dot4_u8i8", operands, t.I32), [t.I32] * 3, 40)
+    got = run(kernel, [a, b, a, np.zeros_like(a)], options=LlvmOptions(lanes=8))[-1]
+    rows = zip(a.tolist(), b.tolist(), a.tolist(), strict=True)
+    assert got.tolist() == [arithmetic.intrinsic("dot4_u8i8", row, t.I32) for row in rows]

@@ -14,15 +14,17 @@ def with_instructions(source: str, triple: str, features: str) -> str:
     """A module's text with the functions of `codegen.llvm.byte_dots` as the processor has them."""
     if "@treadle.dot4." not in source or not triple.startswith("x86_64"):
         return source
-    present = features.split(",")
-    if "+avxvnni" not in present and not {"+avx512vnni", "+avx512vl"} <= set(present):
-        return source
+    present = set(features.split(","))
+    widths: set[int] = set()
+    if "+avx512vnni" in present:
+        widths |= {4, 8, 16} if "+avx512vl" in present else {16}
+    if "+avxvnni" in present:
+        widths |= {4, 8}
     declared: set[int] = set()
 
     def native(found: re.Match[str]) -> str:
         width = int(found[1])
-        # Vectors of a width that no register has are padded, or computed in parts, as they are.
-        if width not in (4, 8, 16) or (width == 16 and "+avx512vnni" not in present):
+        if width not in widths:
             return found[0]
         declared.add(width)
         head = found[0].partition("{")[0]

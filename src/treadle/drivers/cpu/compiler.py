@@ -75,31 +75,34 @@ class Compiler:
     def compile_object(self, source: str, name: str) -> bytes:
         """Optimized machine code of a module, as an object file. CompileError has LLVM's reason
         and the module. Several threads may compile at the same time."""
-        source = self._for_host(source)
+        source = with_conversions(source, self.triple, self.features)
+        chosen = with_instructions(source, self.triple, self.features)
         try:
-            module = Module(self._calls, source)
+            module = Module(self._calls, chosen)
         except RuntimeError as error:
-            raise refused_by_compiler("LLVM", name, str(error), source) from None
+            raise refused_by_compiler("LLVM", name, str(error), chosen) from None
         return self._emit(module, source, as_object=True)
 
     def assembly(self, source: str) -> str:
         """The machine's assembly of a module, for people."""
-        source = self._for_host(source)
-        return self._emit(Module(self._calls, source), source, as_object=False).decode()
-
-    def _for_host(self, source: str) -> str:
-        """A module's text with what this processor lacks, and with what it has more than others."""
         source = with_conversions(source, self.triple, self.features)
-        return with_instructions(source, self.triple, self.features)
+        chosen = with_instructions(source, self.triple, self.features)
+        return self._emit(Module(self._calls, chosen), source, as_object=False).decode()
 
     def _emit(self, module: Module, source: str, as_object: bool) -> bytes:
-        """Machine code of a module, which is closed."""
+        """Machine code of a module, which is closed; `source` is its text, with no instructions
+        but those that all processors have."""
         with closing(module), self._machines() as (machine, without_vl):
             module.set_target(self.triple, self._layout)
             optimize(module, machine, source)
             # Without AVX-512VL where LLVM is wrong with it (`codegen.faults`).
             if "+avx512vl" in self.features and takes_bits_of_moved_conditions(module.text()):
-                machine = without_vl
+                features = self.features.replace("+avx512vl", "-avx512vl")
+                chosen = with_instructions(source, self.triple, features)
+                with closing(Module(self._calls, chosen)) as other:
+                    other.set_target(self.triple, self._layout)
+                    optimize(other, without_vl, source)
+                    return other.emit(without_vl, as_object)
             return module.emit(machine, as_object)
 
     @contextmanager

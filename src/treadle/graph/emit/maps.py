@@ -13,10 +13,10 @@ from enum import Enum
 
 from treadle.core.dim3 import Dim3
 from treadle.graph.emit.body import Body, Values, type_named
-from treadle.graph.program import NEXT, Program, Stage, Strategy
+from treadle.graph.program import NEXT, Program, Stage, Strategy, Style
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
-from treadle.ir.types import COMPONENTS, I32, Scalar, Vector
+from treadle.ir.types import COMPONENTS, F64, I32, Scalar, Vector
 from treadle.runtime.devices import Device
 from treadle.runtime.launch import suitable_block
 
@@ -119,13 +119,27 @@ def _point(body: Body, threads: list[n.Variable]) -> list[n.Expression]:
         left = indices[0]
         outer: list[n.Expression] = []
         for axis in range(front, 0, -1):
-            extent = body.extents[axis]
-            outer.append(body.let("i", ir.binary("mod", left, extent)))
-            left = body.let("r", ir.binary("floordiv", left, extent))
+            left, inside = _divided(body, left, body.extents[axis])
+            outer.append(inside)
         indices = [left, *reversed(outer), *indices[1:]]
     if program.lanes > 1:
         indices[-1] = ir.mul(indices[-1], program.lanes)
     return [body.let("i", index) for index in indices]
+
+
+def _divided(
+    body: Body, index: n.Expression, extent: n.Expression
+) -> tuple[n.Expression, n.Expression]:
+    """The quotient and the remainder of an index, which is not negative, and an extent."""
+    if body.program.style == Style.THREADS or body.index_type is not I32:
+        inside = body.let("i", ir.binary("mod", index, extent))
+        return body.let("r", ir.binary("floordiv", index, extent)), inside
+    # A CPU divides as slowly as it computes thirty elements, and the reciprocal is the same in all
+    # blocks. The half keeps the product away from integers by more than it is rounded.
+    reciprocal = ir.binary("div", ir.constant(1.0, F64), ir.cast(extent, F64))
+    exact = ir.mul(ir.add(ir.cast(index, F64), ir.constant(0.5, F64)), reciprocal)
+    quotient = body.let("r", ir.cast(exact, I32))
+    return quotient, body.let("i", ir.sub(index, ir.mul(quotient, extent)))
 
 
 def _several(body: Body, point: list[n.Expression]) -> None:

@@ -13,7 +13,7 @@ first group.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,10 @@ PLANES = ("values", "high", "scale", "min", "scales", "mins")
 GROUP = 32  # elements
 BLOCK = 8  # groups
 
-# The values of four bits, as bytes in words: those of `quant.expressions`.
-_NONLINEAR = (0xBFAD9881, 0xF6EADDCF, 0x26190D01, 0x71594535)
-_DOUBLED_E2M1 = (0x03020100, 0x0C080604, 0xFDFEFF00, 0xF4F8FAFC)
+# The values of four bits: ggml's, fitted to weights that are normally distributed, and twice those
+# of a float of 1 sign bit, 2 bits of exponent and 1 of fraction (Open Compute's MX formats).
+NONLINEAR = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
+DOUBLED_E2M1 = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
 _SPREAD = 0x00204081  # times four bits: each bit to the lowest of a byte
 _LOWEST = 0x01010101
 _NIBBLES = 0x0F0F0F0F
@@ -42,21 +43,26 @@ class Form:
         (values, high, group, step, t, words, at), where t counts vectors of words in a step.
     scale: (scale, scales, group, i); i counts groups, or halves of groups.
     step: the groups of a step.
+    large: whether blocks have 256 elements.
     paired: of a step's two groups, the first has the bytes of the first half of the threads, and
         its two halves lie in their nibbles; otherwise, each thread has bytes of all groups.
     halves: whether halves of groups have scales of their own.
     signed: whether bytes are signed.
     center: what is taken from each byte.
+    words, high_words: of a group in `values` and in `high`.
     least: the minimum, (min, scales, mins, group, i), if groups have minima.
     """
 
     unpack: Callable[[int], Function]
     scale: Function
     step: int
+    large: bool = False
     paired: bool = False
     halves: bool = False
     signed: bool = False
     center: int = 0
+    words: int = 4
+    high_words: int = 0
     least: Function | None = None
 
 
@@ -91,38 +97,44 @@ def _nibbles(lanes: int) -> Function:
     return unpack
 
 
-def _table(values: tuple[int, int, int, int]) -> Callable[[int], Function]:
-    """Four bits that are indices of sixteen signed bytes."""
-    v0, v1, v2, v3 = values
+def _table(values: Sequence[int]) -> Callable[[int], Function]:
+    """Four bits that are indices of sixteen signed bytes.
+
+    A table in memory would be a load for each element. The bits of a value are polynomials of the
+    index's bits modulo 2, and are computed for four elements at once: c0 ^ (c1 & b0), and so on.
+    """
+    c = [value & 255 for value in values]
+    for bit in (1, 2, 4, 8):
+        c = [own ^ c[at ^ bit] if at & bit else own for at, own in enumerate(c)]
+    c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15 = (
+        byte * _LOWEST for byte in c
+    )
 
     @td.func
-    def found(index):
+    def mask(index, bit):
+        """Ones in each byte of a word whose index has a bit."""
+        found = (index >> td.u32(bit)) & _LOWEST
+        return (found << 8) - found
+
+    @td.func
+    def looked_up(index):
         """The values of the indices in the bytes of a word."""
-        result = td.u32(0)
-        for k in td.static_range(4):
-            one = (index >> (8 * k)) & 15
-            lower = td.where(one >= 4, td.u32(v1), td.u32(v0))
-            upper = td.where(one >= 12, td.u32(v3), td.u32(v2))
-            word = td.where(one >= 8, upper, lower)
-            result |= ((word >> ((one & 3) * 8)) & 255) << (8 * k)
-        return result
+        b0 = mask(index, 0)
+        b1 = mask(index, 1)
+        b2 = mask(index, 2)
+        low = ((b0 & c1) ^ c0) ^ (b1 & ((b0 & c3) ^ c2))
+        low ^= b2 & (((b0 & c5) ^ c4) ^ (b1 & ((b0 & c7) ^ c6)))
+        high = ((b0 & c9) ^ c8) ^ (b1 & ((b0 & c11) ^ c10))
+        high ^= b2 & (((b0 & c13) ^ c12) ^ (b1 & ((b0 & c15) ^ c14)))
+        return low ^ (mask(index, 3) & high)
 
     @functools.cache
     def made(lanes: int) -> Function:
-        several = lanes > 1
-        vec = td.vec4[td.u32]
-
         @td.func
         def unpack(values, high, group, step, t, words, at):
             both = values[(group * 4 + step * 8) // lanes + t]
-            low = both & _NIBBLES
-            upper = (both >> 4) & _NIBBLES
-            if several:
-                words[at] = vec(found(low.x), found(low.y), found(low.z), found(low.w))
-                words[at + 1] = vec(found(upper.x), found(upper.y), found(upper.z), found(upper.w))
-            else:
-                words[at] = found(low)
-                words[at + 1] = found(upper)
+            words[at] = looked_up(both & _NIBBLES)
+            words[at + 1] = looked_up((both >> 4) & _NIBBLES)
 
         return unpack
 
@@ -255,20 +267,30 @@ def _least_nibbles(min, scales, mins, group, i):
     return -td.f32(min[group // BLOCK]) * td.f32(scales[2 * group + i] >> 4)
 
 
+@td.func
+def no_minimum(min, scales, mins, group, i):
+    """What formats without minima have."""
+    return td.f32(0.0)
+
+
 FORMS: dict[str, Form] = {
     "q4_0": Form(_nibbles, _of_group, 2, paired=True, center=8),
     "q4_1": Form(_nibbles, _of_group, 2, paired=True, least=_least_of_group),
-    "q5_0": Form(_five_bits, _of_group, 2, paired=True, center=16),
-    "q5_1": Form(_five_bits, _of_group, 2, paired=True, least=_least_of_group),
-    "q8_0": Form(_bytes, _of_group, 1, signed=True),
-    "q2_k": Form(_two_bits(False), _scaled_nibbles, 4, halves=True, least=_least_nibbles),
-    "q3_k": Form(_two_bits(True), _scaled_halves, 4, halves=True, center=4),
-    "q4_k": Form(_nibbles, _scaled, 2, least=_scaled_least),
-    "q5_k": Form(_five_bits_of_blocks, _scaled, 2, least=_scaled_least),
-    "q6_k": Form(_six_bits, _scaled_halves, 4, halves=True, center=32),
-    "q8_k": Form(_bytes, _of_block, 1, signed=True),
-    "iq4_nl": Form(_table(_NONLINEAR), _of_group, 2, paired=True, signed=True),
-    "iq4_xs": Form(_table(_NONLINEAR), _scaled, 2, paired=True, signed=True),
-    "mxfp4": Form(_table(_DOUBLED_E2M1), _power_of_group, 2, paired=True, signed=True),
+    "q5_0": Form(_five_bits, _of_group, 2, paired=True, center=16, high_words=1),
+    "q5_1": Form(_five_bits, _of_group, 2, paired=True, least=_least_of_group, high_words=1),
+    "q8_0": Form(_bytes, _of_group, 1, signed=True, words=8),
+    "q2_k": Form(
+        _two_bits(False), _scaled_nibbles, 4, large=True, halves=True, least=_least_nibbles, words=2
+    ),
+    "q3_k": Form(
+        _two_bits(True), _scaled_halves, 4, large=True, halves=True, center=4, words=2, high_words=1
+    ),
+    "q4_k": Form(_nibbles, _scaled, 2, large=True, least=_scaled_least),
+    "q5_k": Form(_five_bits_of_blocks, _scaled, 2, large=True, least=_scaled_least, high_words=1),
+    "q6_k": Form(_six_bits, _scaled_halves, 4, large=True, halves=True, center=32, high_words=2),
+    "q8_k": Form(_bytes, _of_block, 1, large=True, signed=True, words=8),
+    "iq4_nl": Form(_table(NONLINEAR), _of_group, 2, paired=True, signed=True),
+    "iq4_xs": Form(_table(NONLINEAR), _scaled, 2, large=True, paired=True, signed=True),
+    "mxfp4": Form(_table(DOUBLED_E2M1), _power_of_group, 2, paired=True, signed=True),
 }
 """By the names of `quant.blocks`. Floats of 16 bits are no blocks."""

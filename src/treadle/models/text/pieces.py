@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 
@@ -20,7 +21,7 @@ def pieces(vocabulary: Vocabulary) -> Callable[[int], bytes]:
         if kind == UNUSED:
             return b""
         if kind == BYTE:
-            return bytes([int(text[3:5], 16)]) if _is_byte(text) else text.encode()
+            return byte_token(text) or text.encode()
         if kind == USER_DEFINED:
             return text.encode()
         return plain(text)
@@ -38,18 +39,22 @@ def bytes_of_characters() -> dict[str, int]:
     }
 
 
+_BYTE_TOKEN = re.compile("<0x([0-9A-Fa-f]{2})>")
 _BYTES = bytes_of_characters()
 
 
-def _is_byte(text: str) -> bool:
-    return len(text) == 6 and text.startswith("<0x") and text.endswith(">")
+def byte_token(text: str) -> bytes | None:
+    """The byte that a token such as `<0x0A>` stands for; None for other tokens."""
+    match = _BYTE_TOKEN.fullmatch(text)
+    return None if match is None else bytes([int(match[1], 16)])
 
 
 def _spaces(text: str) -> bytes:
     return text.replace(SPACE, " ").encode()
 
 
-def _byte_level(text: str) -> bytes:
+def byte_level(text: str) -> bytes:
+    """The bytes that a token of a byte-level vocabulary stands for."""
     try:
         return bytes([_BYTES[character] for character in text])
     except KeyError:  # a token that was added as text
@@ -58,7 +63,7 @@ def _byte_level(text: str) -> bytes:
 
 _PLAIN: dict[str, Callable[[str], bytes]] = {
     "llama": _spaces,
-    "gpt2": _byte_level,
+    "gpt2": byte_level,
     "bert": _spaces,
     "t5": _spaces,
 }

@@ -16,7 +16,14 @@ _NUMPY = str(Path(np.__file__).parent)
 # and the programs that `treadle bench` measures.
 _LIKE_USER_CODE = tuple(
     str(Path(_PACKAGE, *parts))
-    for parts in (("nn",), ("optim", "lr_scheduler"), ("data",), ("cli", "bench"), ("models",), ("quant",))
+    for parts in (
+        ("nn",),
+        ("optim", "lr_scheduler"),
+        ("data",),
+        ("cli", "bench"),
+        ("models",),
+        ("quant",),
+    )
 )
 # Calls from these parts are not the function's: they make and launch kernels.
 _IMPLEMENTATION = tuple(

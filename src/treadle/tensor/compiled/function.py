@@ -289,9 +289,7 @@ class Compiled:
         started = None if placement is None else placement.starting()
         try:
             with tracing.lock:
-                run = Tracing(
-                    self._name, self._function, arguments, symbols, self._guarded
-                )
+                run = Tracing(self._name, self._function, arguments, symbols, self._guarded)
                 try:
                     result, found = run.run()
                 except SizesRefused as refused:

@@ -7,8 +7,8 @@ recording touches.
 
 from __future__ import annotations
 
-import gc
 import contextlib
+import gc
 import inspect
 import sys
 from collections.abc import Callable, Iterator

@@ -1,0 +1,1 @@
+"""Serving models over HTTP, with the interface of OpenAI."""
