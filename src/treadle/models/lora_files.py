@@ -86,7 +86,7 @@ def read_lora(
     pairs: dict[str, dict[str, str]] = {}
     for key in file.tensors:
         found = _NAME.fullmatch(key)
-        name = found and names.get(f"layers.{found[1]}.{found[2]}")
+        name = names.get(f"layers.{found[1]}.{found[2]}", "") if found else ""
         if not found or not name:
             raise FormatError(f"{file.path}: {config.name} has no product for {shortened(key)}")
         pairs.setdefault(name, {})[found[3]] = key
@@ -109,7 +109,9 @@ def _lora_of(path: Path) -> Lora:
                 f"{path}: {key} is {shortened(given.get(key))}, and adapters are read that have "
                 f"{plain[-1]!r} there"
             )
-    rank, alpha, dropout = given.get("r"), given.get("lora_alpha"), given.get("lora_dropout", 0.0)
+    rank: Any = given.get("r")
+    alpha: Any = given.get("lora_alpha")
+    dropout: Any = given.get("lora_dropout", 0.0)
     if type(rank) is not int or not 0 < rank < 1 << 16:
         raise FormatError(f"{path}: r is {shortened(rank)}, and a rank is a whole number above 0")
     for key, value in (("lora_alpha", alpha), ("lora_dropout", dropout)):

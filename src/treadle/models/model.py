@@ -211,7 +211,7 @@ class Model:
         if self.lora is not None:
             raise ValueError(f"{self.name} has adapters already: remove_lora() takes them away")
 
-    def _attached(self, lora: Lora, projections: Mapping[str, Projection]) -> Lora:
+    def _attached(self, lora: Lora, projections: dict[str, Projection]) -> Lora:
         attach(lora, projections)
         self.decoder.lora = lora
         self.decoder.revision += 1

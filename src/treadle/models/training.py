@@ -51,7 +51,8 @@ def loss_of(decoder: Decoder, tokens: Ids, mask: Any, device: Device, context: i
     weights = mask.to(device)
     counts = weights.reshape(texts, length)[:, 1:].reshape(-1).astype(float32)
     losses = cross_entropy(decoder.scores(given), following, reduction="none")
-    return (losses * counts).sum() / counts.sum()
+    mean: Tensor = (losses * counts).sum() / counts.sum()
+    return mean
 
 
 def _ids(decoder: Decoder, tokens: Ids, device: Device, context: int) -> Tensor:
