@@ -23,7 +23,7 @@ from treadle.formats.gguf import read_gguf
 from treadle.formats.gguf_values import encode
 from treadle.formats.hugging_face import read_folder
 from treadle.models.conversion import converted_folder
-from treadle.models.conversion.folder import _interleaved
+from treadle.models.conversion.rows import interleaved
 from treadle.models.conversion.sizes import Config, rope_factors, sizes
 from treadle.models.conversion.vocabulary import vocabulary
 
@@ -149,7 +149,7 @@ def test_pairs_side_by_side_rotate_as_halves_do():
         return (one + 1j * other) * np.exp(1j * angles)
 
     def pairs(x):
-        one, other = np.moveaxis(_interleaved(heads, x).reshape(heads, depth // 2, 2), -1, 0)
+        one, other = np.moveaxis(interleaved(heads, x).reshape(heads, depth // 2, 2), -1, 0)
         return (one + 1j * other) * np.exp(1j * angles)
 
     def score(one, other):
