@@ -37,6 +37,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "training": _PROGRAMS,
     "programs": _PROGRAMS,
     "encoders": (*_ARRAYS, "models"),
+    "models": (*_ARRAYS, "quant", "models"),
 }
 
 # Whether what was measured of a suite at a commit is old.

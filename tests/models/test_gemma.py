@@ -16,6 +16,7 @@ CASES = json.loads((Path(__file__).parent / "data" / "gemma3_270m.json").read_te
 # Kind of activations, bound of the five largest scores, and margin below which another token may
 # be chosen.
 KINDS = [("float", "float32", 0.05, 0.1), ("int8", "int8_activations", 0.6, 0.3)]
+COUNT = 20  # tokens
 
 
 def check_tokens(tokens: list[int], wanted: dict[str, Any], margin: float) -> None:
@@ -38,13 +39,13 @@ def test_tokens_are_those_of_the_reference(
     gemma: Path, activations: Any, reference: str, bound: float, margin: float
 ) -> None:
     model = td.models.load(gemma, "cpu", activations=activations)
-    running = [model.generate(case["tokens"], max_tokens=32) for case in CASES]
+    running = [model.generate(case["tokens"], max_tokens=COUNT) for case in CASES]
     for case, generation in zip(CASES, running, strict=True):
         wanted = case[reference]
         text = generation.text()
         check_tokens(generation.tokens, wanted, margin)
-        if generation.tokens == wanted["greedy"]:
-            assert text == wanted["text"]
+        if generation.tokens == wanted["greedy"][:COUNT]:
+            assert wanted["text"].startswith(text)
     check_scores(model, CASES[0]["tokens"], CASES[0][reference], bound)
     assert model.tokenizer is not None
     assert [model.tokenizer.encode(case["prompt"]) for case in CASES] == [

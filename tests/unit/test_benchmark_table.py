@@ -297,13 +297,13 @@ def test_a_device_stands_for_its_suites(monkeypatch):
     monkeypatch.setattr("treadle.device", lambda name: None)
     assert command.suites_of(["cuda"]) == [
         "launch-cuda", "gpu-cuda", "arrays-cuda", "library-cuda", "compiled-cuda",
-        "training-cuda", "crossover-cuda", "programs-cuda", "quantized-cuda", "encoders-cuda",
-        "compile-cuda", "cuda_cpp-cuda", "ptx",
+        "training-cuda", "crossover-cuda", "programs-cuda", "models-cuda", "quantized-cuda",
+        "encoders-cuda", "compile-cuda", "cuda_cpp-cuda", "ptx",
     ]  # fmt: skip
     assert command.suites_of(["webgpu", "cpu"]) == [
         "launch-webgpu", "arrays-webgpu", "library-webgpu", "compiled-webgpu", "training-webgpu",
-        "crossover-webgpu", "programs-webgpu", "quantized-webgpu", "encoders-webgpu",
-        "compile-webgpu", "cuda_cpp-webgpu", "cpu",
+        "crossover-webgpu", "programs-webgpu", "models-webgpu", "quantized-webgpu",
+        "encoders-webgpu", "compile-webgpu", "cuda_cpp-webgpu", "cpu",
     ]  # fmt: skip
 
 

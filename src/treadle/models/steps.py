@@ -13,18 +13,52 @@ from typing import Any
 import numpy as np
 
 from treadle.autograd.modes import no_grad
-from treadle.core.dtypes import int32
+from treadle.core.dtypes import float32, int32
 from treadle.kernels.device_code.decode_state import advance
 from treadle.models.attention import Batch
 from treadle.models.cache import Cache
 from treadle.models.decoder import Decoder
 from treadle.models.sampler import LogProbabilities, Sampler, Stages, log_probabilities, sample
+from treadle.runtime.devices import Device
 from treadle.tensor.compiled.decorator import recorded
 from treadle.tensor.creation import zeros
 from treadle.tensor.tensor import Tensor, from_numpy
 
 CHUNKS = (8, 16, 32, 64, 128, 256, 512)  # tokens of a prompt that go through the model together
 Chosen = tuple[Tensor, LogProbabilities | None]
+
+
+class _TwoSteps:
+    """The model's scores and what is chosen by them, as two recordings with the scores between them
+    in memory. What is chosen by has many kinds, each of which is recorded when it first comes up:
+    with the model in the same recording each took seconds."""
+
+    def __init__(
+        self,
+        scored: Callable[..., Tensor],
+        choose: Callable[[Tensor, Stages, int | None], Chosen],
+        shape: tuple[int, int],
+        device: Device,
+    ) -> None:
+        self._scores: Tensor | None = None
+
+        def write(*given: Tensor) -> None:
+            assert self._scores is not None
+            self._scores[...] = scored(*given)
+
+        def read(stages: Stages, logprobs: int | None) -> Chosen:
+            assert self._scores is not None
+            return choose(self._scores, stages, logprobs)
+
+        self._shape, self._device = shape, device
+        self._write, self._read = recorded(write, device), recorded(read, device)
+
+    def __call__(self, given: tuple[Tensor, ...], stages: Stages, logprobs: int | None) -> Chosen:
+        """What is chosen."""
+        if self._scores is None:
+            self._scores = zeros(self._shape, dtype=float32, device=self._device)
+        self._write(*given)
+        return self._read(stages, logprobs)
 
 
 class DecodeStep:
@@ -39,14 +73,20 @@ class DecodeStep:
         self.places = zeros(2 * size + slots * pages, dtype=int32, device=device)
         tokens, places = self.tokens, self.places
 
-        def step(stages: Stages, logprobs: int | None) -> Chosen:
-            logits = decoder(Batch(tokens, places, pages), cache)
-            chosen = sample(logits, sampler, stages, places[size : 2 * size])
-            more = None if logprobs is None else log_probabilities(logits, chosen, logprobs)
+        def scored() -> Tensor:
+            found: Tensor = decoder(Batch(tokens, places, pages), cache)
+            return found
+
+        def choose(scores: Tensor, stages: Stages, logprobs: int | None) -> Chosen:
+            chosen = sample(scores, sampler, stages, places[size : 2 * size])
+            more = None if logprobs is None else log_probabilities(scores, chosen, logprobs)
             advance.launch(size, tokens, places, chosen, size)
             return chosen, more
 
-        self._step: Callable[[Stages, int | None], Chosen] = recorded(step, device)
+        self._greedy: Callable[[], Chosen] = recorded(
+            lambda: choose(scored(), Stages(), None), device
+        )
+        self._two = _TwoSteps(scored, choose, (size, sampler.vocabulary), device)
 
     def set(
         self, tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int],
@@ -67,7 +107,9 @@ class DecodeStep:
     def __call__(self, stages: Stages, logprobs: int | None = None) -> Chosen:
         """The next token of each sequence."""
         with no_grad():
-            return self._step(stages, logprobs)
+            if stages == Stages() and logprobs is None:
+                return self._greedy()
+            return self._two((), stages, logprobs)
 
 
 class PromptStep:
@@ -81,17 +123,21 @@ class PromptStep:
         def fill(tokens: Tensor, places: Tensor) -> Tensor:
             return decoder.hidden(Batch(tokens, places, pages, together=True), cache)[:1, :1]
 
-        def finish(
-            tokens: Tensor, places: Tensor, last: Tensor, stages: Stages, logprobs: int | None
-        ) -> Chosen:
+        self._slot = zeros(1, dtype=int32, device=self.device)
+        slot = self._slot
+
+        def scored(tokens: Tensor, places: Tensor, last: Tensor) -> Tensor:
             rows = decoder.hidden(Batch(tokens, places, pages, together=True), cache)
-            logits = decoder.scores(rows[last[:1]])
-            chosen = sample(logits, sampler, stages, last[1:])
-            more = None if logprobs is None else log_probabilities(logits, chosen, logprobs)
+            slot[...] = last[1:]
+            return decoder.scores(rows[last[:1]])
+
+        def choose(scores: Tensor, stages: Stages, logprobs: int | None) -> Chosen:
+            chosen = sample(scores, sampler, stages, slot)
+            more = None if logprobs is None else log_probabilities(scores, chosen, logprobs)
             return chosen, more
 
         self._fill = recorded(fill, self.device)
-        self._finish = recorded(finish, self.device)
+        self._two = _TwoSteps(scored, choose, (1, sampler.vocabulary), self.device)
 
     def _given(
         self, tokens: Sequence[int], start: int, row: np.ndarray[Any, np.dtype[np.int32]]
@@ -120,7 +166,7 @@ class PromptStep:
         """The same, and the first token after the prompt."""
         last = from_numpy(np.array([len(tokens) - 1, slot], np.int32), self.device)
         with no_grad():
-            return self._finish(*self._given(tokens, start, row), last, stages, logprobs)
+            return self._two((*self._given(tokens, start, row), last), stages, logprobs)
 
 
 def chunk_for(remaining: int, most: int) -> int:
