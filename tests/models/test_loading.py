@@ -11,6 +11,7 @@ import pytest
 import treadle as td
 from tests.models.peer_models import references, write_peer
 from treadle.core.errors import FormatError, OutOfMemory
+from treadle.models.layers import RowParts, multiply, rows_of
 
 
 @pytest.mark.parametrize(
@@ -111,3 +112,16 @@ def test_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "small llama" in capsys.readouterr().err
     td.models.load(path, "cpu")
     assert capsys.readouterr().err == ""  # no terminal
+
+
+def test_a_matrix_in_parts_of_rows() -> None:
+    """Lookups and products, where a kernel may not see all of a matrix."""
+    rows = np.random.default_rng(0).standard_normal((10, 32)).astype(np.float32)
+    whole = td.quant.quantize(td.asarray(rows, device="cpu"), "q8_0")
+    parts = RowParts((whole[:4], whole[4:8], whole[8:]))
+    indices = td.asarray([9, 0, 3, 4, 7, 8], dtype=td.int32, device="cpu")
+    wanted = whole.dequantize().numpy()
+    np.testing.assert_array_equal(rows_of(parts, indices).numpy(), wanted[[9, 0, 3, 4, 7, 8]])
+    x = td.asarray(rows[:3], device="cpu")
+    found = multiply(x, parts, "float").numpy()
+    np.testing.assert_allclose(found, rows[:3] @ wanted.T, atol=1e-5)

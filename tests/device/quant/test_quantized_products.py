@@ -8,7 +8,10 @@ import pytest
 import treadle as td
 from tests.support.poison import poisoned
 from treadle.errors import ShapeError
+from treadle.kernels import quantized_products
 from treadle.kernels.device_code.quantized_formats import FORMS
+from treadle.kernels.device_code.quantized_products import Spread
+from treadle.kernels.machine import machine_of
 from treadle.quant.blocks import FORMATS
 from treadle.quant.products import linear, linears
 
@@ -101,6 +104,21 @@ def test_rows_of_a_matrix(device, name):
     expected = in_eight_bits(x).astype(np.float64) @ elements.T
     assert error(linear(td.asarray(x), w[3:8]), expected[:, 3:8]) < 1e-3
     assert error(linear(td.asarray(x), w[1::2]), expected[:, 1::2]) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "span", "lines"), [("q8_0", 8, 4), ("q4_k", 16, 2), ("q5_0", 8, 2)]
+)
+def test_ways_to_share_threads(device, name, span, lines, monkeypatch):
+    """Those that a GPU takes for large matrices; on the CPU there is one way."""
+    sums = machine_of(device).subgroup == 32
+    chosen = Spread(64, span, lines, sums)
+    monkeypatch.setattr(quantized_products, "spread_for", lambda *_: chosen)
+    w, elements = matrix(name, 75, 768)
+    x = activations(2, 768)
+    with poisoned(device):
+        found = linear(td.asarray(x), w, "int8")
+        assert error(found, in_eight_bits(x).astype(np.float64) @ elements.T) < 1e-3
 
 
 def test_weights_that_share_activations(device):
