@@ -172,6 +172,8 @@ class Engine:
 
     def _begin(self, running: Running) -> None:
         running.slot = self._free.pop()
+        if self.decoder.is_learning:  # what pages have may be of weights before the last step
+            self.pages.forget()
         running.pages = self.pages.shared(running.tokens)
         running.done = len(running.pages) * PAGE
         self._table[running.slot] = 0
@@ -305,8 +307,6 @@ class Engine:
         if self._revision != self.decoder.revision:
             self._revision = self.decoder.revision
             self._forget_steps()
-            self.pages.forget()
-        elif self.decoder.is_learning:
             self.pages.forget()
 
     def _forget_steps(self) -> None:
