@@ -122,7 +122,7 @@ def _measured(suite: str, device: Device, model: _Model) -> list[Figure]:
         used = _used(device) - before
         peers = _llama_cpp(path, device)
         del engine
-        many = _rate_of_many(loaded.engine(_MANY), model.shape.vocabulary)
+        many = _rate_of_many(loaded, model.shape.vocabulary)
     prompt, decode = (float(np.median([each[at] for each in ours])) for at in (0, 1))
     of_peer = peers is not None
     peer = "llama.cpp" if of_peer else ""
@@ -183,12 +183,19 @@ def _rates(engine: Engine, vocabulary: int) -> tuple[float, float]:
     return _PROMPT / (first - began), decoded / (time.perf_counter() - first)
 
 
-def _rate_of_many(engine: Engine, vocabulary: int) -> float:
-    """Tokens a second of many texts together, after short prompts."""
-    for _ in range(2):  # the first time kernels are compiled
+def _rate_of_many(model: td.models.Model, vocabulary: int) -> float:
+    """Tokens a second of many texts together, after short prompts. Trained models get words, after
+    which they do not end soon."""
+    engine = model.engine(_MANY)
+    for turn in range(2):  # the first time kernels are compiled
+        prompts = [
+            _drawn(8, vocabulary)
+            if model.tokenizer is None
+            else model.encode(f"Chapter {turn * _MANY + at}. Once upon a time")
+            for at in range(_MANY)
+        ]
         started = [
-            engine.submit(_drawn(8, vocabulary), max_tokens=_TOKENS, listener=_ignored)
-            for _ in range(_MANY)
+            engine.submit(prompt, max_tokens=_TOKENS, listener=_ignored) for prompt in prompts
         ]
         while any(not each.tokens for each in started) and engine.step():
             pass

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import treadle as td
@@ -76,6 +76,7 @@ def check(program: Program) -> None:
 
 
 @pytest.mark.timeout(3000)  # for all the examples together
+@settings(max_examples=settings.default.max_examples * 2 // 3)
 @given(st.binary(min_size=400, max_size=1600))
 @example(b"")
 def test_devices_agree_with_plain_python(tape: bytes) -> None:

@@ -16,7 +16,7 @@ CASES = json.loads((Path(__file__).parent / "data" / "gemma3_270m.json").read_te
 # Kind of activations, bound of the five largest scores, and margin below which another token may
 # be chosen.
 KINDS = [("float", "float32", 0.05, 0.1), ("int8", "int8_activations", 0.6, 0.3)]
-COUNT = 20  # tokens
+COUNT = 16  # tokens
 
 
 def check_tokens(tokens: list[int], wanted: dict[str, Any], margin: float) -> None:

@@ -37,7 +37,7 @@ def stir(lora: Lora, size: float = 0.1) -> None:
             adapter.b[...] = td.asarray(values, device=adapter.b.device)
 
 
-@pytest.mark.parametrize("name", ["llama-3", "mistral", "qwen3moe", "phi3-short", "gemma3"])
+@pytest.mark.parametrize("name", ["mistral", "qwen3moe", "phi3-short", "gemma3"])
 def test_whole_texts_give_what_the_cache_gives(name: str, tmp_path: Path) -> None:
     model = peer(name, tmp_path)
     tokens = references()[name]["tokens"]
@@ -281,7 +281,7 @@ def _projections(model: Model):  # type: ignore[no-untyped-def]
     return projections_of(model.decoder).items()
 
 
-@pytest.mark.parametrize("name", ["llama", "gemma3", "phi3"])
+@pytest.mark.parametrize("name", ["llama", "phi3"])
 def test_a_loaded_adapter_computes_what_the_saved_one_did(name: str, tmp_path: Path) -> None:
     model = peer(name, tmp_path)
     tokens = references()[name]["tokens"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.errors import FormatError
+from treadle.formats.contents import release
 from treadle.formats.gguf import GgufFile
 from treadle.models.layers import Matrix, RowParts
 from treadle.quant.blocks import FORMATS
@@ -109,6 +110,7 @@ class GgufWeights:
                 for at in range(0, shape[0], step)
             ]
             made = RowParts(tuple(parts))
+        release(raw)
         self._uploaded(tensor.nbytes)
         return made
 

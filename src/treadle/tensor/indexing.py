@@ -139,8 +139,8 @@ def parse(index: ArrayLike, base: View, keeps_scalars: bool = False) -> Plan:
     IndexError for integers outside their axis, too many indices, masks and index arrays that do not
     fit; TypeError for anything that is not an index.
 
-    >>> parse((slice(None), -1), View((2, 3), (3, 1), 0))
-    Plan(view=View(shape=(2,), strides=(3,), offset=2), picks=(), place=0)
+    >>> parse((slice(None), -1), View((2, 3), (3, 1), 0)).view
+    View(shape=(2,), strides=(3,), offset=2)
     >>> plan = parse((0, ..., [2, 2, 1]), View((4, 5, 3), (15, 3, 1), 0))
     >>> plan.view.shape, plan.picks[0].axes, plan.place, plan.shape
     ((5, 3), (1,), 0, (3, 5))

@@ -21,7 +21,8 @@ VIEWS = frozenset(
 # Functions that take and give no arrays, or are kernels' own.
 _KERNELS = frozenset(
     {"atomic_add", "atomic_and", "atomic_cas", "atomic_exchange", "atomic_max", "atomic_min",
-    "atomic_or", "atomic_sub", "atomic_xor", "ballot", "bitcast", "clz", "ctz", "fma", "grid",
+    "atomic_or", "atomic_sub", "atomic_xor", "ballot", "bitcast", "clz", "ctz", "dot4_i8",
+    "dot4_u8", "dot4_u8i8", "fma", "grid",
     "grid_size", "lane", "local", "mul_high", "popcount", "rand_normal", "rand_uniform",
     "reverse_bits", "shared", "shuffle", "shuffle_down", "shuffle_up", "shuffle_xor",
     "static_range", "subgroup_max", "subgroup_min", "subgroup_prefix_sum", "subgroup_size",
@@ -32,7 +33,8 @@ _OTHERS = frozenset(
     {"__array_namespace_info__", "can_cast", "checkpoint", "compile", "cuda_module",
     "default_device", "device", "devices", "elementwise", "explain", "finfo", "func", "grad",
     "hessian", "iinfo", "interpret", "is_available", "is_grad_enabled", "isdtype", "jacfwd",
-    "jacrev", "jvp", "kernel", "load", "manual_seed", "memory_stats", "profile", "result_type",
+    "jacrev", "jvp", "kernel", "load", "load_gguf", "manual_seed", "memory_stats",
+    "profile", "result_type",
     "save", "set_default_device", "struct", "use_device", "value_and_grad", "vjp", "vmap"}
 )  # fmt: skip
 

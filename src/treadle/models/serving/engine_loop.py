@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 
 from treadle.core.errors import QueueFull
+from treadle.core.forks import lock
 from treadle.models.pieces import Piece
 from treadle.models.sampling import Sampling
 from treadle.models.serving.protocol import Engine, Generation, Listener, Overflow
@@ -19,7 +20,7 @@ class EngineLoop:
 
     def __init__(self, engine: Engine, most_queued: int = 256) -> None:
         self._engine, self._most = engine, most_queued
-        self._lock = threading.Lock()
+        self._lock = lock()
         self._wake = threading.Event()
         self._listeners: dict[int, Listener] = {}
         self._generations: dict[int, Generation] = {}
