@@ -32,7 +32,7 @@ demo: $(VENV)/.installed-demo
 	@$(BIN)/treadle demo
 
 test: announce-test lint docs software-gpu
-	@$(BIN)/python -m pytest -n $(JOBS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 announce-test:
 	@echo "treadle: lint, documentation and tests take about 16 minutes on 2 idle cores (JOBS=N uses more)," \
