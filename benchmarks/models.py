@@ -230,7 +230,7 @@ def _copied(device: Device) -> float:
 
 
 def _llama_cpp(path: Path, device: Device) -> tuple[float, float] | None:
-    """llama.cpp's tokens a second: decoding, and of a prompt. None where it is no peer."""
+    """llama.cpp's tokens a second: decoding, and of a prompt. None on other devices than the CPU."""
     package = installed("xllamacpp") if device.traits.host_memory else None
     if package is None:
         return None
@@ -242,10 +242,10 @@ def _llama_cpp(path: Path, device: Device) -> tuple[float, float] | None:
     found = []
     for _ in range(1 + _ROUNDS):
         request = {"prompt": "word " * _PROMPT, "max_tokens": _TOKENS, "temperature": 0}
-        told = server.handle_completions(
+        timings = server.handle_completions(
             {**request, "ignore_eos": True, "cache_prompt": False}
         )["timings"]  # fmt: skip
-        found.append((told["predicted_per_second"], told["prompt_per_second"]))
+        found.append((timings["predicted_per_second"], timings["prompt_per_second"]))
     decode, prompt = (float(np.median([each[at] for each in found[1:]])) for at in (0, 1))
     return decode, prompt
 

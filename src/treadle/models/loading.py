@@ -150,7 +150,7 @@ def _shown(size: int) -> str:
 
 @contextmanager
 def _progress(name: str, size: int, shown: bool | None) -> Iterator[Callable[[int], None]]:
-    """A bar that is told of uploaded bytes."""
+    """A progress bar, and the function that counts uploaded bytes."""
     if not (sys.stderr.isatty() if shown is None else shown):
         yield lambda _: None
         return

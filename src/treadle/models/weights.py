@@ -23,7 +23,7 @@ _PLAIN: dict[str, np.dtype[Any]] = {
     "f16": np.dtype(np.float16),
 }
 SUPPORTED = ("f32", *FORMATS)
-Uploaded = Callable[[int], None]  # is told of bytes of the file that have been uploaded
+Uploaded = Callable[[int], None]  # called with the number of bytes that were uploaded
 
 
 class GgufWeights:

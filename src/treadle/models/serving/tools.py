@@ -1,4 +1,4 @@
-"""Calls of tools: what a model is told of them, and how they are found in its text.
+"""Calls of tools: how they are described to a model, and how they are found in its text.
 
 Models write calls in the forms that they were trained with: `<tool_call>{…}</tool_call>` (Hermes,
 Qwen), `[TOOL_CALLS][{…}]` (Mistral), or a JSON object alone (Llama 3), with "parameters" for
