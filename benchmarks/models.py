@@ -230,7 +230,7 @@ def _copied(device: Device) -> float:
 
 
 def _llama_cpp(path: Path, device: Device) -> tuple[float, float] | None:
-    """llama.cpp's tokens a second: decoding, and of a prompt. None on other devices than the CPU."""
+    """llama.cpp's tokens a second: decoding, and of a prompt. None on devices but the CPU."""
     package = installed("xllamacpp") if device.traits.host_memory else None
     if package is None:
         return None
