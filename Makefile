@@ -8,7 +8,7 @@ JOBS ?= 2
 # Without this variable, Mesa complains in every process that looks for devices.
 export XDG_RUNTIME_DIR ?= /tmp
 
-.PHONY: help demo test announce-test test-full lint format docs docs-serve packages bench software-gpu clean
+.PHONY: help demo test announce-test test-full lint format docs docs-serve packages bench software-gpu browser-parts clean
 
 help:
 	@echo "make demo       install into $(VENV) and run the main job on every device present"
@@ -31,18 +31,21 @@ $(VENV)/.installed-test: EXTRAS := test,docs
 demo: $(VENV)/.installed-demo
 	@$(BIN)/treadle demo
 
-test: announce-test lint docs software-gpu
+test: announce-test lint docs software-gpu browser-parts
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 announce-test:
 	@echo "treadle: lint, documentation and tests take about 16 minutes on 2 idle cores (JOBS=N uses more)," \
 		"and up to 3 GB of disk with the environment and the software drivers." >&2
 
-test-full: lint docs software-gpu
+test-full: lint docs software-gpu browser-parts
 	@$(BIN)/python -m pytest -n $(JOBS) -m "" --hypothesis-profile=full --timeout=3600
 
 software-gpu: $(VENV)/.installed-test
 	@tools/software_gpu.sh $(VENV)
+
+browser-parts: $(VENV)/.installed-test
+	@tools/browser_parts.sh $(VENV)
 
 lint: $(VENV)/.installed-test
 	@$(BIN)/ruff check --quiet .
