@@ -45,7 +45,8 @@ NAMES = {
     "treadle.optim.scaling": "GradScaler",
     "treadle.quant.gguf_files": "load_gguf",
     "treadle.runtime.devices": (
-        "default_device Device device devices is_available memory_stats set_default_device Stream "
+        "default_device Device device devices init is_available memory_stats set_default_device "
+        "Stream "
         "use_device"
     ),
     "treadle.runtime.events": "Event",

@@ -21,6 +21,11 @@ class DeviceLost(TreadleError):
     """The device went away (driver reset, unplugged, closed); its tensors are gone."""
 
 
+class WouldBlock(TreadleError, RuntimeError):
+    """A call would wait where Python cannot: in a web page without stack switching. The message
+    names the form to await."""
+
+
 class OutOfMemory(TreadleError, MemoryError):
     """An allocation failed; the message says how much was asked, used and free."""
 

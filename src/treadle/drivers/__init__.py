@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 
@@ -18,12 +19,19 @@ class BackendEntry:
     """Whether it reaches several graphics APIs, among which `td.device` can choose."""
 
 
-BACKENDS: dict[str, BackendEntry] = {
+_CPU = BackendEntry("treadle.drivers.cpu", "backend")
+_NATIVE = {
     "cuda": BackendEntry("treadle.drivers.cuda", "CudaBackend"),
     "webgpu": BackendEntry("treadle.drivers.webgpu_native", "WebgpuBackend", chooses_api=True),
     "dawn": BackendEntry(
         "treadle.drivers.webgpu_native", "dawn_backend", by_name_only=True, chooses_api=True
     ),
-    "cpu": BackendEntry("treadle.drivers.cpu", "backend"),
+    "cpu": _CPU,
 }
+_IN_A_BROWSER = {
+    "webgpu": BackendEntry("treadle.drivers.webgpu_browser", "BrowserBackend", chooses_api=True),
+    "cpu": _CPU,
+}
+
+BACKENDS: dict[str, BackendEntry] = _IN_A_BROWSER if sys.platform == "emscripten" else _NATIVE
 """By the name that ids of devices begin with."""

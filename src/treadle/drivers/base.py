@@ -291,6 +291,11 @@ class Device(ABC):
         """`allocated` (bytes now), `peak`, `buffers` (count), and what the API offers of
         `total` and `free`."""
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is known to be gone, where a lost device can be opened anew."""
+        return False
+
     @abstractmethod
     def close(self) -> None:
         """Release the device; using it afterwards is DeviceLost."""
@@ -316,6 +321,10 @@ class Backend(ABC):
     @abstractmethod
     def why_none(self) -> str:
         """If `list_devices` is empty: the reason, and what would make devices appear."""
+
+    async def prepare(self) -> None:
+        """Do what listing and opening devices would have to wait for, where a call cannot wait."""
+        return
 
     def hint(self) -> str | None:
         """One line if hardware for this backend is here and only a package is missing."""

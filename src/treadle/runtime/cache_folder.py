@@ -17,7 +17,7 @@ from pathlib import Path
 from treadle.core.environment import warn_once
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_POSIX = hasattr(os, "getuid")
+_POSIX = hasattr(os, "geteuid")  # not in a browser, which has one user
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ _RECENT_PROGRAMS = 512
 _log = logging.getLogger("treadle")
 _lock = forks.lock()
 _opened: dict[tuple[str, str], Device] = {}
+_listed: dict[tuple[Any, ...], tuple[DeviceInfo, ...]] = {}  # by backends and choices
 _default: Device | None = None
 # The device of `use_device`, before the default one.
 scoped: contextvars.ContextVar[Device | None] = contextvars.ContextVar("device", default=None)
@@ -198,6 +199,11 @@ class Device:
             self.builds.clear()
             self.several_streams = False
 
+    def close_if_lost(self) -> None:
+        """Close it if it is known to be gone, so that its next use opens it again."""
+        if self._driver is not None and self._driver.is_lost:
+            self.close()
+
     def __repr__(self) -> str:
         return f"<treadle device {self.id}: {self.name}>"
 
@@ -279,8 +285,8 @@ def device(
     name = wanted.partition(":")[0]
     if name not in BACKENDS:
         raise _not_found(spec)
-    choice = {"api": api, "power": power}
-    choice = {key: value for key, value in choice.items() if value is not None}
+    asked = {"api": api, "power": power}
+    choice = {key: value for key, value in asked.items() if value is not None}
     if choice and not BACKENDS[name].chooses_api:
         choosing = "api and power choose" if len(choice) > 1 else f"{next(iter(choice))} chooses"
         raise DeviceNotFound(f"{choosing} among WebGPU devices only, and {spec!r} is not one")
@@ -406,9 +412,31 @@ def _backend(name: str) -> base.Backend:
     return made
 
 
-@once
 def _infos(name: str, **choice: str) -> tuple[DeviceInfo, ...]:
-    return tuple(_backend(name).list_devices(**choice))
+    key = (name, *sorted(choice.items()))
+    with _lock:
+        found = _listed.get(key)
+        if found is None:
+            found = _listed[key] = tuple(_backend(name).list_devices(**choice))
+        return found
+
+
+async def init() -> None:
+    """Prepare the devices of a web page, which come as promises: `await td.init()` once, before
+    anything else that uses a device. After a device was lost it opens a new one.
+
+    Where Python can wait for promises ([`treadle.runtime.sync_available`][]), and outside browsers,
+    it is not needed, and does no harm.
+
+    >>> import asyncio, treadle as td
+    >>> asyncio.run(td.init())
+    """
+    for name in BACKENDS:
+        await _backend(name).prepare()
+    for device in list(_opened.values()):
+        device.close_if_lost()
+    for key in [key for key, found in _listed.items() if not found]:
+        del _listed[key]  # what had no devices may have some now
 
 
 def _device(name: str, info: DeviceInfo) -> Device:

@@ -836,7 +836,7 @@ def test_a_refused_batch_does_not_end_the_process(own_device: WebgpuDevice) -> N
     """The library ends the process for an invalid submission; the driver must look before."""
     stream = own_device.default_stream
     x = own_device.allocate(16)
-    stream._append_copy(x.number, 0, x, 8, 4)  # within one buffer: WebGPU forbids it
+    stream._append_copy(x, 0, x, 8, 4)  # within one buffer: WebGPU forbids it
     event = stream.record()
     with pytest.raises(LaunchError, match="same buffer"):
         stream.flush()

@@ -4,7 +4,7 @@
 - `adapters`: which physical devices there are.
 - `device`, `stream`, `events`, `recording`: the driver protocol.
 - `batch`, `encode_loop`: work collected as records, and the compiled loop that encodes them.
-- `memory`, `unaligned_copies`: buffers, staging, and bytes at offsets that are not words.
+- `memory`: buffers and staging.
 - `pipelines`: compiled kernels and cached bind groups.
 - `matrix_units`: the products that tensor cores compute.
 - `native`: what the C libraries share. `provider`: what each does in its own way, as a record;

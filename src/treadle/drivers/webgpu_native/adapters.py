@@ -12,25 +12,24 @@ import os
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from treadle.core.dim3 import Dim3
-from treadle.core.dtypes import int32
 from treadle.core.limits import DeviceInfo, Limits
-from treadle.core.traits import Traits
 from treadle.drivers.webgpu_native import native as native_module
 from treadle.drivers.webgpu_native.native import Handle, Native
 from treadle.drivers.webgpu_native.provider import MatrixUnit, Provider
-
-WARP_WIDTH = 32  # of kernels
-_MOST_BOUND = 2**31 - 16  # kernels count bytes in 32 bits, with a sign
-Kind = Literal["discrete", "integrated", "software", "cpu"]
+from treadle.drivers.webgpu_rules.traits import (
+    MOST_BOUND,
+    Kind,
+    subgroup_size,
+    traits_of,
+    whole_vectors,
+)
 
 _API_ORDER = ("vulkan", "metal", "d3d12", "gl")
 # WGPUAdapterType. OpenGL often cannot tell ("unknown"); the vendor then decides.
 _KINDS: dict[int, Kind] = {1: "discrete", 2: "integrated", 3: "software"}
-# Our own code for the CPU is faster than a software driver.
-_RANKS: dict[Kind, int] = {"discrete": 1, "integrated": 2, "software": 4}
 _VENDORS = {
     0x10DE: "NVIDIA", 0x1002: "AMD", 0x8086: "Intel", 0x106B: "Apple", 0x13B5: "Arm",
     0x5143: "Qualcomm", 0x14E4: "Broadcom", 0x1010: "Imagination", 0x1414: "Microsoft",
@@ -150,7 +149,7 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | Non
         name=raw["name"],
         backend="webgpu",
         kind=kind,
-        traits=_traits(kind),
+        traits=traits_of(kind),
         vendor=vendor,
         driver=driver,
         api=raw["api"],
@@ -162,33 +161,6 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | Non
         native, info, handle, instance, frozenset(features), units,
         raw["vendor_id"], raw["device_id"], hidden=False,
     )  # fmt: skip
-
-
-def _traits(kind: Kind) -> Traits:
-    """What WebGPU is like on such a device."""
-    return Traits(
-        targets=("wgsl",),
-        rank=_RANKS.get(kind, 9),
-        software=kind == "software",
-        slow_compiler=kind == "software",
-        exact_division=False,  # to 2.5 ULP
-        atomics_64=False,
-        narrow_stores=False,
-        default_integer=int32,
-        changes_recordings=True,
-    )
-
-
-def subgroup_size(sizes: tuple[int, int]) -> int:
-    """The size that kernels can rely on, given the smallest and the largest, or 0.
-
-    Kernels are written for subgroups of 32. A device with another size, or with one that may vary
-    between kernels, gets emulated subgroups.
-
-    >>> subgroup_size((32, 32)), subgroup_size((8, 32)), subgroup_size((4, 4))
-    (32, 0, 0)
-    """
-    return WARP_WIDTH if sizes == (WARP_WIDTH, WARP_WIDTH) else 0
 
 
 def _features(
@@ -215,10 +187,11 @@ def read_limits(raw: Any, subgroup: int) -> Limits:
         ),
         max_grid=Dim3(largest_grid, largest_grid, largest_grid),
         max_shared_memory=raw.maxComputeWorkgroupStorageSize,
-        # Whole vectors of four numbers: as such a kernel may see an array.
-        max_buffer_size=raw.maxBufferSize // 16 * 16,
+        max_buffer_size=whole_vectors(raw.maxBufferSize),
         max_binding_size=min(
-            raw.maxStorageBufferBindingSize // 16 * 16, raw.maxBufferSize // 16 * 16, _MOST_BOUND
+            whole_vectors(raw.maxStorageBufferBindingSize),
+            whole_vectors(raw.maxBufferSize),
+            MOST_BOUND,
         ),
         max_buffers_per_kernel=min(
             raw.maxStorageBuffersPerShaderStage, raw.maxBindingsPerBindGroup

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from treadle.core import forks
 from treadle.drivers.webgpu_native import encode_loop as loop
 from treadle.drivers.webgpu_native.memory import (
-    PARAMETER_BYTES,
     SMALL_UPLOAD,
     Parameters,
     Staging,
     WebgpuBuffer,
 )
 from treadle.drivers.webgpu_native.native import Handle
+from treadle.drivers.webgpu_rules.kernels import PARAMETER_BYTES
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice

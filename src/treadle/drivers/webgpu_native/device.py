@@ -22,7 +22,6 @@ from treadle.core.errors import (
 )
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers.base import FORKED, Buffer, Device, Event
-from treadle.drivers.webgpu_native import unaligned_copies
 from treadle.drivers.webgpu_native.adapters import Adapter, read_limits, reduce_limits
 from treadle.drivers.webgpu_native.batch import Batch, Deferred, LiveBatch
 from treadle.drivers.webgpu_native.encode_loop import EncodeLoop, encode_loop
@@ -54,6 +53,7 @@ from treadle.drivers.webgpu_native.pipelines import (
 )
 from treadle.drivers.webgpu_native.provider import MatrixUnit
 from treadle.drivers.webgpu_native.stream import WebgpuStream
+from treadle.drivers.webgpu_rules.unaligned_copies import move_code
 
 MAX_IN_FLIGHT = 8  # submissions; beyond that, flushing waits for the oldest
 _SPINS = 400  # polls in a row
@@ -301,7 +301,7 @@ class WebgpuDevice(Device):
         """The kernel for bytes at odd offsets."""
         with self.lock:
             if self._move_kernel is None:
-                self._move_kernel = unaligned_copies.compile_move(self)
+                self._move_kernel = self.compile(move_code(self.info))
             return self._move_kernel
 
     @property

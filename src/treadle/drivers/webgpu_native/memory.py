@@ -19,6 +19,7 @@ from treadle.drivers.webgpu_native.native import (
     UNIFORM,
     Handle,
 )
+from treadle.drivers.webgpu_rules.kernels import PARAMETER_BYTES, PARAMETER_SIZES
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 # Sizes of staging buffers: for many small transfers in a batch, and for parts of large ones.
 SMALL_UPLOAD, LARGE_UPLOAD = 1 << 20, 16 << 20
 SMALL_DOWNLOAD, LARGE_DOWNLOAD = 1 << 16, 16 << 20
-# Bytes of parameter blocks in a batch.
-PARAMETER_BYTES = 1 << 16
-# A parameter block is bound with one of these sizes, so that few bind groups serve all kernels.
-PARAMETER_SIZES = (256, 4096, 16384)
 
 
 class WebgpuBuffer(Buffer):

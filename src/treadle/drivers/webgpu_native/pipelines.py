@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from treadle.codegen.records import KernelCode
-from treadle.core.dim3 import Dim3
-from treadle.core.errors import (
-    CompileError,
-    LaunchError,
-    UnsupportedOnTarget,
-    refused_by_compiler,
-)
-from treadle.drivers.base import ArrayTooLarge, Buffer, CompiledKernel
-from treadle.drivers.webgpu_native.memory import PARAMETER_SIZES, WebgpuBuffer
+from treadle.core.errors import LaunchError, refused_by_compiler
+from treadle.drivers.base import Buffer, CompiledKernel
+from treadle.drivers.webgpu_native.memory import WebgpuBuffer
 from treadle.drivers.webgpu_native.native import Handle
+from treadle.drivers.webgpu_rules.kernels import (
+    check_bindable,
+    check_buffers,
+    check_fits,
+    explain,
+    parameter_bucket,
+)
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
@@ -68,15 +68,10 @@ class WebgpuKernel(CompiledKernel):
             device.release_later(device.native.release_pipeline, handle)
 
 
-def parameter_bucket(size: int) -> int:
-    """Which of `PARAMETER_SIZES` a block of `size` bytes is bound with."""
-    return next(i for i, limit in enumerate(PARAMETER_SIZES) if size <= limit)
-
-
 def compile_kernel(device: WebgpuDevice, code: KernelCode) -> WebgpuKernel:
     """Build printed WGSL. Raises CompileError with the compiler's words and the text,
     UnsupportedOnTarget if the device lacks what the code needs."""
-    _check_fits(device, code)
+    check_fits(device.info, code)
     native = device.native
     with device.compiling() as errors:  # without its lock: it works, and compiles others, meanwhile
         with device.lock:
@@ -94,63 +89,11 @@ def compile_kernel(device: WebgpuDevice, code: KernelCode) -> WebgpuKernel:
         native.release_shader(module)
     if errors:
         device.check()
-        reason = _explain(errors[0][1], native.provider.error_line, code.source)
+        reason = explain(errors[0][1], native.provider.error_line, code.source)
         raise refused_by_compiler(
             f"the WGSL compiler {native.provider.dialect}", code.name, reason, code.source
         )
     return WebgpuKernel(device, code, layout, pipeline)
-
-
-def _check_fits(device: WebgpuDevice, code: KernelCode) -> None:
-    limits, name = device.info.limits, code.name
-    dialect = device.info.dialect
-    if code.target != "wgsl" or code.dialect not in ("", dialect):
-        raise CompileError(
-            f"kernel {name} is printed for {code.target} {code.dialect}".rstrip()
-            + f"; this device compiles WGSL in {dialect}'s dialect"
-        )
-    missing = sorted(code.requires - device.info.features)
-    if missing:
-        raise UnsupportedOnTarget(
-            f"kernel {name} needs {', '.join(missing)}, which {device.info.name} does not have"
-        )
-    workgroup = code.workgroup
-    asked = [
-        ("threads in a block", workgroup.count, limits.max_threads_per_block),
-        ("bytes of shared memory", code.shared_bytes, limits.max_shared_memory),
-        ("different arrays", len(code.bindings), limits.max_buffers_per_kernel),
-        ("bytes of parameters", code.layout.size, PARAMETER_SIZES[-1]),
-        *zip(
-            ("threads in x", "threads in y", "threads in z"), workgroup, limits.max_block,
-            strict=True,
-        ),
-    ]  # fmt: skip
-    for what, wanted, possible in asked:
-        if wanted > possible:
-            raise UnsupportedOnTarget(
-                f"kernel {name} asks for {wanted} {what}; {device.info.name} has at most {possible}"
-            )
-
-
-def _explain(message: str, pattern: str, source: str) -> str:
-    """The compiler's message in short, and the generated line it speaks of by `pattern`."""
-    place = re.search(pattern, message)
-    lines = source.splitlines()
-    shown = ""
-    if place is not None and 0 < int(place.group(1)) <= len(lines):
-        shown = f" (generated line {place.group(1)}: {lines[int(place.group(1)) - 1].strip()})"
-    return _reason(message, source) + shown
-
-
-def _reason(message: str, source: str) -> str:
-    """What is wrong, without which call found it and the excerpts that compilers draw below."""
-    said = [line.strip() for line in message.splitlines()]
-    words = [line for line in said if line and line not in source and not _EXCERPT.match(line)]
-    return "; ".join(dict.fromkeys(words[:_MOST_LINES]))
-
-
-_EXCERPT = re.compile(r"[\d\s]*[│┌╰╭|^=]|[\^~]+$|Caused by:|In wgpu|- While calling")
-_MOST_LINES = 6
 
 
 # ---------------------------------------------------------------------- bind groups
@@ -180,16 +123,9 @@ def _check_buffers(
     device: WebgpuDevice, kernel: WebgpuKernel, buffers: tuple[Buffer, ...]
 ) -> tuple[WebgpuBuffer, ...]:
     name, bindings = kernel.code.name, kernel.code.bindings
-    if len(buffers) != len(bindings):
-        raise LaunchError(f"kernel {name} binds {len(bindings)} buffers, not {len(buffers)}")
+    check_buffers(name, bindings, buffers)
     if kernel.device is not device:
         raise LaunchError(f"kernel {name} was compiled for another device")
-    if len(set(buffers)) != len(buffers):
-        raise LaunchError(
-            f"kernel {name} is given one buffer for two bindings; WebGPU refuses that, so compile "
-            "the kernel for arguments that are the same array"
-        )
-    largest = device.info.limits.max_binding_size
     for buffer, binding in zip(buffers, bindings, strict=True):
         what = "/".join(binding.buffers)
         if not isinstance(buffer, WebgpuBuffer) or buffer.device is not device:
@@ -198,12 +134,7 @@ def _check_buffers(
             raise LaunchError(f"{what} of kernel {name} is not memory of {device.info.id}")
         if buffer.freed:
             raise LaunchError(f"{what} of kernel {name} has been freed")
-        if buffer.size > largest:
-            raise ArrayTooLarge(
-                f"{what} of kernel {name} has {buffer.size:,} bytes; on {device.info.name} a "
-                f"kernel sees at most {largest:,} bytes of one array: launch it on slices of the "
-                "array, one after the other"
-            )
+        check_bindable(device.info, name, what, buffer)
     return buffers  # type: ignore[return-value]  # all checked
 
 
@@ -233,16 +164,3 @@ def _drop(device: WebgpuDevice, cache: Groups, key: tuple[Buffer, ...]) -> None:
         device.group_count -= 1
         handle = device.native.handle("WGPUBindGroup", number)
         device.release_later(device.native.release_bind_group, handle)
-
-
-def max_grid_error(kernel: WebgpuKernel, grid: Dim3, largest: int) -> LaunchError:
-    """Why a grid cannot be launched."""
-    if kernel.folded and min(grid) > 0:
-        return LaunchError(
-            f"a grid of {tuple(grid)} blocks is not possible for kernel {kernel.code.name}: the "
-            f"device runs up to {largest} x {largest} rows of {largest} blocks. Launch it in parts"
-        )
-    return LaunchError(
-        f"a grid of {tuple(grid)} blocks is over the device's {largest} blocks in a dimension, and "
-        f"kernel {kernel.code.name} is not compiled for a folded grid"
-    )

@@ -19,12 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError, TreadleError
-from treadle.core.folding import fold_grid
 from treadle.core.interrupts import Uninterruptible
-from treadle.drivers.base import Buffer, CompiledKernel, Event, Stream
+from treadle.drivers.base import Buffer, CompiledKernel, Event
 from treadle.drivers.transfers import copy_bytes
 from treadle.drivers.webgpu_native import encode_loop as loop
-from treadle.drivers.webgpu_native import unaligned_copies
 from treadle.drivers.webgpu_native.batch import (
     MAX_DISPATCHES,
     UPLOAD_BYTES,
@@ -34,14 +32,15 @@ from treadle.drivers.webgpu_native.batch import (
 )
 from treadle.drivers.webgpu_native.events import RESOLVE_ALIGNMENT, WebgpuEvent
 from treadle.drivers.webgpu_native.memory import (
-    PARAMETER_BYTES,
     SMALL_UPLOAD,
     Staging,
     StagingPool,
     WebgpuBuffer,
 )
-from treadle.drivers.webgpu_native.pipelines import WebgpuKernel, bind, max_grid_error
+from treadle.drivers.webgpu_native.pipelines import WebgpuKernel, bind
 from treadle.drivers.webgpu_native.recording import WebgpuRecording
+from treadle.drivers.webgpu_rules.kernels import PARAMETER_BYTES, foldable
+from treadle.drivers.webgpu_rules.unaligned_copies import WordStream, check_range
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
@@ -53,16 +52,17 @@ _LARGE = 1 << 22
 _READS_AHEAD = 3  # parts of a large download that are under way at once
 
 
-class WebgpuStream(Stream):
+class WebgpuStream(WordStream[WebgpuBuffer]):
     """Launches, copies and reads, in order."""
 
     __slots__ = (
         "__weakref__", "_batch", "_capture", "_commands", "_events", "_largest", "_live",
-        "_scratch", "_timing", "device",
+        "_timing", "device",
     )  # fmt: skip
     device: WebgpuDevice
 
     def __init__(self, device: WebgpuDevice) -> None:
+        super().__init__()
         self.device = device
         self._live = LiveBatch(device)
         self._capture: CaptureBatch | None = None
@@ -70,7 +70,6 @@ class WebgpuStream(Stream):
         self._commands = device.native.ffi.new("WGPUCommandBuffer[1]")
         self._events: list[WebgpuEvent] = []  # recorded in the open batch
         self._largest = device.info.limits.max_grid.x
-        self._scratch: WebgpuBuffer | None = None
         self._timing = False  # whether what is appended stays in one batch
         device.add_batch(self._live)
 
@@ -96,7 +95,7 @@ class WebgpuStream(Stream):
             if not (0 < x <= largest and 0 < y <= largest and 0 < z <= largest):
                 if x == 0 or y == 0 or z == 0:
                     return
-                x, y, z = self._fold(kernel, grid)
+                x, y, z = foldable(kernel.code, grid, largest)
             size = kernel.size
             if len(parameters) != size:
                 raise LaunchError(
@@ -121,15 +120,6 @@ class WebgpuStream(Stream):
             large = x * y * z * kernel.threads >= _LARGE
             if at >= batch.room or large:
                 self._appended(buffers, large=large and not self._timing)
-
-    def _fold(self, kernel: WebgpuKernel, grid: Dim3) -> tuple[int, int, int]:
-        """A grid over the limit in a shape that the device takes."""
-        largest = self._largest
-        if kernel.folded and min(grid) > 0:
-            folded = fold_grid(grid, Dim3(largest, largest, largest))
-            if folded is not None:
-                return folded
-        raise max_grid_error(kernel, grid, largest)
 
     def _place_parameters(self, batch: Batch, parameters: bytes, stride: int) -> int:
         """Write a parameter block that the batch does not have yet; its offset."""
@@ -190,7 +180,7 @@ class WebgpuStream(Stream):
         for at, kernel, group, grid, parameters in recording.changes:
             x, y, z = grid
             if x > largest or y > largest or z > largest:
-                x, y, z = self._fold(kernel, grid)
+                x, y, z = foldable(kernel.code, grid, largest)
             if not kernel.size:
                 _pack_dispatch(records, at, _DISPATCH, x, y, z, kernel.pipeline, group, 0, 0, 0)
                 continue
@@ -225,22 +215,6 @@ class WebgpuStream(Stream):
 
     # ------------------------------------------------------------------ copies
 
-    def write(self, buffer: Buffer, offset: int, data: memoryview) -> None:
-        """Append a copy from host memory, through mapped staging memory."""
-        target = self.device.own(buffer)
-        size = data.nbytes
-        _check_range(target, offset, size)
-        if not size:
-            return
-        raw = data.cast("B")
-        head, middle, tail = unaligned_copies.split(offset, size)
-        if head:
-            self._write_bytes(target, offset, raw[:head])
-        if middle:
-            self._write_words(target, offset + head, raw[head : head + middle])
-        if tail:
-            self._write_bytes(target, offset + head + middle, raw[head + middle :])
-
     def _write_words(self, target: WebgpuBuffer, offset: int, raw: memoryview) -> None:
         size = len(raw)
         if self._capture is not None:
@@ -254,7 +228,7 @@ class WebgpuStream(Stream):
                 at = live.uploaded
                 chunk.view[at : at + size] = raw
                 live.uploaded = at + size
-                self._append_copy(chunk.number, at, target, offset, size)
+                self._append_copy_from(chunk.number, at, target, offset, size)
         else:
             pool = self.device.large_uploads
             for start in range(0, size, pool.size):
@@ -263,7 +237,7 @@ class WebgpuStream(Stream):
                 copy_bytes(chunk.view, part)
                 with self.device.lock:
                     self._live.chunks.append(chunk)
-                    self._append_copy(chunk.number, 0, target, offset + start, len(part))
+                    self._append_copy_from(chunk.number, 0, target, offset + start, len(part))
                     self.flush()  # the device copies this part while the host fills the next
 
     def _write_captured(self, target: WebgpuBuffer, offset: int, raw: memoryview) -> None:
@@ -273,7 +247,7 @@ class WebgpuStream(Stream):
             source = self.device.allocate_internal(len(raw))
             self._capture.owned.append(source)
             self._outside_capture(lambda: self._write_words(source, 0, raw))
-            self._append_copy(source.number, 0, target, offset, len(raw))
+            self._append_copy_from(source.number, 0, target, offset, len(raw))
 
     def _outside_capture(self, action: Any) -> None:
         capture, self._capture, self._batch = self._capture, None, self._live
@@ -283,14 +257,13 @@ class WebgpuStream(Stream):
             self._capture = capture
             self._batch = capture or self._live
 
-    def _write_bytes(self, target: WebgpuBuffer, offset: int, raw: memoryview) -> None:
-        """A part of a word: its bytes go to scratch memory and from there into their place."""
-        with self.device.lock:
-            scratch = self._scratch_memory()
-            self._write_words(scratch, 0, memoryview(bytes(raw).ljust(4, b"\0")))
-            self._move_bytes(0, target, offset, len(raw))
-
     def _append_copy(
+        self, source: WebgpuBuffer, source_offset: int, target: WebgpuBuffer, offset: int, size: int
+    ) -> None:
+        self._append_copy_from(source.number, source_offset, target, offset, size)
+        self._hold((source,))
+
+    def _append_copy_from(
         self, source: int, source_offset: int, target: WebgpuBuffer, offset: int, size: int
     ) -> None:
         batch = self._batch
@@ -300,61 +273,6 @@ class WebgpuStream(Stream):
         )  # fmt: skip
         batch.at += _RECORD
         self._appended((target,))
-
-    def copy(
-        self, source: Buffer, source_offset: int, target: Buffer, target_offset: int, size: int
-    ) -> None:
-        """Append a copy between buffers of the device."""
-        with self.device.lock:
-            origin, into = self.device.own(source), self.device.own(target)
-            _check_range(origin, source_offset, size)
-            _check_range(into, target_offset, size)
-            if size and origin is not into and not (source_offset | target_offset | size) & 3:
-                self._append_copy(origin.number, source_offset, into, target_offset, size)
-                self._hold((origin,))
-                return
-            head, middle, tail = unaligned_copies.split(target_offset, size)
-            if origin is not into and source_offset % 4 == target_offset % 4:
-                self._copy_bytes(origin, source_offset, into, target_offset, head)
-                if middle:
-                    self._append_copy(
-                        origin.number, source_offset + head, into, target_offset + head, middle
-                    )
-                    self._hold((origin,))
-                done = head + middle
-                self._copy_bytes(origin, source_offset + done, into, target_offset + done, tail)
-            else:
-                self._copy_bytes(origin, source_offset, into, target_offset, size)
-
-    def _copy_bytes(
-        self, source: WebgpuBuffer, source_offset: int, target: WebgpuBuffer, offset: int, size: int
-    ) -> None:
-        """A copy at any offsets, also within one buffer, through scratch memory."""
-        for start in range(0, size, unaligned_copies.LARGEST):
-            scratch = self._scratch_memory()
-            length = min(unaligned_copies.LARGEST, size - start)
-            first = source_offset + start
-            aligned = first // 4 * 4
-            words = -(-(first + length) // 4) * 4 - aligned
-            self._append_copy(source.number, aligned, scratch, 0, words)
-            self._hold((source,))
-            if first % 4 == 0 and (offset + start) % 4 == 0 and length % 4 == 0:
-                self._append_copy(scratch.number, 0, target, offset + start, length)
-            else:
-                self._move_bytes(first - aligned, target, offset + start, length)
-
-    def fill_zero(self, buffer: Buffer, offset: int, size: int) -> None:
-        """Append zeroing a range."""
-        with self.device.lock:
-            target = self.device.own(buffer)
-            _check_range(target, offset, size)
-            head, middle, tail = unaligned_copies.split(offset, size)
-            if head or tail:
-                self._append_clear(self._scratch_memory(), 0, 4)
-                self._move_bytes(0, target, offset, head)
-                self._move_bytes(0, target, offset + head + middle, tail)
-            if middle:
-                self._append_clear(target, offset + head, middle)
 
     def _append_clear(self, target: WebgpuBuffer, offset: int, size: int) -> None:
         batch = self._batch
@@ -366,30 +284,6 @@ class WebgpuStream(Stream):
         """Tell a capture of buffers that the last record reads."""
         if self._capture is not None:
             self._capture.appended(buffers)
-
-    def _scratch_memory(self) -> WebgpuBuffer:
-        if self._scratch is None:
-            self._scratch = self.device.allocate_internal(unaligned_copies.SCRATCH)
-        return self._scratch
-
-    def _move_bytes(
-        self, scratch_offset: int, target: WebgpuBuffer, offset: int, size: int
-    ) -> None:
-        """Launch the kernel that puts bytes from scratch memory into their place."""
-        if not size:
-            return
-        device, scratch = self.device, self._scratch_memory()
-        kernel = device.move_kernel()
-        words = (offset % 4 + size + 3) // 4
-        grid = Dim3(-(-words // kernel.code.block.x))
-        if target.size <= device.info.limits.max_binding_size:
-            parameters = unaligned_copies.pack(scratch_offset, offset, size, 0)
-            self.launch(kernel, grid, (scratch, target), parameters)
-            return
-        # Too large to bind as a whole: bind the part that matters, as a buffer of its own.
-        with device.passing_window(target, offset, size) as (window, window_offset):
-            parameters = unaligned_copies.pack(scratch_offset, window_offset, size, 0)
-            self.launch(kernel, grid, (scratch, window), parameters)
 
     # ------------------------------------------------------------------ reading
 
@@ -413,7 +307,7 @@ class WebgpuStream(Stream):
         self._not_captured("read")
         source = self.device.own(buffer)
         size = target.nbytes
-        _check_range(source, offset, size)
+        check_range(source, offset, size)
         if not size:
             return
         raw = target.cast("B")
@@ -638,10 +532,3 @@ class WebgpuStream(Stream):
     def _not_captured(self, what: str) -> None:
         if self._capture is not None:
             raise LaunchError(f"cannot {what} while launches are being recorded")
-
-
-def _check_range(buffer: WebgpuBuffer, offset: int, size: int) -> None:
-    if offset < 0 or offset + size > buffer.size:
-        raise LaunchError(
-            f"bytes {offset} to {offset + size} are not all within a buffer of {buffer.size} bytes"
-        )
