@@ -28,7 +28,7 @@ FEW = {"float64": 2, "complex128": 1, "int64": 1, "bool": 1}
 ALL = dict.fromkeys(FEW, 10_000)
 # Of those how many are computed fused, which compiles a kernel for each; the others are computed
 # one by one, by kernels that many functions share.
-FEW_FUSED = {"float64": 2, "float32": 1}
+FEW_FUSED = {"float64": 1, "float32": 1}
 ALL_FUSED = {"float64": 10, "complex128": 3, "int64": 3, "bool": 3}
 LABELS = {pair.label: pair for pair in PAIRS}
 # What a GPU computes in another way than the CPU, in float32.
