@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
 import treadle as td
-from tests.support.dawn import dawn_device
-from tests.support.ptx_device import ptx_device
-from treadle.drivers.cuda.library import driver_installed
+
+IN_A_PAGE = sys.platform == "emscripten"  # tests/browser runs the suite there
+if not IN_A_PAGE:
+    from tests.support.dawn import dawn_device
+    from tests.support.ptx_device import ptx_device
+    from treadle.drivers.cuda.library import driver_installed
 
 # How each is found. The same physical device through OpenGL, or Dawn, is a device of its own here.
 FINDERS: dict[str, Callable[[], td.Device]] = {
     "cpu": lambda: td.device("cpu"),
     "webgpu": lambda: td.device("webgpu"),
     "webgpu-gl": lambda: td.device("webgpu", api="gl"),
-    "dawn": dawn_device,
+    "dawn": lambda: dawn_device(),
     "cuda": lambda: td.device("cuda"),
 }
-# Without NVIDIA's driver there is nothing to say in each of a thousand skips.
-_FOUND = {name: find for name, find in FINDERS.items() if name != "cuda" or driver_installed()}
+_IN_PAGES = ("webgpu",)
+
+
+def _found() -> dict[str, Callable[[], td.Device]]:
+    if IN_A_PAGE:
+        return {name: FINDERS[name] for name in _IN_PAGES}
+    # Without NVIDIA's driver there is nothing to say in each of a thousand skips.
+    return {name: find for name, find in FINDERS.items() if name != "cuda" or driver_installed()}
+
+
+_FOUND = _found()
 _MARKS = {"cuda": pytest.mark.cuda}
 # In an evaluator of PTX: what is printed as PTX for two generations of GPUs, and as CUDA C++, of
 # which NVIDIA's compiler makes PTX.
-_PTX = {"ptx": "sm_90", "ptx-sm_70": "sm_70", "ptx-nvrtc": "nvrtc"}
+_PTX = {} if IN_A_PAGE else {"ptx": "sm_90", "ptx-sm_70": "sm_70", "ptx-nvrtc": "nvrtc"}
 # What runs for the first of them alone: long tests of operations that print the same for the older
 # one, and that are made of what other tests of CUDA C++ have.
 _ONCE = frozenset({

@@ -11,6 +11,7 @@ import contextvars
 import importlib
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -431,6 +432,10 @@ async def init() -> None:
     >>> import asyncio, treadle as td
     >>> asyncio.run(td.init())
     """
+    if sys.platform == "emscripten":
+        from treadle.runtime import page_storage
+
+        await page_storage.load()
     for name in BACKENDS:
         await _backend(name).prepare()
     for device in list(_opened.values()):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from treadle.core.environment import warn_once
 from treadle.core.once import once
+from treadle.runtime import page_storage
 from treadle.runtime.cache_folder import cache_folder, is_trusted
 
 MOST_BYTES = 512 << 20
@@ -35,6 +37,7 @@ _UNFINISHED = ".part"
 _DIGEST = 32
 _FOLDERS = 256
 _HOUR = 3600.0
+_IN_A_PAGE = sys.platform == "emscripten"
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -60,6 +63,8 @@ def key_of(*parts: str) -> str:
 
 def load(key: str) -> bytes | None:
     """The entry's content, or None if there is no intact entry."""
+    if _IN_A_PAGE:
+        page_storage.load_if_possible()
     path = _path(key)
     if path is None:
         return None
@@ -112,6 +117,8 @@ def save(key: str, content: bytes) -> None:
         return
     _tidy(path.parent, path)
     _tidy(path.parents[1] / key[2:4], path)
+    if _IN_A_PAGE:
+        page_storage.changed()
 
 
 def _tidy(subfolder: Path, newest: Path) -> None:
@@ -153,7 +160,14 @@ def _files(subfolder: Path) -> Iterator[tuple[float, int, str]]:
 @once
 def source_state() -> str:
     """A hash of the times and sizes of treadle's own files, so that edited source makes new keys
-    while the version stays the same."""
+    while the version stays the same. In a page, where files are unpacked at each visit, it is a
+    hash of the list that their package has."""
+    if _IN_A_PAGE:
+        from importlib.metadata import PackageNotFoundError, distribution
+
+        with contextlib.suppress(PackageNotFoundError):
+            if listed := distribution("treadle").read_text("RECORD"):
+                return key_of(listed)
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         facts = path.stat()

@@ -1,0 +1,447 @@
+"""The driver for browsers: waiting or not, errors, limits, the order of work, crossings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.harness import Browser, Page, PageError
+
+KERNELS = """
+import numpy as np
+import treadle as td
+
+@td.kernel
+def saxpy(a: td.f32, x: td.Array[td.f32], y: td.Array[td.f32]):
+    i = td.grid(1)
+    if i < y.size:
+        y[i] = a * x[i] + y[i]
+
+@td.kernel
+def increment(y: td.Array[td.f32]):
+    i = td.grid(1)
+    if i < y.size:
+        y[i] = y[i] + 1.0
+"""
+# Each way in which Python may run: in the window or in a worker, with stack switching or without.
+WAYS = {
+    "window": (False, True),
+    "worker": (True, True),
+    "window without stack switching": (False, False),
+    "worker without stack switching": (True, False),
+}
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def anywhere(request: pytest.FixtureRequest, browser: Browser) -> Iterator[tuple[Page, bool]]:
+    """A page of its own, and whether Python can wait there."""
+    worker, switches = WAYS[request.param]
+    page = browser.python(worker=worker, stack_switching=switches)
+    yield page, switches
+    assert page.complaints() == []
+    page.close()
+
+
+@pytest.fixture
+def own_page(browser: Browser) -> Iterator[Page]:
+    """A page that the test may break."""
+    page = browser.python()
+    yield page
+    page.close()
+
+
+def test_everything_can_be_awaited(anywhere: tuple[Page, bool]) -> None:
+    page, switches = anywhere
+    assert page.run("import treadle as td; td.runtime.sync_available()") is switches
+    page.run("import treadle as td; await td.init(); await td.init()")
+    found = page.run(
+        KERNELS
+        + """
+td.set_default_device("webgpu")
+x, y = td.ones(1000), td.zeros(1000)
+saxpy.launch(1000, 2.0, x, y)
+whole = await y.numpy_async()
+graph = td.Graph()
+with graph.capture():
+    increment.launch(1000, y)
+for _ in range(3):
+    graph.replay()
+step = td.compile(lambda a: (a * 2 + 1).sum())
+start, end = td.Event(), td.Event()
+start.record()
+results = [await step(y + i).item_async() for i in range(4)]
+end.record()
+await end.synchronize_async()
+await start.synchronize_async()
+await td.device("webgpu").synchronize_async()
+[
+    whole.dtype.name, float(whole.sum()), (await y[:3].tolist_async()), results,
+    start.elapsed(end) >= 0,
+]
+"""
+    )
+    assert found == ["float32", 2000.0, [5.0] * 3, [11e3, 13e3, 15e3, 17e3], True]
+
+
+def test_calls_that_wait_do_or_name_what_does_not(anywhere: tuple[Page, bool]) -> None:
+    page, switches = anywhere
+    found = page.run(
+        """
+import treadle as td
+await td.init()
+x = td.ones(4, device="webgpu") + 1
+
+def outcome(call):
+    try:
+        return str(call())
+    except td.errors.WouldBlock as error:
+        return f"WouldBlock: {error}"
+
+event = td.Event()
+event.record(td.device("webgpu").default_stream)
+[
+    outcome(lambda: x.numpy().tolist()),
+    outcome(lambda: x.sum().item()),
+    outcome(lambda: td.device("webgpu").synchronize()),
+    outcome(lambda: event.synchronize()),
+]
+"""
+    )
+    if switches:
+        assert found == ["[2.0, 2.0, 2.0, 2.0]", "8.0", "None", "None"]
+    else:
+        for text, instead in zip(
+            found,
+            ("numpy_async", "item_async", "synchronize_async", "event.synchronize_async"),
+            strict=True,
+        ):
+            assert text.startswith("WouldBlock"), text
+            assert f"{instead}" in text
+
+
+def test_without_init_a_device_is_waited_for_or_refused(browser: Browser) -> None:
+    page = browser.python()
+    assert page.run("import treadle as td; td.device('webgpu').id") == "webgpu:0"
+    page.close()
+    page = browser.python(stack_switching=False)
+    with pytest.raises(PageError, match=r"WouldBlock: .*`await td\.init\(\)` first"):
+        page.run("import treadle as td; td.device('webgpu')")
+    page.run("import treadle as td; await td.init()")
+    assert page.run("td = __import__('treadle'); td.device('webgpu').id") == "webgpu:0"
+    page.close()
+
+
+def test_a_callback_of_javascript_cannot_wait(page: Page) -> None:
+    text = page.run(
+        """
+import asyncio, js, treadle as td
+from pyodide.ffi import create_once_callable
+heard = asyncio.get_event_loop().create_future()
+x = td.ones(4, device="webgpu").realize()
+
+def called():
+    try:
+        x.numpy()
+    except Exception as error:
+        heard.set_result(f"{type(error).__name__}: {error}")
+
+js.setTimeout(create_once_callable(called), 0)
+await heard
+"""
+    )
+    assert text.startswith("WouldBlock")
+    assert "numpy_async" in text
+
+
+def test_without_webgpu_the_reason_is_said(browser: Browser) -> None:
+    page = browser.python()
+    page.tab.evaluate("Object.defineProperty(navigator, 'gpu', { value: undefined })")
+    with pytest.raises(PageError, match=r"DeviceNotFound: .*no WebGPU.*current Chrome"):
+        page.run("import treadle as td; await td.init(); td.device('webgpu')")
+    assert page.run("1 + 1") == 2
+    page.close()
+
+
+def test_a_refused_adapter_is_found_later(own_page: Page) -> None:
+    own_page.tab.evaluate(
+        "globalThis.kept = navigator.gpu.requestAdapter;"
+        "navigator.gpu.requestAdapter = async () => null"
+    )
+    with pytest.raises(PageError, match=r"DeviceNotFound: .*gives no adapter.*chrome://gpu"):
+        own_page.run("import treadle as td; await td.init(); td.device('webgpu')")
+    own_page.tab.evaluate("delete navigator.gpu.requestAdapter")
+    own_page.run("import treadle as td; await td.init()")
+    assert own_page.run("__import__('treadle').ones(3, device='webgpu').tolist()") == [1] * 3
+
+
+@pytest.mark.parametrize("use", ["x.numpy()", "td.ones(5).realize().numpy()", "td.zeros(4) + x"])
+def test_a_lost_device_says_so_and_another_is_opened(own_page: Page, use: str) -> None:
+    own_page.run(
+        f"""
+import treadle as td
+td.set_default_device("webgpu")
+x = td.ones(4).realize()
+x.numpy()
+td.device("webgpu").handle.gpu_device.destroy()
+try:
+    ({use}).numpy()
+except td.errors.DeviceLost as error:
+    assert "td.init()" in str(error), error
+else:
+    raise AssertionError("nothing was said")
+try:
+    td.device("webgpu").synchronize()
+except td.errors.DeviceLost as error:
+    assert "destroyed" in str(error), error
+else:
+    raise AssertionError("nothing was said")
+await td.init()
+assert (td.ones(4) + 1).tolist() == [2.0] * 4
+"""
+    )
+    assert own_page.complaints() == []
+
+
+def test_what_is_over_the_limits_is_refused(page: Page) -> None:
+    text = page.run(
+        """
+import treadle as td
+from dataclasses import replace
+from treadle.runtime.devices import Device, _backend
+info = td.device("webgpu").info
+small = Device(_backend("webgpu"), info, limits=replace(info.limits, max_shared_memory=16384))
+assert small.limits.max_shared_memory == 16384
+
+@td.kernel
+def share(y: td.Array[td.f32]):
+    tile = td.shared((5120,), td.f32)
+    i = td.thread_idx.x
+    tile[i] = y[i]
+    td.sync_threads()
+    y[i] = tile[63 - i] + 1.0
+
+y = td.zeros(64, device=small)
+try:
+    share[1, 64](y)
+except td.errors.UnsupportedOnTarget as error:
+    found = str(error)
+y = td.zeros(64, device="webgpu")
+share[1, 64](y)
+assert y.tolist() == [1.0] * 64
+small.close()
+found
+"""
+    )
+    assert "20480 bytes of shared memory" in text
+    assert "at most 16384" in text
+
+
+def test_a_kernel_that_the_browser_refuses_is_named(page: Page) -> None:
+    text = page.run(
+        """
+from dataclasses import replace
+import treadle as td
+from treadle.codegen.records import Binding, KernelCode, ParameterLayout
+from treadle.core.dim3 import Dim3
+device = td.device("webgpu").handle
+source = '''@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) thread: vec3<u32>) {
+  y[thread.x] = wrong(1.0);
+}'''
+code = KernelCode(
+    target="wgsl", dialect="tint", name="mistaken", entry="main", source=source, block=Dim3(64),
+    workgroup=Dim3(64), bindings=(Binding(("y",), writes=True),),
+    layout=ParameterLayout((), 0, "<"),
+)
+buffer, stream = device.allocate(256), device.default_stream
+said = []
+kernel = device.compile(code)
+stream.launch(kernel, Dim3(1), (buffer,), b"")
+for _ in range(2):  # where it is waited for, and where it is launched again
+    try:
+        stream.launch(kernel, Dim3(1), (buffer,), b"")
+        stream.synchronize()
+    except td.errors.CompileError as error:
+        said.append(str(error))
+assert device.default_stream.synchronize() is None
+assert (td.ones(3, device="webgpu") + 1).tolist() == [2.0] * 3
+said
+"""
+    )
+    assert len(text) == 2
+    for each in text:
+        assert "mistaken" in each
+        assert "generated line 4: y[thread.x] = wrong(1.0);" in each
+
+
+def test_work_is_in_order_while_kernels_are_made(page: Page) -> None:
+    """Launches of kernels that are still compiled, copies, uploads of all sizes and reads."""
+    page.run(
+        """
+import numpy as np
+import treadle as td
+td.set_default_device("webgpu")
+rng = np.random.default_rng(5)
+for size in (3, 1000, 40_000):
+    x = td.asarray(rng.standard_normal(size).astype(np.float32))
+    host = x.numpy()
+    for step in range(6):
+        x = x * (1.0 + step) - step  # a kernel of its own
+        host = host * np.float32(1.0 + step) - np.float32(step)
+        data = rng.standard_normal(size).astype(np.float32)
+        x = td.where(td.asarray(data) > 0, x, td.asarray(data)).realize()
+        host = np.where(data > 0, host, data)
+        y = td.zeros(size)
+        y[1:] = x[:-1]
+        shifted = np.zeros(size, np.float32)
+        shifted[1:] = host[:-1]
+        x = (x + y).realize()
+        host = host + shifted
+    np.testing.assert_allclose(x.numpy(), host, rtol=1e-4, atol=1e-2)
+"""
+    )
+
+
+def test_recordings_keep_what_is_forgotten(page: Page) -> None:
+    """Buffers that are freed, and bind groups of theirs, while a recording lives."""
+    page.run(
+        KERNELS
+        + """
+import gc
+td.set_default_device("webgpu")
+y = td.zeros(64)
+graph = td.Graph()
+with graph.capture():
+    x = td.ones(64) * 3
+    saxpy.launch(64, 2.0, x, y)
+    x.realize()
+    del x
+    increment.launch(64, y)
+gc.collect()
+for _ in range(40):  # others take the memory that is free
+    (td.ones(64) * 9).realize()
+for _ in range(5):
+    graph.replay()
+assert y.tolist() == [35.0] * 64, y.tolist()
+"""
+    )
+
+
+def test_a_compiled_step_replays_in_one_crossing(page: Page) -> None:
+    crossings = page.run(
+        """
+import js
+from pyodide.code import run_js
+import treadle as td
+td.set_default_device("webgpu")
+
+@td.compile
+def step(x, w):
+    for _ in range(10):
+        x = td.tanh(x @ w) + x
+    return x
+
+x, w = td.ones((32, 32)), td.ones((32, 32)) * 0.01
+for _ in range(4):
+    y = step(x, w).realize()
+td.device("webgpu").synchronize()
+handle = td.device("webgpu").handle
+count = run_js('''
+(helper) => {
+  const count = { calls: 0 };
+  for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(helper))) {
+    if (name === "constructor") continue;
+    const call = helper[name];
+    helper[name] = function (...args) {
+      if (!count.inside) count.calls += 1;
+      const before = count.inside;
+      count.inside = true;
+      try { return call.apply(helper, args); } finally { count.inside = before; }
+    };
+  }
+  return count;
+}
+''')(handle.helper)
+submit, handle._submit = handle._submit, handle.helper.submit
+y = step(x, w)
+td.device("webgpu").default_stream.flush()
+for name in ("submit", "read", "allocate", "write", "compile", "layout"):
+    run_js("(helper, name) => { delete helper[name]; }")(handle.helper, name)
+handle._submit = submit
+count.calls
+"""
+    )
+    assert crossings == 1
+
+
+def test_256_mib_arrays_and_running_out_of_memory(own_page: Page) -> None:
+    text = own_page.run(
+        """
+import treadle as td
+td.set_default_device("webgpu")
+n = 64 << 20
+x = td.ones(n).realize()
+assert (x * 2).sum().item() == 2 * n
+del x
+kept, found = [], ""
+handle = td.device("webgpu").handle
+try:
+    while len(kept) < 4096:
+        kept.append(handle.allocate(256 << 20))
+except td.errors.OutOfMemory as error:
+    found = str(error)
+for each in kept:
+    handle.free(each)
+kept = len(kept)
+assert (td.ones(1000) + 1).sum().item() == 2000
+[kept, found]
+"""
+    )
+    assert "has no memory left" in text[1]
+    assert own_page.complaints() == []
+
+
+def test_a_tab_in_the_background_goes_on(browser: Browser) -> None:
+    context = browser.browser.new_context()
+    page = browser.python(context=context)
+    front = context.new_page()
+    front.goto(browser.address + "/harness/index.html")
+    front.bring_to_front()
+    assert page.run(
+        """
+import treadle as td
+td.set_default_device("webgpu")
+x = td.ones(1000)
+for _ in range(20):
+    x = (x + 1).realize()
+[(await x.sum().item_async()), x.sum().item()]
+"""
+    ) == [21000.0, 21000.0]
+    context.close()
+
+
+def test_a_second_visit_loads_the_kernels(browser: Browser) -> None:
+    context = browser.browser.new_context()
+    code = """
+import treadle as td
+from treadle.runtime import disk_cache, page_storage
+await td.init()
+before = disk_cache.usage().entries
+td.set_default_device("webgpu")
+x = td.ones(100)
+y = [(td.cos(x) * 3).sum().item(), ((x @ x) + 1).item()]
+await page_storage.saved()
+[before, disk_cache.usage().entries, round(y[0], 3), y[1]]
+"""
+    first = browser.python(context=context)
+    empty, entries, *values = first.run(code)
+    assert empty == 0
+    assert entries > 0
+    first.close()
+    second = browser.python(context=context)
+    assert second.run(code) == [entries, entries, *values]
+    assert second.run("import sys; [n for n in sys.modules if n == 'treadle.codegen.wgsl']") == []
+    assert second.complaints() == []
+    context.close()
