@@ -140,6 +140,7 @@ class BrowserDevice(Device):
             if refused is not None:
                 self.forget(commands.FORGET_BUFFER, number)
                 raise self._out_of_memory(f"for a buffer of {size:,} bytes", refused)
+            self.raise_heard()
         return BrowserBuffer(self, number, size, number)
 
     def _out_of_memory(self, what: str, message: str) -> OutOfMemory:

@@ -135,7 +135,13 @@
       if (check) this.device.pushErrorScope("out-of-memory");
       this.buffers.set(number, this.device.createBuffer({ size, usage: ORDINARY }));
       if (!check) return null;
-      return this.device.popErrorScope().then((error) => error?.message ?? null);
+      return this.device.popErrorScope().then(
+        (error) => error?.message ?? null,
+        (error) => { // the browser's process for GPUs ended
+          this.hear("lost", String(error.message ?? error));
+          return null;
+        },
+      );
     }
 
     layout(number, types) {
