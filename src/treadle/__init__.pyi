@@ -212,6 +212,7 @@ from treadle.runtime.devices import Stream as Stream
 from treadle.runtime.devices import default_device as default_device
 from treadle.runtime.devices import device as device
 from treadle.runtime.devices import devices as devices
+from treadle.runtime.devices import init as init
 from treadle.runtime.devices import is_available as is_available
 from treadle.runtime.devices import memory_stats as memory_stats
 from treadle.runtime.devices import set_default_device as set_default_device
@@ -475,6 +476,7 @@ __all__ = [
     "index_select",
     "inf",
     "inference_mode",
+    "init",
     "int8",
     "int16",
     "int32",

@@ -167,7 +167,7 @@ def _has_gpu() -> bool:
 def _is_secure() -> bool:
     import js
 
-    return bool(getattr(js, "isSecureContext", True))  # what has no such thing is no page
+    return bool(getattr(js, "isSecureContext", True))  # only pages have it
 
 
 def _check_can_open() -> None:
