@@ -227,7 +227,8 @@ PAGES = (
         (
             _section(
                 "Devices",
-                "devices device Device init default_device set_default_device use_device is_available",
+                "devices device Device init default_device set_default_device use_device "
+                "is_available",
             ),
             _section("Streams, events, graphs", "Stream Event Graph"),
             _section("Memory and time", "memory_stats profile"),
