@@ -7,14 +7,15 @@ cost the host, `crossover-cuda` from which size on a device is quicker than the 
 `training-cuda` is about steps of training, `programs-cuda` about whole programs, `quantized-cuda`
 about products with quantized matrices, `encoders-cuda` about embeddings of texts, `compile-cuda`
 about how long a new kernel takes, `ptx` our PTX beside NVRTC's, `cuda_cpp-cuda` CUDA C++ beside
-NVRTC, `parsing` how long reading CUDA C++ takes. A device's name stands for all its suites that fit
-this machine.
+NVRTC, `parsing` how long reading CUDA C++ takes, `browser` a page of Chromium. A device's name
+stands for all its suites that fit this machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import shutil
 import sys
 import traceback
 from collections.abc import Callable
@@ -52,6 +53,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "ptx": ("ptx",),
     **{f"cuda_cpp-{name}": ("cuda_cpp", name) for name in DEVICES},
     "parsing": ("cuda_cpp.parsing",),
+    "browser": ("browser",),
 }
 
 
@@ -59,6 +61,8 @@ def fits(suite: str) -> bool:
     """Whether this machine has what a suite measures."""
     kind, _, name = suite.partition("-")
     name = "cuda" if suite == "ptx" else name
+    if suite == "browser":
+        return shutil.which("chromium") is not None
     if not name:
         return True
     return td.is_available(name) and (
