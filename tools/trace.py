@@ -16,7 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "targets" / "trace.md"
 # Target, language of its block in the page.
-TARGETS = {"ir": "text", "ptx": "text", "cuda": "cpp", "wgsl": "wgsl", "msl": "cpp", "llvm": "llvm"}
+TARGETS = {
+    "ir": "text", "ptx": "text", "cuda": "cpp", "wgsl": "wgsl", "msl": "cpp", "llvm": "llvm",
+    "numpy": "text",
+}  # fmt: skip
 _BLOCK = 256
 
 

@@ -19,6 +19,7 @@ if not IN_A_PAGE:
 # How each is found. The same physical device through OpenGL, or Dawn, is a device of its own here.
 FINDERS: dict[str, Callable[[], td.Device]] = {
     "cpu": lambda: td.device("cpu"),
+    "numpy": lambda: td.device("numpy"),
     "webgpu": lambda: td.device("webgpu"),
     "webgpu-gl": lambda: td.device("webgpu", api="gl"),
     "dawn": lambda: dawn_device(),
@@ -170,16 +171,31 @@ _LEFT_OUT = {
 }
 
 
+# What runs through NumPy for every change: each kind of construct, and some of array programs. All
+# of the suite runs there with the slow tests.
+_NUMPY = frozenset({
+    "test_blocks", "test_byte_dots", "test_control", "test_cpp_atomics", "test_cpp_statements",
+    "test_cpp_warps", "test_deep_control", "test_diverged_warps", "test_fusion",
+    "test_ir_atomics", "test_ir_kernels", "test_items", "test_launch", "test_memory",
+    "test_reductions", "test_rows", "test_scattering", "test_streams", "test_structs",
+    "test_views", "test_wide_integers",
+})  # fmt: skip
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [item for item in items if _is_left_out(item)]
+    full = not config.option.markexpr
+    left_out = [item for item in items if _is_left_out(item, full)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not _is_left_out(item)]
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
 
 
-def _is_left_out(item: pytest.Item) -> bool:
+def _is_left_out(item: pytest.Item, full: bool) -> bool:
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     device = parameters.get("device")
+    if device == "numpy" and not full and item.path.stem not in _NUMPY:
+        return True
     if "cuda" not in _FOUND and device in _LEFT_OUT.get(item.path.stem, ()):
         return True
     name = getattr(item, "originalname", "")

@@ -10,5 +10,6 @@ TARGETS: dict[str, str] = {
     "ptx": "treadle.codegen.ptx.target",
     "cuda": "treadle.codegen.cuda.target",
     "msl": "treadle.codegen.msl.target",
+    "numpy": "treadle.codegen.numpy.target",
 }
 """The module of each target's record, by the name that `source` and `KernelCode.target` use."""

@@ -117,7 +117,8 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
             )
 
     def source(self, target: str, *, block: Extent | None = None, shared_bytes: int = 0) -> str:
-        """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl" or "ir".
+        """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl", "numpy" or
+        "ir".
 
         `shared_bytes` is what a launch would give for `extern __shared__`. No device is needed.
         """

@@ -19,18 +19,18 @@ class BackendEntry:
     """Whether it reaches several graphics APIs, among which `td.device` can choose."""
 
 
-_CPU = BackendEntry("treadle.drivers.cpu", "backend")
 _NATIVE = {
     "cuda": BackendEntry("treadle.drivers.cuda", "CudaBackend"),
     "webgpu": BackendEntry("treadle.drivers.webgpu_native", "WebgpuBackend", chooses_api=True),
     "dawn": BackendEntry(
         "treadle.drivers.webgpu_native", "dawn_backend", by_name_only=True, chooses_api=True
     ),
-    "cpu": _CPU,
+    "cpu": BackendEntry("treadle.drivers.cpu", "backend"),
+    "numpy": BackendEntry("treadle.drivers.cpu_numpy", "numpy_backend", by_name_only=True),
 }
 _IN_A_BROWSER = {
     "webgpu": BackendEntry("treadle.drivers.webgpu_browser", "BrowserBackend", chooses_api=True),
-    "cpu": _CPU,
+    "cpu": BackendEntry("treadle.drivers.cpu_numpy", "cpu_backend"),  # LLVM does not run there
 }
 
 BACKENDS: dict[str, BackendEntry] = _IN_A_BROWSER if sys.platform == "emscripten" else _NATIVE

@@ -135,7 +135,8 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
     def source(
         self, target: str, *arguments: Any, block: Extent | None = None, shared_bytes: int = 0
     ) -> str:
-        """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl" or "ir".
+        """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl", "numpy" or
+        "ir".
 
         `shared_bytes` is the size of dynamic shared memory at a launch. No device is needed.
         """

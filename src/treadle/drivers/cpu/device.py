@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
-import itertools
-import weakref
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from treadle.codegen.records import KernelCode
-from treadle.core import forks
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError, DeviceLost, OutOfMemory
+from treadle.core.errors import CompileError
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.traits import Traits
-from treadle.drivers import base
-from treadle.drivers.cpu import machine
+from treadle.drivers import base, machine
 from treadle.drivers.cpu.compiler import compiler
 from treadle.drivers.cpu.kernels import CompiledKernel
 from treadle.drivers.cpu.stream import Stream
+from treadle.drivers.host_memory import Buffer, HostDevice
 
-ALIGNMENT = 64  # bytes: a cache line, and the widest vector
-_CAREFUL_BYTES = 1 << 26  # allocations from here on are checked against the machine's free memory
+__all__ = ["Buffer", "Device", "backend"]
+
 _LARGEST = (1 << 31) - 1
 
 LIMITS = Limits(
@@ -53,109 +46,17 @@ FEATURES = frozenset({
 })  # fmt: skip
 
 
-_opened: weakref.WeakSet[Device] = weakref.WeakSet()
-
-
-@forks.in_child
-def _abandon_all(half_changed: bool) -> None:
-    """The child has the memory too, and goes on with it if it is whole."""
-    if half_changed:
-        for device in list(_opened):
-            device.abandon_after_fork()
-
-
-class Buffer(base.Buffer):
-    """Host memory, aligned to 64 bytes."""
-
-    __slots__ = ("memory", "pointer")
-
-    def __init__(self, device: Device, memory: np.ndarray[Any, Any], identity: int) -> None:
-        self.device = device
-        self.size = memory.size
-        self.identity = identity
-        # Bytes as a memoryview: slices copy at once, and it keeps the array alive.
-        self.memory = memoryview(memory)  # type: ignore[arg-type]
-        self.pointer: int | None = memory.ctypes.data  # None once the buffer is freed
-
-    def address(self) -> int:
-        """The host address of the first byte."""
-        if self.pointer is None:
-            raise DeviceLost("this buffer was freed: its memory is no longer there")
-        return self.pointer
-
-    def host_bytes(self) -> memoryview:
-        """Its bytes."""
-        if self.pointer is None:
-            raise DeviceLost("this buffer was freed: its memory is no longer there")
-        return self.memory
-
-
-class Device(base.Device):
+class Device(HostDevice):
     """The machine's processors and memory."""
 
     def __init__(self, info: DeviceInfo) -> None:
-        self.info = info
+        super().__init__(info)
         self.threads = machine.thread_count()
-        self.closed = False
-        self._why = "was closed; open it again to use it"
-        self._identities = itertools.count(1)
-        self._lock = forks.lock()
-        self._allocated = 0
-        self._peak = 0
-        self._count = 0
         self.default_stream = Stream(self)
-        _opened.add(self)
 
     def vector_bytes(self) -> int:
         """The width of the processor's vectors."""
         return compiler().vector_bytes
-
-    def check_open(self) -> None:
-        """DeviceLost if the device was closed."""
-        if self.closed:
-            raise DeviceLost(f"the device {self.info.id} {self._why}")
-
-    def allocate(self, size: int) -> Buffer:
-        """New memory. OutOfMemory if the machine has not that much left."""
-        self.check_open()
-        if size > _CAREFUL_BYTES and size > machine.free_memory() > 0:
-            raise self._out_of_memory(size)
-        try:
-            whole = np.empty(size + ALIGNMENT, np.uint8)
-            start = -whole.ctypes.data % ALIGNMENT
-            buffer = Buffer(self, whole[start : start + size], next(self._identities))
-        except (MemoryError, ValueError, OverflowError):
-            raise self._out_of_memory(size) from None
-        with self._lock:
-            self._allocated += size
-            self._count += 1
-            self._peak = max(self._peak, self._allocated)
-        return buffer
-
-    def borrow_address(self, address: int, size: int, owner: object) -> Buffer:
-        """Another library's memory as a buffer, not copied. It keeps `owner` alive and does not
-        count as this device's memory."""
-        self.check_open()
-        return Buffer(self, _bytes_at(address, size, owner), next(self._identities))
-
-    def _out_of_memory(self, size: int) -> OutOfMemory:
-        free = machine.free_memory()
-        return OutOfMemory(
-            f"{self.info.id} cannot allocate {size} bytes: {self._allocated} bytes are in use by "
-            f"{self._count} buffers and {free} bytes of the machine's memory are free; free some "
-            "arrays, or work in smaller pieces"
-        )
-
-    def free(self, buffer: base.Buffer) -> None:
-        """Give memory back. All work is done when it returns, so nothing can be pending."""
-        assert isinstance(buffer, Buffer)
-        with self._lock:
-            if buffer.pointer is None:
-                return
-            buffer.pointer = None
-            self._allocated -= buffer.size
-            self._count -= 1
-        buffer.memory = memoryview(b"")
 
     def compile(self, code: KernelCode, binary: bytes | None = None) -> CompiledKernel:
         """Machine code of printed LLVM assembly, or of an object file from `binary` before."""
@@ -185,26 +86,6 @@ class Device(base.Device):
         """A new stream. Each launch is done when it returns, so streams need no ordering."""
         self.check_open()
         return Stream(self)
-
-    def memory_stats(self) -> dict[str, Any]:
-        """Bytes allocated now and at most, the number of buffers, and the machine's memory."""
-        with self._lock:
-            return {
-                "allocated": self._allocated,
-                "peak": self._peak,
-                "buffers": self._count,
-                "total": machine.total_memory(),
-                "free": machine.free_memory(),
-            }
-
-    def close(self) -> None:
-        """Refuse further work; buffers are freed when their last reference goes."""
-        self.closed = True
-
-    def abandon_after_fork(self) -> None:
-        """Called in a forked child whose parent was forked within an operation."""
-        self.closed = True
-        self._why = f"is lost: {base.FORKED_AMIDST}"
 
     def cache_key(self) -> str:
         """Machine code is good for one processor, its features and one LLVM."""
@@ -247,13 +128,6 @@ class Backend(base.Backend):
 def backend() -> Backend:
     """The backend of this driver."""
     return Backend()
-
-
-def _bytes_at(address: int, size: int, owner: object) -> np.ndarray[Any, Any]:
-    """The memory at an address, keeping its owner alive."""
-    memory = (ctypes.c_uint8 * size).from_address(address)
-    memory.owner = owner  # type: ignore[attr-defined]  # ctypes arrays take attributes
-    return np.ctypeslib.as_array(memory)
 
 
 def _llvmlite_version() -> str | None:

@@ -1,0 +1,134 @@
+"""Operations among the threads of a warp: 32 neighbours of a block, fewer in its last warp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.drivers.cpu_numpy.chunks import Affine, Array, Chunk, Value
+from treadle.drivers.cpu_numpy.masks import Mask
+from treadle.drivers.cpu_numpy.numbers import max_, min_
+
+_WIDTH = 32
+_REDUCTIONS: dict[str, Any] = {
+    "sum": np.add, "min": min_, "max": max_, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}  # fmt: skip
+
+
+def warp(c: Chunk, op: str, mask: Mask, *operands: Value) -> Array:
+    """What an operation gives to each thread. Threads that are not in the mask take no part."""
+    here = _as_warps(c, np.full(c.lanes, mask) if isinstance(mask, bool) else mask)
+    rows = [_as_warps(c, _of_lanes(c, operand)) for operand in operands]
+    result = _exchange(op, here, rows)
+    return _as_lanes(c, result)
+
+
+def _of_lanes(c: Chunk, value: Value) -> Array:
+    if isinstance(value, Affine):
+        return value.array
+    return value if isinstance(value, np.ndarray) else np.full(c.lanes, value)
+
+
+def _as_warps(c: Chunk, values: Array) -> Array:
+    """Values of lanes as a row for each warp; those that are not there are zeros."""
+    missing = -c.block_lanes % _WIDTH
+    if missing:
+        values = values.reshape(c.block_count, c.block_lanes)
+        values = np.pad(values, ((0, 0), (0, missing)))
+    return values.reshape(-1, _WIDTH)
+
+
+def _as_lanes(c: Chunk, rows: Array) -> Array:
+    return np.ascontiguousarray(rows.reshape(c.block_count, -1)[:, : c.block_lanes]).reshape(-1)
+
+
+def _exchange(op: str, here: Array, rows: list[Array]) -> Array:
+    lanes = np.arange(_WIDTH)
+    if op == "active":
+        return np.broadcast_to(_bits(here)[:, None], here.shape)
+    values = rows[0]
+    if op.startswith("shuffle"):
+        return _shuffle(op, here, values, rows[1].astype(np.int64), lanes)
+    if op in ("vote_all", "vote_any", "ballot"):
+        if op == "ballot":
+            return np.broadcast_to(_bits(here & values)[:, None], here.shape)
+        votes: Array = (values | ~here).all(1) if op == "vote_all" else (values & here).any(1)
+        return np.broadcast_to(votes[:, None], here.shape)
+    if op.startswith("match"):
+        return _match(op, here, values)
+    if op == "prefix_sum":
+        return _prefix_sum(here, values)
+    if len(rows) == 2:
+        return _reduce_groups(op, here, values, rows[1])
+    total = _reduce(op, np.where(here, values, _neutral(op, values.dtype)))
+    return np.broadcast_to(total[:, None], values.shape)
+
+
+def _bits(flags: Array) -> Array:
+    """Flags of the lanes of each warp as bits."""
+    return np.packbits(flags, axis=1, bitorder="little").view("<u4")[:, 0].astype(np.uint32)
+
+
+def _shuffle(op: str, here: Array, values: Array, by: Array, lanes: Array) -> Array:
+    sources = {"shuffle_up": np.subtract, "shuffle_down": np.add, "shuffle_xor": np.bitwise_xor}
+    source = sources[op](lanes, by) if op in sources else by
+    inside = (source >= 0) & (source < _WIDTH)
+    safe = np.where(inside, source, 0)
+    inside = inside & np.take_along_axis(here, safe, 1)
+    return np.where(inside, np.take_along_axis(values, safe, 1), values)
+
+
+def _match(op: str, here: Array, values: Array) -> Array:
+    bits = np.ascontiguousarray(values)
+    if bits.dtype.kind == "f":
+        bits = bits.view(f"u{bits.dtype.itemsize}")
+    same = (bits[:, :, None] == bits[:, None, :]) & here[:, None, :]
+    groups = _bits(same.reshape(-1, _WIDTH)).reshape(bits.shape)
+    if op == "match_any":
+        return groups
+    all_here = _bits(here)[:, None]
+    first = np.take_along_axis(groups, here.argmax(1)[:, None], 1)
+    return np.broadcast_to(np.where(first == all_here, all_here, 0), bits.shape).astype(np.uint32)
+
+
+def _prefix_sum(here: Array, values: Array) -> Array:
+    """The sums of the lanes before each, added up in their order."""
+    values = np.where(here, values, values.dtype.type(0))
+    result = np.zeros_like(values)
+    for lane in range(1, _WIDTH):
+        result[:, lane] = result[:, lane - 1] + values[:, lane - 1]
+    return result
+
+
+def _neutral(op: str, dtype: Any) -> Any:
+    kind = np.dtype(dtype)
+    if op in ("min", "max"):
+        if kind.kind == "f":
+            return kind.type("inf" if op == "min" else "-inf")
+        if kind.kind == "b":
+            return op == "min"
+        limits = np.iinfo(kind)
+        return kind.type(limits.max if op == "min" else limits.min)
+    if op == "and":
+        return True if kind.kind == "b" else ~kind.type(0)
+    return kind.type(0)
+
+
+def _reduce(op: str, values: Array) -> Array:
+    """All lanes as one, by halves."""
+    combine, width = _REDUCTIONS[op], _WIDTH
+    while width > 1:
+        width //= 2
+        values = combine(values[..., :width], values[..., width : 2 * width])
+    found: Array = values[..., 0]
+    return found
+
+
+def _reduce_groups(op: str, here: Array, values: Array, wanted: Array) -> Array:
+    """Each thread reduces over the lanes that it names."""
+    chosen = (wanted[:, :, None] >> np.arange(_WIDTH, dtype=wanted.dtype)) & wanted.dtype.type(1)
+    taken = (chosen != 0) & here[:, None, :]
+    spread = np.where(taken, values[:, None, :], _neutral(op, values.dtype))
+    return _reduce(op, spread)
