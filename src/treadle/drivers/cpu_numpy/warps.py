@@ -54,8 +54,8 @@ def _exchange(op: str, here: Array, rows: list[Array]) -> Array:
     if op in ("vote_all", "vote_any", "ballot"):
         if op == "ballot":
             return np.broadcast_to(_bits(here & values)[:, None], here.shape)
-        votes: Array = (values | ~here).all(1) if op == "vote_all" else (values & here).any(1)
-        return np.broadcast_to(votes[:, None], here.shape)
+        votes = np.all(values | ~here, 1) if op == "vote_all" else np.any(values & here, 1)
+        return np.broadcast_to(np.asarray(votes)[:, None], here.shape)
     if op.startswith("match"):
         return _match(op, here, values)
     if op == "prefix_sum":
