@@ -7,8 +7,10 @@ Complex numbers are elements of arrays only: a kernel sees each as a vector of t
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -38,13 +40,25 @@ class DType:
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
-        """NumPy's dtype; for bfloat16 the one that `ml_dtypes` adds."""
-        if self.name == "bfloat16":
-            import ml_dtypes
+        """NumPy's dtype; for bfloat16 the one that `ml_dtypes` adds. ImportError without it."""
+        if self.name != "bfloat16":
+            return np.dtype(self.name)
+        if not has_bfloat16_arrays():
+            raise ImportError(
+                "NumPy has bfloat16 by the package ml_dtypes, which is not installed: "
+                f"{_install('ml_dtypes')}, or convert the tensor first, x.to(td.float32).numpy()",
+                name="ml_dtypes",
+            )
+        import ml_dtypes
 
-            found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-            return found
-        return np.dtype(self.name)
+        found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return found
+
+    @property
+    def host(self) -> np.dtype[Any]:
+        """NumPy's dtype that holds such numbers: float32 for bfloat16 where NumPy has none."""
+        is_missing = self.name == "bfloat16" and not has_bfloat16_arrays()
+        return np.dtype(np.float32) if is_missing else self.numpy
 
     @property
     def is_float(self) -> bool:
@@ -88,12 +102,19 @@ class DType:
         if isinstance(other, str):
             return other in (self.name, self.short)
         if isinstance(other, np.dtype):
-            return self.numpy == other
+            return self._is_numpy(other)
         if isinstance(other, type) and issubclass(other, np.generic):
-            return bool(self.numpy == np.dtype(other))
+            return self._is_numpy(np.dtype(other))
         return NotImplemented
 
+    def _is_numpy(self, other: np.dtype[Any]) -> bool:
+        if self.name == "bfloat16" and not has_bfloat16_arrays():
+            return False
+        return self.numpy == other
+
     def __hash__(self) -> int:
+        if self.name == "bfloat16" and not has_bfloat16_arrays():
+            return hash(self.name)
         return hash(self.numpy)
 
     def __repr__(self) -> str:
@@ -186,19 +207,41 @@ def as_number_dtype(value: Any) -> DType:
     return dtype
 
 
+@cache
+def has_bfloat16_arrays() -> bool:
+    """Whether NumPy has bfloat16, by the package ml_dtypes, which is optional in browsers."""
+    return importlib.util.find_spec("ml_dtypes") is not None
+
+
+def _install(package: str) -> str:
+    if sys.platform == "emscripten":
+        return f"await micropip.install({package!r}), if this Pyodide has it"
+    return f"pip install {package}"
+
+
+def number_of(raw: bytes | bytearray, dtype: DType | np.dtype[Any]) -> Any:
+    """The Python number in the bytes of one element."""
+    if isinstance(dtype, DType) and dtype.name == "bfloat16":
+        bits = np.uint32(int.from_bytes(raw, "little") << 16)
+        return bits.view(np.float32).item()
+    return np.frombuffer(raw, dtype.numpy if isinstance(dtype, DType) else dtype)[0].item()
+
+
 def cast_number(value: Any, dtype: DType) -> Any:
     """One number as a NumPy scalar of `dtype`, by the rules of a cast in a kernel.
 
     DtypeError for a complex number that would lose its imaginary part.
     """
-    form = dtype.numpy.type
+    form = dtype.host.type
     if dtype.kind == "bool":
         return np.bool_(value != 0)
     if isinstance(value, (complex, np.complexfloating)) and not dtype.is_complex:
         raise DtypeError(f"{value} is complex and {dtype} is not: cast value.real, or abs(value)")
     if dtype.is_float or dtype.is_complex:
         with np.errstate(over="ignore"):
-            return form(_rounded_to_odd(value) if dtype is bfloat16 else value)
+            if dtype is bfloat16:
+                return _as_bfloat16(_rounded_to_odd(value), form)
+            return form(value)
     if isinstance(value, (int, np.integer, np.bool_)):
         return _wrap(int(value), dtype)
     number = float(value)
@@ -210,6 +253,18 @@ def cast_number(value: Any, dtype: DType) -> Any:
     if number <= low:
         return form(low)
     return form(int(number))
+
+
+def _as_bfloat16(value: Any, form: Any) -> Any:
+    """A number rounded to bfloat16, as such or as a float32."""
+    if form is not np.float32:
+        return form(value)
+    single = np.float32(value)
+    if single != single:
+        return single
+    bits = int(single.view(np.uint32))
+    bits += 0x7FFF + (bits >> 16 & 1)
+    return np.uint32(bits & 0xFFFF0000).view(np.float32)
 
 
 def _rounded_to_odd(value: Any) -> Any:

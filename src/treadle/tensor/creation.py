@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType, cast_number, float32
+from treadle.core.dtypes import DType, bfloat16, cast_number, float32, has_bfloat16_arrays
 from treadle.core.errors import LaunchError, ShapeError
 from treadle.core.sizes import index
 from treadle.graph import views
@@ -85,6 +85,8 @@ def asarray(
         return _converted(made, dtype, made.device if device is None else device, copy)
     where = find_device(device)
     wanted = None if dtype is None else as_device_dtype(dtype, where)
+    if wanted == bfloat16 and not has_bfloat16_arrays() and copy is not False:
+        return asarray(obj, dtype=float32, device=where).to(bfloat16)
     if isinstance(obj, (np.ndarray, np.generic)) or hasattr(obj, "__array__"):
         data = from_array(obj, wanted)
     else:

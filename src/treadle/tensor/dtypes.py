@@ -298,13 +298,10 @@ def finfo(type: Any, /) -> FloatInfo:
 
 @cache
 def _finfo(dtype: DType) -> FloatInfo:
-    limits: Any
-    if dtype.name == "bfloat16":
-        import ml_dtypes
-
-        limits = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
-    else:
-        limits = np.finfo(dtype.numpy)
+    if dtype.name == "bfloat16":  # eight digits, and the exponents of float32
+        most = (2 - 2**-7) * 2.0**127
+        return FloatInfo(16, 2.0**-7, most, -most, 2.0**-126, dtype)
+    limits = np.finfo(dtype.numpy)
     eps, least = float(limits.eps), float(limits.smallest_normal)
     return FloatInfo(dtype.bits, eps, float(limits.max), float(limits.min), least, dtype)
 

@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType
+from treadle.core.dtypes import (
+    DType,
+    bfloat16,
+    float32,
+    has_bfloat16_arrays,
+    number_of,
+)
 from treadle.core.errors import ShapeError
 from treadle.graph.views import View
-from treadle.runtime.arrays import DeviceArray, numpy_dtype, packed_strides
+from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
 from treadle.tensor.cells import Cell, compute
 
@@ -150,13 +156,13 @@ class Properties:
         size = array.dtype.itemsize
         raw = bytearray(size)
         array.device.default_stream.handle.read(array.buffer, offset * size, memoryview(raw))
-        return np.frombuffer(raw, numpy_dtype(array.dtype))[0].item()
+        return number_of(raw, array.dtype)
 
     async def item_async(self) -> Any:
         """`item`, awaiting instead of blocking."""
         if self.size != 1:
             raise ShapeError(f"item() needs one element; this tensor has shape {self.shape}")
-        return (await self.numpy_async()).item()
+        return (await self._for_numpy().numpy_async()).item()
 
     def tolist(self) -> Any:
         """The elements as nested lists.
@@ -166,8 +172,14 @@ class Properties:
         >>> x.tolist()
         [[1.0, 2.0], [3.0, 4.0]]
         """
-        return self.numpy().tolist()
+        return self._for_numpy().numpy().tolist()
 
     async def tolist_async(self) -> Any:
         """`tolist`, awaiting instead of blocking."""
-        return (await self.numpy_async()).tolist()
+        return (await self._for_numpy().numpy_async()).tolist()
+
+    def _for_numpy(self) -> Any:
+        """The tensor, or one with its numbers in a dtype that NumPy has."""
+        if self.dtype == bfloat16 and not has_bfloat16_arrays():
+            return self.to(float32)  # type: ignore[attr-defined]
+        return self

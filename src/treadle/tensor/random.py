@@ -87,7 +87,7 @@ def uniform(
 
 def _interval(low: Any, high: Any, dtype: DType, working: DType) -> tuple[float, float, float]:
     """The start of an interval, its width, and the greatest number below its end."""
-    made, wide = dtype.numpy.type, working.numpy.type
+    made, wide = dtype.host.type, working.host.type
     with np.errstate(over="ignore", invalid="ignore"):
         start, end = made(as_python(low)), made(as_python(high))
         width = float(wide(end) - wide(start))

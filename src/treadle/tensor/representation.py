@@ -36,7 +36,7 @@ def representation(tensor: Tensor) -> str:
     if within.get() is not None:
         return f"tensor(of an example within td.vmap, {details}, shape={shape})"
     if tensor.size <= _MOST_SHOWN:
-        values = np.array2string(tensor.numpy(), separator=", ", prefix="tensor(")
+        values = np.array2string(tensor._for_numpy().numpy(), separator=", ", prefix="tensor(")
         if not tensor.size and shape != (0,):  # [] does not show the shape
             details += f", shape={shape}"
         return f"tensor({values}, {details})"
@@ -68,7 +68,7 @@ def _corners(tensor: Tensor, edge: int) -> np.ndarray[Any, Any]:
             strides.append(step)
     ends = tensor._seen_through(View(tuple(shape), tuple(strides), offset))
     sizes = [min(extent, 2 * edge) for extent in extents]
-    seen = ends.copied().numpy().reshape(sizes)
+    seen = ends.copied()._for_numpy().numpy().reshape(sizes)
     for axis, extent in enumerate(extents):
         if extent > 2 * edge:
             seen = np.insert(seen, edge, seen.take(0, axis), axis)

@@ -361,7 +361,7 @@ class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
             return from_numpy(cast(self.numpy(), to_dtype), to_device)
         if to_device is not self.device and not _has(self.device, to_dtype):
             return self.to(to_device).to(to_dtype)
-        check_cast(numpy_dtype(self.dtype), to_dtype)
+        check_cast(self.dtype.host, to_dtype)
         node = self._node
         changed = from_node(Node("cast", (node,), node.shape, to_dtype, node.device))
         return changed if to_device is self.device else changed.to(to_device)
