@@ -19,7 +19,7 @@ class BackendEntry:
     """Whether it reaches several graphics APIs, among which `td.device` can choose."""
 
 
-_NATIVE = {
+NATIVE = {
     "cuda": BackendEntry("treadle.drivers.cuda", "CudaBackend"),
     "webgpu": BackendEntry("treadle.drivers.webgpu_native", "WebgpuBackend", chooses_api=True),
     "dawn": BackendEntry(
@@ -28,10 +28,10 @@ _NATIVE = {
     "cpu": BackendEntry("treadle.drivers.cpu", "backend"),
     "numpy": BackendEntry("treadle.drivers.cpu_numpy", "numpy_backend", by_name_only=True),
 }
-_IN_A_BROWSER = {
+IN_A_BROWSER = {
     "webgpu": BackendEntry("treadle.drivers.webgpu_browser", "BrowserBackend", chooses_api=True),
     "cpu": BackendEntry("treadle.drivers.cpu_numpy", "cpu_backend"),  # LLVM does not run there
 }
 
-BACKENDS: dict[str, BackendEntry] = _IN_A_BROWSER if sys.platform == "emscripten" else _NATIVE
+BACKENDS: dict[str, BackendEntry] = IN_A_BROWSER if sys.platform == "emscripten" else NATIVE
 """By the name that ids of devices begin with."""

@@ -18,7 +18,7 @@ from tools import trace
 from treadle.cli.app import app
 from treadle.codegen import TARGETS
 from treadle.cuda_cpp.kernel import Kernel as CudaKernel
-from treadle.drivers import BACKENDS
+from treadle.drivers import BACKENDS, IN_A_BROWSER, NATIVE
 from treadle.lang.decorators import Kernel
 
 ROOT = Path(__file__).parents[3]
@@ -32,7 +32,7 @@ def modules_of(name: str, key: str) -> set[str]:
 
 
 TARGET_PACKAGES = {module.rpartition(".")[0] for module in TARGETS.values()}
-DRIVER_PACKAGES = {entry.module for entry in BACKENDS.values()}
+DRIVER_PACKAGES = {entry.module for table in (NATIVE, IN_A_BROWSER) for entry in table.values()}
 ABOVE = "What stands above drivers and targets knows them by their tables alone"
 APART = {"A target knows no other target": TARGET_PACKAGES,
          "A driver knows no other driver": DRIVER_PACKAGES}  # fmt: skip
