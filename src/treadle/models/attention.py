@@ -7,18 +7,22 @@ grow.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from treadle.core.dtypes import float32, i32
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.kernels.device_code import paged_attention, paged_attention_cpu
+from treadle.kernels.device_code.activation_prologues import Prologue
 from treadle.kernels.device_code.paged_attention import Paged, Storing
 from treadle.kernels.launching import packed, serial_threads
 from treadle.lang.types import VectorType
 from treadle.models.cache import PAGE, LayerCache
 from treadle.models.config import DecoderConfig
+from treadle.models.layers import Columns
 from treadle.models.rope import FINE, Rotary
+from treadle.models.stream import Rows, plain_rows
 from treadle.models.whole_attention import Seen, Texts, attend_whole
 from treadle.runtime.devices import Device
 from treadle.tensor.creation import empty
@@ -61,19 +65,10 @@ class Angles:
         self.table = from_numpy(rotary.table(context).reshape(-1), device)
 
 
-@dataclass(frozen=True, eq=False)
-class Heads:
-    """Where the heads of a query, key or value are: an array of rows for each token, and the first
-    column of each row."""
-
-    rows: Tensor
-    start: int = 0
-
-
 def attend(
     config: DecoderConfig,
     batch: Batch | Texts,
-    heads: tuple[Heads, Heads, Heads],
+    heads: Sequence[Columns],
     cache: LayerCache | None,
     angles: Angles,
     *,
@@ -81,7 +76,7 @@ def attend(
     window: int = 0,
     scale: float | None = None,
     sinks: Tensor | None = None,
-) -> Tensor:
+) -> Rows:
     """The result, of shape (tokens, heads * depth), of query, key and value as products gave them.
 
     `norms` has the weights of the query's norm and of the key's, if heads are divided by their root
@@ -92,20 +87,21 @@ def attend(
     if isinstance(batch, Texts):
         counts = config.heads, config.key_heads, config.key_heads
         query, key, value = (
-            each.rows[:, each.start : each.start + count * config.depth]
-            for each, count in zip(heads, counts, strict=True)
+            each.tensor(count * config.depth) for each, count in zip(heads, counts, strict=True)
         )
         seen = Seen(norms, window, scale, sinks)
-        return attend_whole(config, batch, (query, key, value), angles.rotary, angles.table, seen)
+        return plain_rows(
+            attend_whole(config, batch, (query, key, value), angles.rotary, angles.table, seen)
+        )
     assert cache is not None
     query = store(config, batch, heads, cache, angles, norms)
-    return attend_stored(config, batch, query, cache, window=window, scale=scale, sinks=sinks)
+    return attend_parts(config, batch, query, cache, window=window, scale=scale, sinks=sinks)
 
 
 def store(
     config: DecoderConfig,
     batch: Batch,
-    heads: tuple[Heads, Heads, Heads],
+    heads: Sequence[Columns],
     cache: LayerCache,
     angles: Angles,
     norms: Tensor | None = None,
@@ -145,6 +141,23 @@ def attend_stored(
 ) -> Tensor:
     """Attention of rotated queries to what is stored. `parts` is into how many the keys of a query
     are split; by default as many as keep the device busy."""
+    return attend_parts(
+        config, batch, query, cache, window=window, scale=scale, sinks=sinks, parts=parts
+    ).tensor()
+
+
+def attend_parts(
+    config: DecoderConfig,
+    batch: Batch,
+    query: Tensor,
+    cache: LayerCache,
+    *,
+    window: int = 0,
+    scale: float | None = None,
+    sinks: Tensor | None = None,
+    parts: int | None = None,
+) -> Rows:
+    """The same, as rows that the next product may join from the parts of the keys."""
     device, n, depth = batch.tokens.device, batch.count, config.depth
     serial = serial_threads(device)
     threads = _LANES if serial else _THREADS
@@ -153,6 +166,9 @@ def attend_stored(
     blocks = -(-n // tokens) * config.key_heads
     if parts is None:
         parts = min(max((_BLOCKS_CPU if serial else _BLOCKS) // blocks, 1), _MOST_PARTS)
+        if not serial:  # a part has whole rounds of threads, a key each
+            seen = min(batch.pages * PAGE, window or 1 << 30)
+            parts = min(parts, -(-seen // threads))
     what = Paged(
         _dtype(cache), config.group, depth, PAGE, tokens, parts, threads,
         config.attention_cap > 0, sinks is not None, serial,
@@ -176,10 +192,16 @@ def attend_stored(
         packed(_INTEGERS, n, config.key_heads, batch.pages, cache.keys),
         window or 1 << 30, depth**-0.5 if scale is None else scale, config.attention_cap,
     )  # fmt: skip
-    if parts > 1:
+    if parts == 1:
+        return plain_rows(out)
+
+    def joined() -> Tensor:
         join = paged_attention.joiner(depth, parts, threads)
         join[lines, threads](sums, tops, flat)
-    return out
+        return out
+
+    prologue = Prologue("joined", config.heads * depth, parts=parts, depth=depth)
+    return Rows(prologue, (sums, tops), n, joined)
 
 
 def _dtype(cache: LayerCache) -> Any:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from treadle.models.attention import Batch
 from treadle.models.cache import Cache
 from treadle.models.config import DecoderConfig
-from treadle.models.layers import Matrix, Norm, Weights, multiply, rows_of
+from treadle.models.layers import Matrix, Norm, RowParts, Weights, multiply, rows_of
 from treadle.models.lora import Lora, learns
+from treadle.models.stream import Stream
 from treadle.models.whole_attention import Texts
 from treadle.nn.containers import ModuleList
 from treadle.nn.module import Module
@@ -46,18 +47,28 @@ class Decoder(Module):
 
     def hidden(self, batch: Batch | Texts, cache: Cache | None) -> Tensor:
         """What the last layer gives for each token, normalized. Whole texts need no cache."""
-        x = self.embed(batch.tokens)
+        found: Tensor = self.norm(self._stream(batch, cache).tensor())
+        return found
+
+    def _stream(self, batch: Batch | Texts, cache: Cache | None) -> Stream:
+        # In memory, or each kernel that reads them would look them up.
+        stream = Stream(self.embed(batch.tokens).realize())
         caches = [None] * len(self.layers) if cache is None else cache.layers
         for layer, layer_cache in zip(self.layers, caches, strict=True):
-            x = layer(x, batch, layer_cache)
-        found: Tensor = self.norm(x)
-        return found
+            stream = layer(stream, batch, layer_cache)
+        return stream
 
     def scores(self, rows: Tensor) -> Tensor:
         """Logits of all tokens, after rows of `hidden`."""
-        found, cap = multiply(rows, self.output, self.activations), self.config.logits_cap
+        return self._capped(multiply(rows, self.output, self.activations))
+
+    def _capped(self, found: Tensor) -> Tensor:
+        cap = self.config.logits_cap
         return (found / cap).tanh() * cap if cap else found
 
     def forward(self, batch: Batch | Texts, cache: Cache | None = None) -> Tensor:
         """Logits after each token of a batch."""
-        return self.scores(self.hidden(batch, cache))
+        rows = self._stream(batch, cache).normed(self.norm)
+        parts = self.output.parts if isinstance(self.output, RowParts) else (self.output,)
+        found = rows.times(parts, self.activations)
+        return self.scores(rows.tensor()) if found is None else self._capped(found[0])

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from treadle.core.dtypes import int32
 from treadle.models.config import DecoderConfig
-from treadle.models.layers import Projection, Weights, multiply
-from treadle.nn.module import Module
+from treadle.models.layers import AfterNorm, Projection, Weights, multiply
 from treadle.quant.matrix import QuantizedTensor
 from treadle.tensor.elementwise_functions import where
 from treadle.tensor.functional.activations import silu
@@ -22,7 +21,7 @@ from treadle.tensor.tensor import Tensor
 Stack = Tensor | QuantizedTensor
 
 
-class Experts(Module):
+class Experts(AfterNorm):
     """The sum of a token's experts, weighted by the router's probabilities, which add up to 1."""
 
     def __init__(self, config: DecoderConfig, weights: Weights, name: str) -> None:

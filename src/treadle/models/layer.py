@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from treadle.models.attention import Angles, Batch, Heads, attend
+from treadle.models.attention import Angles, Batch, attend
 from treadle.models.cache import LayerCache
 from treadle.models.config import DecoderConfig
-from treadle.models.layers import FeedForward, Norm, Projection, Projections, Weights
+from treadle.models.layers import (
+    AfterNorm,
+    Columns,
+    FeedForward,
+    Norm,
+    Projection,
+    Projections,
+    Weights,
+)
+from treadle.models.stream import Stream
 from treadle.models.whole_attention import Texts
 from treadle.nn.module import Module
-from treadle.tensor.tensor import Tensor
 
-MakeInner = Callable[[DecoderConfig, Weights, str], Module]
+MakeInner = Callable[[DecoderConfig, Weights, str], AfterNorm]
 
 
-def feed_forward(config: DecoderConfig, weights: Weights, name: str) -> Module:
+def feed_forward(config: DecoderConfig, weights: Weights, name: str) -> AfterNorm:
     """The usual part after attention."""
     return FeedForward(weights, name, config.width, config.inner)
 
@@ -54,20 +62,17 @@ class Layer(Module):
         self.inner_norm = Norm(weights, f"{name}.ffn_norm", width, config.epsilon)
         self.inner = kind.inner(config, weights, name)
 
-    def forward(self, x: Tensor, batch: Batch | Texts, cache: LayerCache | None) -> Tensor:
-        """The rows after this layer."""
+    def forward(self, stream: Stream, batch: Batch | Texts, cache: LayerCache | None) -> Stream:
+        """The stream after this layer."""
         config = self.config
-        made = self.heads(self.attention_norm(x))
+        made, stream = self.heads.after_norm(stream, self.attention_norm)
         if self.kind.fused:
             rows, few = config.heads * config.depth, config.key_heads * config.depth
-            starts = (0, rows, rows + few)
-            query, key, value = (Heads(made[0], start) for start in starts)
-        else:
-            query, key, value = (Heads(each) for each in made)
+            made = [Columns(made[0].rows, start) for start in (0, rows, rows + few)]
         found = attend(
-            config, batch, (query, key, value), cache, self.angles,
+            config, batch, made, cache, self.angles,
             norms=self.head_norms, window=self.kind.window,
         )  # fmt: skip
-        x = x + self.output(found)
-        after: Tensor = x + self.inner(self.inner_norm(x))
-        return after
+        stream = stream.plus(self.output.after(found))
+        added, stream = self.inner.after_norm(stream, self.inner_norm)
+        return stream.plus(added)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import accumulate
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from treadle.kernels.device_code.activation_prologues import Prologue
+from treadle.models.stream import Rows, Stream
 from treadle.nn.containers import ModuleList
 from treadle.nn.module import Module
 from treadle.quant import gradients
@@ -54,6 +57,10 @@ class Weights(Protocol):
     def has(self, name: str) -> bool:
         """Whether the file has a tensor of this name."""
 
+    def together(self, rows_of: Sequence[tuple[str, int]], columns: int) -> None:
+        """Have neighbours among these matrices that are of one format one after the other in
+        memory, so that a kernel reads them as one."""
+
 
 def multiply(x: Tensor, matrix: Matrix, activations: Activations | None = None) -> Tensor:
     """`x @ matrix.T`, differentiable for x, from the blocks where the matrix is quantized."""
@@ -79,6 +86,33 @@ def rows_of(matrix: Matrix, indices: Tensor) -> Tensor:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Where a product's result is: in rows, from one column on."""
+
+    rows: Tensor
+    start: int = 0
+
+    def tensor(self, count: int) -> Tensor:
+        """So many columns."""
+        if self.start == 0 and self.rows.shape[-1] == count:
+            return self.rows
+        return self.rows[:, self.start : self.start + count]
+
+
+class Norm(Module):
+    """Division by the root mean square, and weights."""
+
+    def __init__(self, weights: Weights, name: str, size: int, epsilon: float) -> None:
+        super().__init__()
+        self.weight = weights.vector(f"{name}.weight", size)
+        self.epsilon = epsilon
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Rows with a root mean square of 1, times the weights."""
+        return rms_norm(x, x.shape[-1], self.weight, self.epsilon)
+
+
 class Projection(Module):
     """A product with a matrix of the file, and a bias if the file has one. An adapter, if there is
     one, computes from the same rows what is added (`lora`)."""
@@ -101,16 +135,40 @@ class Projection(Module):
             made = made + self.bias
         return made if self.adapter is None else made + self.adapter(x)
 
+    def after(self, rows: Rows) -> Tensor:
+        """The product of rows, which the same kernel computes where that is possible."""
+        found = None
+        if self.adapter is None:
+            found = rows.times([self.matrix], self.activations)
+        if found is None:
+            made: Tensor = self(rows.tensor())
+            return made
+        return found[0] if self.bias is None else found[0] + self.bias
+
+
+class AfterNorm(Module):
+    """What comes after a norm of the stream."""
+
+    def after_norm(self, stream: Stream, norm: Norm) -> tuple[Tensor, Stream]:
+        """What it gives for the stream's rows, and the stream without anything to be added."""
+        x = stream.tensor()
+        return self(norm(x)), Stream(x)
+
 
 class Projections(Module):
     """Several products of the same rows, which are quantized only once for all of them."""
 
     def __init__(self, weights: Weights, columns: int, rows_of: Sequence[tuple[str, int]]) -> None:
         super().__init__()
+        weights.together([(f"{name}.weight", rows) for name, rows in rows_of], columns)
         self.parts = ModuleList(
             [Projection(weights, name, rows, columns) for name, rows in rows_of]
         )
         self.activations = weights.activations
+        biases = [part.bias for part in self.parts]
+        self.biases = None  # of all parts
+        if all(bias is not None for bias in biases):
+            self.biases = concat(biases).realize()
 
     def forward(self, x: Tensor) -> list[Tensor]:
         """The product with each matrix."""
@@ -121,18 +179,22 @@ class Projections(Module):
         made = gradients.linears(x, quantized, self.activations)
         return [part.completed(each, x) for each, part in zip(made, self.parts, strict=True)]
 
-
-class Norm(Module):
-    """Division by the root mean square, and weights."""
-
-    def __init__(self, weights: Weights, name: str, size: int, epsilon: float) -> None:
-        super().__init__()
-        self.weight = weights.vector(f"{name}.weight", size)
-        self.epsilon = epsilon
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Rows with a root mean square of 1, times the weights."""
-        return rms_norm(x, x.shape[-1], self.weight, self.epsilon)
+    def after_norm(self, stream: Stream, norm: Norm) -> tuple[list[Columns], Stream]:
+        """The products of the stream's rows after a norm, and the stream without anything to be
+        added."""
+        found, parts = None, list(self.parts)
+        plain = all(part.adapter is None for part in parts)
+        if plain and (self.biases is not None or all(part.bias is None for part in parts)):
+            found = stream.normed(norm).times([part.matrix for part in parts], self.activations)
+        if found is None:
+            x = stream.tensor()
+            return [Columns(each) for each in self(norm(x))], Stream(x)
+        made, summed = found
+        if self.biases is not None:
+            made = made + self.biases
+        starts = accumulate((part.rows for part in parts[:-1]), initial=0)
+        columns = [Columns(made, start) for start in starts]
+        return columns, Stream(stream.x if summed is None else summed)
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
@@ -140,7 +202,10 @@ def gelu_tanh(x: Tensor) -> Tensor:
     return gelu(x, approximate="tanh")
 
 
-class FeedForward(Module):
+_GATES: dict[Gate, Literal["silu", "gelu_tanh"]] = {silu: "silu", gelu_tanh: "gelu_tanh"}
+
+
+class FeedForward(AfterNorm):
     """down(gate(x W1) * (x W2)). Files of some architectures have W1 and W2 as one matrix."""
 
     def __init__(
@@ -157,8 +222,24 @@ class FeedForward(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Of rows of the model's width."""
-        made = self.up(x)
+        return self._down([Columns(each) for each in self.up(x)])
+
+    def after_norm(self, stream: Stream, norm: Norm) -> tuple[Tensor, Stream]:
+        """Of the stream's rows."""
+        made, stream = self.up.after_norm(stream, norm)
+        return self._down(made), stream
+
+    def _down(self, made: list[Columns]) -> Tensor:
         if self.split:
-            made = [made[0][:, : self.inner], made[0][:, self.inner :]]
-        found: Tensor = self.down(self.gate(made[0]) * made[1])
-        return found
+            made = [made[0], Columns(made[0].rows, self.inner)]
+        gated, up = made
+
+        def product() -> Tensor:
+            return self.gate(gated.tensor(self.inner)) * up.tensor(self.inner)
+
+        known = _GATES.get(self.gate)
+        if known is None or gated.rows is not up.rows:
+            found: Tensor = self.down(product())
+            return found
+        prologue = Prologue("gated", self.inner, gate=known)
+        return self.down.after(Rows(prologue, (gated.rows,), gated.rows.shape[0], product))

@@ -23,6 +23,7 @@ import numpy as np
 
 from treadle.core.dtypes import float32, int32, uint32
 from treadle.core.errors import ShapeError
+from treadle.kernels.device_code.decode_state import advance, count_tokens
 from treadle.kernels.device_code.gumbel import gumbel
 from treadle.models.sampling import MOST_CANDIDATES, MOST_WINDOW, Sampling
 from treadle.runtime.devices import Device
@@ -119,6 +120,12 @@ class Sampler:
         if self.mask is not None:
             self.mask[row] = -1
 
+    def advance(self, tokens: Tensor, places: Tensor, chosen: Tensor) -> None:
+        """Go on to the chosen tokens: write them and the next positions to where the next step of
+        decoding reads them, and count them. `places` has positions, then the sequences' rows."""
+        count = tokens.shape[0]
+        advance.launch(count, tokens, places, chosen, self.integers, _DRAWN, _LENGTH, count)
+
     def _count(self, row: int, tokens: np.ndarray, window: int) -> None:
         if self.counts is None or self.recent is None:
             self.counts = zeros((self.rows, self.vocabulary), dtype=int32, device=self.device)
@@ -153,12 +160,19 @@ class Sampler:
         self.mask[row] = given
 
 
-def sample(logits: Tensor, sampler: Sampler, stages: Stages, rows: Tensor | None = None) -> Tensor:
+def sample(
+    logits: Tensor,
+    sampler: Sampler,
+    stages: Stages,
+    rows: Tensor | None = None,
+    *,
+    counted: bool = True,
+) -> Tensor:
     """The next token of each sequence, as int32 of shape (b,), for logits of shape (b, vocabulary).
 
     rows are the sequences' rows in the sampler, by default the first b ones. The counts of what the
-    sequences have drawn are updated. Where no token is allowed, the first one is returned: a
-    grammar's owner tests for that before.
+    sequences have drawn are updated, unless `Sampler.advance` does that (counted=False). Where no
+    token is allowed, the first one is returned: a grammar's owner tests for that before.
     """
     if logits.ndim != 2 or logits.shape[1] != sampler.vocabulary:
         raise ShapeError(
@@ -170,6 +184,8 @@ def sample(logits: Tensor, sampler: Sampler, stages: Stages, rows: Tensor | None
         return array[:count] if rows is None else array[rows]
 
     numbers, integers = of(sampler.numbers), of(sampler.integers)
+    if rows is None:
+        rows = arange(count, dtype=int32, device=logits.device)
     values = logits.to(float32)
     if stages.bias and sampler.bias is not None:
         values = values + of(sampler.bias)
@@ -181,7 +197,10 @@ def sample(logits: Tensor, sampler: Sampler, stages: Stages, rows: Tensor | None
         tokens = _drawn(values, stages, numbers, integers)
     else:
         tokens = argmax(values, axis=-1).to(int32)
-    _note(sampler, stages, tokens, rows, integers)
+    if stages.penalties:
+        _remember(sampler, tokens, rows, integers)
+    if counted:
+        count_tokens.launch(count, sampler.integers, rows, _DRAWN, _LENGTH, count)
     return tokens
 
 
@@ -261,23 +280,16 @@ def _kept(
 _gumbel = elementwise(gumbel)
 
 
-def _note(
-    sampler: Sampler, stages: Stages, tokens: Tensor, rows: Tensor | None, integers: Tensor
-) -> None:
-    """Count the tokens that were chosen."""
-    count = tokens.shape[0]
-    where_rows = slice(0, count) if rows is None else rows
-    if stages.penalties and sampler.counts is not None and sampler.recent is not None:
-        if rows is None:
-            rows = arange(count, dtype=int32, device=tokens.device)
-        length, window = integers[:, _LENGTH], integers[:, _WINDOW]
-        leaving = sampler.recent[rows, (length - window) % MOST_WINDOW]
-        sampler.recent[rows, length % MOST_WINDOW] = tokens
-        leaves = ((window > 0) & (length >= window)).to(int32)
-        sampler.counts[rows, leaving] = sampler.counts[rows, leaving] - leaves
-        sampler.counts[rows, tokens] = sampler.counts[rows, tokens] + 1
-    sampler.integers[where_rows, _DRAWN] = integers[:, _DRAWN] + 1
-    sampler.integers[where_rows, _LENGTH] = integers[:, _LENGTH] + 1
+def _remember(sampler: Sampler, tokens: Tensor, rows: Tensor, integers: Tensor) -> None:
+    """For penalties: count the chosen tokens, and no longer those that leave the window."""
+    if sampler.counts is None or sampler.recent is None:
+        return
+    length, window = integers[:, _LENGTH], integers[:, _WINDOW]
+    leaving = sampler.recent[rows, (length - window) % MOST_WINDOW]
+    sampler.recent[rows, length % MOST_WINDOW] = tokens
+    leaves = ((window > 0) & (length >= window)).to(int32)
+    sampler.counts[rows, leaving] = sampler.counts[rows, leaving] - leaves
+    sampler.counts[rows, tokens] = sampler.counts[rows, tokens] + 1
 
 
 class LogProbabilities(NamedTuple):

@@ -14,7 +14,6 @@ import numpy as np
 
 from treadle.autograd.modes import no_grad
 from treadle.core.dtypes import float32, int32
-from treadle.kernels.device_code.decode_state import advance
 from treadle.models.attention import Batch
 from treadle.models.cache import Cache
 from treadle.models.decoder import Decoder
@@ -78,9 +77,9 @@ class DecodeStep:
             return found
 
         def choose(scores: Tensor, stages: Stages, logprobs: int | None) -> Chosen:
-            chosen = sample(scores, sampler, stages, places[size : 2 * size])
+            chosen = sample(scores, sampler, stages, places[size : 2 * size], counted=False)
             more = None if logprobs is None else log_probabilities(scores, chosen, logprobs)
-            advance.launch(size, tokens, places, chosen, size)
+            sampler.advance(tokens, places, chosen)
             return chosen, more
 
         self._greedy: Callable[[], Chosen] = recorded(

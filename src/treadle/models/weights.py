@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from treadle.core.errors import FormatError
 from treadle.formats.contents import release
 from treadle.formats.gguf import GgufFile
+from treadle.kernels.launching import serial_threads
 from treadle.models.layers import Matrix, RowParts
 from treadle.quant.blocks import FORMATS
 from treadle.quant.matrix import QuantizedTensor
@@ -48,6 +50,40 @@ class GgufWeights:
         """A matrix, in blocks if it is quantized."""
         found: Matrix = self._tensor(name, (rows, columns))
         return found
+
+    def together(self, rows_of: Sequence[tuple[str, int]], columns: int) -> None:
+        """Have neighbours among these matrices that are of one format one after the other in
+        memory, so that a kernel reads them as one. On a CPU a kernel is not worth that."""
+        if serial_threads(self.device):
+            return
+        for name, rows in rows_of:
+            self._check(name, (rows, columns))
+        for kind, each in groupby(rows_of, lambda one: self.file.tensors[one[0]].type):
+            group = list(each)
+            tensors = [self.file.tensors[name] for name, _ in group]
+            size = sum(tensor.nbytes for tensor in tensors)
+            known = any(name in self._found for name, _ in group)
+            if (
+                kind not in FORMATS
+                or len(group) < 2
+                or known
+                or size > self.device.limits.max_binding_size
+            ):
+                continue
+            self._upload_together(kind, group, columns)
+
+    def _upload_together(self, kind: str, group: list[tuple[str, int]], columns: int) -> None:
+        raws = [self.file.raw(name) for name, _ in group]
+        blocks = np.concatenate([raw.reshape(-1) for raw in raws])
+        whole = QuantizedTensor.from_blocks(
+            blocks, (sum(rows for _, rows in group), columns), kind, self.device
+        )
+        at = 0
+        for (name, rows), raw in zip(group, raws, strict=True):
+            self._found[name] = whole[at : at + rows]
+            at += rows
+            release(raw)
+            self._uploaded(self.file.tensors[name].nbytes)
 
     def stack(self, name: str, count: int, rows: int, columns: int) -> Tensor | QuantizedTensor:
         """Matrices of one shape, one after the other."""
@@ -135,3 +171,6 @@ class CheckedWeights(GgufWeights):
 
     def _upload(self, name: str, shape: tuple[int, ...]) -> Any:
         return None
+
+    def _upload_together(self, kind: str, group: list[tuple[str, int]], columns: int) -> None:
+        """Nothing: each is checked as it is asked for."""

@@ -31,7 +31,7 @@ Map = Callable[[Tensor], Tensor]
 def linear(x: Tensor, w: Quantized, activations: Any = None) -> Tensor:
     """`products.linear`, differentiable. While a history of x is recorded, activations are not
     rounded to 8 bits unless that is asked for."""
-    if not _is_recorded(x):
+    if not is_recorded(x):
         return plain_linear(x, w, activations)
     there = partial(plain_linear, w=w, activations=activations or "float")
     found: Tensor = _LinearMap.apply(x, there, partial(times, w=w))
@@ -40,7 +40,7 @@ def linear(x: Tensor, w: Quantized, activations: Any = None) -> Tensor:
 
 def linears(x: Tensor, weights: Sequence[Quantized], activations: Any = None) -> list[Tensor]:
     """`products.linears`, differentiable as `linear` is."""
-    if not _is_recorded(x):
+    if not is_recorded(x):
         return plain_linears(x, weights, activations)
     return [linear(x, w, activations) for w in weights]
 
@@ -52,7 +52,7 @@ def times(x: Tensor, w: Quantized) -> Tensor:
             f"a quantized matrix of shape {w.shape} multiplies rows of {w.shape[0]} elements here, "
             f"not those of an array of shape {x.shape}"
         )
-    if not _is_recorded(x):
+    if not is_recorded(x):
         return _times(x, w)
     back = partial(plain_linear, w=w, activations="float")
     found: Tensor = _LinearMap.apply(x, partial(_times, w=w), back)
@@ -74,7 +74,8 @@ def _times(x: Tensor, w: Quantized) -> Tensor:
     return found.reshape((*x.shape[:-1], n))
 
 
-def _is_recorded(x: Tensor) -> bool:
+def is_recorded(x: Tensor) -> bool:
+    """Whether a history of x is recorded."""
     return x._history is not None and recording.get()
 
 
@@ -91,6 +92,6 @@ class _LinearMap(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         """The other function of the gradient."""
-        if not _is_recorded(g):
+        if not is_recorded(g):
             return ctx.back(g).astype(ctx.dtype), None, None
         return _LinearMap.apply(g, ctx.back, ctx.there).astype(ctx.dtype), None, None

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.models.attention import Angles, Batch, Heads, attend_stored, store
+from treadle.models.attention import Angles, Batch, attend_stored, store
 from treadle.models.cache import PAGE, Cache
 from treadle.models.config import DecoderConfig, RopeConfig
+from treadle.models.layers import Columns
 from treadle.models.rope import Rotary, frequencies
 
 LENGTHS = (70, 5, 33)  # of three sequences
@@ -44,7 +45,7 @@ def stored(device: Any, rng: Any, config: DecoderConfig, entries: Any) -> Simple
         keys, values = rng.standard_normal((2, length, few), dtype=np.float32)
         query = np.zeros((length, wide), np.float32)
         batch = batch_of(device, list(range(length)), [number] * length, True)
-        heads = tuple(Heads(td.asarray(x, device=device)) for x in (query, keys, values))
+        heads = tuple(Columns(td.asarray(x, device=device)) for x in (query, keys, values))
         store(config, batch, heads, cache.layers[0], angles)
         shape = (length, config.key_heads, config.depth)
         kept.append((keys.reshape(shape), values.reshape(shape)))
@@ -118,7 +119,7 @@ def test_rotations_and_norms(device, rng, adjacent):
     norms = rng.standard_normal(64, dtype=np.float32)
     rows = td.asarray(fused, device=device)
     query = store(
-        config, batch, (Heads(rows), Heads(rows, 64), Heads(rows, 96)), cache.layers[0],
+        config, batch, (Columns(rows), Columns(rows, 64), Columns(rows, 96)), cache.layers[0],
         Angles(rotary, 1024, device), td.asarray(norms, device=device),
     )  # fmt: skip
     elements = cache.layers[0].elements.numpy().reshape(2, 64, PAGE, 32)

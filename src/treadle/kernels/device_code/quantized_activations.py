@@ -17,8 +17,8 @@ from treadle.lang.decorators import Kernel
 LANES = 8  # threads for the words of a group
 PACKED = 12  # words of a group of bytes: 8 of elements, the scale, the sum, two sums of halves
 PACKED_FLOATS = 36  # 32 elements, three sums, nothing
-_LARGEST = 127.0
-_SMALLEST = 1e-30  # below which activations count as zeros
+LARGEST = 127.0
+SMALLEST = 1e-30  # below which activations count as zeros
 
 
 class Packing(NamedTuple):
@@ -64,8 +64,8 @@ def packer(packing: Packing, together: int) -> Kernel:
             top = tops[first]
             for k in td.static_range(1, LANES):
                 top = td.maximum(top, tops[first + k])
-            scale = top / _LARGEST
-            inverse = _LARGEST / top if top > _SMALLEST else td.f32(0.0)
+            scale = top / LARGEST
+            inverse = LARGEST / top if top > SMALLEST else td.f32(0.0)
             b0 = td.i32(td.round(value.x * inverse))
             b1 = td.i32(td.round(value.y * inverse))
             b2 = td.i32(td.round(value.z * inverse))

@@ -9,51 +9,63 @@ import functools
 from typing import Any, NamedTuple
 
 from treadle import lang as td
-from treadle.kernels.device_code.quantized_activations import PACKED, PACKED_FLOATS
-from treadle.kernels.device_code.quantized_formats import BLOCK, FORMS, no_minimum
-from treadle.lang.decorators import Kernel
+from treadle.kernels.device_code.activation_prologues import (
+    Prologue,
+    array_kinds,
+    filler,
+    vectors_of,
+)
+from treadle.kernels.device_code.block_reductions import side_of
+from treadle.kernels.device_code.quantized_formats import BLOCK, FORMS, GROUP, Form, no_minimum
+from treadle.lang.decorators import Function, Kernel
 
 _SUBGROUP = 32
 
 
-class Work(NamedTuple):
-    """What a kernel computes: a format, whether activations are floats, and their rows."""
+MOST_FORMATS = 2
+"""Of matrices that a kernel multiplies."""
 
-    format: str
+
+class Work(NamedTuple):
+    """What a kernel computes: rows of activations, as floats or not, after a prologue, times
+    matrices of these formats."""
+
+    formats: tuple[str, ...]
     floats: bool
     rows: int
+    prologue: Prologue
 
 
 class Spread(NamedTuple):
     """How a GPU's threads share the work: a block of `threads`, of which `span` compute `lines`
     rows of the matrix. `subgroups`: whether there are subgroups of 32, which add up sums.
-    `unrolled`: by rows of activations, whose sums are then in registers."""
+    `unrolled`: by rows of activations, whose sums are then in registers. `repeated`: whether a
+    block goes on to more rows of its matrix, after a prologue for all of them."""
 
     threads: int
     span: int
     lines: int
     subgroups: bool
     unrolled: bool = True
+    repeated: bool = False
 
 
 @functools.cache
-def multiplier(work: Work, spread: Spread) -> Kernel:
-    """A kernel whose threads read vec4s of words. Of each 32 bytes two threads read a half."""
-    form, floats, many = FORMS[work.format], work.floats, work.rows
-    threads, span, lines, subgroups, unrolled = spread
+def _line_sums(form: Form, floats: bool, many: int, spread: Spread) -> Function:
+    """A function of a block that computes its rows of a matrix. Of each 32 bytes two threads read a
+    half."""
+    span, lines, subgroups, unrolled = spread[1:5]
     step, paired, halves = form.step, form.paired, form.halves
     unpack, scale = form.unpack(4), form.scale
     least, has_minima = form.least or no_minimum, form.least is not None
     shifted = has_minima or form.center > 0
     center = td.f32(form.center)
     signed = form.signed
-    steps, teams = BLOCK // step, threads // span
+    steps = BLOCK // step
     of_step = 1 if paired else step  # scales of a step in a thread
     bits = span.bit_length() - 1
-    kind: Any = td.vec4[td.f32] if floats else td.vec4[td.i32]
-    vectors, elements = (PACKED_FLOATS // 4, 8) if floats else (PACKED // 4, 2)
+    vectors, elements = vectors_of(floats), 8 if floats else 2
     exact = td.f32(1.0)
-    high_kind: Any = td.u32 if paired else td.vec4[td.u32]
 
     @td.func
     def number(bits):
@@ -108,16 +120,15 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
             if shifted:
                 sums[r * many + m] += shifts[r * of_step + k] * total
 
-    @td.kernel(checked=False)
-    def multiply(
-        values: td.Array[td.vec4[td.u32]], high: td.Array[high_kind], of_blocks, mins_of_blocks,
-        scales, mins, act: td.Array[kind], out: td.Array[td.f32], rows: td.i32, groups: td.i32,
-        extent: td.i32,
+    @td.func
+    def line_sums(
+        values, high, of_blocks, mins_of_blocks, scales, mins, act, out, first, rows, groups, into,
+        pitch, extent, board,
     ):  # fmt: skip
         t = td.thread_idx.x % span
         team = td.thread_idx.x // span
         half = t % 2
-        row = (td.block_idx.x * teams + team) * lines
+        row = (first + team) * lines
         sums = td.local(lines * many, td.f32)
         words = td.local(lines * step, td.vec4[td.u32])
         factors = td.local(lines * of_step, td.f32)
@@ -162,19 +173,112 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
                     else:
                         for bit in td.static_range(bits):
                             total += td.shuffle_xor(total, span >> (bit + 1))
-                    if t == 0 and row + r < rows:
-                        out[m * rows + row + r] = total
+                    if t == 0 and row + r < rows and m < extent:
+                        out[m * pitch + into + row + r] = total
         else:
-            board = td.shared(threads, td.f32)
             for r in td.static_range(lines):
                 for m in td.static_range(many):
                     board[td.thread_idx.x] = sums[r * many + m]
                     td.sync_threads()
-                    if t == 0 and row + r < rows:
+                    if t == 0 and row + r < rows and m < extent:
                         total = td.f32(0.0)
                         for k in range(span):
                             total += board[team * span + k]
-                        out[m * rows + row + r] = total
+                        out[m * pitch + into + row + r] = total
                     td.sync_threads()
+
+    return line_sums
+
+
+@functools.cache
+def multiplier(work: Work, spread: Spread) -> Kernel:
+    """A kernel for one matrix or two, whose blocks are those of the first, then of the second.
+
+    A matrix has the planes of `quantized_formats`. `sizes` are the rows of the first matrix, the
+    elements of a row of the result, the blocks of the first matrix, and for how many rows of its
+    matrix a group of threads is there; `extent` is the number of rows of activations."""
+    prologue, floats, many = work.prologue, work.floats, work.rows
+    threads, teams = spread.threads, spread.threads // spread.span
+    subgroups, repeated = spread.subgroups, spread.repeated
+    forms = [FORMS[name] for name in work.formats]
+    multiply_first = _line_sums(forms[0], floats, many, spread)
+    several = len(forms) > 1
+    multiply_second = _line_sums(forms[-1], floats, many, spread)
+    packed = prologue.kind == "packed"
+    fill = None if packed else filler(prologue, floats, threads, subgroups)
+    kind: Any = td.vec4[td.f32] if floats else td.vec4[td.i32]
+    given: Any = kind if packed else td.vec4[td.f32]
+    of_second, of_weights, of_others, of_stream = array_kinds(prologue)
+    values_kind: Any = td.Array[td.vec4[td.u32]]
+    high_kind, other_high = (
+        td.Array[td.u32 if form.paired else td.vec4[td.u32]] for form in (forms[0], forms[-1])
+    )
+    other_kind: Any = values_kind
+    if not several:
+        other_kind, other_high = td.i32, td.i32
+    groups_of = prologue.columns // GROUP
+    vectors = groups_of * vectors_of(floats)
+    side = side_of(threads)
+
+    @td.func
+    def products(
+        act, values, high, of_blocks, mins_of_blocks, scales, mins, other_values, others_high,
+        of_other_blocks, mins_of_other_blocks, other_scales, other_mins, out, sizes, other_rows,
+        groups, extent, board,
+    ):  # fmt: skip
+        turns = sizes.w
+        if several:  # noqa: SIM102 (known as the kernel is compiled, what is in it is not)
+            if td.block_idx.x >= sizes.z:
+                begin = (td.block_idx.x - sizes.z) * sizes.w * teams
+                for turn in range(sizes.w):
+                    multiply_second(
+                        other_values, others_high, of_other_blocks, mins_of_other_blocks,
+                        other_scales, other_mins, act, out, begin + turn * teams, other_rows,
+                        groups, sizes.x, sizes.y, extent, board,
+                    )  # fmt: skip
+                turns = td.i32(0)
+        begin = td.block_idx.x * sizes.w * teams
+        if repeated:
+            for turn in range(turns):
+                multiply_first(
+                    values, high, of_blocks, mins_of_blocks, scales, mins, act, out,
+                    begin + turn * teams, sizes.x, groups, 0, sizes.y, extent, board,
+                )  # fmt: skip
+        else:
+            multiply_first(
+                values, high, of_blocks, mins_of_blocks, scales, mins, act, out,
+                td.block_idx.x * teams, sizes.x, groups, 0, sizes.y, extent, board,
+            )  # fmt: skip
+
+    @td.kernel(checked=False)
+    def multiply(
+        first: td.Array[given], second: of_second, weights: of_weights, others: of_others,
+        stream: of_stream, values: values_kind, high: high_kind, of_blocks, mins_of_blocks, scales,
+        mins, other_values: other_kind, others_high: other_high, of_other_blocks,
+        mins_of_other_blocks, other_scales, other_mins, out: td.Array[td.f32],
+        sizes: td.vec4[td.i32], other_rows: td.i32, groups: td.i32, extent: td.i32, least: td.f32,
+    ):  # fmt: skip
+        board = td.shared(threads, td.f32)
+        if packed:
+            products(
+                first, values, high, of_blocks, mins_of_blocks, scales, mins, other_values,
+                others_high, of_other_blocks, mins_of_other_blocks, other_scales, other_mins, out,
+                sizes, other_rows, groups, extent, board,
+            )  # fmt: skip
+        else:
+            few = td.shared(side, td.f32)
+            act = td.shared(many * vectors, kind)
+            writes = td.block_idx.x == 0
+            for m in range(extent):
+                fill(
+                    first, second, weights, others, stream, act, m * vectors, m, least, writes,
+                    board, few,
+                )  # fmt: skip
+            td.sync_threads()
+            products(
+                act, values, high, of_blocks, mins_of_blocks, scales, mins, other_values,
+                others_high, of_other_blocks, mins_of_other_blocks, other_scales, other_mins, out,
+                sizes, other_rows, groups, extent, board,
+            )  # fmt: skip
 
     return multiply

@@ -9,20 +9,27 @@ once, a lane each. For many rows, lanes are rows of the matrix.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 from treadle import lang as td
 from treadle.kernels.device_code.quantized_activations import LANES, PACKED, PACKED_FLOATS
 from treadle.kernels.device_code.quantized_formats import BLOCK, FORMS, no_minimum
-from treadle.kernels.device_code.quantized_products import Work
 from treadle.lang.decorators import Kernel
 
 LINES = 16  # rows of a block
 CHUNK = 64  # groups whose factors are computed at a time
 
 
+class CpuWork(NamedTuple):
+    """What a kernel computes: a format, whether activations are floats, and their rows."""
+
+    format: str
+    floats: bool
+    rows: int
+
+
 @functools.cache
-def multiplier_cpu(work: Work) -> Kernel:
+def multiplier_cpu(work: CpuWork) -> Kernel:
     """A kernel whose blocks, of `LANES` threads, compute `LINES` rows of the matrix each,
     one after the other."""
     form, floats, many = FORMS[work.format], work.floats, work.rows

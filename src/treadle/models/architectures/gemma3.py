@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import math
 
-from treadle.models.attention import Angles, Batch, Heads, attend
+from treadle.models.attention import Angles, Batch, attend
 from treadle.models.cache import LayerCache
 from treadle.models.config import DecoderConfig
 from treadle.models.decoder import Decoder
 from treadle.models.layers import FeedForward, Norm, Projection, Projections, Weights, gelu_tanh
 from treadle.models.rope import Rotary, frequencies, linear
+from treadle.models.stream import Stream
 from treadle.models.whole_attention import Texts
 from treadle.nn.module import Module
 from treadle.runtime.devices import Device
-from treadle.tensor.tensor import Tensor
 
 _PERIOD = 6  # the last of so many layers has no window
 _LARGEST = 62  # layers of the model whose scores are scaled by the width of a head of its own
@@ -50,16 +50,16 @@ class Layer(Module):
     def _norm(self, weights: Weights, name: str, size: int) -> Norm:
         return Norm(weights, name, size, self.config.epsilon)
 
-    def forward(self, x: Tensor, batch: Batch | Texts, cache: LayerCache | None) -> Tensor:
-        """The rows after this layer."""
-        query, key, value = (Heads(each) for each in self.heads(self.attention_norm(x)))
+    def forward(self, stream: Stream, batch: Batch | Texts, cache: LayerCache | None) -> Stream:
+        """The stream after this layer."""
+        made, stream = self.heads.after_norm(stream, self.attention_norm)
         found = attend(
-            self.config, batch, (query, key, value), cache, self.angles,
+            self.config, batch, made, cache, self.angles,
             norms=self.head_norms, window=self.window, scale=self.scale,
         )  # fmt: skip
-        x = x + self.after_attention(self.output(found))
-        made: Tensor = x + self.after_inner(self.inner(self.inner_norm(x)))
-        return made
+        stream = stream.plus(self.output.after(found), self.after_attention)
+        added, stream = self.inner.after_norm(stream, self.inner_norm)
+        return stream.plus(added, self.after_inner)
 
 
 def build(config: DecoderConfig, weights: Weights, context: int, device: Device) -> Decoder:

@@ -8,7 +8,6 @@ from treadle.models.config import DecoderConfig
 from treadle.models.decoder import Decoder
 from treadle.models.experts import Experts
 from treadle.models.layers import Weights
-from treadle.nn.module import Module
 from treadle.runtime.devices import Device
 
 
@@ -23,5 +22,5 @@ def build(config: DecoderConfig, weights: Weights, context: int, device: Device)
     return qwen3.build(config, weights, context, device, _inner)
 
 
-def _inner(config: DecoderConfig, weights: Weights, name: str) -> Module:
+def _inner(config: DecoderConfig, weights: Weights, name: str) -> Experts:
     return Experts(config, weights, name)
