@@ -69,6 +69,7 @@ class CompiledKernel(ABC):
     __slots__ = ("code", "device")
     code: KernelCode
     device: Device
+    is_pending = False  # whether it is a `PendingKernel` of the runtime, which drivers never see
 
 
 class Event(ABC):
@@ -110,6 +111,11 @@ class Stream(ABC):
 
     __slots__ = ("device",)
     device: Device
+
+    @property
+    def takes_pending(self) -> bool:
+        """Whether launches may have kernels that are still being compiled (`PendingKernel`)."""
+        return False
 
     @abstractmethod
     def launch(

@@ -69,7 +69,8 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
             tasks = remembered(graph) if not watchers and not symbolic else None
             if tasks is None:
                 tasks = _planned(graph, symbolic)
-            if graph.is_new and len(tasks) > 1 and not symbolic:
+            waits = not graph.order[0].device.default_stream.handle.takes_pending
+            if graph.is_new and len(tasks) > 1 and not symbolic and waits:
                 compile_all([task for task in tasks if not _is_cleared(task[0])])
         del graph, pending, nodes
         if planned is not None:

@@ -53,9 +53,15 @@ class Decoder(Module):
     def _stream(self, batch: Batch | Texts, cache: Cache | None) -> Stream:
         # In memory, or each kernel that reads them would look them up.
         stream = Stream(self.embed(batch.tokens).realize())
-        caches = [None] * len(self.layers) if cache is None else cache.layers
-        for layer, layer_cache in zip(self.layers, caches, strict=True):
+        if cache is None:
+            for layer in self.layers:
+                stream = layer(stream, batch, None)
+            return stream
+        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
             stream = layer(stream, batch, layer_cache)
+            # In memory, so that each layer has the kernels of the one before. Else norms that no
+            # product computes would compute sums that grow from layer to layer.
+            stream.x.realize()
         return stream
 
     def scores(self, rows: Tensor) -> Tensor:

@@ -35,17 +35,24 @@ _lowering = forks.lock()
 class Build:
     """A kernel that is compiled, or will be by a worker thread."""
 
-    __slots__ = ("_call", "_made", "_place")
+    __slots__ = ("_call", "_made", "_place", "built")
 
     def __init__(
         self,
+        built: BuiltKernel,
         made: Made | None,
         call: Call[Made] | None = None,
         place: Callable[[CompileError], CompileError] | None = None,
     ) -> None:
+        self.built = built  # what was printed
         self._made = made
         self._call = call
         self._place = place  # what adds its place to an error
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is compiled, or failed to be."""
+        return self._call is None or self._call.ended
 
     def wait(self) -> None:
         """Wait until it is compiled, or failed to be."""
@@ -115,7 +122,7 @@ def _begin(
     with _lowering:  # a second thread finds what the first one has begun
         made: Made | None = device.compiled.get(key)
         if made is not None:
-            return Build(made)
+            return Build(made[0], made)
         build: Build | None = device.builds.get(key)
         if build is not None:
             return build
@@ -129,11 +136,14 @@ def _begin(
         except CompileError as error:
             raise place(error) from None
         finish = partial(_finish, definition.name, key, built, binary, device, handle, how, began)
-        return _finishing(finish, definition.name, key, device, place, at_once=binary is not None)
+        return _finishing(
+            finish, built, definition.name, key, device, place, at_once=binary is not None
+        )
 
 
 def _finishing(
     finish: Callable[[], Made],
+    built: BuiltKernel,
     name: str,
     key: str,
     device: Device,
@@ -143,9 +153,9 @@ def _finishing(
 ) -> Build:
     """Compile printed code, by a worker thread unless machine code is only loaded."""
     if at_once:
-        return Build(finish())
+        return Build(built, finish())
     call = Call(finish, name)
-    build = Build(None, call, place)
+    build = Build(built, None, call, place)
     with Uninterruptible():
         device.builds[key] = build
         background.begin(call)
@@ -182,7 +192,7 @@ def _found(
     with _lowering:
         made: Made | None = device.compiled.get(key)
         if made is not None:
-            return Build(made)
+            return Build(made[0], made)
         build: Build | None = device.builds.get(key)
         if build is not None:
             return build
@@ -195,7 +205,7 @@ def _found(
         )
         try:
             return _finishing(
-                finish, definition.name, key, device, place, at_once=binary is not None
+                finish, built, definition.name, key, device, place, at_once=binary is not None
             )
         except CompileError as error:
             raise place(error) from None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from treadle.runtime import convert, lazy, profiler, settings, windows
 from treadle.runtime.arrays import ArrayClass, DeviceArray
 from treadle.runtime.devices import Device, Stream, default_device
 from treadle.runtime.launch_records import BuildVariant, LaunchRecord
+from treadle.runtime.pending_kernel import PendingKernel
 from treadle.runtime.varying import varying
 
 # Compilers are imported by the first build, so that `import treadle` stays fast.
@@ -93,6 +94,20 @@ class Repeat:
             _start(self._definition, prepared, grid, buffers, parameters, values, to)
 
 
+def _repeat(
+    definition: KernelDefinition,
+    prepared: Prepared,
+    grid: Dim3,
+    threads: tuple[int, ...],
+    stream: Stream,
+    twice: bool,
+) -> Repeat | None:
+    """A launch to repeat, if its kernel is compiled."""
+    if prepared.compiled.is_pending:
+        return None
+    return Repeat(definition, prepared, grid, threads, stream, twice)
+
+
 def _start(
     definition: KernelDefinition,
     prepared: Prepared,
@@ -138,6 +153,7 @@ class Launcher:
         self.definition = definition
         self._prepared: dict[Any, Prepared] = {}
         self._begun: dict[Any, Build] = {}  # what is compiled, by the same keys
+        self._pending: dict[Any, Prepared] = {}  # launches that were recorded before it was
         self._lock = forks.lock()
 
     def launch_threads(
@@ -168,7 +184,7 @@ class Launcher:
     ) -> Callable[[tuple[Any, ...]], Repeat | None]:
         """A function of the arguments that runs `grid` blocks of `block` threads, for many calls.
 
-        It returns the launch, or None where there is nothing to run. It raises LaunchError,
+        It returns the launch, or None where there is nothing to repeat. It raises LaunchError,
         DtypeError or CompileError before anything runs. A grid of 0 is allowed only where an
         argument is an empty array, and then nothing runs.
         """
@@ -222,7 +238,8 @@ class Launcher:
             prepared = prepared_launches.get(key)
             if prepared is None:
                 variant = BuildVariant(block, _sharing(keys), folded, shared_bytes, settings.check)
-                prepared = self._prepare(key, values, variant, len(threads), to.device)
+                pending = handle.takes_pending and _is_seen_whole(buffers, to.device)
+                prepared = self._prepare(key, values, variant, len(threads), to.device, pending)
                 if prepared is None:
                     return None
             if not runs:
@@ -245,7 +262,7 @@ class Launcher:
                 if narrow is None:
                     raise
                 return launch(narrow)
-            return Repeat(definition, prepared, grid, threads, to, twice)
+            return _repeat(definition, prepared, grid, threads, to, twice)
 
         return launch
 
@@ -279,9 +296,13 @@ class Launcher:
         variant: BuildVariant,
         axes: int,
         device: Device,
+        pending: bool,
     ) -> Prepared | None:
         """Everything for the first launch of a kind: arguments checked, code built. None if an
-        array is imagined: then its code is built meanwhile, by other threads."""
+        array is imagined: then its code is built meanwhile, by other threads. With `pending` a
+        kernel is returned that is still being compiled, if it is."""
+        if pending and (known := self._pending.get(key)) is not None:
+            return known
         definition = self.definition
         classes = key[1 : len(values) + 1]
         imagined = any(isinstance(one, ArrayClass) and one.imagined for one in classes)
@@ -305,23 +326,48 @@ class Launcher:
             for position, (one, value) in enumerate(zip(classes, values, strict=True))
         )
         signature = Signature(tuple(map(binding.argument_of, bound)), axes)
+        build = partial(self._built, key, signature, variant, device)
         with unobserved():
-            made = self._built(key, signature, variant, device, wait=not imagined)
-        if made is None or isinstance(made, Prepared):
-            return made
-        built, compiled = made
+            made = build(_never_waits if imagined else _may_be_pending if pending else _waits)
+        if imagined or isinstance(made, Prepared):
+            return made if isinstance(made, Prepared) and not imagined else None
+        built = made[0] if isinstance(made, tuple) else made.built
         with self._lock:
             prepared = self._prepared.get(key)
             if prepared is None:
                 _check_written(definition, classes, built.written)
                 names = tuple(parameter.name for parameter in definition.parameters)
                 pack, of_arrays = binding.make_packer(built.code.layout, names, bound)
-                if len(self._prepared) >= _MOST_PREPARED:  # for example, a captured number changes
-                    for old in list(self._prepared)[: _MOST_PREPARED // 2]:
-                        del self._prepared[old]
                 numbers = partial(binding.make_fields, built.code.layout, names, bound)
-                prepared = self._prepared[key] = Prepared(built, compiled, pack, of_arrays, numbers)
+                if isinstance(made, tuple):
+                    prepared = Prepared(built, made[1], pack, of_arrays, numbers)
+                    self._remember(key, prepared)
+                else:
+                    kernel = PendingKernel(
+                        device.handle, built.code, partial(self._compiled, key, build)
+                    )
+                    prepared = Prepared(built, kernel, pack, of_arrays, numbers)
+                    self._pending[key] = prepared
         return prepared
+
+    def _compiled(self, key: tuple[Any, ...], build: Callable[..., Any]) -> base.CompiledKernel:
+        """The code of a launch that was prepared before it was compiled."""
+        with unobserved():
+            made = build(_waits)
+        if isinstance(made, Prepared):
+            return made.compiled
+        with self._lock:
+            prepared = self._pending.pop(key, None)
+            if prepared is not None:
+                self._remember(key, replace(prepared, built=made[0], compiled=made[1]))
+        compiled: base.CompiledKernel = made[1]
+        return compiled
+
+    def _remember(self, key: tuple[Any, ...], prepared: Prepared) -> None:
+        if len(self._prepared) >= _MOST_PREPARED:  # for example, a captured number changes
+            for old in list(self._prepared)[: _MOST_PREPARED // 2]:
+                del self._prepared[old]
+        self._prepared[key] = prepared
 
     def _built(
         self,
@@ -329,10 +375,10 @@ class Launcher:
         signature: Signature,
         variant: BuildVariant,
         device: Device,
-        wait: bool,
-    ) -> Made | Prepared | None:
+        leaves: Callable[[Build], bool],
+    ) -> Made | Prepared | Build:
         """The code for a key, waited for without a lock; what another thread prepared meanwhile;
-        or None where it is not waited for."""
+        or what compiles it, if `leaves` says that it is not waited for."""
         from treadle.core.background import Raised
         from treadle.runtime.build import begin
 
@@ -344,8 +390,8 @@ class Launcher:
                 if begun is None:
                     begun = begin(self.definition, signature, variant, device)
                     self._begun[key] = begun
-            if not wait:
-                return None
+            if leaves(begun):
+                return begun
             failed = True
             try:
                 return begun.result()
@@ -412,6 +458,26 @@ def _check_written(
                 f"{what} is written by the kernel, but it is read-only: pass a copy (x.copy()), "
                 "or make it writable"
             )
+
+
+def _waits(build: Build) -> bool:
+    return False
+
+
+def _never_waits(build: Build) -> bool:
+    return True
+
+
+def _may_be_pending(build: Build) -> bool:
+    """Whether a launch is recorded before its kernel is compiled. What reports is launched
+    otherwise."""
+    return not build.ended and not build.built.sites
+
+
+def _is_seen_whole(buffers: Sequence[base.Buffer], device: Device) -> bool:
+    """Whether no driver refuses one of these buffers for its size (`base.ArrayTooLarge`)."""
+    most = device.limits.max_binding_size
+    return all(buffer.size <= most for buffer in buffers)
 
 
 def _in_memory(one: Any) -> Any:

@@ -24,8 +24,10 @@ from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device, Stream, streams
 from treadle.runtime.graphs import Graph
 from treadle.runtime.launch_records import LaunchRecord
+from treadle.runtime.pending_kernel import PendingKernel
 from treadle.runtime.profile.profiled_stream import ProfiledStream
-from treadle.runtime.stream_proxy import Appended, StreamProxy
+from treadle.runtime.stream_proxy import Appended, StreamProxy, written_by
+from treadle.runtime.varying import varying
 
 if TYPE_CHECKING:
     from treadle.drivers.dense import PreparedProduct
@@ -43,6 +45,10 @@ class TracedGraph(Graph):
     early, with the reason for messages and whether the thread itself caused it.
 
     `touched` is all memory that the recording uses, `written` the memory that it writes.
+
+    Kernels that are not compiled yet are launched when the recording ends, and so is all that comes
+    after the first of them: until then the function goes on, and the kernels that it launches are
+    compiled side by side.
     """
 
     _reuses = True
@@ -53,6 +59,8 @@ class TracedGraph(Graph):
         self.written: dict[base.Buffer, None] = {}
         self.recording = False
         self.lock = forks.lock()
+        self.failed: BaseException | None = None  # why the recording could not be ended
+        self._later: list[Callable[[], object]] | None = None  # work, once kernels are compiled
         self._used = _Launches()
         self._reserved: list[base.Buffer] = []
         self._interrupted: Callable[[str, bool], None] | None = interrupted
@@ -95,6 +103,7 @@ class TracedGraph(Graph):
         with self.lock:
             if not self.recording:
                 return False
+            self.record_all()
             self.recording = False
             self.end(True)
             assert self._pool is not None
@@ -105,8 +114,49 @@ class TracedGraph(Graph):
     def interrupt(self, why: str) -> None:
         """End the recording early."""
         with self.lock:
-            if self.finish() and self._interrupted is not None:
+            try:
+                ended = self.finish()
+            except Exception:
+                if self.is_own_thread:
+                    raise
+                return  # it is raised where the function ends (`failed`), not in another thread
+            if ended and self._interrupted is not None:
                 self._interrupted(why, self.is_own_thread)
+
+    def used_by(self, reads: Sequence[base.Buffer], writes: Sequence[base.Buffer]) -> None:
+        """Note the memory that recorded work uses."""
+        for buffer in reads:
+            self.touched[_whole(buffer)] = None
+        for buffer in writes:
+            self.touched[_whole(buffer)] = self.written[_whole(buffer)] = None
+
+    def append(self, work: Callable[[], object], pending: bool = False) -> None:
+        """Do work that the driver records: now, or after what waits for kernels. `pending` says
+        that this work has to."""
+        if pending and self._later is None:
+            self._later = []
+        if self._later is None:
+            work()
+        else:
+            self._later.append(work)
+
+    def record_all(self) -> None:
+        """Wait for kernels, and have the driver record what waited for them. If that fails, nothing
+        is recorded any more."""
+        works, self._later = self._later, None
+        try:
+            for work in works or ():
+                work()
+        except BaseException as error:
+            self.failed = error
+            self.recording = False
+            self.end(False)
+            raise
+
+    @property
+    def waiting(self) -> int:
+        """How many calls the driver has not recorded yet."""
+        return len(self._later or ())
 
     def close(self) -> None:
         """Unwrap the streams. Until then the memory in use is collected, recorded or not."""
@@ -184,12 +234,11 @@ class TracedStream(StreamProxy):
             elif not self._recorded:
                 graph.interrupt("another device or stream is used")
             else:
-                for buffer in what.reads:
-                    graph.touched[_whole(buffer)] = None
-                for buffer in what.writes:
-                    graph.touched[_whole(buffer)] = graph.written[_whole(buffer)] = None
+                graph.used_by(what.reads, what.writes)
                 if what.kind == "library":
                     graph.used.append(LibraryWork(what.bytes, what.operations))
+                graph.append(work)
+                return
             work()
 
     # What reaches the driver is recorded as it is: a size that stands there has this value in every
@@ -202,11 +251,26 @@ class TracedStream(StreamProxy):
         buffers: Sequence[base.Buffer],
         parameters: bytes,
     ) -> None:
-        """A launch."""
-        super().launch(kernel, Dim3(*fixed(tuple(grid))), buffers, parameters)
+        """A launch, of a kernel that may still be compiled."""
+        graph, grid = self._graph, Dim3(*fixed(tuple(grid)))
+        with graph.lock:
+            waits = kernel.is_pending or graph.waiting
+            if not waits or not graph.recording or not self._recorded or not graph.is_own_thread:
+                super().launch(_compiled(kernel), grid, buffers, parameters)
+                return
+            most = self.device.info.limits.max_binding_size
+            if any(buffer.size > most for buffer in buffers):  # the driver may refuse it: find out
+                graph.record_all()
+                super().launch(_compiled(kernel), grid, buffers, parameters)
+                return
+            graph.used_by(buffers, written_by(kernel, buffers))
+            given, numbers = tuple(buffers), bytes(parameters)
+            graph.append(lambda: self.inner.launch(_compiled(kernel), grid, given, numbers), True)
 
     def write(self, buffer: base.Buffer, offset: int, data: memoryview) -> None:
         """An upload."""
+        if self._graph.waiting:  # the caller may change its data before it is recorded
+            data = memoryview(bytes(data))
         super().write(buffer, fixed(offset), data)
 
     def copy(
@@ -235,6 +299,18 @@ class TracedStream(StreamProxy):
         """A matrix product by the vendor's library."""
         super().multiply(product, fixed(left), fixed(right), fixed(out), workspace)
 
+    @property
+    def takes_pending(self) -> bool:
+        """While it is recorded; but what varies with sizes is noted with the kernel itself."""
+        graph = self._graph
+        own = self._recorded and graph.recording and graph.is_own_thread
+        return own and varying.get() is None
+
+    @property
+    def recorded(self) -> int:
+        """How many calls were recorded, or will be."""
+        return self.inner.recorded + self._graph.waiting
+
     def use(self, buffers: Sequence[base.Buffer]) -> None:
         """Ordering without work: it uses no memory to collect."""
         self.appending(Appended("order", "use"), lambda: self.inner.use(buffers))
@@ -243,6 +319,11 @@ class TracedStream(StreamProxy):
         """End the recording before a call that cannot be recorded."""
         if self._recorded or self._graph.is_own_thread:
             self._graph.interrupt(_ENDS[call])
+
+
+def _compiled(kernel: base.CompiledKernel) -> base.CompiledKernel:
+    """A kernel, waited for if it is still compiled."""
+    return kernel.ready() if isinstance(kernel, PendingKernel) else kernel
 
 
 def _whole(buffer: base.Buffer) -> base.Buffer:

@@ -14,6 +14,7 @@ from treadle.core.errors import CompileError
 from treadle.core.recent_cache import RecentCache
 from treadle.graph import recipes
 from treadle.runtime import build, settings
+from treadle.tensor.compiled.decorator import recorded
 
 SECONDS = 60
 
@@ -276,3 +277,118 @@ def test_nothing_is_compiled_that_is_not_launched(device, compiler, monkeypatch)
     wanted[10:] = values.max(axis=0)
     np.testing.assert_allclose(z.numpy(), wanted, rtol=1e-5)
     assert len(compiler.begun) == len(needed) >= 2
+
+
+class Steps:
+    """Four kernels, each of which is launched before the next one is known."""
+
+    def __init__(self):
+        @td.kernel
+        def doubled(x, n):
+            i = td.grid(1)
+            if i < n:
+                x[i] *= 2.0
+
+        self.doubled = doubled  # compiled by no test before
+
+    def __call__(self, x, scale, between=lambda: None):
+        first = (x.sum(axis=0) * scale).realize()
+        self.doubled.launch(10, first, 10)
+        between()
+        second = (x * first).max(axis=1).realize()
+        return (x.T * second + 1.0).sum(axis=1).realize()
+
+    @staticmethod
+    def expected(x, scale):
+        first = x.sum(axis=0) * scale * 2
+        second = (x * first).max(axis=1)
+        return (x.T * second + 1.0).sum(axis=1)
+
+
+def compiled_in(function, device, guarded):
+    return td.compile(function) if guarded else recorded(function, device)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_function_is_recorded_before_its_kernels_are_compiled(device, compiler, guarded):
+    values, x = data(device)
+    scale = td.ones(10, device=device).realize()
+    compiler.begun.clear()
+    compiler.made.clear()
+    hold, wait, steps = threading.Event(), background._workers.wait_for, Steps()
+    at_the_end = []
+
+    def step(x):
+        found = steps(x, scale)
+        at_the_end.append((list(compiler.begun), list(compiler.made)))
+        return found
+
+    def noted(call):
+        hold.set()  # something is waited for: after the function, or in it, which is wrong
+        wait(call)
+
+    background._workers.wait_for = noted
+    compiler.before = lambda name: hold.wait(SECONDS)
+    function = compiled_in(step, device, guarded)
+    for _ in range(3):
+        np.testing.assert_allclose(function(x).numpy(), steps.expected(values, 1.0), rtol=1e-5)
+    assert at_the_end[0] == (compiler.begun, [])
+    assert len(compiler.begun) >= 4
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_recording_keeps_the_order_of_what_waits_for_kernels(device, compiler, guarded):
+    """Uploads, zeroing and copies too; and what is read within the function is there."""
+    values, x = data(device)
+    scale, steps, read = td.ones(10, device=device).realize(), Steps(), []
+
+    def between():
+        host = np.full(10, 3.0, np.float32)
+        scale[...] = td.asarray(host, device=device)
+        host[...] = 5.0  # not what was uploaded
+
+    def step(x):
+        found = steps(x, scale, between)
+        return found, td.zeros(4, device=device).realize(), scale + 0.0
+
+    function = compiled_in(step, device, guarded)
+    for factor in (1.0, 3.0, 3.0):
+        found, zeros, copied = function(x)
+        np.testing.assert_allclose(found.numpy(), steps.expected(values, factor), rtol=1e-5)
+        assert zeros.tolist() == [0.0] * 4
+        assert copied.tolist() == scale.tolist() == [3.0] * 10
+
+    def reading(x):
+        first = steps(x, scale)
+        read.append(first.numpy())
+        return first + x.min()
+
+    function = compiled_in(reading, device, guarded)
+    for _ in range(2):
+        found = function(x).numpy()
+        np.testing.assert_allclose(read[-1], steps.expected(values, 3.0), rtol=1e-5)
+        np.testing.assert_allclose(found, read[-1] + values.min(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_recording_of_a_kernel_that_is_not_compiled_has_no_effect(device, compiler, guarded):
+    values, x = data(device)
+    scale, steps = td.ones(10, device=device).realize(), Steps()
+
+    def between():
+        scale[...] = scale + 1.0
+
+    def before(name):
+        if name == "doubled":
+            raise CompileError(f"the compiler refused kernel {name}")
+
+    compiler.before = before
+    function = compiled_in(lambda x: steps(x, scale, between), device, guarded)
+    for _ in range(2):
+        with pytest.raises(CompileError, match="refused kernel doubled"):
+            function(x)
+        assert scale.tolist() == [1.0] * 10
+    compiler.before = lambda name: None
+    for factor in (1.0, 2.0):
+        np.testing.assert_allclose(function(x).numpy(), steps.expected(values, factor), rtol=1e-5)
+    assert scale.tolist() == [3.0] * 10

@@ -118,6 +118,7 @@ def recorded(function: _Function, device: Device) -> _Function:
     """The same for a function of this package, whose surroundings its owner keeps as they are: they
     are neither observed nor guarded. So a model of a thousand tensors is traced in a fraction of
     the time, and nothing is compared before a replay. Tensors from outside may still be written,
-    and move: a replay brings their elements to where they were."""
+    and move: a replay brings their elements to where they were. As in any trace, kernels are
+    compiled side by side, and waited for at the end."""
     made: Any = Compiled(function, device, False, False, guarded=False)
     return made  # type: ignore[no-any-return]

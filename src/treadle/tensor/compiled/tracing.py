@@ -182,11 +182,16 @@ class Tracing:
         draws.begin()
         try:
             result = self._called()
+            if self._graph.failed is not None:  # and the function went on
+                raise self._graph.failed
             if self._symbols is not None and self.dependencies.asks_for_types:
                 raise TypeError(f"{self.dependencies.asks_for_types} asks whether a type is int")
             self._check_gradients(result)
             trace = self._finished(result) if self._split is None else None
         except BaseException as error:
+            if self._graph.failed is not None:  # a kernel was not compiled, and nothing has run
+                self._undo()
+                raise
             if self._is_refused(error):
                 self._undo()
                 asks = self.dependencies.asks_for_types
