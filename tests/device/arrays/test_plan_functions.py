@@ -10,7 +10,7 @@ import pytest
 import treadle as td
 from treadle.cli.bench.arrays import peak_beyond
 from treadle.core.errors import LaunchError
-from treadle.drivers.cpu import stream
+from treadle.drivers.cpu import launches
 from treadle.graph import realize, recipes
 
 
@@ -155,7 +155,7 @@ def test_a_write_that_fails_says_so(functions, monkeypatch):
             raise LaunchError("no launch today")
 
         with monkeypatch.context() as broken:
-            broken.setattr(stream, "_run", refuse)
+            broken.setattr(launches, "run", refuse)
             with pytest.raises(LaunchError, match="no launch today"):
                 t.realize()
         np.testing.assert_array_equal(t.numpy(), np.ones(5, np.float32))

@@ -11,8 +11,7 @@ import pytest
 from tests.support.cpu_kernels import compiled, download, upload
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DeviceLost, LaunchError, OutOfMemory
-from treadle.drivers.cpu import backend, workers
-from treadle.drivers.cpu import stream as cpu_stream
+from treadle.drivers.cpu import backend, launches, workers
 from treadle.drivers.cpu.compiler import takes_bits_of_moved_conditions
 from treadle.drivers.cpu.device import Device
 
@@ -96,8 +95,8 @@ def test_copies_of_any_bytes(device):
 @pytest.mark.parametrize("blocks", [1, 3, 40, 1000])
 def test_every_block_runs_once(blocks, monkeypatch):
     # However cheap the blocks seem, share them.
-    monkeypatch.setattr(cpu_stream, "_SHARED_SECONDS", 0.0)
-    monkeypatch.setattr(cpu_stream, "_CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(launches, "SHARED_SECONDS", 0.0)
+    monkeypatch.setattr(launches, "_CHUNK_SECONDS", 0.0)
     kernel = compiled(COUNT)
     monkeypatch.setattr(kernel.device, "threads", 3)
     x, visits = np.zeros(blocks, np.int32), np.zeros(1, np.int32)
@@ -118,8 +117,8 @@ def test_no_blocks_do_nothing():
 
 
 def test_launches_from_several_threads(monkeypatch):
-    monkeypatch.setattr(cpu_stream, "_SHARED_SECONDS", 0.0)
-    monkeypatch.setattr(cpu_stream, "_CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(launches, "SHARED_SECONDS", 0.0)
+    monkeypatch.setattr(launches, "_CHUNK_SECONDS", 0.0)
     kernel = compiled(COUNT)
     monkeypatch.setattr(kernel.device, "threads", 2)
     wrong: list[int] = []
@@ -143,13 +142,14 @@ def test_launches_from_several_threads(monkeypatch):
 
 
 def test_an_interrupted_launch_stops_and_leaves_the_device_usable(monkeypatch):
-    monkeypatch.setattr(cpu_stream, "_SHARED_SECONDS", 0.0)
+    monkeypatch.setattr(launches, "SHARED_SECONDS", 0.0)
     kernel = compiled(COUNT)
     monkeypatch.setattr(kernel.device, "threads", 2)
     x, visits = upload(np.zeros(100_000, np.int32)), upload(np.zeros(1, np.int32))
 
     def interrupted(*arguments):
-        raise KeyboardInterrupt
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(workers.native, "share", lambda: interrupted)
     with pytest.raises(KeyboardInterrupt):

@@ -1,8 +1,8 @@
-"""Threads that share the blocks of a large launch.
+"""Threads that share the blocks of a large launch, or those of many launches that are replayed.
 
 The caller works too, and does not wait for a helper that has not started: blocks are claimed
 through an atomic counter, and a late helper finds none left. So a launch costs its caller two queue
-entries. Small launches are not shared at all.
+entries. Small launches are not shared at all, unless they are replayed together (`lead`).
 """
 
 from __future__ import annotations
@@ -11,18 +11,24 @@ import ctypes
 import queue
 import threading
 import time
-from typing import TypeAlias
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
 
 from treadle.core import forks
 from treadle.drivers.cpu import native
 
-# The call, what it points to, the counters, blocks a chunk, blocks in all.
-Task: TypeAlias = tuple[bytes, tuple[bytes, ...], "ctypes.Array[ctypes.c_int64]", int, int]
+# What a helper does, and what that points to.
+Task: TypeAlias = tuple[Callable[[], Any], Any]
 
 # A frame may take some MiB of stack; threads of Python have 8 MiB on most systems, and less on
 # some. Only what is touched takes memory.
 _STACK_BYTES = 16 << 20
 _SPINS = 20_000  # loads of a counter: some ten microseconds
+_SPINS_OF_LEADERS = 1_000  # with a pause after each
+_SPINS_OF_HELPERS = 30_000  # half a millisecond at least
+_SLEEP = 20e-6  # between looks at what helpers do
+_PATIENCE = 60.0  # seconds for blocks that run while Python is interrupted
 _lock = forks.lock()
 _tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
 _started = 0
@@ -46,24 +52,51 @@ def run(
     _start(helpers)
     shared = (ctypes.c_int64 * 16)()
     shared[0] = shared[8] = first
-    task = (call, keep, shared, chunk, total)
+    share = native.share()
+    task = partial(share, call, shared, chunk, total, 0), keep
     for _ in range(helpers):
         _tasks.put(task)
-    share = native.share()
     try:
         share(call, shared, chunk, total, _SPINS)
         while shared[8] < total:
-            time.sleep(20e-6)
+            time.sleep(_SLEEP)
     except BaseException:
         _abandon(shared, total)
         raise
+
+
+def lead(
+    calls: int, count: int, team: ctypes.Array[ctypes.c_int64], helpers: int, keep: object
+) -> None:
+    """Replay so many calls (see `native`) on the caller's thread, with helpers. `keep` is what the
+    calls point to.
+
+    An interrupt (Ctrl-C) waits for the blocks that run, and is raised.
+    """
+    _start(helpers)
+    run, at = native.lead(), 0
+    task = partial(native.help(), team, _SPINS_OF_HELPERS), keep
+    try:
+        team[native.OPEN] = 1
+        for _ in range(helpers):
+            _tasks.put(task)
+        while (at := run(calls, at, count, team, _SPINS_OF_LEADERS)) < count:
+            time.sleep(_SLEEP)
+    finally:
+        team[native.OPEN] = 0
+        deadline = time.monotonic() + _PATIENCE
+        while team[native.WAITS] and team[native.FINISHED] < team[native.LAST]:
+            time.sleep(_SLEEP)
+            if time.monotonic() > deadline:
+                break
+        team[native.WAITS] = 0
 
 
 def _abandon(shared: ctypes.Array[ctypes.c_int64], total: int) -> None:
     """Hand out no more blocks, and wait until those that were handed out are done."""
     handed_out = min(shared[0], total)
     shared[0] = total
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + _PATIENCE
     while shared[8] < handed_out and time.monotonic() < deadline:
         time.sleep(1e-3)
 
@@ -85,8 +118,7 @@ def _start(count: int) -> None:
 
 
 def _work(tasks: queue.SimpleQueue[Task]) -> None:
-    share = native.share()
     while True:
-        call, keep, shared, chunk, total = tasks.get()
-        share(call, shared, chunk, total, 0)
-        del call, keep, shared  # or they would live until the next task
+        work, keep = tasks.get()
+        work()
+        del work, keep  # or they would live until the next task
