@@ -349,6 +349,12 @@ def default_device() -> Device:
     return _default
 
 
+def known_default() -> Device | None:
+    """The device used where none is named, if that was asked for or set before: to find it opens
+    the drivers of all backends."""
+    return scoped.get() or _default
+
+
 def _from_environment(wanted: str) -> Device:
     try:
         return device(wanted)

@@ -19,7 +19,7 @@ from treadle.graph.history import placing
 from treadle.graph.placeholders import within
 from treadle.graph.realize import watchers
 from treadle.runtime import settings
-from treadle.runtime.devices import Device, default_device
+from treadle.runtime.devices import Device, default_device, known_default
 from treadle.tensor.compiled import gradients, tracing
 from treadle.tensor.compiled.arguments import Arguments
 from treadle.tensor.compiled.code_origin import is_package_file
@@ -323,7 +323,8 @@ class Compiled:
         """Keep a trace with its guards, if these still hold after the run."""
         key = arguments.key if run.sizes is None else arguments.structure
         dependencies = run.dependencies
-        guards = [*dependencies.guards, *_always()]
+        always = _always() if self._guarded else []
+        guards = [*dependencies.guards, *always]
         check = checker(guards)
         failed = check()
         is_trace = isinstance(found, Trace)
@@ -340,7 +341,7 @@ class Compiled:
                 found = Split(why, "")
                 advice = _ADVICE if changed is None else _advice(changed)
                 self._warn(f"{why}: its Python runs at every call. {advice}")
-            guards = _always()
+            guards = always
             check = checker(guards)
         elif is_trace:
             self._unsteady.pop(key, None)
@@ -546,8 +547,11 @@ def _advice(guard: Guard) -> str:
 def _always() -> list[Guard]:
     """Guards that every trace has."""
     name, structure = "an optimizer or a scaler", tracing.training_structure
-    return [
+    found = [
         Guard("{0}[0] == {1}", (structure, structure[0]), name, is_replaced=True),
-        Guard("{0}() is {1}", (default_device, default_device()), "the default device"),
         Guard("{0}() is {1}", (placing.get, placing.get()), "anomaly detection"),
     ]
+    default = known_default()
+    if default is not None:  # else the function has not asked for it
+        found.append(Guard("{0}() is {1}", (default_device, default), "the default device"))
+    return found
