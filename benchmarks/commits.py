@@ -38,6 +38,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "programs": _PROGRAMS,
     "encoders": (*_ARRAYS, "models"),
     "models": (*_ARRAYS, "quant", "models"),
+    "browser": _ARRAYS,
 }
 
 # Whether what was measured of a suite at a commit is old.

@@ -27,6 +27,11 @@ class Counter:
         """Of pytest-timeout, which needs threads or alarms."""
         parser.addini("timeout", "seconds of a test")
 
+    @pytest.fixture
+    def capfd(self, capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
+        """Of descriptors there are none to capture."""
+        return capsys
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Count a test, or what went wrong around it."""
         if report.when == "call" or report.outcome != "passed":
