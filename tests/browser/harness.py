@@ -29,7 +29,7 @@ _FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--js-flags=--expose-gc",
 )  # fmt: skip
-# treadle's own dependencies, as names of wheels.
+# All that treadle's package requires, as names of wheels.
 DEPENDENCIES = (
     "opt_einsum", "rich", "typer", "click", "shellingham", "markdown_it_py", "mdurl", "pygments",
     "typing_extensions", "annotated_doc",
@@ -136,7 +136,7 @@ class Browser:
         worker: bool = False,
         stack_switching: bool = True,
         packages: Sequence[str] = ("numpy",),
-        wheels: Sequence[str] = (*DEPENDENCIES, "treadle"),
+        wheels: Sequence[str] = ("opt_einsum", "treadle"),
         **context: Any,
     ) -> Page:
         """A tab in which Python runs, with treadle: in the window or in a Web Worker."""

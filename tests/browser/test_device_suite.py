@@ -79,6 +79,7 @@ def test_a_part_of_the_suite_in_a_worker(browser_of_suite: Browser) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 def test_the_rest_of_the_suite(browser_of_suite: Browser) -> None:
     folder = ROOT / "tests" / "device"
     found = sorted(str(path.relative_to(folder)) for path in folder.rglob("test_*.py"))

@@ -25,7 +25,7 @@ FINDERS: dict[str, Callable[[], td.Device]] = {
     "dawn": lambda: dawn_device(),
     "cuda": lambda: td.device("cuda"),
 }
-_IN_PAGES = ("webgpu",)
+_IN_PAGES = ("webgpu", "cpu")
 
 
 def _found() -> dict[str, Callable[[], td.Device]]:
@@ -194,7 +194,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_left_out(item: pytest.Item, full: bool) -> bool:
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     device = parameters.get("device")
-    if device == "numpy" and not full and item.path.stem not in _NUMPY:
+    by_numpy = "cpu" if IN_A_PAGE else "numpy"
+    if device == by_numpy and not full and item.path.stem not in _NUMPY:
         return True
     if "cuda" not in _FOUND and device in _LEFT_OUT.get(item.path.stem, ()):
         return True
