@@ -205,7 +205,7 @@ def test_products_of_many_rows_dequantize_in_their_loads(device, name):
     w = td.quant.quantize(rng.normal(size=(48, 512)).astype(np.float32), name)
     x = rng.normal(size=(40, 512)).astype(np.float32)
     found = td.asarray(x) @ w.dequantize().T
-    if not device.traits.serial_threads:
+    if not device.traits.host_memory:  # where NumPy multiplies
         assert td.explain(found).splitlines()[0] == "1 kernel"
     if name == "q6_k":
         np.testing.assert_allclose(found.numpy(), x @ w.numpy().T, atol=1e-3)

@@ -113,6 +113,10 @@ class BrowserBackend(Backend):
             "graphics acceleration is off. chrome://gpu (in Firefox about:support) says why"
         )
 
+    def hint(self) -> str | None:
+        """Why the page's GPU is not used."""
+        return None if any(self._known.values()) else f"no GPU is used: {self.why_none()}"
+
     async def prepare(self) -> None:
         """Find the adapter and open the device for the next `open`, unless one is there."""
         opened = self._opened()
