@@ -40,6 +40,9 @@ class Traits:
     usual_row: int = 32
     """How many of these lie along x, where there are other axes."""
 
+    vector_loads: bool = True
+    """Whether a thread is quicker if it works on several neighbours, loaded at once."""
+
     double_buffers: bool = False
     """Whether tiles are worth two copies in shared memory: one to fill while the other is used."""
 

@@ -275,8 +275,8 @@ def _is_big(draft: Draft, numbers: Numbers, points: int) -> bool:
 def _lanes(draft: Draft, numbers: Numbers, accesses: Sequence[Access], axes: int) -> int:
     """4 where every access along the last axis is of four neighbours that lie as a vector, of at
     most 16 bytes."""
-    if draft.joins:
-        return 1  # their parts are read one by one
+    if draft.joins or not draft.node.device.traits.vector_loads:
+        return 1  # parts of joins are read one by one
     is_map = draft.loops.kind == Kind.MAP
     last = numbers.integers[axes - 1]
     most = _VECTOR_COST_IN_SOFTWARE if draft.slow_to_compile else _VECTOR_COST

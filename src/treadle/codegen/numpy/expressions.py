@@ -35,8 +35,9 @@ _EXACT = ("abs", "floor", "ceil", "trunc", "rint", "min", "max")
 class Memories:
     """The memories of a kernel as they are used: each as NumPy arrays of one or several types."""
 
-    def __init__(self, strides: dict[str, int]) -> None:
+    def __init__(self, strides: dict[str, int], constant: frozenset[str]) -> None:
         self._strides = strides  # bytes of each shared memory for a block, or local for a thread
+        self.constant = constant  # those that nothing is written to
         self._names: dict[str, str] = {}
         self.views: dict[tuple[str, str], str] = {}
 
@@ -58,6 +59,24 @@ class Expressions:
         self.emitter = emitter
         self.memories = memories
 
+    def is_own(self, node: n.Expression) -> bool:
+        """Whether a value certainly does not change with memory."""
+        match node:
+            case n.Binary() | n.Unary() | n.Constant() | n.Variable() | n.Builtin() | n.Intrinsic():
+                return True
+            case n.Extract():
+                return self.is_own(node.operand)
+            case n.Cast() | n.Bitcast():
+                return self.is_own(node.operand)
+            case n.Select():
+                return self.is_own(node.if_true) and self.is_own(node.if_false)
+            case n.Construct():
+                return all(map(self.is_own, node.operands))
+            case n.Load():
+                root = root_of(node.place)
+                return isinstance(root, n.Variable) or root.memory in self.memories.constant
+        return False
+
     def one(self, node: n.Expression) -> str:
         """The text of a scalar."""
         (text,) = self.parts(node)
@@ -66,9 +85,7 @@ class Expressions:
     def owned(self, node: n.Expression) -> list[str]:
         """The parts as values that do not change with memory."""
         parts = self.parts(node)
-        if isinstance(node, (n.Binary, n.Unary, n.Constant, n.Variable, n.Builtin)):
-            return parts
-        return [f"own({part})" for part in parts]
+        return parts if self.is_own(node) else [f"own({part})" for part in parts]
 
     def parts(self, node: n.Expression) -> list[str]:
         """The texts of the scalars in a value."""

@@ -12,15 +12,19 @@ from collections.abc import Mapping
 
 from treadle.codegen.numpy.emitter import Constants, stored
 from treadle.codegen.numpy.expressions import Memories
+from treadle.codegen.numpy.functions import called_functions
 from treadle.codegen.numpy.statements import Statements, print_function
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
-from treadle.ir.passes.access import buffer_access
+from treadle.ir.passes.access import Access, buffer_access
+from treadle.ir.traverse import walk
 from treadle.ir.types import SCALARS, size_of
 
 ENTRY = "kernel"
+SPLITS = "SPLITS"
+"""The variable of a module with numbers that divide the index of a thread in its block."""
 LOCAL = "LOCAL_BYTES"
 """The variable of a module that says how much memory a thread has for itself."""
 
@@ -30,9 +34,10 @@ def print_kernel(kernel: n.Kernel, slots: Mapping[str, int], workgroup: Dim3) ->
     if kernel.block is None:
         raise CompileError(f"{kernel.name} has no block yet", kernel.span)
     strides = {memory.name: _stride(memory) for memory in kernel.memories}
-    memories, constants = Memories(strides), Constants()
+    access = buffer_access(kernel)
+    memories, constants = Memories(strides, _constant(kernel, slots, access)), Constants()
     functions: list[str] = []
-    for function in kernel.functions:
+    for function in called_functions(kernel):
         functions += ["", *print_function(function, constants, memories)]
     body = Statements(constants, memories)
     parameters = [
@@ -44,6 +49,7 @@ def print_kernel(kernel: n.Kernel, slots: Mapping[str, int], workgroup: Dim3) ->
     lines = [
         f"# {kernel.name}: blocks of {' x '.join(map(str, kernel.block))} threads",
         f"{LOCAL} = {sum(strides[m.name] for m in kernel.memories if m.space == 'local')}",
+        f"{SPLITS} = {splits(kernel)}",
         *constants.lines(),
         *functions,
         "",
@@ -54,7 +60,6 @@ def print_kernel(kernel: n.Kernel, slots: Mapping[str, int], workgroup: Dim3) ->
     if parameters:
         lines.append(f"    ({', '.join(parameters)},) = parameters")
     lines += [*body.emitter.lines, "    return"]
-    access = buffer_access(kernel)
     names = [
         tuple(b.name for b in kernel.buffers if slots[b.name] == slot)
         for slot in range(max(slots.values(), default=-1) + 1)
@@ -74,6 +79,36 @@ def print_kernel(kernel: n.Kernel, slots: Mapping[str, int], workgroup: Dim3) ->
         layout=ParameterLayout.of(kernel.parameters),
         shared_bytes=sum(size_of(memory.element) * (memory.length or 0) for memory in shared),
     )
+
+
+def splits(kernel: n.Kernel) -> tuple[int, ...]:
+    """Divisors of the block's extent along x, each of the next one, by which the kernel divides
+    numbers. Where a thread's index is split by them, such quotients and remainders of it grow
+    evenly too."""
+    assert kernel.block is not None
+    extent, found = kernel.block.x, set()
+    for node in walk(kernel.body):
+        if isinstance(node, n.Binary) and isinstance(node.right, n.Constant):
+            value = node.right.value
+            if node.op in ("div", "rem", "floordiv", "mod"):
+                found.add(value)
+            elif node.op == "and":
+                found.add(value + 1)
+            elif node.op == "shr" and 0 <= value < 16:
+                found.add(1 << int(value))
+    chain = [1]
+    for value in sorted(one for one in found if isinstance(one, int) and 1 < one < extent):
+        if extent % value == 0 and value % chain[-1] == 0:
+            chain.append(value)
+    return tuple(chain[1:])
+
+
+def _constant(
+    kernel: n.Kernel, slots: Mapping[str, int], access: Mapping[str, Access]
+) -> frozenset[str]:
+    """The buffers whose memory the kernel does not write to, by whatever name."""
+    written = {slots[b.name] for b in kernel.buffers if access[b.name].writes}
+    return frozenset(b.name for b in kernel.buffers if slots[b.name] not in written)
 
 
 def _stride(memory: n.Memory) -> int:

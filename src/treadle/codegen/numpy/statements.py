@@ -22,6 +22,7 @@ from treadle.codegen.numpy.expressions import (
     function_name,
     to_store,
 )
+from treadle.codegen.numpy.functions import native_name
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of, statements_in
@@ -338,13 +339,16 @@ def print_function(function: n.Function, constants: Constants, memories: Memorie
         if isinstance(parameter, n.Buffer):
             raise UnsupportedOnTarget("NumPy's functions take no memory", parameter.span)
         names += printer.emitter.parts(parameter)
+    header = f"def {function_name(function.name)}({', '.join(['c', 'm', *names])}):"
+    native = native_name(function)
+    if native is not None:
+        return [header, f"    return wide_{native}({', '.join(names)})"]
     results = printer.results()
     for name, (_, scalar) in zip(results, leaves(function.result), strict=True):
         printer.emitter.line(f"{name} = {constants.name(0, scalar)}")
     printer.body(function.body)
     printer.emitter.line(f"return {', '.join(results)}")
-    return [f"def {function_name(function.name)}({', '.join(['c', 'm', *names])}):",
-            *printer.emitter.lines]  # fmt: skip
+    return [header, *printer.emitter.lines]
 
 
 def _breaks(body: n.Block) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dim3 import Dim3
+from treadle.core.recent_cache import RecentCache
 
 Array = np.ndarray[Any, Any]
 Value = Any  # a NumPy scalar (the same for all threads), an array, or an Affine
@@ -27,40 +28,38 @@ _BYTES = 1 << 26  # of local and shared memory in a chunk
 _WARP = 32
 
 
-class Chunk:
-    """Where the threads of some blocks are. `first` is the first block, `count` how many along each
-    axis."""
+class Layout:
+    """Where the threads of some blocks are among each other: `count` says how many blocks along
+    each axis. `splits` divide the extent of a block along x, each the next one: the axis is split
+    into so many parts more, in whose numbers quotients by them grow evenly."""
 
-    def __init__(self, grid: Dim3, block: Dim3, first: Dim3, count: Dim3) -> None:
-        axes = [(count.z, "bz"), (count.y, "by"), (count.x, "bx"),
-                (block.z, "tz"), (block.y, "ty"), (block.x, "tx")]  # fmt: skip
-        kept = [(extent, name) for extent, name in axes if extent > 1]
-        self.dims = tuple(extent for extent, _ in kept)
-        self._axes = tuple(name for _, name in kept)
+    def __init__(self, block: Dim3, splits: tuple[int, ...], count: Dim3) -> None:
+        axes = [(count.z, "bz", 1), (count.y, "by", 1), (count.x, "bx", 1),
+                (block.z, "tz", 1), (block.y, "ty", 1)]  # fmt: skip
+        ends = (1, *splits, block.x)
+        axes += [
+            (ends[at] // ends[at - 1], "tx", ends[at - 1]) for at in range(len(ends) - 1, 0, -1)
+        ]
+        kept = [axis for axis in axes if axis[0] > 1]
+        self.dims = tuple(extent for extent, _, _ in kept)
+        self._axes = tuple((name, step) for _, name, step in kept)
         self.lanes = count.count * block.count
         self.block_lanes = block.count
-        self.thread_idx = tuple(self._along(0, {f"t{axis}": 1}) for axis in "xyz")
-        self.block_idx = tuple(
-            self._along(start, {f"b{axis}": 1}) for axis, start in zip("xyz", first, strict=True)
-        )
+        self.block_count = count.count
+        self.thread_idx = tuple(self._along({f"t{axis}": 1}) for axis in "xyz")
+        self.block_idx = tuple(self._along({f"b{axis}": 1}) for axis in "xyz")
         self.block_dim = tuple(np.int32(extent) for extent in block)
-        self.grid_dim = tuple(np.int32(extent) for extent in grid)
-        self.subgroup_size = (np.int32(_WARP),)
         per_block = {"bx": 1, "by": count.x, "bz": count.x * count.y}
         in_block = {"tx": 1, "ty": block.x, "tz": block.x * block.y}
-        self.blocks = self._along(0, per_block)  # the number of the block among those here
-        self.block_thread = self._along(0, in_block)  # the number of the thread in its block
+        self.blocks = self._along(per_block)  # the number of the block among those here
+        block_thread = self._along(in_block)  # the number of the thread in its block
         per_thread = {axis: step * block.count for axis, step in per_block.items()}
-        self.threads = self._along(0, per_thread | in_block)
-        self.block_count = count.count
+        self.threads = self._along(per_thread | in_block)
+        self.lane = (block_thread % np.int32(_WARP),)
 
-    def _along(self, start: int, steps: dict[str, int]) -> Value:
-        return affine(self, start, tuple(steps.get(axis, 0) for axis in self._axes), np.int32)
-
-    @cached_property
-    def lane(self) -> tuple[Value, ...]:
-        """The threads' positions in their warps."""
-        return (self.block_thread % np.int32(_WARP),)
+    def _along(self, steps: dict[str, int]) -> Value:
+        own = tuple(steps.get(axis, 0) * step for axis, step in self._axes)
+        return affine(self, 0, own, np.int32)
 
     @cached_property
     def steps(self) -> tuple[Array, ...]:
@@ -68,6 +67,23 @@ class Chunk:
         return tuple(
             np.arange(extent, dtype=np.int64).reshape([-1] + [1] * (len(self.dims) - 1 - at))
             for at, extent in enumerate(self.dims)
+        )
+
+
+class Chunk:
+    """Blocks that run together, from the block `first` on."""
+
+    subgroup_size = (np.int32(_WARP),)
+
+    def __init__(self, layout: Layout, grid_dim: tuple[Any, ...], first: Dim3) -> None:
+        self.lanes, self.block_lanes = layout.lanes, layout.block_lanes
+        self.block_count, self.block_dim = layout.block_count, layout.block_dim
+        self.thread_idx, self.lane = layout.thread_idx, layout.lane
+        self.blocks, self.threads = layout.blocks, layout.threads
+        self.grid_dim = grid_dim
+        self.block_idx = tuple(
+            own + np.int32(start) if start else own
+            for own, start in zip(layout.block_idx, first, strict=True)
         )
 
     def shared(self, size: int) -> Array:
@@ -79,17 +95,29 @@ class Chunk:
         return np.empty(self.lanes * size, np.uint8)
 
 
-def chunks(grid: Dim3, block: Dim3, memory: int) -> Iterator[Chunk]:
+_layouts: RecentCache[Any, Layout] = RecentCache(16)
+
+
+def _layout(block: Dim3, splits: tuple[int, ...], count: Dim3) -> Layout:
+    key = (block, splits, count)
+    known = _layouts.get(key)
+    if known is None:
+        _layouts[key] = known = Layout(block, splits, count)
+    return known
+
+
+def chunks(grid: Dim3, block: Dim3, splits: tuple[int, ...], memory: int) -> Iterator[Chunk]:
     """A grid in parts. `memory` is the bytes that a block needs for itself."""
     most = max(min(_LANES // block.count, _BYTES // max(memory, 1)), 1)
     x = min(grid.x, most)
     y = min(grid.y, max(most // x, 1)) if x == grid.x else 1
     z = min(grid.z, max(most // (x * y), 1)) if y == grid.y and x == grid.x else 1
+    grid_dim = tuple(np.int32(extent) for extent in grid)
     for bz in range(0, grid.z, z):
         for by in range(0, grid.y, y):
             for bx in range(0, grid.x, x):
                 count = Dim3(min(x, grid.x - bx), min(y, grid.y - by), min(z, grid.z - bz))
-                yield Chunk(grid, block, Dim3(bx, by, bz), count)
+                yield Chunk(_layout(block, splits, count), grid_dim, Dim3(bx, by, bz))
 
 
 # --- numbers that grow evenly ---------------------------------------------------------------------
@@ -102,7 +130,7 @@ class Affine:
     __slots__ = ("_array", "chunk", "dtype", "high", "low", "start", "steps")
 
     def __init__(
-        self, chunk: Chunk, start: int, steps: tuple[int, ...], dtype: Any, low: int, high: int
+        self, chunk: Layout, start: int, steps: tuple[int, ...], dtype: Any, low: int, high: int
     ) -> None:
         self.chunk, self.start, self.steps, self.dtype = chunk, start, steps, dtype
         self.low, self.high = low, high
@@ -215,7 +243,7 @@ class Affine:
 
 
 def affine(
-    chunk: Chunk,
+    chunk: Layout,
     start: int,
     steps: tuple[int, ...],
     dtype: Any,
@@ -246,7 +274,7 @@ _LIMITS = {
 }
 
 
-def _numbers(chunk: Chunk, start: int, steps: Sequence[int], dtype: Any) -> Array:
+def _numbers(chunk: Layout, start: int, steps: Sequence[int], dtype: Any) -> Array:
     total: Any = np.int64((start + (1 << 63)) % (1 << 64) - (1 << 63))
     for step, count in zip(steps, chunk.steps, strict=True):
         if step:

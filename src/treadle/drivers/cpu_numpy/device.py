@@ -35,6 +35,7 @@ TRAITS = Traits(
     targets=("numpy",),
     rank=4,
     usual_block=256,
+    vector_loads=False,
     on_host=True,
     host_memory=True,
     changes_recordings=True,

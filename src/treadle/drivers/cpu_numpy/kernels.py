@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from treadle.codegen.numpy.printer import LOCAL
+from treadle.codegen.numpy.printer import LOCAL, SPLITS
 from treadle.codegen.records import KernelCode
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
-from treadle.core.recent_cache import RecentCache
 from treadle.drivers import base
 from treadle.drivers.cpu_numpy import accesses, atomics, masks
 from treadle.drivers.cpu_numpy.chunks import Array, Chunk, chunks
@@ -35,16 +34,13 @@ _GLOBALS: dict[str, Any] = {
 }  # fmt: skip
 """What printed code calls."""
 _PARAMETERS = {**_TYPES, "bool": np.bool_, "bf16": np.float32}
-_KEPT_THREADS = 1 << 17  # grids of up to so many keep their chunks, with the indices they computed
-_grids: RecentCache[Any, tuple[Chunk, ...]] = RecentCache(64)
-
 Run = Callable[[Chunk, Sequence[Array], tuple[Any, ...]], None]
 
 
 class CompiledKernel(base.CompiledKernel):
     """A kernel that is ready to run."""
 
-    __slots__ = ("_memory", "_types", "_unpack", "run")
+    __slots__ = ("_memory", "_splits", "_types", "_unpack", "run")
 
     def __init__(self, device: base.Device, code: KernelCode) -> None:
         self.device = device
@@ -53,6 +49,7 @@ class CompiledKernel(base.CompiledKernel):
         names = dict(_GLOBALS)
         exec(program, names)
         self.run: Run = names[code.entry]
+        self._splits: tuple[int, ...] = names[SPLITS]
         # Bytes that a block has for itself.
         self._memory = code.shared_bytes + names[LOCAL] * code.block.count
         self._unpack = struct.Struct(code.layout.format).unpack_from
@@ -64,20 +61,10 @@ class CompiledKernel(base.CompiledKernel):
         with np.errstate(all="ignore"):  # numbers wrap and overflow as on every device
             numbers = tuple(kind(value) for kind, value in zip(self._types, values, strict=True))
             try:
-                for chunk in _chunks(grid, self.code.block, self._memory):
+                for chunk in chunks(grid, self.code.block, self._splits, self._memory):
                     self.run(chunk, arrays, numbers)
             except (IndexError, ValueError) as error:
                 raise LaunchError(
                     f"`{self.code.name}` was stopped at an access outside of its memory, which it "
                     f"promised not to make ({error}): check the indices that it does not check"
                 ) from error
-
-
-def _chunks(grid: Dim3, block: Dim3, memory: int) -> Iterable[Chunk]:
-    if grid.count * block.count > _KEPT_THREADS:
-        return chunks(grid, block, memory)
-    key = (grid, block, memory)
-    known = _grids.get(key)
-    if known is None:
-        _grids[key] = known = tuple(chunks(grid, block, memory))
-    return known

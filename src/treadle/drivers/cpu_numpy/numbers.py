@@ -252,6 +252,8 @@ def fma_f64(left: Value, right: Value, addend: Value) -> Value:
 
 def min_(left: Value, right: Value) -> Value:
     """The lesser, NaN if one is NaN; the negative zero is the lesser of two zeros."""
+    if isinstance(left, Affine) and isinstance(right, np.integer) and left.high <= right:
+        return left
     result = np.minimum(plain(left), plain(right))
     if result.dtype.kind != "f":
         return result
@@ -261,6 +263,8 @@ def min_(left: Value, right: Value) -> Value:
 
 def max_(left: Value, right: Value) -> Value:
     """The greater, NaN if one is NaN."""
+    if isinstance(left, Affine) and isinstance(right, np.integer) and left.low >= right:
+        return left
     result = np.maximum(plain(left), plain(right))
     if result.dtype.kind != "f":
         return result
@@ -271,6 +275,15 @@ def max_(left: Value, right: Value) -> Value:
 def _fast(function: Any) -> Any:
     """A function that promises no accuracy. Halves are computed in float32 by NumPy itself."""
     return lambda *operands: function(*operands).astype(operands[0].dtype)
+
+
+def _wide(function: Any) -> Any:
+    """A function of float32, computed in float64 and rounded once more."""
+
+    def rounded(*operands: Value) -> Value:
+        return function(*[operand.astype(np.float64) for operand in operands]).astype(np.float32)
+
+    return rounded
 
 
 def clock() -> Any:
@@ -298,5 +311,9 @@ NUMBERS: dict[str, Any] = {
     "fast_exp2": _fast(np.exp2), "fast_log": _fast(np.log), "fast_log2": _fast(np.log2),
     "fast_sin": _fast(np.sin), "fast_cos": _fast(np.cos), "fast_tan": _fast(np.tan),
     "fast_tanh": _fast(np.tanh), "fast_pow": _fast(np.power), "clock": clock,
+    **{f"wide_{name}": _wide(getattr(np, name, None) or getattr(np, f"arc{name[1:]}")) for name in (
+        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "exp", "exp2",
+        "expm1", "log", "log10", "log1p", "log2", "pow", "sin", "sinh", "tan", "tanh",
+    )},
 }  # fmt: skip
 """By the names that printed code calls."""

@@ -19,10 +19,29 @@ _REDUCTIONS: dict[str, Any] = {
 
 def warp(c: Chunk, op: str, mask: Mask, *operands: Value) -> Array:
     """What an operation gives to each thread. Threads that are not in the mask take no part."""
+    if mask is True and op.startswith("shuffle") and not c.block_lanes % _WIDTH:
+        quick = _shuffle_alike(c, op, *operands)
+        if quick is not None:
+            return quick
     here = _as_warps(c, np.full(c.lanes, mask) if isinstance(mask, bool) else mask)
     rows = [_as_warps(c, _of_lanes(c, operand)) for operand in operands]
     result = _exchange(op, here, rows)
     return _as_lanes(c, result)
+
+
+def _shuffle_alike(c: Chunk, op: str, value: Value, by: Value) -> Array | None:
+    """A shuffle of whole warps by a number that all threads have alike."""
+    if isinstance(by, (np.ndarray, Affine)):
+        return None
+    lanes = np.arange(_WIDTH)
+    source = {
+        "shuffle": np.full(_WIDTH, int(by)),
+        "shuffle_up": lanes - int(by),
+        "shuffle_down": lanes + int(by),
+        "shuffle_xor": lanes ^ int(by),
+    }[op]
+    source = np.where((source >= 0) & (source < _WIDTH), source, lanes)
+    return _of_lanes(c, value).reshape(-1, _WIDTH).take(source, 1).reshape(-1)
 
 
 def _of_lanes(c: Chunk, value: Value) -> Array:
