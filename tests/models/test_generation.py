@@ -157,6 +157,43 @@ def test_entries_of_fewer_bits(tmp_path: Path, entries: str, bound: float) -> No
     assert read(small.generate(tokens[:5], max_tokens=2)) == expected(small, tokens[:5], 2)
 
 
+def test_looking_ahead_gives_the_same_tokens(model: Model) -> None:
+    """Texts that end at different tokens, come late, are closed, draw and have penalties; and
+    adapters that come while a step is under way."""
+    kinds = [Sampling(), Sampling(temperature=0.8, seed=3, repeat_penalty=1.3, logprobs=2)]
+
+    def run(ahead: bool) -> list[list[int]]:
+        engine = model.engine(3, context=64)
+        assert not engine.looks_ahead  # on a CPU
+        engine.looks_ahead = ahead
+        found = [
+            engine.submit(prompt, kinds[index % 2], max_tokens=7 + 9 * index)
+            for index, prompt in enumerate(PROMPTS[:2])
+        ]
+        for _ in range(4):
+            engine.step()
+        closed = engine.submit(PROMPTS[3], kinds[1], max_tokens=30)
+        found.append(engine.submit(PROMPTS[2], kinds[1], max_tokens=40, overflow="shift"))
+        for _ in range(6):
+            engine.step()
+        closed.close()
+        model.add_lora(rank=2, seed=1, targets=["attn_q"])
+        assert model.lora is not None
+        for parameter in model.lora.parameters():
+            parameter.requires_grad_(False)
+            parameter[...] = 0.1
+        model.decoder.revision += 1
+        seen = 0
+        while engine.step():
+            seen += engine._ahead is not None
+        model.remove_lora()
+        assert seen > 20 if ahead else seen == 0
+        assert engine.pages.available == engine.pages.count - 1
+        return [each.tokens for each in found]
+
+    assert run(True) == run(False)
+
+
 def test_on_webgpu(tmp_path: Path) -> None:
     path = write_peer("llama", tmp_path / "model.gguf")
     model = td.models.load(path, "webgpu", cache="f16")

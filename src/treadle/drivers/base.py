@@ -150,6 +150,13 @@ class Stream(ABC):
     async def read_async(self, buffer: Buffer, offset: int, target: memoryview) -> None:
         """`read`, awaiting instead of blocking."""
 
+    def begin_read(self, buffer: Buffer, offset: int, target: memoryview) -> Callable[[], None]:
+        """Start to copy into host memory what the buffer has after all work so far; the function
+        that waits for it. What is appended in between does not delay it, where the device can do
+        that; here, it has waited."""
+        self.read(buffer, offset, target)
+        return _done
+
     @abstractmethod
     def record(self) -> Event:
         """Mark the point after all work so far."""
@@ -339,3 +346,7 @@ class Backend(ABC):
     @abstractmethod
     def open(self, info: DeviceInfo, *, limits: Limits | None = None) -> Device:
         """Open a device that `list_devices` gave; with `limits` it allows no more than those."""
+
+
+def _done() -> None:
+    """What is left of a read that has waited."""

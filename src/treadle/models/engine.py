@@ -1,6 +1,7 @@
 """Continuous batching: sequences come and go, and all that run share each step of the device.
 
 A step processes a chunk of one prompt, then one more token of all sequences whose prompts are done.
+On a GPU, the next token is computed while the host reads this one.
 Pages of the cache are taken as sequences grow. Where none is left, the sequence that came last
 waits: it gives its pages back, and later reads its text as a prompt.
 """
@@ -8,7 +9,8 @@ waits: it gives its pages back, and later reads its text as a prompt.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,31 @@ from treadle.models.grammars import constraint_of
 from treadle.models.pieces import LogProbability
 from treadle.models.sampler import Sampler, stages_of
 from treadle.models.sampling import Sampling, greedy
-from treadle.models.steps import CHUNKS, Chosen, DecodeStep, PromptStep, chunk_for
+from treadle.models.steps import CHUNKS, DecodeStep, Found, PromptStep, begin_read, chunk_for
 from treadle.models.text.tokenizer import Tokenizer
 from treadle.runtime.devices import Device
 
 _FIRST_PAGES = 32  # of a cache that grows
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """A step of decoding that was launched: its sequences, their slots and how many tokens they
+    have before it, and what waits for the tokens."""
+
+    group: list[Running]
+    step: DecodeStep
+    slots: list[int]
+    lengths: list[int]
+    read: Callable[[], Found]
+
+    def remaining(self, decoding: Sequence[Running]) -> list[Running]:
+        """Those of its sequences whose next token is this step's."""
+        return [
+            running
+            for running, slot, length in zip(self.group, self.slots, self.lengths, strict=True)
+            if running in decoding and running.slot == slot and len(running.tokens) == length
+        ]
 
 
 class Engine:
@@ -66,6 +88,10 @@ class Engine:
         self._decoding: list[Running] = []
         self._shown: list[Running] = []  # those that the device's arrays describe
         self._changed = True
+        # Whether a step is launched before the host reads the tokens of the one before, so that the
+        # device does not wait for the host. A CPU is both.
+        self.looks_ahead = not device.traits.host_memory
+        self._ahead: _Step | None = None
         self._decode_steps: dict[int, DecodeStep] = {}
         self._prompt_steps: dict[int, PromptStep] = {}
         self._revision = decoder.revision
@@ -213,18 +239,29 @@ class Engine:
             self.pages.publish(running.tokens, running.pages)
             self._decoding.append(running)
             self._changed = True
-            self._take([running], chosen)
+            ends = frozenset() if self.tokenizer is None else self.tokenizer.ends
+            self._accept_found(running, begin_read(chosen)(), 0, ends)
 
     def _decode(self) -> None:
         """One more token of all sequences whose prompts are done."""
+        step, self._ahead = self._ahead, None
+        if step is None or not step.remaining(self._decoding):  # all of its texts have ended
+            step = self._launched()
+        if step is not None:
+            if self._goes_on(step):
+                self._ahead = self._launched_again(step)
+            self._take(step)
+
+    def _launched(self) -> _Step | None:
+        """A step of decoding, after the host has said which sequences there are. None without."""
         for running in list(self._decoding):
             if running in self._decoding:
                 self._reserve(running, len(running.tokens))
         if any(running.constraint is not None for running in self._decoding):
             self._allow(list(self._decoding))
-        group = self._decoding
+        group = list(self._decoding)
         if not group:
-            return
+            return None
         size = 1 << (len(group) - 1).bit_length()
         step = self._decode_steps.get(size)
         if step is None:
@@ -236,13 +273,47 @@ class Engine:
                 [each.tokens[-1] for each in group], [len(each.tokens) - 1 for each in group],
                 [each.slot for each in group], self._table,
             )  # fmt: skip
-            self._shown, self._changed = list(group), False
+            self._shown, self._changed = group, False
+        return self._of(group, step, [len(each.tokens) for each in group])
+
+    def _launched_again(self, before: _Step) -> _Step:
+        """The step after one that the host has not read yet: the device has its tokens."""
+        return self._of(before.group, before.step, [length + 1 for length in before.lengths])
+
+    def _of(self, group: list[Running], step: DecodeStep, lengths: list[int]) -> _Step:
         samplings = [each.sampling for each in group]
         wanted = [each.logprobs for each in samplings if each.logprobs is not None]
         chosen = step(stages_of(samplings), max(wanted, default=None))
-        for running in group:
-            running.done += 1
-        self._take(list(group), chosen)
+        slots = [each.slot for each in group]
+        return _Step(group, step, slots, lengths, begin_read(chosen))
+
+    def _goes_on(self, step: _Step) -> bool:
+        """Whether the next step may be launched before this one's tokens are read. It is, where the
+        same sequences go on, unless one of these tokens ends a text: then what the next step gave
+        for it is dropped. Grammars, and pages that are to be added, need the tokens first."""
+        return (
+            self.looks_ahead
+            and not (self._prompts or self._incoming or self._changed or self.decoder.is_learning)
+            and self._decoding == step.group
+            and all(
+                running.constraint is None
+                and length < len(running.pages) * PAGE
+                and length + 1 < self.context
+                and running.generated + 1 < running.most
+                and len(running.tokens) == length
+                for running, length in zip(step.group, step.lengths, strict=True)
+            )
+        )
+
+    def _forget_ahead(self) -> None:
+        """Drop a step that the host has not read. The sampler goes back to what it had before."""
+        step, self._ahead = self._ahead, None
+        if step is not None:
+            for running in step.remaining(self._decoding):
+                self.sampler.begin(
+                    running.slot, running.sampling, running.tokens, running.generated
+                )
+            self._changed = True
 
     def _allow(self, group: list[Running]) -> None:
         """Tell the sampler what grammars allow."""
@@ -255,19 +326,27 @@ class Engine:
                 self._drop(running)
                 self._end(running, "error", error)
 
-    def _take(self, group: list[Running], chosen: Chosen) -> None:
-        """Read the chosen tokens."""
-        tokens = chosen[0].tolist()
-        details = None if chosen[1] is None else [each.tolist() for each in chosen[1]]
+    def _take(self, step: _Step) -> None:
+        """Wait for the tokens that a step has chosen."""
+        found = step.read()
         ends = frozenset() if self.tokenizer is None else self.tokenizer.ends
-        for index, running in enumerate(group):
-            token = int(tokens[index])
-            logprob = None
-            wanted = running.sampling.logprobs
-            if wanted is not None and details is not None:
-                pairs = zip(details[1][index][:wanted], details[2][index][:wanted], strict=True)
-                logprob = LogProbability(token, details[0][index], tuple(pairs))
-            self._accept(running, token, logprob, token in ends)
+        remaining = step.remaining(self._decoding)
+        for index, running in enumerate(step.group):
+            if running not in remaining:
+                continue
+            running.done += 1
+            self._accept_found(running, found, index, ends)
+
+    def _accept_found(
+        self, running: Running, found: Found, index: int, ends: Collection[int]
+    ) -> None:
+        token = found.tokens[index]
+        logprob = None
+        wanted = running.sampling.logprobs
+        if wanted is not None and found.chosen and found.others and found.values:
+            pairs = zip(found.others[index][:wanted], found.values[index][:wanted], strict=True)
+            logprob = LogProbability(token, found.chosen[index], tuple(pairs))
+        self._accept(running, token, logprob, token in ends)
 
     def _accept(
         self, running: Running, token: int, logprob: LogProbability | None, ends: bool
@@ -306,6 +385,7 @@ class Engine:
         that run go on from the keys that they have."""
         if self._revision != self.decoder.revision:
             self._revision = self.decoder.revision
+            self._forget_ahead()
             self._forget_steps()
             self.pages.forget()
 

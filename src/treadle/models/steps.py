@@ -8,6 +8,7 @@ next one reads, so the host only reads the chosen tokens.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,25 @@ from treadle.tensor.tensor import Tensor, from_numpy
 
 CHUNKS = (8, 16, 32, 64, 128, 256, 512)  # tokens of a prompt that go through the model together
 Chosen = tuple[Tensor, LogProbabilities | None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a step has chosen, on the host: a token of each sequence, and the log-probabilities of
+    it and of others, if they were asked for."""
+
+    tokens: list[int]
+    chosen: list[float] | None = None
+    others: list[list[int]] | None = None
+    values: list[list[float]] | None = None
+
+
+def begin_read(chosen: Chosen) -> Callable[[], Found]:
+    """Start to copy what a step has chosen to the host; the function that waits for it. A step that
+    is launched in between goes on."""
+    tensors = [chosen[0], *(chosen[1] or ())]
+    waits = [tensor._array.begin_host() for tensor in tensors]
+    return lambda: Found(*(wait().tolist() for wait in waits))
 
 
 class _TwoSteps:

@@ -248,6 +248,23 @@ class DeviceArray:
             self.device.default_stream.handle.read(self.buffer, offset, raw)
         return target
 
+    def begin_host(self) -> Callable[[], np.ndarray[Any, Any]]:
+        """Start to copy the elements to the host, as they are after all work so far; the function
+        that waits for them. Work that is launched in between goes on."""
+        self._need_memory()
+        source, pick = self.span()
+        target, raw, offset = source.host_target()
+        wait = None
+        if self.size:
+            wait = self.device.default_stream.handle.begin_read(source.buffer, offset, raw)
+
+        def finish() -> np.ndarray[Any, Any]:
+            if wait is not None:
+                wait()
+            return pick(target)
+
+        return finish
+
     def _need_memory(self) -> None:
         if self.key.imagined:
             raise TypeError("this array is imagined: it has no memory")

@@ -291,8 +291,21 @@ class CudaStream(Stream):
         if 0 < size <= SLOT:
             self._read_small(buffer, offset, target.cast("B"), size)
             return
-        for event in self._reading(buffer, offset, target):
-            self.device.do("cuEventSynchronize", event)
+        self.begin_read(buffer, offset, target)()
+        self.recent.clear()
+
+    def begin_read(self, buffer: Buffer, offset: int, target: memoryview) -> Callable[[], None]:
+        """The copy is appended, and its event is what is waited for."""
+        steps = self._reading(buffer, offset, target)
+        first = next(steps, None)
+
+        def finish() -> None:
+            event = first
+            while event is not None:
+                self.device.do("cuEventSynchronize", event)
+                event = next(steps, None)
+
+        return finish
 
     def _read_small(self, buffer: Buffer, offset: int, target: memoryview, size: int) -> None:
         """Copy into a slot, and wait for the stream: one call."""
@@ -318,6 +331,7 @@ class CudaStream(Stream):
         """`read`, awaiting instead of blocking."""
         for event in self._reading(buffer, offset, target):
             await self._reached(event)
+        self.recent.clear()
 
     def _reading(self, buffer: Buffer, offset: int, target: memoryview) -> Iterator[int]:
         """The steps of a read; each yield is an event to wait for."""
@@ -326,7 +340,6 @@ class CudaStream(Stream):
         check_range(source, offset, target.nbytes)
         if target.nbytes:
             yield from read_large(self, source, offset, target.cast("B"))
-            self.recent.clear()
 
     # ------------------------------------------------------------------ events and waiting
 

@@ -289,8 +289,20 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
 
     def read(self, buffer: Buffer, offset: int, target: memoryview) -> None:
         """Wait for all work so far, then copy into host memory."""
-        for flag, value in self._reading(buffer, offset, target):
-            self.device.wait(flag, value)
+        self.begin_read(buffer, offset, target)()
+
+    def begin_read(self, buffer: Buffer, offset: int, target: memoryview) -> Callable[[], None]:
+        """The copy is submitted, and the mapping of where it goes is what is waited for."""
+        steps = self._reading(buffer, offset, target)
+        first = next(steps, None)
+
+        def finish() -> None:
+            step = first
+            while step is not None:
+                self.device.wait(*step)
+                step = next(steps, None)
+
+        return finish
 
     async def read_async(self, buffer: Buffer, offset: int, target: memoryview) -> None:
         """`read`, awaiting instead of blocking."""
