@@ -82,8 +82,9 @@ def multiply_packed(act: DeviceArray, *more: Any) -> DeviceArray:
     many, rows = act.shape[0], matrix.rows
     out = new(act, float32, many, rows)
     if out.size:
-        planes, groups = _planes(matrix, iter(arrays)), n // GROUP
-        if serial_threads(act.device):
+        serial = serial_threads(act.device)
+        planes, groups = _planes(matrix, iter(arrays), serial), n // GROUP
+        if serial:
             arguments = (*planes, flat(act), flat(out), rows, groups)
             _multiply_on_host(CpuWork(matrix.format, floats, many), arguments, rows)
             return out
@@ -110,17 +111,21 @@ def multiply_rows(*given: Any) -> list[DeviceArray]:
     out = new(first, float32, many, total)
     results = [new(first, float32, many, n), out] if prologue.writes else [out]
     machine, base = machine_of(first.device), 0
-    fused = is_fused(machine, prologue, floats, many, total)
+    most = first.device.limits.max_buffers_per_kernel - 1  # beside the result
+    buffers = most - prologue.arrays - prologue.writes
+    fused = is_fused(machine, prologue, floats, many, total) and all(
+        len(matrix.present) <= buffers for matrix in matrices
+    )
     if not fused:
+        buffers = most - 1
         shape, dtype = packed_shape(many, n, floats)
         act = new(first, dtype, *shape)
         threads = _threads(machine)
         packer_of = row_packer(prologue, floats, threads, machine.subgroup == 32)
         packer_of[many, threads](*_of_prologue(prologue, sources, results[0]), flat(act), least)
         prologue, sources = _PACKED, [flat(act)]
-    buffers = first.device.limits.max_buffers_per_kernel - prologue.arrays - 2
-    most = MOST_FORMATS if fused or not machine.slow_to_compile else 1
-    for group in _groups(made, n, most, buffers):
+    several = MOST_FORMATS if fused or not machine.slow_to_compile else 1
+    for group in _groups(made, n, several, buffers):
         rows = sum(matrix.rows for matrix, _ in group)
         into = out.view((out.size - base,), (1,), out.offset + base)
         if fused:
@@ -138,12 +143,16 @@ def multiply_rows(*given: Any) -> list[DeviceArray]:
     return results
 
 
-def _planes(matrix: Matrix, arrays: Iterator[DeviceArray]) -> tuple[DeviceArray, ...]:
+def _planes(
+    matrix: Matrix, arrays: Iterator[DeviceArray], serial: bool = False
+) -> tuple[DeviceArray, ...]:
     """A matrix's planes, in the order of `PLANES`. Instead of those that there are not, others."""
     given = {}
     for name, (start, size) in zip(matrix.present, matrix.places, strict=True):
         array = next(arrays)
         given[name] = array.view((size,), (1,), array.offset + start)
+    if FORMS[matrix.format].together is not None and not serial:
+        given |= {name: flat_words(given[name]) for name in ("scales", "mins") if name in given}
     words = [flat_words(given["values"])]
     words.append(flat_words(given["high"]) if "high" in given else words[0])
     return (*words, *(given.get(name, words[0]) for name in PLANES[2:]))
@@ -253,10 +262,12 @@ def spread_for(machine: Machine, work: Work, rows: int, groups: int) -> Spread:
     rows as long as there are threads for all multiprocessors."""
     if machine.slow_to_compile:
         return Spread(64, 32, 1, False, unrolled=False)
-    step = max(FORMS[name].step for name in work.formats)
+    forms = [FORMS[name] for name in work.formats]
+    step = max(form.step for form in forms)
+    deep = max(form.step * form.wide for form in forms)  # groups of a thread
     vectors = groups // step * 2
     span = 32 if vectors >= 128 else 16 if vectors >= 64 else 8
-    lines = 2 if work.rows == 1 or step == 4 else 4
+    lines = 2 if work.rows == 1 or deep == 4 else 4
     if rows * span // lines < _BUSY:
         span, lines = 32, 1
     return Spread(128, span, lines, machine.subgroup == 32)

@@ -51,6 +51,10 @@ class Form:
     center: what is taken from each byte.
     words, high_words: of a group in `values` and in `high`.
     least: the minimum, (min, scales, mins, group, i), if groups have minima.
+    wide: the steps that a GPU's thread takes together, which are four groups.
+    together: for four groups, (scale, min, scales, mins, group, own, half, factors, shifts, at):
+        all factors, and minima if there are any, with few loads; own counts four groups in a block.
+        `scales` and `mins` are words then, or pairs of words where halves have scales.
     """
 
     unpack: Callable[[int], Function]
@@ -64,6 +68,8 @@ class Form:
     words: int = 4
     high_words: int = 0
     least: Function | None = None
+    wide: int = 1
+    together: Function | None = None
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -268,6 +274,41 @@ def _least_nibbles(min, scales, mins, group, i):
 
 
 @td.func
+def _scales_of_four(scale, min, scales, mins, group, own, half, factors, shifts, at):
+    own_scale = td.f32(scale[group // BLOCK])
+    own_min = -td.f32(min[group // BLOCK])
+    of_scales = scales[group // 4 + own]
+    of_mins = mins[group // 4 + own]
+    for k in td.static_range(4):
+        factors[at + k] = own_scale * td.f32((of_scales >> (8 * k)) & 255)
+        shifts[at + k] = own_min * td.f32((of_mins >> (8 * k)) & 255)
+
+
+@td.func
+def _signed_scales_of_halves(scale, min, scales, mins, group, own, half, factors, shifts, at):
+    own_scale = td.f32(scale[group // BLOCK])
+    pair = scales[group // 4 + own]
+    up = td.u32(24 - 8 * half)
+    for k in td.static_range(4):
+        word = pair.x if k < 2 else pair.y
+        byte = td.i32((word >> (16 * (k % 2))) << up) >> 24
+        factors[at + k] = own_scale * td.f32(byte)
+        shifts[at + k] = 0.0
+
+
+@td.func
+def _nibbles_of_halves(scale, min, scales, mins, group, own, half, factors, shifts, at):
+    own_scale = td.f32(scale[group // BLOCK])
+    own_min = -td.f32(min[group // BLOCK])
+    pair = scales[group // 4 + own]
+    for k in td.static_range(4):
+        word = pair.x if k < 2 else pair.y
+        byte = (word >> td.u32(16 * (k % 2) + 8 * half)) & 255
+        factors[at + k] = own_scale * td.f32(byte & 15)
+        shifts[at + k] = own_min * td.f32(byte >> 4)
+
+
+@td.func
 def no_minimum(min, scales, mins, group, i):
     """What formats without minima have."""
     return td.f32(0.0)
@@ -280,14 +321,49 @@ FORMS: dict[str, Form] = {
     "q5_1": Form(_five_bits, _of_group, 2, paired=True, least=_least_of_group, high_words=1),
     "q8_0": Form(_bytes, _of_group, 1, signed=True, words=8),
     "q2_k": Form(
-        _two_bits(False), _scaled_nibbles, 4, large=True, halves=True, least=_least_nibbles, words=2
+        _two_bits(False),
+        _scaled_nibbles,
+        4,
+        large=True,
+        halves=True,
+        least=_least_nibbles,
+        words=2,
+        together=_nibbles_of_halves,
     ),
     "q3_k": Form(
-        _two_bits(True), _scaled_halves, 4, large=True, halves=True, center=4, words=2, high_words=1
+        _two_bits(True),
+        _scaled_halves,
+        4,
+        large=True,
+        halves=True,
+        center=4,
+        words=2,
+        high_words=1,
+        together=_signed_scales_of_halves,
     ),
-    "q4_k": Form(_nibbles, _scaled, 2, large=True, least=_scaled_least),
-    "q5_k": Form(_five_bits_of_blocks, _scaled, 2, large=True, least=_scaled_least, high_words=1),
-    "q6_k": Form(_six_bits, _scaled_halves, 4, large=True, halves=True, center=32, high_words=2),
+    "q4_k": Form(
+        _nibbles, _scaled, 2, large=True, least=_scaled_least, wide=2, together=_scales_of_four
+    ),
+    "q5_k": Form(
+        _five_bits_of_blocks,
+        _scaled,
+        2,
+        large=True,
+        least=_scaled_least,
+        high_words=1,
+        wide=2,
+        together=_scales_of_four,
+    ),
+    "q6_k": Form(
+        _six_bits,
+        _scaled_halves,
+        4,
+        large=True,
+        halves=True,
+        center=32,
+        high_words=2,
+        together=_signed_scales_of_halves,
+    ),
     "q8_k": Form(_bytes, _of_block, 1, large=True, signed=True, words=8),
     "iq4_nl": Form(_table(NONLINEAR), _of_group, 2, paired=True, signed=True),
     "iq4_xs": Form(_table(NONLINEAR), _scaled, 2, large=True, paired=True, signed=True),

@@ -55,11 +55,13 @@ def _line_sums(form: Form, floats: bool, many: int, spread: Spread) -> Function:
     """A function of a block that computes its rows of a matrix. Of each 32 bytes two threads read a
     half."""
     span, lines, subgroups, unrolled = spread[1:5]
-    step, paired, halves = form.step, form.paired, form.halves
+    step, paired, halves = form.step * form.wide, form.paired, form.halves
+    wide, together, has_together = form.wide, form.together, form.together is not None
+    each = form.step
     unpack, scale = form.unpack(4), form.scale
     least, has_minima = form.least or no_minimum, form.least is not None
     shifted = has_minima or form.center > 0
-    center = td.f32(form.center)
+    center, centered = td.f32(form.center), form.center > 0
     signed = form.signed
     steps = BLOCK // step
     of_step = 1 if paired else step  # scales of a step in a thread
@@ -108,7 +110,7 @@ def _line_sums(form: Form, floats: bool, many: int, spread: Spread) -> Function:
         facts = act[group * vectors + elements]
         total = number(facts.y)
         if not paired:
-            total = number(facts.z) if half == 0 else number(facts.w)
+            total = number(td.where(half == 0, facts.z, facts.w))
         to_float = exact if floats else number(facts.x)
         for r in td.static_range(lines):
             if paired:
@@ -140,17 +142,25 @@ def _line_sums(form: Form, floats: bool, many: int, spread: Spread) -> Function:
             own = s % steps
             for r in td.static_range(lines):
                 group = td.minimum(row + r, rows - 1) * groups + start
-                unpack(values, high, group, own, half, words, r * step)
-                for k in td.static_range(of_step):
-                    i = 2 * own + half if paired else own * step + k
-                    if halves:
-                        i = 2 * i + half
-                    factor = scale(of_blocks, scales, group, i)
-                    factors[r * of_step + k] = factor
-                    shift = -center * factor
-                    if has_minima:
-                        shift += least(mins_of_blocks, scales, mins, group, i)
-                    shifts[r * of_step + k] = shift
+                for j in td.static_range(wide):
+                    unpack(values, high, group, own * wide + j, half, words, r * step + j * each)
+                if has_together:
+                    together(
+                        of_blocks, mins_of_blocks, scales, mins, group, own, half, factors, shifts,
+                        r * of_step,
+                    )  # fmt: skip
+                else:
+                    for k in td.static_range(of_step):
+                        i = 2 * own + half if paired else own * step + k
+                        if halves:
+                            i = 2 * i + half
+                        factors[r * of_step + k] = scale(of_blocks, scales, group, i)
+                        shifts[r * of_step + k] = 0.0
+                        if has_minima:
+                            shifts[r * of_step + k] = least(mins_of_blocks, scales, mins, group, i)
+                if centered:
+                    for k in td.static_range(of_step):
+                        shifts[r * of_step + k] -= center * factors[r * of_step + k]
             if unrolled:
                 for m in td.static_range(many):
                     for k in td.static_range(of_step):
@@ -190,6 +200,11 @@ def _line_sums(form: Form, floats: bool, many: int, spread: Spread) -> Function:
     return line_sums
 
 
+def _scales_kind(form: Form) -> Any:
+    """What a kernel sees of scales of groups."""
+    return td.Array[td.vec2[td.u32]] if form.together is not None and form.halves else Any
+
+
 @functools.cache
 def multiplier(work: Work, spread: Spread) -> Kernel:
     """A kernel for one matrix or two, whose blocks are those of the first, then of the second.
@@ -213,9 +228,10 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
     high_kind, other_high = (
         td.Array[td.u32 if form.paired else td.vec4[td.u32]] for form in (forms[0], forms[-1])
     )
+    scales_kind, other_scales_kind = _scales_kind(forms[0]), _scales_kind(forms[-1])
     other_kind: Any = values_kind
     if not several:
-        other_kind, other_high = td.i32, td.i32
+        other_kind, other_high, other_scales_kind = td.i32, td.i32, td.i32
     groups_of = prologue.columns // GROUP
     vectors = groups_of * vectors_of(floats)
     side = side_of(threads)
@@ -253,10 +269,11 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
     @td.kernel(checked=False)
     def multiply(
         first: td.Array[given], second: of_second, weights: of_weights, others: of_others,
-        stream: of_stream, values: values_kind, high: high_kind, of_blocks, mins_of_blocks, scales,
-        mins, other_values: other_kind, others_high: other_high, of_other_blocks,
-        mins_of_other_blocks, other_scales, other_mins, out: td.Array[td.f32],
-        sizes: td.vec4[td.i32], other_rows: td.i32, groups: td.i32, extent: td.i32, least: td.f32,
+        stream: of_stream, values: values_kind, high: high_kind, of_blocks, mins_of_blocks,
+        scales: scales_kind, mins, other_values: other_kind, others_high: other_high,
+        of_other_blocks, mins_of_other_blocks, other_scales: other_scales_kind, other_mins,
+        out: td.Array[td.f32], sizes: td.vec4[td.i32], other_rows: td.i32, groups: td.i32,
+        extent: td.i32, least: td.f32,
     ):  # fmt: skip
         board = td.shared(threads, td.f32)
         if packed:
