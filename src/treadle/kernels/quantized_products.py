@@ -130,9 +130,9 @@ def multiply_rows(*given: Any) -> list[DeviceArray]:
         into = out.view((out.size - base,), (1,), out.offset + base)
         if fused:
             work = Work(tuple(matrix.format for matrix, _ in group), floats, many, prologue)
-            spread, turns = _fused_spread(machine, work, rows)
+            spread, repeats = _fused_spread(machine, work, rows)
             before = _of_prologue(prologue, sources, results[0])
-            _launch(work, spread, turns, before, group, into, total, n, many, least)
+            _launch(work, spread, repeats, before, group, into, total, n, many, least)
         else:
             part = sources[0].view((many, shape[1]), (shape[1], 1), sources[0].offset)
             _multiply_by_warps(part, group, floats, n, into, total)
@@ -163,7 +163,7 @@ _Group = Sequence[tuple[Matrix, tuple[DeviceArray, ...]]]
 
 def _groups(made: _Group, n: int, most: int, buffers: int) -> Iterator[_Group]:
     """The matrices of each launch: neighbours, at most so many, as a kernel has arrays for. Large
-    ones have launches of their own, which are no loss for them."""
+    ones have launches of their own, which cost them nothing."""
     group: list[tuple[Matrix, tuple[DeviceArray, ...]]] = []
     for each in made:
         count = sum(len(matrix.present) for matrix, _ in (*group, each))
@@ -236,16 +236,16 @@ def _multiply_by_warps(
 
 
 def _launch(
-    work: Work, spread: Spread, turns: int, before: tuple[Any, ...], group: _Group,
+    work: Work, spread: Spread, repeats: int, before: tuple[Any, ...], group: _Group,
     out: DeviceArray, pitch: int, n: int, many: int, least: float,
 ) -> None:  # fmt: skip
-    teams = spread.threads // spread.span * spread.lines * turns
+    teams = spread.threads // spread.span * spread.lines * repeats
     blocks = [-(-matrix.rows // teams) for matrix, _ in group]
     others = group[1][1] if len(group) > 1 else (0,) * len(PLANES)
     multiplier(work, spread)[sum(blocks), spread.threads](
         *before, *group[0][1], *others, out,
-        packed(_INTEGERS, group[0][0].rows, pitch, blocks[0], turns), group[-1][0].rows, n // GROUP,
-        many, least,
+        packed(_INTEGERS, group[0][0].rows, pitch, blocks[0], repeats), group[-1][0].rows,
+        n // GROUP, many, least,
     )  # fmt: skip
 
 

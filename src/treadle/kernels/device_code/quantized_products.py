@@ -242,23 +242,23 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
         of_other_blocks, mins_of_other_blocks, other_scales, other_mins, out, sizes, other_rows,
         groups, extent, board,
     ):  # fmt: skip
-        turns = sizes.w
+        repeats = sizes.w
         if several:  # noqa: SIM102 (known as the kernel is compiled, what is in it is not)
             if td.block_idx.x >= sizes.z:
                 begin = (td.block_idx.x - sizes.z) * sizes.w * teams
-                for turn in range(sizes.w):
+                for repeat in range(sizes.w):
                     multiply_second(
                         other_values, others_high, of_other_blocks, mins_of_other_blocks,
-                        other_scales, other_mins, act, out, begin + turn * teams, other_rows,
+                        other_scales, other_mins, act, out, begin + repeat * teams, other_rows,
                         groups, sizes.x, sizes.y, extent, board,
                     )  # fmt: skip
-                turns = td.i32(0)
+                repeats = td.i32(0)
         begin = td.block_idx.x * sizes.w * teams
         if repeated:
-            for turn in range(turns):
+            for repeat in range(repeats):
                 multiply_first(
                     values, high, of_blocks, mins_of_blocks, scales, mins, act, out,
-                    begin + turn * teams, sizes.x, groups, 0, sizes.y, extent, board,
+                    begin + repeat * teams, sizes.x, groups, 0, sizes.y, extent, board,
                 )  # fmt: skip
         else:
             multiply_first(
