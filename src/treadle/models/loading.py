@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.core.errors import FormatError, OutOfMemory
+from treadle.formats.contents import release
 from treadle.formats.gguf import GgufFile, read_gguf
 from treadle.models.architectures import ARCHITECTURES, builder
 from treadle.models.cache import ENTRIES, PAGE, Entries, bytes_of_page
@@ -69,6 +70,8 @@ def load(
     with _progress(config.name, size, progress) as uploaded:
         weights = GgufWeights(file, where, uploaded, activations)
         decoder = build(config, weights, context, where)
+    for part in file.parts:  # its tokens, too, have been read
+        release(part)
     return Model(decoder, tokenizer, where, context, cache, file.metadata)
 
 

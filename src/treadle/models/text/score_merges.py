@@ -12,6 +12,7 @@ of characters that are in the vocabulary only as parts of longer tokens.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 
@@ -26,8 +27,14 @@ def score_merges(
     unknown: int | None,
 ) -> Callable[[str], list[int]]:
     """A function from text, with spaces as `SPACE`, to tokens."""
-    costs = {text: -scores[token] for text, token in ids.items()}
+    # One word for each: a dictionary of costs would be as large as the vocabulary.
+    costs = array("d", [-score for score in scores])
     words = _words(ids)
+
+    def cost_of(text: str) -> float | None:
+        token = ids.get(text)
+        return None if token is None else costs[token]
+
     known: dict[str, list[int]] = {}
 
     def tokens_of(symbol: str) -> list[int]:
@@ -44,7 +51,7 @@ def score_merges(
         for word in words(text):
             tokens = known.get(word)
             if tokens is None:
-                tokens = [token for symbol in _merged(word, costs) for token in tokens_of(symbol)]
+                tokens = [token for symbol in _merged(word, cost_of) for token in tokens_of(symbol)]
                 if len(known) >= _CACHED_WORDS:
                     known.clear()
                 known[word] = tokens
@@ -66,7 +73,7 @@ def _words(ids: dict[str, int]) -> Callable[[str], list[str]]:
     return re.compile(f"(?<=[^{SPACE}{kept}])(?={SPACE})").split
 
 
-def _merged(word: str, costs: dict[str, float]) -> list[str]:
+def _merged(word: str, cost_of: Callable[[str], float | None]) -> list[str]:
     """The symbols that remain when no two adjacent ones can merge."""
     symbols = list(word)  # "" where a symbol has merged with the one to its left
     count = len(symbols)
@@ -75,8 +82,8 @@ def _merged(word: str, costs: dict[str, float]) -> list[str]:
     heap = []
     for left in range(count - 1):
         text = word[left : left + 2]
-        if text in costs:
-            heap.append((costs[text], left, text))
+        if (cost := cost_of(text)) is not None:
+            heap.append((cost, left, text))
     heapify(heap)
     while heap:
         _, left, text = heappop(heap)
@@ -88,11 +95,11 @@ def _merged(word: str, costs: dict[str, float]) -> list[str]:
         if after < count:
             before[after] = left
             longer = text + symbols[after]
-            if longer in costs:
-                heappush(heap, (costs[longer], left, longer))
+            if (cost := cost_of(longer)) is not None:
+                heappush(heap, (cost, left, longer))
         previous = before[left]
         if previous >= 0:
             longer = symbols[previous] + text
-            if longer in costs:
-                heappush(heap, (costs[longer], previous, longer))
+            if (cost := cost_of(longer)) is not None:
+                heappush(heap, (cost, previous, longer))
     return [symbol for symbol in symbols if symbol]
