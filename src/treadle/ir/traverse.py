@@ -14,7 +14,7 @@ Node = Any  # a statement, an expression, a place, a check, an argument
 
 _PARTS = (n.Check, n.MemoryReference, n.Formatted)  # of expressions, places and statements
 _NODES = frozenset((*get_args(n.Expression), *get_args(n.Place), *get_args(n.Statement), *_PARTS))
-_CHILDLESS = (n.Constant, n.Variable, n.Builtin, n.MemoryReference)
+_CHILDLESS = frozenset((n.Constant, n.Variable, n.Builtin, n.MemoryReference))
 _LEAVES = frozenset(
     {"span", "type", "name", "op", "memory", "function", "message", "scope", "spec", "end"}
 )
@@ -47,18 +47,21 @@ def children(node: Node) -> list[Node]:
 def walk(root: Node | n.Block) -> Iterator[Node]:
     """A node (or every statement of a block) and everything inside it, outermost first."""
     stack = list(reversed(root)) if isinstance(root, tuple) else [root]
-    pop, push = stack.pop, stack.append
+    pop, push, nodes, values = stack.pop, stack.append, _NODES, _values_reversed
     while stack:
         node = pop()
         yield node
-        get = _values_reversed(type(node))  # type: ignore[arg-type]
+        kind = type(node)
+        if kind in _CHILDLESS:
+            continue
+        get = values(kind)  # type: ignore[arg-type]
         if get is not None:
             for value in get(node):
                 kind = type(value)
-                if kind in _NODES:
+                if kind in nodes:
                     push(value)
                 elif kind is tuple:
-                    stack += [part for part in value[::-1] if type(part) in _NODES]
+                    stack += [part for part in value[::-1] if type(part) in nodes]
 
 
 @cache

@@ -172,6 +172,7 @@ class Leaf:
     assigned: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)
     memories: set[str] = field(default_factory=set)
+    first_uses: dict[str, n.Statement] = field(default_factory=dict)  # of variables, in a region
 
     @property
     def loops(self) -> tuple[Control, ...]:
@@ -201,9 +202,14 @@ def leaves_of(units: list[Unit]) -> list[Leaf]:
 
 
 def _note(leaf: Leaf, statements: list[n.Statement]) -> None:
-    leaf.names = names_in(statements)
+    for statement in statements:
+        for node in walk(statement):
+            if isinstance(node, n.Variable):
+                leaf.first_uses.setdefault(node.name, statement)
+            elif isinstance(node, n.Element):
+                leaf.memories.add(node.memory)
+    leaf.names = set(leaf.first_uses)
     leaf.assigned = assigned_in(statements)
-    leaf.memories = memories_in(statements)
     leaf.declared = {
         node.variable.name
         for node in statements_in(tuple(statements))

@@ -91,14 +91,12 @@ class Storage:
     def is_live_into(self, leaf: Leaf, name: str) -> bool:
         """Whether a region may read a variable before it assigns it."""
         assert isinstance(leaf.unit, Region)
-        for statement in leaf.unit.statements:
-            if name in names_in(statement):
-                return not (
-                    isinstance(statement, n.Assign)
-                    and isinstance(statement.place, n.Variable)
-                    and name not in names_in(statement.value)
-                )
-        return True
+        statement = leaf.first_uses.get(name)
+        return not (
+            isinstance(statement, n.Assign)
+            and isinstance(statement.place, n.Variable)
+            and name not in names_in(statement.value)
+        )
 
     def is_live_out_of(self, leaf: Leaf, name: str) -> bool:
         """Whether a region changes a variable that a later one, or a later iteration, may read."""
@@ -179,10 +177,11 @@ def _find_recomputed(storage: Storage, plain: set[str]) -> None:
                         for name in _changed_by(node):
                             changes[name] = changes.get(name, 0) + 1
     costs: dict[str, int] = {}
+    fixed = {name for name in plain if changes.get(name, 0) <= 1}
     for name, value in declared.items():
         if value is None or changes[name] != 1 or name in plain:
             continue
-        cost = _cost(value, costs, {p for p in plain if changes.get(p, 0) <= 1})
+        cost = _cost(value, costs, fixed)
         if cost is not None and cost <= _CHEAP:
             costs[name] = cost
             storage.recomputed[name] = value
