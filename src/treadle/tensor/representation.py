@@ -68,7 +68,7 @@ def _corners(tensor: Tensor, edge: int) -> np.ndarray[Any, Any]:
             strides.append(step)
     ends = tensor._seen_through(View(tuple(shape), tuple(strides), offset))
     sizes = [min(extent, 2 * edge) for extent in extents]
-    seen = ends.copied()._for_numpy().numpy().reshape(sizes)
+    seen: np.ndarray = ends.copied()._for_numpy().numpy().reshape(sizes)
     for axis, extent in enumerate(extents):
         if extent > 2 * edge:
             seen = np.insert(seen, edge, seen.take(0, axis), axis)
