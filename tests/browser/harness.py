@@ -24,9 +24,11 @@ from tests.browser.server import serving
 from tools.browser_parts import cache_folder, fetch
 
 ROOT = Path(__file__).resolve().parents[2]
+# The watchdog ends the process for GPUs where a software GPU on a busy machine is slow.
 _FLAGS = (
     "--enable-unsafe-webgpu", "--no-sandbox", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-gpu-watchdog",
     "--js-flags=--expose-gc",
 )  # fmt: skip
 # All that treadle's package requires, as names of wheels.

@@ -100,5 +100,11 @@ def install(page: Page, address: str) -> None:
 
 def run(page: Page, *arguments: str) -> dict[str, Any]:
     """pytest with these arguments: its counts, and the tests that failed, with their texts."""
-    found: dict[str, Any] = page.run(f"import in_page; in_page.run({list(arguments)!r})")
+    found: dict[str, Any] = page.run(
+        f"""
+        import in_page, treadle
+        await treadle.init()  # anew, if the device was lost
+        in_page.run({list(arguments)!r})
+        """
+    )
     return found
