@@ -157,7 +157,8 @@ class Browser:
 
 @functools.cache
 def wheel_folder() -> Path:
-    """A folder with the wheels that pages install, and treadle's own, just built."""
+    """A folder with the wheels that pages install, and treadle's own, just built: without the hook
+    that writes a file among the sources, which other tests may be reading."""
     fetch(cache_folder())
     folder = cache_folder() / f"served-{os.getpid()}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -166,7 +167,7 @@ def wheel_folder() -> Path:
         (folder / path.name).symlink_to(path)
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=ROOT, check=True, capture_output=True,
+        cwd=ROOT, check=True, capture_output=True, env=os.environ | {"HATCH_BUILD_NO_HOOKS": "1"},
     )  # fmt: skip
     return folder
 

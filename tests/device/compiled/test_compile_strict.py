@@ -35,7 +35,7 @@ def test_modes_that_are_set_within():
         return first, model(x)
 
     f = _on_cpu(body)
-    with td.no_grad():
+    with td.no_grad(), td.use_device("cpu"):
         model.eval()
         for turn in range(4):
             td.manual_seed(turn)
