@@ -6,6 +6,7 @@ for where Python can wait. An adapter gives one device only, so each device has 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import weakref
@@ -76,6 +77,7 @@ class BrowserBackend(Backend):
     def __init__(self) -> None:
         self._known: dict[str, DeviceInfo | None] = {}  # by preference of power; None: no adapter
         self._ready: Opened | None = None  # for the next `open` without limits
+        self._preparing = asyncio.Lock()
         self._opened: Callable[[], BrowserDevice | None] = lambda: None  # without limits
 
     def list_devices(self, **choice: str) -> list[DeviceInfo]:
@@ -119,13 +121,14 @@ class BrowserBackend(Backend):
 
     async def prepare(self) -> None:
         """Find the adapter and open the device for the next `open`, unless one is there."""
-        opened = self._opened()
-        if self._ready is not None or not _has_gpu() or (opened and not opened.is_lost):
-            return
-        adapter = self._note("high", await _helper().findAdapter(_POWER["high"]))
-        if adapter is not None:
-            heard = Heard()
-            self._ready = Opened(await _request(adapter, heard, adapter.raw), heard, adapter)
+        async with self._preparing:
+            opened = self._opened()
+            if self._ready is not None or not _has_gpu() or (opened and not opened.is_lost):
+                return
+            adapter = self._note("high", await _helper().findAdapter(_POWER["high"]))
+            if adapter is not None:
+                heard = Heard()
+                self._ready = Opened(await _request(adapter, heard, adapter.raw), heard, adapter)
 
     def open(self, info: DeviceInfo, *, limits: Limits | None = None) -> BrowserDevice:
         """Open the device; with `limits` it allows no more than those."""

@@ -19,6 +19,8 @@
 
   const { STORAGE, COPY_SRC, COPY_DST, UNIFORM, MAP_READ, QUERY_RESOLVE } = globalThis.GPUBufferUsage;
   const ORDINARY = STORAGE | COPY_SRC | COPY_DST;
+  const SMALL_READ = 1 << 16; // bytes that all reads up to so many share memory of
+  const KEPT_STAGING = 4;
   const FEATURES = ["shader-f16", "subgroups", "timestamp-query"];
   // Limits that a device gets as high as its adapter has them. Of alignments the adapter's are the
   // smallest that it can do.
@@ -70,7 +72,7 @@
       this.queries = new Map();
       this.recordings = new Map();
       this.making = new Map(); // pipelines that are being made, by number: their promises
-      this.staging = new Map(); // for reads, by size: those not in use
+      this.staging = []; // for reads: those not in use, the last used at the end
       this.closed = false;
       this.live = { pipelines: new Map(), groups: new Map(), parameters: [], buffer: null };
       this.uploads = null; // what small uploads pass through
@@ -373,14 +375,21 @@
 
     // -------------------------------------------------------------- reads
 
-    // The bytes of a buffer, as a view that is valid until `landed` is called with its number; null
-    // if they cannot be had, which was heard.
+    // Memory that is mapped to be read, of at least so many bytes.
+    takeStaging(size) {
+      const fits = (each) => each.size >= size && each.size <= Math.max(2 * size, SMALL_READ);
+      const found = this.staging.findIndex(fits);
+      if (found >= 0) return this.staging.splice(found, 1)[0];
+      return this.device.createBuffer({
+        size: size <= SMALL_READ ? SMALL_READ : Math.ceil(size / SMALL_READ) * SMALL_READ,
+        usage: MAP_READ | COPY_DST,
+      });
+    }
+
+    // The bytes of a buffer, as a view that is valid until `landed` is called with it; null if they
+    // cannot be had, which was heard.
     read(number, offset, size) {
-      const usual = Math.max(1 << 16, 2 ** Math.ceil(Math.log2(size)));
-      const idle = this.staging.get(usual) ?? [];
-      this.staging.set(usual, idle);
-      const staging = idle.pop() ??
-        this.device.createBuffer({ size: usual, usage: MAP_READ | COPY_DST });
+      const staging = this.takeStaging(size);
       let mapped = null;
       this.enqueue(() => {
         const encoder = this.device.createCommandEncoder();
@@ -392,7 +401,7 @@
         await this.handedOver();
         try {
           await mapped;
-          return { bytes: new Uint8Array(staging.getMappedRange(0, size)), staging, usual };
+          return { bytes: new Uint8Array(staging.getMappedRange(0, size)), staging };
         } catch (error) {
           staging.destroy();
           if (!this.closed) this.fail(error);
@@ -402,12 +411,10 @@
       return arrive();
     }
 
-    landed({ staging, usual }) {
+    landed({ staging }) {
       staging.unmap();
-      const idle = this.staging.get(usual);
-      const kept = usual > 1 << 20 ? 1 : 4;
-      if (idle.length < kept) idle.push(staging);
-      else staging.destroy();
+      this.staging.push(staging);
+      if (this.staging.length > KEPT_STAGING) this.staging.shift().destroy();
     }
 
     // -------------------------------------------------------------- recordings and timestamps
@@ -504,10 +511,12 @@
 
     close() {
       this.closed = true;
+      this.heard?.destroy?.(); // Python's function
       this.heard = null;
       this.device.onuncapturederror = null;
       this.device.destroy();
-      for (const table of [this.buffers, this.staging, this.recordings, this.queries]) table.clear();
+      for (const table of [this.buffers, this.recordings, this.queries]) table.clear();
+      this.staging.length = 0;
       this.live.pipelines.clear();
       this.live.groups.clear();
     }
