@@ -137,6 +137,22 @@ def test_the_cpu_computes_arrays_through_numpy_and_says_so(installed: Page) -> N
     assert any("navigator.gpu" in line for line in heard)
 
 
+def test_kernels_are_found_in_code_without_a_file(installed: Page) -> None:
+    """`pyodide.runPython` names the code "<exec>" unless the page gives it a file name."""
+    code = """
+        import treadle as td
+
+        @td.kernel
+        def double(x: td.Array[td.f32]):
+            x[td.grid(1)] *= 2.0
+
+        x = td.arange(4, dtype=td.f32, device="cpu")
+        double[1, 4](x)
+        x.tolist()
+    """
+    assert installed.run(code, filename="<exec>") == [0, 2, 4, 6]
+
+
 def test_the_cpu_runs_kernels_and_training(installed: Page) -> None:
     code = """
         import treadle as td

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -136,6 +136,20 @@ def _guesses(code: CodeType) -> Iterator[str]:
         yield sys.orig_argv[sys.orig_argv.index("-c") + 1]
     if code.co_filename.startswith("<stdin") or code.co_filename.startswith("<python-input"):
         yield from _typed_at_the_prompt()
+    if code.co_filename == "<exec>":
+        yield from _run_by_pyodide()
+
+
+def _run_by_pyodide() -> Iterator[str]:
+    """The texts that Pyodide's `runPython` is running, innermost first: it keeps them to itself
+    where the page gave them no file name."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("_pyodide/_base.py"):
+            text = getattr(frame.f_locals.get("self"), "_source", None)
+            if isinstance(text, str):
+                yield text
+        frame = frame.f_back
 
 
 def _typed_at_the_prompt() -> Iterator[str]:

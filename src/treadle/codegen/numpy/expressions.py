@@ -279,7 +279,8 @@ class Expressions:
         size = size_of(type)
         view, start = self.memories.view(address.memory, type)
         sum = [
-            text if bytes == size else f"{text} * {bytes // size}" for text, bytes in address.terms
+            text if bytes == size else f"times({text}, {bytes // size})"
+            for text, bytes in address.terms
         ]
         if start:
             sum.append(start)

@@ -9,6 +9,8 @@ import numpy as np
 from treadle.drivers.cpu_numpy.chunks import Affine, Array, Value
 from treadle.drivers.cpu_numpy.masks import Mask, both
 
+_INDEX_BYTES = np.dtype(np.intp).itemsize
+
 
 def view(memory: Array, dtype: Any) -> Array:
     """Bytes as an array of a type, without those that are left over."""
@@ -21,6 +23,11 @@ def own(value: Value) -> Value:
     if isinstance(value, np.ndarray) and value.base is not None:
         return value.copy()
     return value
+
+
+def positions(index: Array) -> Array:
+    """An index that NumPy takes: not one of 64 bits where its own have 32, as in a browser."""
+    return index if index.itemsize <= _INDEX_BYTES else index.astype(np.intp)
 
 
 def _part(memory: Array, index: Affine) -> Array:
@@ -43,9 +50,9 @@ def load(memory: Array, index: Value, ok: Mask = True) -> Value:
         if _fits(memory, index):
             found: Value = _part(memory, index).reshape(-1)
         else:
-            found = memory.take(index.array, mode="clip")
+            found = memory.take(positions(index.array), mode="clip")
     elif isinstance(index, np.ndarray):
-        found = memory.take(index, mode="clip")
+        found = memory.take(positions(index), mode="clip")
     else:
         at = int(index)
         found = memory[at] if 0 <= at < memory.size else memory.dtype.type(0)
@@ -66,13 +73,15 @@ def store(memory: Array, index: Value, value: Value, mask: Mask, ok: Mask = True
                 value = value.reshape(index.chunk.dims)
             _part(memory, index)[...] = value
         elif isinstance(index, np.ndarray):
-            memory[index] = value
+            memory[positions(index)] = value
         else:
             memory[int(index)] = value[-1] if isinstance(value, np.ndarray) else value
         return
+    lanes = np.flatnonzero(mask)
     if isinstance(value, np.ndarray):
-        value = value[mask]
+        value = value.take(lanes)
     if isinstance(index, (Affine, np.ndarray)):
-        memory[(index.array if isinstance(index, Affine) else index)[mask]] = value
+        chosen = (index.array if isinstance(index, Affine) else index).take(lanes)
+        memory[positions(chosen)] = value
     else:
         memory[int(index)] = value[-1] if isinstance(value, np.ndarray) else value

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.drivers.cpu_numpy.accesses import positions
 from treadle.drivers.cpu_numpy.chunks import Affine, Array, Chunk, Value
 from treadle.drivers.cpu_numpy.masks import Mask, both
 from treadle.drivers.cpu_numpy.numbers import bf16_bits, bf16_of, max_, min_, round_bf16
@@ -62,7 +63,7 @@ def _atomic(new: Callable[[str, Array, list[Array]], Value], has_ufuncs: bool) -
             return memory.dtype.type(0)
         lanes = c.lanes
         chosen: Any = slice(None) if mask is True else mask
-        at = _of_lanes(index, lanes)[chosen]
+        at = positions(_of_lanes(index, lanes)[chosen])
         values = [_of_lanes(operand, lanes)[chosen] for operand in operands]
         if not wanted:
             if has_ufuncs and op in _UFUNCS:

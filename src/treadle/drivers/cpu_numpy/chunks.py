@@ -10,7 +10,7 @@ the part of an array that it names (so it is a view and not a gather).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from operator import add, sub
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ class Layout:
         ]
         kept = [axis for axis in axes if axis[0] > 1]
         self.dims = tuple(extent for extent, _, _ in kept)
+        self._steps: dict[Any, tuple[Array, ...]] = {}
         self._axes = tuple((name, step) for _, name, step in kept)
         self.lanes = count.count * block.count
         self.block_lanes = block.count
@@ -61,13 +62,16 @@ class Layout:
         own = tuple(steps.get(axis, 0) * step for axis, step in self._axes)
         return affine(self, 0, own, np.int32)
 
-    @cached_property
-    def steps(self) -> tuple[Array, ...]:
+    def steps_of(self, dtype: Any) -> tuple[Array, ...]:
         """A count along each axis, to be broadcast."""
-        return tuple(
-            np.arange(extent, dtype=np.int64).reshape([-1] + [1] * (len(self.dims) - 1 - at))
-            for at, extent in enumerate(self.dims)
-        )
+        found = self._steps.get(dtype)
+        if found is None:
+            last = len(self.dims) - 1
+            found = self._steps[dtype] = tuple(
+                np.arange(extent, dtype=dtype).reshape([-1] + [1] * (last - at))
+                for at, extent in enumerate(self.dims)
+            )
+        return found
 
 
 class Chunk:
@@ -140,7 +144,17 @@ class Affine:
     def array(self) -> Array:
         """The numbers of all threads."""
         if self._array is None:
-            self._array = _numbers(self.chunk, self.start, self.steps, self.dtype)
+            # Each sum of some of the terms is a number of the type too.
+            kind, total = self.dtype, self.dtype(self.start)
+            for step, count in zip(self.steps, self.chunk.steps_of(kind), strict=True):
+                if step:
+                    total = total + (count if step == 1 else count * kind(step))
+            if total.size == self.chunk.lanes:
+                self._array = total.reshape(-1)
+            else:
+                whole = np.empty(self.chunk.dims, kind)
+                whole[...] = total
+                self._array = whole.reshape(-1)
         return self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -251,10 +265,9 @@ def affine(
     high: int | None = None,
 ) -> Value:
     """A number that grows evenly: a scalar if it does not grow, an array if it wraps around."""
+    least, most = _LIMITS[dtype]
     if not any(steps):
-        return np.int64(start).astype(dtype) if -(1 << 63) <= start < 1 << 63 else dtype(
-            start & ((1 << 64) - 1)
-        )  # fmt: skip
+        return dtype(start if least <= start <= most else _wrapped(start, least, most))
     if low is None or high is None:
         low = high = start
         for step, extent in zip(steps, chunk.dims, strict=True):
@@ -262,21 +275,24 @@ def affine(
                 low += step * (extent - 1)
             else:
                 high += step * (extent - 1)
-    least, most = _LIMITS[np.dtype(dtype)]
     if low < least or high > most:
         return _numbers(chunk, start, steps, dtype)
     return Affine(chunk, start, steps, dtype, low, high)
 
 
 _LIMITS = {
-    np.dtype(kind): (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+    kind: (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
     for kind in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64)
 }
 
 
+def _wrapped(value: int, least: int, most: int) -> int:
+    return (value - least) % (most - least + 1) + least
+
+
 def _numbers(chunk: Layout, start: int, steps: Sequence[int], dtype: Any) -> Array:
     total: Any = np.int64((start + (1 << 63)) % (1 << 64) - (1 << 63))
-    for step, count in zip(steps, chunk.steps, strict=True):
+    for step, count in zip(steps, chunk.steps_of(np.int64), strict=True):
         if step:
             total = total + count * np.int64((step + (1 << 63)) % (1 << 64) - (1 << 63))
     whole = np.empty(chunk.dims, dtype)
@@ -293,8 +309,22 @@ def _is_number(value: Value) -> bool:
 
 
 def _scaled(value: Affine, factor: int, addend: int) -> Value:
-    steps = tuple(step * factor for step in value.steps)
-    return affine(value.chunk, value.start * factor + addend, steps, value.dtype)
+    steps = tuple([step * factor for step in value.steps])
+    low, high = value.low * factor + addend, value.high * factor + addend
+    if factor < 0:
+        low, high = high, low
+    return affine(value.chunk, value.start * factor + addend, steps, value.dtype, low, high)
+
+
+def times(value: Value, factor: int) -> Value:
+    """An index multiplied, which may leave its type's range."""
+    if isinstance(value, Affine):
+        low, high = value.low, value.high
+        wide = Affine(value.chunk, value.start, value.steps, np.int64, low, high)
+        return _scaled(wide, factor, 0)
+    if isinstance(value, np.ndarray):
+        return value.astype(np.intp) * factor
+    return int(value) * factor
 
 
 def _add(left: Value, right: Value) -> Value:
@@ -307,7 +337,7 @@ def _add(left: Value, right: Value) -> Value:
             left.low + start, left.high + start,
         )  # fmt: skip
     if isinstance(right, Affine):
-        steps = tuple(a + b for a, b in zip(left.steps, right.steps, strict=True))
+        steps = tuple(map(add, left.steps, right.steps))
         return affine(left.chunk, left.start + right.start, steps, left.dtype)
     return left.array + right
 
@@ -317,7 +347,7 @@ def _subtract(left: Value, right: Value) -> Value:
         if _is_number(left):
             return _scaled(right, -1, int(left))
         if isinstance(left, Affine):
-            steps = tuple(a - b for a, b in zip(left.steps, right.steps, strict=True))
+            steps = tuple(map(sub, left.steps, right.steps))
             return affine(left.chunk, left.start - right.start, steps, left.dtype)
         return left - right.array
     if _is_number(right):

@@ -15,7 +15,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers import base
 from treadle.drivers.cpu_numpy import accesses, atomics, masks
-from treadle.drivers.cpu_numpy.chunks import Array, Chunk, chunks
+from treadle.drivers.cpu_numpy.chunks import Array, Chunk, chunks, times
 from treadle.drivers.cpu_numpy.numbers import NUMBERS
 from treadle.drivers.cpu_numpy.warps import warp
 
@@ -26,7 +26,8 @@ _TYPES: dict[str, Any] = {
 }  # fmt: skip
 _GLOBALS: dict[str, Any] = {
     **_TYPES, **NUMBERS, "bool_": np.bool_, "view": accesses.view, "own": accesses.own,
-    "load": accesses.load, "store": accesses.store, "atomic_number": atomics.atomic_number,
+    "times": times, "load": accesses.load, "store": accesses.store,
+    "atomic_number": atomics.atomic_number,
     "atomic_bf16": atomics.atomic_bf16, "warp": warp, "Trips": masks.Trips,
     **{name: getattr(masks, name) for name in (
         "both", "without", "minus", "either", "all_of", "merge", "select", "inside",
