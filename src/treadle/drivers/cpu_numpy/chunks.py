@@ -144,11 +144,13 @@ class Affine:
     def array(self) -> Array:
         """The numbers of all threads."""
         if self._array is None:
-            # Each sum of some of the terms is a number of the type too.
+            # Each sum of some of the terms is a number of the type too; a step may not be one.
             kind, total = self.dtype, self.dtype(self.start)
             for step, count in zip(self.steps, self.chunk.steps_of(kind), strict=True):
                 if step:
-                    total = total + (count if step == 1 else count * kind(step))
+                    total = total + (
+                        count if step == 1 else count * kind(_wrapped(step, *_LIMITS[kind]))
+                    )
             if total.size == self.chunk.lanes:
                 self._array = total.reshape(-1)
             else:
