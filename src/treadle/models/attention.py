@@ -201,7 +201,7 @@ def attend_parts(
         return out
 
     prologue = Prologue("joined", config.heads * depth, parts=parts, depth=depth)
-    return Rows(prologue, (sums, tops), n, joined)
+    return Rows(prologue, (sums, tops), n, joined, possible=depth % 16 == 0)
 
 
 def _dtype(cache: LayerCache) -> Any:

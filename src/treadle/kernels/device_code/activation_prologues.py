@@ -36,7 +36,7 @@ class Prologue(NamedTuple):
     "gated": rows of `first` have twice as many elements, and the first half, through the function
     `gate`, is multiplied by the second half.
     "joined": `first` has the sums of `parts` parts of the keys, and `second` their peaks and
-    totals, as `paged_attention` has them, for heads of `depth` elements."""
+    totals, as `paged_attention` has them, for heads of `depth` elements, a multiple of 16."""
 
     kind: Literal["packed", "rows", "normed", "gated", "joined"]
     columns: int
@@ -44,7 +44,7 @@ class Prologue(NamedTuple):
     scaled: bool = False
     gate: Literal["", "silu", "gelu_tanh"] = ""
     parts: int = 1
-    depth: int = 4
+    depth: int = 16
 
     @property
     def writes(self) -> bool:
@@ -128,21 +128,26 @@ def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> F
         return value
 
     @td.func
-    def joined(first, second, line, column):
-        """A vec4 of a head's result: the sums of parts by what their peaks say."""
+    def join(first, second, line, column, values):
+        """Four vec4s of a head's result: the sums of parts by what their peaks say. Parts that have
+        seen no key are not read."""
         peak = td.f32(-td.inf)
         for part in range(parts):
-            top = second[2 * (line * parts + part)]
+            top = second[line * parts + part].x
             peak = top if top > peak else peak
         base = peak if peak > td.f32(-td.inf) else td.f32(0.0)
         total = td.f32(0.0)
-        found = vec(0.0)
         for part in range(parts):
-            at = line * parts + part
-            weight = td.exp2(second[2 * at] - base)
-            total += second[2 * at + 1] * weight
-            found += first[at * depth4 + column] * weight
-        return found * (td.f32(0.0) if total == 0.0 else 1.0 / total)
+            tops = second[line * parts + part]
+            if tops.y != 0.0:
+                weight = td.exp2(tops.x - base)
+                total += tops.y * weight
+                at = (line * parts + part) * depth4 + column
+                for k in td.static_range(4):
+                    values[k] += first[at + k] * weight
+        factor = td.f32(0.0) if total == 0.0 else 1.0 / total
+        for k in td.static_range(4):
+            values[k] *= factor
 
     @td.func
     def value_of(first, second, weights, others, row, i, factor, own_factor):
@@ -154,9 +159,6 @@ def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> F
             x = first[2 * row * n4 + i]
             value = vec(gated(x.x), gated(x.y), gated(x.z), gated(x.w))
             value *= first[(2 * row + 1) * n4 + i]
-        elif kind == "joined":
-            line = row * (n4 // depth4) + i // depth4
-            value = joined(first, second, line, i % depth4)
         else:
             value = first[row * n4 + i]
         return value
@@ -192,10 +194,14 @@ def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> F
             for k in td.static_range(4):
                 values[k] = vec(0.0)
             if h < halves:
-                for k in td.static_range(4):
-                    values[k] = value_of(
-                        first, second, weights, others, row, 4 * h + k, factor, own_factor
-                    )
+                if kind == "joined":
+                    line = row * (n4 // depth4) + 4 * h // depth4
+                    join(first, second, line, 4 * h % depth4, values)
+                else:
+                    for k in td.static_range(4):
+                        values[k] = value_of(
+                            first, second, weights, others, row, 4 * h + k, factor, own_factor
+                        )
             start = base + h // 2 * vectors
             scale = td.f32(1.0)
             total = td.f32(0.0)
@@ -241,7 +247,7 @@ def array_kinds(prologue: Prologue) -> tuple[Any, Any, Any, Any]:
     vectors: Any = td.Array[td.vec4[td.f32]]
     second = vectors if prologue.added else td.i32
     if prologue.kind == "joined":
-        second = td.Array[td.f32]
+        second = td.Array[td.vec2[td.f32]]
     weights = vectors if prologue.kind == "normed" else td.i32
     others, stream = (vectors if has else td.i32 for has in (prologue.scaled, prologue.writes))
     return second, weights, others, stream

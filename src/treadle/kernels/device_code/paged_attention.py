@@ -28,6 +28,7 @@ from treadle.lang.decorators import Function, Kernel
 
 SCALED = 32  # elements that share a scale in a cache of 8 bits
 _FEW_COLUMNS = 4  # of a vector
+_MOST_SEGMENTS = 8
 
 
 class Paged(NamedTuple):
@@ -66,8 +67,10 @@ def attender(what: Paged) -> Kernel:
     tokens, parts, threads = what.tokens, what.parts, what.threads
     columns = depth // _FEW_COLUMNS
     teams = threads // columns  # of threads, which have a share of the keys each
-    segments = max(threads // queries, 1)
+    # Of the threads, whose greatest scores are found first; then, those of the segments.
+    segments = max(min(threads // queries, _MOST_SEGMENTS), 1)
     segment = threads // segments
+    side, summed = side_of(threads), sum_of_block(dtypes.f32, threads)
     load, power, capped = _loader(what), td.func(_exp2), what.capped
     sinks, scaled = what.sinks, what.scaled
     vec = td.vec4[td.f32]
@@ -90,6 +93,7 @@ def attender(what: Paged) -> Kernel:
         tops_of = td.shared(queries * segments, td.f32)
         rows = td.shared(threads, td.i32)
         board = td.shared(threads, vec)
+        few = td.shared(side, td.f32)
         peaks = td.local(queries, td.f32)
         totals = td.local(queries, td.f32)
         dots = td.local(queries, td.f32)
@@ -180,12 +184,8 @@ def attender(what: Paged) -> Kernel:
         for q in td.static_range(queries):
             td.sync_threads()
             board[t] = found[q]
-            scores[t] = totals[q]
-            td.sync_threads()
+            total = summed(totals[q], scores, few)
             if t < columns and token + q // group < n:
-                total = td.f32(0.0)
-                for k in range(threads):
-                    total += scores[k]
                 for k in td.static_range(1, teams):
                     found[q] += board[k * columns + t]
                 line = (token + q // group) * heads * group + head * group + q % group
