@@ -17,12 +17,12 @@ from treadle.models.steps import DecodeStep
 from treadle.nn.containers import ModuleList
 from treadle.runtime.profile import session
 
-FUSED = ["multiply", "store_paged", "attend_paged", "multiply", "multiply", "multiply"]
-"""Query, key and value; their norms and rotations; attention; its output; gate and up; down. What
-comes before a product (norms, sums, gates, rounding) is in the product's kernel."""
+FUSED = ["multiply", "attend_new", "multiply", "multiply", "multiply"]
+"""Query, key and value; attention, with their norms and rotations; its output; gate and up; down.
+What comes before a product (norms, sums, gates, rounding) is in the product's kernel."""
 PACKED = [
-    "pack_rows", "multiply", "store_paged", "attend_paged", "pack_rows", "multiply",
-    "pack_rows", "multiply", "pack_rows", "multiply",
+    "pack_rows", "multiply", "attend_new", "pack_rows", "multiply", "pack_rows", "multiply",
+    "pack_rows", "multiply",
 ]  # fmt: skip
 """The same where products are too large for that."""
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from treadle.core.dtypes import float32, i32
 from treadle.core.errors import UnsupportedOnTarget
-from treadle.kernels.device_code import paged_attention, paged_attention_cpu
+from treadle.kernels.device_code import paged_attention, paged_attention_cpu, paged_heads
 from treadle.kernels.device_code.activation_prologues import Prologue
-from treadle.kernels.device_code.paged_attention import Paged, Storing
+from treadle.kernels.device_code.paged_attention import Paged
+from treadle.kernels.device_code.paged_heads import Storing
 from treadle.kernels.launching import packed, serial_threads
 from treadle.lang.types import VectorType
 from treadle.models.cache import PAGE, LayerCache
@@ -44,7 +45,8 @@ class Batch:
 
     `tokens` are ids (int32). `places` are their positions, their sequences and the table of pages,
     one after the other (`paged_attention`), with `pages` pages for each sequence. `together` says
-    that all tokens are one sequence's, so that neighbours share what they read."""
+    that all tokens are one sequence's, so that neighbours share what they read; otherwise, each is
+    of another sequence."""
 
     tokens: Tensor
     places: Tensor
@@ -94,6 +96,10 @@ def attend(
             attend_whole(config, batch, (query, key, value), angles.rotary, angles.table, seen)
         )
     assert cache is not None
+    if not batch.together and not serial_threads(batch.tokens.device):
+        found = _attend_new(config, batch, heads, cache, angles, norms, window, scale, sinks)
+        if found is not None:
+            return found
     query = store(config, batch, heads, cache, angles, norms)
     return attend_parts(config, batch, query, cache, window=window, scale=scale, sinks=sinks)
 
@@ -107,15 +113,12 @@ def store(
     norms: Tensor | None = None,
 ) -> Tensor:
     """The rotated queries; keys, rotated too, and values are written to the cache."""
-    device, n, rotary = batch.tokens.device, batch.count, angles.rotary
+    device, n = batch.tokens.device, batch.count
     query, key, value = heads
     threads = _LANES if serial_threads(device) else min(_power_of_two(config.depth), _THREADS)
-    what = Storing(
-        _dtype(cache), config.depth, rotary.pairs, rotary.adjacent, FINE, PAGE, norms is not None,
-        threads,
-    )  # fmt: skip
+    what = _storing(config, cache, angles, norms, threads)
     out = empty((n, config.heads * config.depth), dtype=float32, device=device)
-    paged_attention.storer(what)[n * (config.heads + 2 * config.key_heads), threads](
+    paged_heads.storer(what)[n * (config.heads + 2 * config.key_heads), threads](
         query.rows.reshape(-1), key.rows.reshape(-1), value.rows.reshape(-1),
         0 if norms is None else norms,
         angles.table, batch.places, out.reshape(-1), cache.elements,
@@ -158,6 +161,53 @@ def attend_parts(
     parts: int | None = None,
 ) -> Rows:
     """The same, as rows that the next product may join from the parts of the keys."""
+    device, n = batch.tokens.device, batch.count
+    serial = serial_threads(device)
+    what, blocks = _paged(config, batch, cache, window, sinks, parts)
+    make = paged_attention_cpu.attender_cpu if serial else paged_attention.attender
+    result = _Result.of(what, n * config.heads, device)
+    make(what)[blocks * what.parts, what.threads](
+        query.reshape(-1), cache.elements, 0 if cache.scales is None else cache.scales,
+        batch.places, 0 if sinks is None else sinks, result.sums, result.tops,
+        packed(_INTEGERS, n, config.key_heads, batch.pages, cache.keys),
+        window or 1 << 30, config.depth**-0.5 if scale is None else scale, config.attention_cap,
+    )  # fmt: skip
+    return result.rows(n)
+
+
+def _attend_new(
+    config: DecoderConfig, batch: Batch, heads: Sequence[Columns], cache: LayerCache,
+    angles: Angles, norms: Tensor | None, window: int, scale: float | None, sinks: Tensor | None,
+) -> Rows | None:  # fmt: skip
+    """Attention of tokens of different sequences, whose keys and values the same launch stores.
+    None where a kernel has too few arrays for that."""
+    device, n, depth = batch.tokens.device, batch.count, config.depth
+    arrays = [*(each.rows for each in heads), norms, cache.scales, sinks]
+    count = len({id(array) for array in arrays if array is not None})
+    if count + 5 > device.limits.max_buffers_per_kernel:
+        return None
+    what, blocks = _paged(config, batch, cache, window, sinks, None)
+    storing = _storing(config, cache, angles, norms, what.threads)
+    result = _Result.of(what, n * config.heads, device)
+    query, key, value = heads
+    paged_attention.new_attender(what, storing)[blocks * what.parts, what.threads](
+        query.rows.reshape(-1), key.rows.reshape(-1), value.rows.reshape(-1),
+        0 if norms is None else norms, angles.table, cache.elements,
+        0 if cache.scales is None else cache.scales, batch.places, 0 if sinks is None else sinks,
+        result.sums, result.tops, packed(_INTEGERS, query.start, key.start, value.start, 0),
+        packed(_INTEGERS, *[each.rows.shape[-1] for each in heads], 0),
+        packed(_INTEGERS, n, config.key_heads, batch.pages, cache.keys),
+        window or 1 << 30, depth**-0.5 if scale is None else scale, config.attention_cap,
+        config.epsilon,
+    )  # fmt: skip
+    return result.rows(n)
+
+
+def _paged(
+    config: DecoderConfig, batch: Batch, cache: LayerCache, window: int, sinks: Tensor | None,
+    parts: int | None,
+) -> tuple[Paged, int]:  # fmt: skip
+    """The kernel for a batch, and how many blocks have each part of the keys."""
     device, n, depth = batch.tokens.device, batch.count, config.depth
     serial = serial_threads(device)
     threads = _LANES if serial else _THREADS
@@ -178,30 +228,51 @@ def attend_parts(
             f"attention with heads of {depth} elements is not supported on {device}: a multiple of "
             f"{_LANES if serial else 4} is"
         )
-    lines = n * config.heads
-    out = empty((n, config.heads * depth), dtype=float32, device=device)
-    flat = out.reshape(-1)
-    sums, tops = flat, flat
-    if parts > 1:
-        sums = empty(lines * parts * depth, dtype=float32, device=device)
-        tops = empty(lines * parts * 2, dtype=float32, device=device)
-    make = paged_attention_cpu.attender_cpu if serial else paged_attention.attender
-    make(what)[blocks * parts, threads](
-        query.reshape(-1), cache.elements, 0 if cache.scales is None else cache.scales,
-        batch.places, 0 if sinks is None else sinks, sums, tops,
-        packed(_INTEGERS, n, config.key_heads, batch.pages, cache.keys),
-        window or 1 << 30, depth**-0.5 if scale is None else scale, config.attention_cap,
+    return what, blocks
+
+
+def _storing(
+    config: DecoderConfig, cache: LayerCache, angles: Angles, norms: Tensor | None, threads: int
+) -> Storing:
+    rotary = angles.rotary
+    return Storing(
+        _dtype(cache), config.depth, rotary.pairs, rotary.adjacent, FINE, PAGE, norms is not None,
+        threads,
     )  # fmt: skip
-    if parts == 1:
-        return plain_rows(out)
 
-    def joined() -> Tensor:
-        join = paged_attention.joiner(depth, parts, threads)
-        join[lines, threads](sums, tops, flat)
-        return out
 
-    prologue = Prologue("joined", config.heads * depth, parts=parts, depth=depth)
-    return Rows(prologue, (sums, tops), n, joined, possible=depth % 16 == 0)
+@dataclass(frozen=True, eq=False)
+class _Result:
+    """Where attention writes what: the result, or sums of the parts of the keys and their peaks."""
+
+    what: Paged
+    out: Tensor
+    sums: Tensor
+    tops: Tensor
+
+    @staticmethod
+    def of(what: Paged, lines: int, device: Device) -> _Result:
+        """New memory for so many heads of tokens."""
+        out = empty(lines * what.depth, dtype=float32, device=device)
+        if what.parts == 1:
+            return _Result(what, out, out, out)
+        sums = empty(lines * what.parts * what.depth, dtype=float32, device=device)
+        return _Result(what, out, sums, empty(lines * what.parts * 2, dtype=float32, device=device))
+
+    def rows(self, count: int) -> Rows:
+        """The rows of so many tokens."""
+        what, out = self.what, self.out.reshape(count, -1)
+        if what.parts == 1:
+            return plain_rows(out)
+
+        def joined() -> Tensor:
+            join = paged_attention.joiner(what.depth, what.parts, what.threads)
+            join[self.out.size // what.depth, what.threads](self.sums, self.tops, self.out)
+            return out
+
+        prologue = Prologue("joined", out.shape[1], parts=what.parts, depth=what.depth)
+        arrays = self.sums, self.tops
+        return Rows(prologue, arrays, count, joined, possible=what.depth % 16 == 0)
 
 
 def _dtype(cache: LayerCache) -> Any:

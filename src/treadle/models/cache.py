@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from treadle.core.dtypes import DType, float16, float32, int8
-from treadle.kernels.device_code.paged_attention import SCALED
+from treadle.kernels.device_code.paged_heads import SCALED
 from treadle.models.config import DecoderConfig
 from treadle.runtime.devices import Device
 from treadle.tensor.creation import zeros

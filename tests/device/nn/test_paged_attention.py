@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.models.attention import Angles, Batch, attend_stored, store
+from treadle.models.attention import Angles, Batch, attend, attend_stored, store
 from treadle.models.cache import PAGE, Cache
 from treadle.models.config import DecoderConfig, RopeConfig
 from treadle.models.layers import Columns
@@ -138,3 +138,42 @@ def test_rotations_and_norms(device, rng, adjacent):
         page, place = table[position // PAGE], position % PAGE
         np.testing.assert_allclose(elements[0, page, place], heads[2], atol=5e-6)
         np.testing.assert_array_equal(elements[1, page, place], fused[i, 96:])
+
+
+@pytest.mark.parametrize(
+    ("shape", "entries", "window", "normed", "sinks"),
+    [((6, 2, 32), "f32", 20, True, True), ((2, 2, 64), "f16", 0, False, False),
+     ((4, 1, 32), "q8_0", 0, True, False)],
+)  # fmt: skip
+def test_new_keys_are_stored_and_seen(device, rng, shape, entries, window, normed, sinks):
+    """A token of each of three sequences, and padding: as storing and attending one after the
+    other, in the result and in the cache. On GPUs it is one launch."""
+    config = config_of(*shape)
+    heads, few, depth = shape
+    angles = Angles(Rotary(frequencies(depth // 2)), 128, device)
+    rows = rng.standard_normal((4, (heads + 2 * few) * depth), dtype=np.float32)
+    sink = td.asarray(rng.standard_normal(heads).astype(np.float32), device=device)
+    norms = td.asarray(rng.standard_normal(2 * depth, dtype=np.float32), device=device)
+    seed = rng.integers(1 << 30)
+    found = []
+    for at_once in (False, True):
+        have = stored(device, np.random.default_rng(seed), config, entries)
+        batch = batch_of(device, [70, 5, -1, 33], [0, 1, 0, 2], False)
+        given = td.asarray(rows, device=device)
+        parts = [Columns(given, at * depth) for at in (0, heads, heads + few)]
+        options = {"window": window, "sinks": sink if sinks else None}
+        weights = norms if normed else None
+        if at_once:
+            result = attend(
+                config, batch, parts, have.layer, angles, norms=weights, **options
+            ).tensor()
+        else:
+            query = store(config, batch, parts, have.layer, angles, weights)
+            result = attend_stored(config, batch, query, have.layer, **options)
+        found.append((result.numpy(), have.layer.elements.numpy().astype(np.float32)))
+    # Norms are summed in another order, so that what is stored may be rounded to the other side.
+    of_result, of_cache = {"f32": (2e-5, 2e-6), "f16": (1e-3, 2e-3), "q8_0": (2e-2, 1)}[entries]
+    np.testing.assert_allclose(found[1][0], found[0][0], atol=of_result)
+    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-3, atol=of_cache)
+    assert not found[1][0][2].any()
+    assert found[1][0][[0, 1, 3]].all()

@@ -24,9 +24,9 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.attention import LOG2_E
 from treadle.kernels.device_code.block_reductions import side_of, sum_of_block
+from treadle.kernels.device_code.paged_heads import SCALED, Storing, cache_writer, preparer
 from treadle.lang.decorators import Function, Kernel
 
-SCALED = 32  # elements that share a scale in a cache of 8 bits
 _FEW_COLUMNS = 4  # of a vector
 _MOST_SEGMENTS = 8
 
@@ -51,73 +51,42 @@ class Paged(NamedTuple):
         return self.group * self.tokens
 
     @property
+    def segments(self) -> int:
+        """Of a block's threads: the greatest score of each is found first, then that of all."""
+        return max(min(self.threads // self.queries, _MOST_SEGMENTS), 1)
+
+    @property
     def scaled(self) -> bool:
         """Whether the cache has scales."""
         return self.cached is dtypes.i8
 
 
 @functools.cache
-def attender(what: Paged) -> Kernel:
-    """The kernel. Its blocks are parts of the keys, fastest, then heads of keys, then tokens.
-
-    `sizes` are the tokens, the heads of keys, the pages of a sequence, and the elements of all
-    keys; a query sees `window` keys up to its own. `sums` has the result, or with parts the sums
-    of the parts, and `tops` their peaks and totals."""
+def _part_of_keys(what: Paged) -> Function:
+    """A function of a block that computes its part of the keys, from `begin` to `end`, for the
+    queries in the shared array `own`. The other shared arrays are for scores (of queries and
+    threads), their peaks (of queries and segments), rows of the cache and vec4s (of threads), and
+    a few floats."""
     queries, group, depth, page = what.queries, what.group, what.depth, what.page
-    tokens, parts, threads = what.tokens, what.parts, what.threads
+    parts, threads = what.parts, what.threads
     columns = depth // _FEW_COLUMNS
     teams = threads // columns  # of threads, which have a share of the keys each
-    # Of the threads, whose greatest scores are found first; then, those of the segments.
-    segments = max(min(threads // queries, _MOST_SEGMENTS), 1)
+    segments = what.segments
     segment = threads // segments
-    side, summed = side_of(threads), sum_of_block(dtypes.f32, threads)
+    summed = sum_of_block(dtypes.f32, threads)
     load, power, capped = _loader(what), td.func(_exp2), what.capped
-    sinks, scaled = what.sinks, what.scaled
-    vec = td.vec4[td.f32]
-    given: Any = td.Array[td.f32]
-    cached: Any = td.Array[what.cached if scaled else td.vec4[what.cached]]
+    sinks, vec = what.sinks, td.vec4[td.f32]
 
-    @td.kernel(checked=False)
-    def attend_paged(
-        query: given, cache: cached, scales, places, sink, sums: given, tops,
-        sizes: td.vec4[td.i32], window: td.i32, scale: td.f32, cap: td.f32,
+    @td.func
+    def attend_to_part(
+        own, scores, tops_of, rows, board, few, cache, scales, places, sink, sums, tops, n, heads,
+        keys, table, token, head, part, begin, end, window, cap,
     ):  # fmt: skip
         t = td.thread_idx.x
-        n = sizes.x
-        heads = sizes.y
-        part = td.block_idx.x % parts
-        head = td.block_idx.x // parts % heads
-        token = td.block_idx.x // parts // heads * tokens
-        own = td.shared(queries * columns, vec)
-        scores = td.shared(queries * threads, td.f32)
-        tops_of = td.shared(queries * segments, td.f32)
-        rows = td.shared(threads, td.i32)
-        board = td.shared(threads, vec)
-        few = td.shared(side, td.f32)
         peaks = td.local(queries, td.f32)
         totals = td.local(queries, td.f32)
         dots = td.local(queries, td.f32)
         found = td.local(queries, vec)
-        first = td.i32(1 << 30)
-        last = td.i32(0)
-        for r in td.static_range(tokens):
-            position = td.i32(-1)
-            if token + r < n:
-                position = places[token + r]
-            if position >= 0:
-                first = td.minimum(first, td.maximum(position + 1 - window, 0))
-                last = td.maximum(last, position + 1)
-        first = td.minimum(first, last)
-        table = 2 * n + places[n + token] * sizes.z
-        # A part is a multiple of the threads, so that its tiles are whole but for the last.
-        share = ((last - first + parts - 1) // parts + threads - 1) // threads * threads
-        begin = first + part * share
-        end = td.minimum(begin + share, last)
-        for i in range(t, queries * columns, threads):
-            q = i // columns
-            row = td.minimum(token + q // group, n - 1) * heads * group + head * group + q % group
-            at = row * depth + i % columns * 4
-            own[i] = vec(query[at], query[at + 1], query[at + 2], query[at + 3]) * scale
         for q in td.static_range(queries):
             peaks[q] = td.f32(-td.inf)
             totals[q] = 0.0
@@ -178,7 +147,7 @@ def attender(what: Paged) -> Kernel:
             td.sync_threads()
             if team < teams:
                 for k in range(team, td.minimum(threads, end - start), teams):
-                    near = load(cache, scales, sizes.w // 4 + rows[k] * columns + column)
+                    near = load(cache, scales, keys // 4 + rows[k] * columns + column)
                     for q in td.static_range(queries):
                         found[q] += near * scores[q * threads + k]
         for q in td.static_range(queries):
@@ -203,7 +172,133 @@ def attender(what: Paged) -> Kernel:
                 sums[at + 2] = found[q].z * factor
                 sums[at + 3] = found[q].w * factor
 
+    return attend_to_part
+
+
+@functools.cache
+def attender(what: Paged) -> Kernel:
+    """The kernel. Its blocks are parts of the keys, fastest, then heads of keys, then tokens.
+
+    `sizes` are the tokens, the heads of keys, the pages of a sequence, and the elements of all
+    keys; a query sees `window` keys up to its own. `sums` has the result, or with parts the sums
+    of the parts, and `tops` their peaks and totals."""
+    queries, group, depth = what.queries, what.group, what.depth
+    tokens, parts, threads, segments = what.tokens, what.parts, what.threads, what.segments
+    columns, side = depth // _FEW_COLUMNS, side_of(threads)
+    attend_to_part = _part_of_keys(what)
+    vec = td.vec4[td.f32]
+    given: Any = td.Array[td.f32]
+    cached: Any = td.Array[what.cached if what.scaled else td.vec4[what.cached]]
+
+    @td.kernel(checked=False)
+    def attend_paged(
+        query: given, cache: cached, scales, places, sink, sums: given, tops,
+        sizes: td.vec4[td.i32], window: td.i32, scale: td.f32, cap: td.f32,
+    ):  # fmt: skip
+        t = td.thread_idx.x
+        n = sizes.x
+        heads = sizes.y
+        part = td.block_idx.x % parts
+        head = td.block_idx.x // parts % heads
+        token = td.block_idx.x // parts // heads * tokens
+        own = td.shared(queries * columns, vec)
+        scores = td.shared(queries * threads, td.f32)
+        tops_of = td.shared(queries * segments, td.f32)
+        rows = td.shared(threads, td.i32)
+        board = td.shared(threads, vec)
+        few = td.shared(side, td.f32)
+        first = td.i32(1 << 30)
+        last = td.i32(0)
+        for r in td.static_range(tokens):
+            position = td.i32(-1)
+            if token + r < n:
+                position = places[token + r]
+            if position >= 0:
+                first = td.minimum(first, td.maximum(position + 1 - window, 0))
+                last = td.maximum(last, position + 1)
+        first = td.minimum(first, last)
+        table = 2 * n + places[n + token] * sizes.z
+        # A part is a multiple of the threads, so that its tiles are whole but for the last.
+        share = ((last - first + parts - 1) // parts + threads - 1) // threads * threads
+        begin = first + part * share
+        for i in range(t, queries * columns, threads):
+            q = i // columns
+            row = td.minimum(token + q // group, n - 1) * heads * group + head * group + q % group
+            at = row * depth + i % columns * 4
+            own[i] = vec(query[at], query[at + 1], query[at + 2], query[at + 3]) * scale
+        attend_to_part(
+            own, scores, tops_of, rows, board, few, cache, scales, places, sink, sums, tops, n,
+            heads, sizes.w, table, token, head, part, begin, td.minimum(begin + share, last),
+            window, cap,
+        )  # fmt: skip
+
     return attend_paged
+
+
+@functools.cache
+def new_attender(what: Paged, storing: Storing) -> Kernel:
+    """A kernel that does what `storer` does before it attends, for tokens of different sequences:
+    each block prepares its queries, and the one whose part has the token's own key stores it with
+    its value, before it reads. The arguments are those of both."""
+    queries, depth, page = what.queries, what.depth, what.page
+    parts, threads, segments = what.parts, what.threads, what.segments
+    columns, side = depth // _FEW_COLUMNS, side_of(threads)
+    attend_to_part = _part_of_keys(what)
+    prepare, keep = preparer(storing), cache_writer(storing, not what.scaled)
+    vec = td.vec4[td.f32]
+    cached: Any = td.Array[what.cached if what.scaled else td.vec4[what.cached]]
+
+    @td.kernel(checked=False)
+    def attend_new(
+        query, key, value, norms, angles, cache: cached, scales, places, sink,
+        sums: td.Array[td.f32], tops, starts: td.vec4[td.i32], steps: td.vec4[td.i32],
+        sizes: td.vec4[td.i32], window: td.i32, scale: td.f32, cap: td.f32, least: td.f32,
+    ):  # fmt: skip
+        t = td.thread_idx.x
+        n = sizes.x
+        heads = sizes.y
+        part = td.block_idx.x % parts
+        head = td.block_idx.x // parts % heads
+        token = td.block_idx.x // parts // heads
+        own = td.shared(queries * columns, vec)
+        scores = td.shared(queries * threads, td.f32)
+        tops_of = td.shared(queries * segments, td.f32)
+        rows = td.shared(threads, td.i32)
+        board = td.shared(threads, vec)
+        few = td.shared(side, td.f32)
+        held = td.shared(depth, td.f32)
+        position = places[token]
+        last = position + 1
+        first = td.maximum(last - window, 0)
+        table = 2 * n + places[n + token] * sizes.z
+        share = ((last - first + parts - 1) // parts + threads - 1) // threads * threads
+        begin = first + part * share
+        end = td.minimum(begin + share, last)
+        for q in range(queries):
+            prepare(
+                query, key, value, norms, angles, starts, steps, heads * queries, heads, least,
+                token, position, head * queries + q, held, scores, few,
+            )  # fmt: skip
+            for c in range(t, columns, threads):
+                own[q * columns + c] = (
+                    vec(held[4 * c], held[4 * c + 1], held[4 * c + 2], held[4 * c + 3]) * scale
+                )
+            td.sync_threads()
+        if begin <= position < end:
+            slot = places[table + position // page] * page + position % page
+            for kind in range(2):
+                prepare(
+                    query, key, value, norms, angles, starts, steps, heads * queries, heads, least,
+                    token, position, heads * queries + kind * heads + head, held, scores, few,
+                )  # fmt: skip
+                keep(held, cache, scales, (slot * heads + head) * depth + kind * sizes.w)
+                td.sync_threads()
+        attend_to_part(
+            own, scores, tops_of, rows, board, few, cache, scales, places, sink, sums, tops, n,
+            heads, sizes.w, table, token, head, part, begin, end, window, cap,
+        )  # fmt: skip
+
+    return attend_new
 
 
 def _exp2(x):  # type: ignore[no-untyped-def]
@@ -257,129 +352,3 @@ def joiner(depth: int, parts: int, threads: int) -> Kernel:
                 out[line * depth + c] = found * factor
 
     return join_paged
-
-
-class Storing(NamedTuple):
-    """What a kernel that prepares queries and stores keys and values is made for."""
-
-    cached: DType
-    depth: int
-    pairs: int  # of elements that are rotated, of each head
-    adjacent: bool  # whether the elements of a pair are neighbours, or half the pairs apart
-    fine: int  # positions that the table of angles has one after the other
-    page: int
-    normed: bool  # whether heads of queries and keys are divided by their root mean square
-    threads: int
-
-
-@functools.cache
-def storer(what: Storing) -> Kernel:
-    """A kernel that rotates queries and keys by their positions, after the norm of each head if
-    there is one, and stores keys and values. A block has one head of a token: first the heads of
-    the query, then of the key, then of the value.
-
-    `starts` are those of query, key and value in rows of `steps` elements; `norms` has the weights
-    of the query's norm, then of the key's. The angle of a position is the sum of two in `angles`,
-    which has `fine` positions from 0 on, then each fine-th position, with a cosine and a sine for
-    each pair: so a small table is exact for long texts. `sizes` are tokens, heads of the query, of
-    the key, and pages of a sequence; `keys` the elements of all keys."""
-    depth, pairs, adjacent, fine = what.depth, what.pairs, what.adjacent, what.fine
-    page, normed, threads, cached = what.page, what.normed, what.threads, what.cached
-    scaled = cached is dtypes.i8
-    side, summed = side_of(threads), sum_of_block(dtypes.f32, threads)
-
-    @td.kernel(checked=False)
-    def store_paged(
-        query, key, value, norms, angles, places, out, cache, scales, starts: td.vec4[td.i32],
-        steps: td.vec4[td.i32], sizes: td.vec4[td.i32], keys: td.i32, least: td.f32,
-    ):  # fmt: skip
-        t = td.thread_idx.x
-        n = sizes.x
-        heads = sizes.y
-        few = sizes.z
-        rows = heads + 2 * few
-        token = td.block_idx.x // rows
-        row = td.block_idx.x % rows
-        position = places[token]
-        held = td.shared(depth, td.f32)
-        board = td.shared(threads, td.f32)
-        side_board = td.shared(side, td.f32)
-        squares = td.f32(0.0)
-        for d in range(0, depth, threads):
-            c = d + t
-            if c < depth:
-                x = td.f32(0.0)
-                if row < heads:
-                    x = query[starts.x + token * steps.x + row * depth + c]
-                elif row < heads + few:
-                    x = key[starts.y + token * steps.y + (row - heads) * depth + c]
-                else:
-                    x = value[starts.z + token * steps.z + (row - heads - few) * depth + c]
-                squares += x * x
-                held[c] = x
-        if normed:
-            total = summed(squares, board, side_board)
-            if row < heads + few:
-                factor = 1.0 / td.sqrt(total / td.f32(depth) + least)
-                weights = td.i32(0)
-                if row >= heads:
-                    weights = depth
-                for d in range(0, depth, threads):
-                    c = d + t
-                    if c < depth:
-                        held[c] = held[c] * factor * norms[weights + c]
-        td.sync_threads()
-        if row < heads + few:
-            place = td.maximum(position, 0)
-            near = place % fine * pairs
-            far = (fine + place // fine) * pairs
-            for d in range(0, pairs, threads):
-                p = d + t
-                if p < pairs:
-                    cosine = angles[2 * (near + p)]
-                    sine = angles[2 * (near + p) + 1]
-                    far_cosine = angles[2 * (far + p)]
-                    far_sine = angles[2 * (far + p) + 1]
-                    straight = far_cosine * cosine - far_sine * sine
-                    turn = far_sine * cosine + far_cosine * sine
-                    i = p
-                    j = p + pairs
-                    if adjacent:
-                        i = 2 * p
-                        j = 2 * p + 1
-                    x = held[i]
-                    y = held[j]
-                    held[i] = x * straight - y * turn
-                    held[j] = y * straight + x * turn
-        td.sync_threads()
-        if row < heads:
-            for d in range(0, depth, threads):
-                c = d + t
-                if c < depth:
-                    out[(token * heads + row) * depth + c] = held[c]
-        elif position >= 0:
-            slot = places[2 * n + places[n + token] * sizes.w + position // page]
-            slot = slot * page + position % page
-            at = (slot * few + (row - heads) % few) * depth
-            if row >= heads + few:
-                at += keys
-            if scaled:
-                for d in range(0, depth // SCALED, threads):
-                    b = d + t
-                    if b < depth // SCALED:
-                        most = td.f32(0.0)
-                        for c in range(SCALED):
-                            most = td.maximum(most, td.abs(held[b * SCALED + c]))
-                        inverse = 127.0 / most if most > 0.0 else td.f32(0.0)
-                        for c in range(SCALED):
-                            cache[at + b * SCALED + c] = cached(
-                                td.round(held[b * SCALED + c] * inverse)
-                            )
-                        scales[at // SCALED + b] = td.f16(most / 127.0)
-            else:
-                for d in range(0, depth, threads):
-                    c = d + t
-                    if c < depth:
-                        cache[at + c] = cached(held[c])
-
-    return store_paged

@@ -12,7 +12,8 @@ import functools
 from treadle import lang as td
 from treadle.core import dtypes
 from treadle.kernels.device_code.attention import LOG2_E, power_of
-from treadle.kernels.device_code.paged_attention import SCALED, Paged
+from treadle.kernels.device_code.paged_attention import Paged
+from treadle.kernels.device_code.paged_heads import SCALED
 from treadle.lang.decorators import Function, Kernel
 
 STRETCH = 128  # keys whose weights are stored at a time
