@@ -74,7 +74,7 @@ def formula(
     [
         ((6, 2, 16), "f32", 20, 3.0, True, 3, 2e-5),
         ((2, 2, 64), "f16", 0, 0.0, False, None, 3e-3),
-        ((4, 2, 32), "q8_0", 40, 0.0, True, 2, 3e-2),
+        ((4, 2, 32), "q8_0", 40, 0.0, True, 2, 6e-2),
     ],
 )
 def test_each_sequence_sees_its_own_pages(
@@ -172,7 +172,7 @@ def test_new_keys_are_stored_and_seen(device, rng, shape, entries, window, norme
             result = attend_stored(config, batch, query, have.layer, **options)
         found.append((result.numpy(), have.layer.elements.numpy().astype(np.float32)))
     # Norms are summed in another order, so that what is stored may be rounded to the other side.
-    of_result, of_cache = {"f32": (2e-5, 2e-6), "f16": (1e-3, 2e-3), "q8_0": (2e-2, 1)}[entries]
+    of_result, of_cache = {"f32": (2e-5, 2e-6), "f16": (1e-3, 2e-3), "q8_0": (4e-2, 1)}[entries]
     np.testing.assert_allclose(found[1][0], found[0][0], atol=of_result)
     np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-3, atol=of_cache)
     assert not found[1][0][2].any()
