@@ -186,3 +186,31 @@ def test_a_leader_waits_for_blocks_of_others(kernel, monkeypatch):
         stream.write(x, 0, memoryview(values))
         made.replay(stream)
         np.testing.assert_array_equal(download(x, values), after(values))
+
+
+def test_short_launches_are_not_shared_while_helpers_have_no_processor(kernel, monkeypatch):
+    values = start()
+    x, y = upload(values), upload(values)
+    stream, made, _ = recorded(kernel, x, y)
+    monkeypatch.setattr(launches, "SHARED_SECONDS", 1.0)  # all are short
+    made.replay(stream)
+    monkeypatch.setattr(launches, "SHARED_SECONDS", 0.0)
+    made._prepare()
+    shared, stalls, lead = [], 5, workers.lead
+
+    def led(start, count, team, helpers, keep):
+        shared.append(team[native.SHARED_FROM] == native.SHORT)
+        lead(start, count, team, helpers, keep)
+        return stalls
+
+    monkeypatch.setattr(workers, "lead", led)
+    for turn in range(1 + 4 + 1 + 8 + 1):
+        if turn == 14:
+            stalls = 0
+        stream.write(x, 0, memoryview(values))
+        made.replay(stream)
+        np.testing.assert_array_equal(download(x, values), after(values))
+    assert shared[::2] == [True, *[False] * 4, True, *[False] * 8, True]
+    shared.clear()
+    made.replay(stream)
+    assert shared == [True, True]

@@ -52,11 +52,11 @@ def address_of(data: bytes) -> int:
     return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
 
 
-def words_of(call: Call, least: int = 0) -> tuple[int, ...]:
+def words_of(call: Call, least: int = 1, weight: int = native.SINGLE) -> tuple[int, ...]:
     """A call as words (see `native`), which keep nothing alive."""
     return (
         call.entry, address_of(call.bindings), address_of(call.parameters), address_of(call.grid),
-        0, call.last, least,
+        0, call.last, least, weight,
     )  # fmt: skip
 
 
@@ -97,8 +97,9 @@ def run(
     )
     helpers = min(threads - 1, -(-rest // chunk) - 1)
     call = _pack_call(
-        kernel.pointer, address_of(bindings), address_of(parameters), address_of(grid), 0, blocks, 0
-    )
+        kernel.pointer, address_of(bindings), address_of(parameters), address_of(grid), 0, blocks,
+        0, 0,
+    )  # fmt: skip
     workers.run(call, (bindings, parameters, grid), first, blocks, chunk, helpers)
     if clock() - start < 3 * SHARED_SECONDS:  # it may have been worth less than it seemed
         kernel.seconds *= 0.7

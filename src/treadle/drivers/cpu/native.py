@@ -1,8 +1,9 @@
 """Small loops in machine code around kernels: sharing blocks among threads, replaying launches.
 
-A *call* is seven words: entry, bindings, parameters, grid, first block, last block, and the fewest
-blocks that a thread takes of it at a time, or 0 where one thread runs all. Copies and fills are
-calls too, of an entry that ignores what it does not need.
+A *call* is eight words: entry, bindings, parameters, grid, first block, last block, the fewest
+blocks that a thread takes of it at a time, and its weight: `SINGLE` for what one thread runs,
+`SHORT` and `LONG` for what several may. Copies and fills are calls too, of an entry that ignores
+what it does not need.
 
 A *team* is the threads that replay calls together, and the memory by which they do. One of them
 goes through the calls. Those of one thread it runs itself. The blocks of others it publishes, as a
@@ -19,15 +20,18 @@ import ctypes
 from treadle.core.once import once
 from treadle.drivers.cpu.compiler import Loaded, compiler
 
-CALL_WORDS = 7
+CALL_WORDS = 8
+SINGLE, SHORT, LONG = range(3)
 
 # Words of a team; those that one thread writes often and others read have a cache line each.
 TEAM_WORDS = 40
 TICKET = 0  # the number of a call << 32 | blocks that are left
 FINISHED = 8  # blocks of this call
 CALL, LAST, LEAST, PARTS = 16, 17, 18, 19  # the call, its blocks, how they are divided
+WEIGHT = 20  # of the call
 OPEN = 24  # 0 as soon as helpers are not needed any more
 WAITS = 32  # whether the blocks of the call are published, and waited for
+SHARED_FROM = 33  # the least weight of calls that are shared
 
 _SOURCE = """
 define void @treadle.share(ptr %call, ptr %shared, i64 %chunk, i64 %total, i64 %spins) {
@@ -72,7 +76,7 @@ entry:
   br i1 %any, label %run, label %done
 run:
   %i = phi i64 [ 0, %entry ], [ %next, %run ]
-  %offset = mul i64 %i, 7
+  %offset = mul i64 %i, 8
   %call = getelementptr i64, ptr %calls, i64 %offset
   %entry.at = load ptr, ptr %call
   %b.at = getelementptr i64, ptr %call, i64 1
@@ -143,6 +147,9 @@ entry:
   %least.at = getelementptr i64, ptr %team, i64 18
   %waits.at = getelementptr i64, ptr %team, i64 32
   %waits = load i64, ptr %waits.at
+  %weight.at = getelementptr i64, ptr %team, i64 20
+  %from.at = getelementptr i64, ptr %team, i64 33
+  %from = load i64, ptr %from.at
   %resumed = icmp ne i64 %waits, 0
   br label %next
 next:
@@ -150,7 +157,7 @@ next:
   %over = icmp uge i64 %i, %count
   br i1 %over, label %done, label %one
 one:
-  %offset = mul i64 %i, 7
+  %offset = mul i64 %i, 8
   %call = getelementptr i64, ptr %calls, i64 %offset
   %l.at = getelementptr i64, ptr %call, i64 5
   %last = load i64, ptr %l.at
@@ -160,7 +167,9 @@ one:
 begin:
   %c.at = getelementptr i64, ptr %call, i64 6
   %least = load i64, ptr %c.at
-  %single = icmp eq i64 %least, 0
+  %w.at = getelementptr i64, ptr %call, i64 7
+  %weight = load i64, ptr %w.at
+  %single = icmp ult i64 %weight, %from
   br i1 %single, label %run, label %publish
 run:
   %entry.at = load ptr, ptr %call
@@ -173,6 +182,7 @@ run:
   call void %entry.at(ptr %bindings, ptr %parameters, ptr %grid, i64 0, i64 %last)
   br label %step
 publish:
+  store i64 %weight, ptr %weight.at
   store atomic ptr %call, ptr %call.at monotonic, align 8
   store atomic i64 %last, ptr %last.at monotonic, align 8
   store atomic i64 %least, ptr %least.at monotonic, align 8

@@ -24,6 +24,10 @@ _CHUNK_SECONDS = 1.5e-6  # what a thread takes at least
 _HELPER_SECONDS = 8e-6  # of the longest call, for each helper
 _LONGEST = 20e-3  # in machine code, where Python hears no interrupt
 _IDLE = 0.3e-3  # until helpers are woken again; they spin longer than that
+# After so many waits for helpers in a replay that have no processor, short calls are not shared in
+# the next ones: in four, and in twice as many each time that it has not become better.
+_MOST_STALLS = 2
+_FEWEST_UNSHARED, _MOST_UNSHARED = 4, 64
 
 
 class _Step(NamedTuple):
@@ -48,6 +52,8 @@ class Recording(base.Recording):
         self._team = (ctypes.c_int64 * native.TEAM_WORDS)()
         self._leading = forks.lock()
         self._threads = 1
+        self._unshared = 0  # replays until short calls are shared again
+        self._patience = _FEWEST_UNSHARED
 
     def replay(self, stream: base.Stream) -> None:
         """Run everything again, in order."""
@@ -56,17 +62,28 @@ class Recording(base.Recording):
             self._threads = stream.device.threads
             self._measure()
             return
-        loop = native.replay()
+        loop, stalls = native.replay(), 0
+        is_busy = self._unshared > 0
+        self._team[native.SHARED_FROM] = native.LONG if is_busy else native.SHORT
         for step in self._steps:
             if isinstance(step, HostCall):
                 step.work()
             elif step.helpers and self._leading.acquire(blocking=False):
                 try:
-                    workers.lead(step.start, step.calls, self._team, step.helpers, self._words)
+                    stalls += workers.lead(
+                        step.start, step.calls, self._team, step.helpers, self._words
+                    )
                 finally:
                     self._leading.release()
             else:  # or another thread replays the same work
                 loop(step.start, step.calls)
+        if is_busy:
+            self._unshared -= 1
+        elif stalls > _MOST_STALLS:
+            self._unshared = self._patience
+            self._patience = min(2 * self._patience, _MOST_UNSHARED)
+        else:
+            self._patience = _FEWEST_UNSHARED
 
     def _measure(self) -> None:
         """Run all calls by themselves."""
@@ -80,14 +97,15 @@ class Recording(base.Recording):
         self._seconds = found
         self._prepare()
 
-    def _least(self, place: int) -> int:
-        """The fewest blocks of a call that a thread takes; 0 if one runs them all."""
+    def _sharing(self, place: int) -> tuple[int, int]:
+        """The fewest blocks of a call that a thread takes, and its weight."""
         call, seconds = self._calls[place], self._seconds[place]
         if isinstance(call, HostCall) or call.kernel is None or self._threads == 1:
-            return 0
-        least = max(int(_CHUNK_SECONDS / seconds), 1)
-        is_shared = call.last * seconds > _TOGETHER_SECONDS and call.last > least
-        return least if is_shared else 0
+            return 1, native.SINGLE
+        least, taken = max(int(_CHUNK_SECONDS / seconds), 1), call.last * seconds
+        if taken <= _TOGETHER_SECONDS or call.last <= least:
+            return least, native.SINGLE
+        return least, native.LONG if taken > launches.SHARED_SECONDS else native.SHORT
 
     def _prepare(self) -> None:
         """Lay the calls out as words, one after the other, and divide them into steps."""
@@ -113,13 +131,14 @@ class Recording(base.Recording):
                 self._steps.append(call)
                 start = place + 1
                 continue
-            least, taken = self._least(place), call.last * self._seconds[place]
-            if total > _LONGEST or (least and serial > _IDLE):
+            least, weight = self._sharing(place)
+            taken = call.last * self._seconds[place]
+            if total > _LONGEST or (weight and serial > _IDLE):
                 end(place)
             at = place * native.CALL_WORDS
-            self._words[at : at + native.CALL_WORDS] = [*words_of(call, least)]
+            self._words[at : at + native.CALL_WORDS] = [*words_of(call, least, weight)]
             total += taken
-            if least:
+            if weight:
                 serial, shared, longest = 0.0, shared + taken, max(longest, taken)
             else:
                 serial += taken
@@ -134,19 +153,18 @@ class Recording(base.Recording):
         packed, blocks = known if known is not None else check_grid(kernel, grid)
         old = self._calls[place]
         assert type(old) is Call
-        was_shared = bool(self._seconds) and self._least(place) > 0
+        was_shared = bool(self._seconds) and self._sharing(place)[1] > 0
         self._calls[place] = Call(
             old.entry, old.bindings, parameters, packed, blocks, old.kernel, old.keep
         )
         if not self._seconds:
             return
-        least = self._least(place)
-        if (least > 0) != was_shared:
+        if (self._sharing(place)[1] > 0) != was_shared:
             self._prepare()
         else:
-            self._write(place, parameters, packed, blocks, least)
+            self._write(place, parameters, packed, blocks)
 
-    def _write(self, place: int, parameters: bytes, grid: bytes, blocks: int, least: int) -> None:
+    def _write(self, place: int, parameters: bytes, grid: bytes, blocks: int) -> None:
         """Write a call's words, which from here on name memory that is written again."""
         at = place * native.CALL_WORDS
         memory = self._changed.get(place)
@@ -156,7 +174,7 @@ class Recording(base.Recording):
             address = ctypes.addressof(memory)
             self._words[at + 2], self._words[at + 3] = address, address + len(parameters)
         memory.raw = parameters + grid
-        self._words[at + 5], self._words[at + 6] = blocks, least
+        self._words[at + 5 : at + 8] = [blocks, *self._sharing(place)]
 
     def release(self) -> None:
         """Let go of buffers and kernels."""

@@ -67,20 +67,22 @@ def run(
 
 def lead(
     calls: int, count: int, team: ctypes.Array[ctypes.c_int64], helpers: int, keep: object
-) -> None:
+) -> int:
     """Replay so many calls (see `native`) on the caller's thread, with helpers. `keep` is what the
-    calls point to.
+    calls point to. Returns how often short ones were waited for long, since the processor had other
+    work than a helper.
 
     An interrupt (Ctrl-C) waits for the blocks that run, and is raised.
     """
     _start(helpers)
-    run, at = native.lead(), 0
+    run, at, stalls = native.lead(), 0, 0
     task = partial(native.help(), team, _SPINS_OF_HELPERS), keep
     try:
         team[native.OPEN] = 1
         for _ in range(helpers):
             _tasks.put(task)
         while (at := run(calls, at, count, team, _SPINS_OF_LEADERS)) < count:
+            stalls += team[native.WEIGHT] == native.SHORT
             time.sleep(_SLEEP)
     finally:
         team[native.OPEN] = 0
@@ -90,6 +92,7 @@ def lead(
             if time.monotonic() > deadline:
                 break
         team[native.WAITS] = 0
+    return stalls
 
 
 def _abandon(shared: ctypes.Array[ctypes.c_int64], total: int) -> None:
