@@ -92,6 +92,20 @@ def test_bfloat16_says_what_is_missing_only_where_numpy_needs_it(installed: Page
         assert part in said
 
 
+def test_files_with_bfloat16_are_read_without_it(installed: Page) -> None:
+    code = """
+        import json, struct, treadle as td
+        header = {"x": {"dtype": "BF16", "shape": [3], "data_offsets": [0, 6]}}
+        text = json.dumps(header).encode()
+        with open("/home/pyodide/halves.safetensors", "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text)
+            file.write(struct.pack("<3H", 0x3F80, 0x4020, 0xC000))
+        x = td.load("/home/pyodide/halves.safetensors", device="cpu")["x"]
+        [str(x.dtype), x.tolist()]
+    """
+    assert installed.run(code) == ["bfloat16", [1.0, 2.5, -2.0]]
+
+
 def test_the_command_line_and_einsum_have_what_they_need(installed: Page) -> None:
     code = """
         import treadle as td

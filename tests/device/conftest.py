@@ -175,9 +175,9 @@ _LEFT_OUT = {
 # of the suite runs there with the slow tests.
 _NUMPY = frozenset({
     "test_blocks", "test_byte_dots", "test_control", "test_cpp_atomics", "test_cpp_statements",
-    "test_cpp_warps", "test_deep_control", "test_diverged_warps", "test_fusion",
+    "test_cpp_warps", "test_diverged_warps", "test_fusion",
     "test_ir_atomics", "test_ir_kernels", "test_items", "test_launch", "test_memory",
-    "test_reductions", "test_rows", "test_scattering", "test_streams", "test_structs",
+    "test_reductions", "test_rows", "test_scattering", "test_structs",
     "test_views", "test_wide_integers",
 })  # fmt: skip
 

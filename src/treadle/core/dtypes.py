@@ -19,6 +19,10 @@ from treadle.core.errors import DtypeError
 
 Kind = Literal["bool", "int", "uint", "float", "complex"]
 
+BFLOAT16_BITS = np.dtype([("bfloat16", "<u2")])
+"""What stands for bfloat16 where NumPy has none: a dtype of its own, with which NumPy does not
+compute."""
+
 
 @dataclass(frozen=True, eq=False)
 class DType:
@@ -59,6 +63,13 @@ class DType:
         """NumPy's dtype that holds such numbers: float32 for bfloat16 where NumPy has none."""
         is_missing = self.name == "bfloat16" and not has_bfloat16_arrays()
         return np.dtype(np.float32) if is_missing else self.numpy
+
+    @property
+    def stored(self) -> np.dtype[Any]:
+        """NumPy's dtype for the bytes of elements: for bfloat16 `BFLOAT16_BITS` where NumPy has
+        none, so that files with it can be read."""
+        is_missing = self.name == "bfloat16" and not has_bfloat16_arrays()
+        return BFLOAT16_BITS if is_missing else self.numpy
 
     @property
     def is_float(self) -> bool:

@@ -133,7 +133,7 @@ def read_tensor(file: BinaryIO, header: Header, name: str) -> np.ndarray[Any, An
         if not count:
             raise FormatError(f"the file ends within the tensor {name!r}")
         done += count
-    data = raw != 0 if dtype is bool_ else raw.view(dtype.numpy)
+    data = raw != 0 if dtype is bool_ else raw.view(dtype.stored)
     try:
         return data.reshape(shape)
     except ValueError:

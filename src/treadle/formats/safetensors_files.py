@@ -52,7 +52,7 @@ class SafetensorsFile:
             elements = raw != 0
             elements.flags.writeable = False
         else:
-            elements = raw.view(tensor.dtype.numpy)
+            elements = raw.view(tensor.dtype.stored)
         try:
             return elements.reshape(tensor.shape)
         except ValueError:  # no elements, and extents whose product overflows

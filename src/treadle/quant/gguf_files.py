@@ -56,7 +56,7 @@ class Gguf(Mapping[str, "Tensor | QuantizedTensor"]):
             made: Tensor | QuantizedTensor
             made = QuantizedTensor.from_blocks(raw, found.shape, found.type, where)
         else:
-            data = np.frombuffer(raw, as_dtype(found.type).numpy).reshape(found.shape)
+            data = np.frombuffer(raw, as_dtype(found.type).stored).reshape(found.shape)
             try:
                 made = from_numpy(data, where)
             except DtypeError as error:

@@ -234,7 +234,7 @@ class DeviceArray:
             raise ValueError("this tensor is read-only: copy it first")
         if self.size:
             stream = self.device.default_stream.handle
-            native = np.asarray(data, numpy_dtype(self.dtype))  # not the other byte order
+            native = np.asarray(data, _stored(self.dtype))  # not the other byte order
             stream.write(self.buffer, self.offset * self.dtype.itemsize, bytes_of(native))
 
     def to_host(self) -> np.ndarray[Any, Any]:
@@ -378,6 +378,10 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return True
 
 
+def _stored(dtype: DType | np.dtype[Any]) -> np.dtype[Any]:
+    return dtype.stored if isinstance(dtype, DType) else dtype
+
+
 def numpy_dtype(dtype: DType | np.dtype[Any]) -> np.dtype[Any]:
     """NumPy's dtype for an array's dtype."""
     return dtype.numpy if isinstance(dtype, DType) else dtype
@@ -389,6 +393,8 @@ def array_dtype(dtype: np.dtype[Any]) -> DType | np.dtype[Any]:
     DtypeError for what kernels cannot hold (objects, strings, long double).
     """
     if dtype.names is not None:
+        if dtype == dtypes.BFLOAT16_BITS and not dtypes.has_bfloat16_arrays():
+            return dtypes.bfloat16
         native = dtype.newbyteorder("=")
         element_type(native)
         return dtype if native == dtype else native

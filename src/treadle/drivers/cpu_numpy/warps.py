@@ -11,6 +11,7 @@ from treadle.drivers.cpu_numpy.masks import Mask
 from treadle.drivers.cpu_numpy.numbers import max_, min_
 
 _WIDTH = 32
+_SHORT = 4  # elements
 _REDUCTIONS: dict[str, Any] = {
     "sum": np.add, "min": min_, "max": max_, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor,
@@ -33,6 +34,9 @@ def _shuffle_alike(c: Chunk, op: str, value: Value, by: Value) -> Array | None:
     """A shuffle of whole warps by a number that all threads have alike."""
     if isinstance(by, (np.ndarray, Affine)):
         return None
+    distance = int(by)
+    if op == "shuffle_xor" and 0 < distance < _WIDTH and not distance & (distance - 1):
+        return _swapped(_of_lanes(c, value), distance)
     lanes = np.arange(_WIDTH)
     source = {
         "shuffle": np.full(_WIDTH, int(by)),
@@ -42,6 +46,18 @@ def _shuffle_alike(c: Chunk, op: str, value: Value, by: Value) -> Array | None:
     }[op]
     source = np.where((source >= 0) & (source < _WIDTH), source, lanes)
     return _of_lanes(c, value).reshape(-1, _WIDTH).take(source, 1).reshape(-1)
+
+
+def _swapped(values: Array, distance: int) -> Array:
+    """Neighbours so far apart, swapped."""
+    pairs = values.reshape(-1, 2, distance)
+    result = np.empty_like(pairs)
+    if distance > _SHORT:
+        result[:, 0], result[:, 1] = pairs[:, 1], pairs[:, 0]
+    else:  # NumPy copies many short runs slower than few long columns
+        for at in range(distance):
+            result[:, 0, at], result[:, 1, at] = pairs[:, 1, at], pairs[:, 0, at]
+    return result.reshape(-1)
 
 
 def _of_lanes(c: Chunk, value: Value) -> Array:
