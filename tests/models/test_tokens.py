@@ -186,3 +186,17 @@ def test_what_is_wrong_with_a_vocabulary_is_said(changes: dict[str, Any], messag
     metadata |= changes
     with pytest.raises(FormatError, match=message):
         tokenizer_of_gguf({key: value for key, value in metadata.items() if value is not None})
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_without_the_library_tokens_are_the_same(
+    smollm: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metadata = {**read_gguf(smollm).metadata, "tokenizer.ggml.pre": name}
+    expected = tokenizer_of_gguf(metadata)
+    monkeypatch.setattr("treadle.models.text.encoders.find_spec", lambda name: None)
+    found = tokenizer_of_gguf(metadata)
+    random = Random(0)
+    for _ in range(300):
+        text = draw_text(random)
+        assert found.encode(text) == expected.encode(text), text

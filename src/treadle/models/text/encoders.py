@@ -1,12 +1,14 @@
 """What turns text without special tokens into tokens, by the kind of the vocabulary.
 
 SentencePiece's byte-pair encoding is in `score_merges`; for all others the `tokenizers` library is
-made from what the file says.
+made from what the file says. Where it is not installed, byte-level vocabularies are encoded by
+`rank_merges`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import numpy as np
 from treadle.core.errors import FormatError
 from treadle.models.text.pieces import bytes_of_characters
 from treadle.models.text.pre_tokenizers import pre_tokenizer
+from treadle.models.text.rank_merges import rank_merges
 from treadle.models.text.score_merges import SPACE, score_merges
 from treadle.models.text.vocabulary import BYTE, NORMAL, Vocabulary
 
@@ -57,10 +60,12 @@ def _sentencepiece(vocabulary: Vocabulary) -> Encode:
 
 def _byte_level(vocabulary: Vocabulary) -> Encode:
     kind = pre_tokenizer(vocabulary.pre_tokenizer)
-    lib = library()
-    merges = [tuple(merge.split(" ", 1)) for merge in vocabulary.merges]
-    if not merges or any(len(pair) != 2 for pair in merges):
+    merges = [(left, right) for left, _, right in (m.partition(" ") for m in vocabulary.merges)]
+    if not merges or not all(right for _, right in merges):
         raise FormatError("tokenizer.ggml.merges must hold pairs of tokens with a space between")
+    if find_spec("tokenizers") is None:
+        return rank_merges(vocabulary.ids, merges, kind.expressions, kind.whole_words)
+    lib = library()
     # A byte that the vocabulary lacks gives nothing, but what stands beside it does not merge over
     # it: the library would leave it out first, so it becomes a token that is left out afterwards.
     count = len(vocabulary.tokens)
