@@ -8,7 +8,7 @@ JOBS ?= 2
 # Without this variable, Mesa complains in every process that looks for devices.
 export XDG_RUNTIME_DIR ?= /tmp
 
-.PHONY: help demo test announce-test test-full lint format docs docs-serve packages bench software-gpu browser-parts clean
+.PHONY: help demo test announce-test test-full lint format docs docs-serve site serve packages bench software-gpu browser-parts clean
 
 help:
 	@echo "make demo       install into $(VENV) and run the main job on every device present"
@@ -17,6 +17,7 @@ help:
 	@echo "make lint       ruff, mypy, import-linter; actionlint and zizmor for the workflows"
 	@echo "make format     let ruff lay out the code"
 	@echo "make docs       build the documentation into site/ (make docs-serve shows it)"
+	@echo "make site       the documentation with its playground and notebooks (make serve shows it)"
 	@echo "make packages   build the wheel and the sdist, and try each where nothing else is installed"
 	@echo "make bench      measure against other libraries on this machine"
 	@echo "make clean      remove what was built here, the environment included"
@@ -64,6 +65,13 @@ docs: $(VENV)/.installed-test
 
 docs-serve: $(VENV)/.installed-test
 	@$(BIN)/mkdocs serve
+
+site: docs browser-parts
+	@$(BIN)/python -m tools.website.playground.build site
+	@$(BIN)/python -m tools.website.notebooks.build site
+
+serve: site
+	@$(BIN)/python -m tools.website.serve site
 
 packages: $(VENV)/.installed-test
 	@PYTHON=$(BIN)/python tools/packages.sh dist
