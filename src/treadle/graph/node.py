@@ -248,7 +248,21 @@ def view_of(node: Node, view: View) -> Node:
 
 def is_deep(node: Node) -> bool:
     """Whether so much is pending below this node that it should be computed now."""
-    return node.depth > _MOST_PENDING
+    return node.depth > _MOST_PENDING and _depth_now(node) > _MOST_PENDING
+
+
+def _depth_now(node: Node) -> int:
+    """How deep a node is, without what was computed since its sources were made."""
+    todo, done = [node], set[Node]()
+    while todo:
+        one = todo[-1]
+        pending = [source for source in one.sources if source.array is None]
+        missing = [source for source in pending if source not in done]
+        todo += missing
+        if not missing:
+            one.depth = max([source.depth + 1 for source in pending], default=0)
+            done.add(todo.pop())
+    return node.depth
 
 
 def base_of(node: Node) -> tuple[Node, View]:
