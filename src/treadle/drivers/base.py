@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from treadle.core.errors import LaunchError
 
@@ -318,10 +318,22 @@ class Device(ABC):
         return f"{self.info.backend}/{self.info.name}/{self.info.driver}"
 
 
+class CodeStore(Protocol):
+    """Where machine code is kept between processes."""
+
+    def load(self, *parts: str) -> bytes | None:
+        """What was saved for these texts, on which the code depends; None if nothing is there."""
+
+    def save(self, content: bytes, *parts: str) -> None:
+        """Keep code."""
+
+
 class Backend(ABC):
     """A way to reach devices: one of these for each driver."""
 
     name: str
+    code_store: CodeStore | None = None
+    """For code of the driver's own, once the runtime has set it."""
 
     @abstractmethod
     def list_devices(self, **choice: str) -> list[DeviceInfo]:

@@ -416,7 +416,25 @@ def is_available(spec: str) -> bool:
 def _backend(name: str) -> base.Backend:
     entry = BACKENDS[name]
     made: base.Backend = getattr(importlib.import_module(entry.module), entry.maker)()
+    made.code_store = _CodeStore()
     return made
+
+
+class _CodeStore:
+    """The cache of kernels on disk, for drivers."""
+
+    def load(self, *parts: str) -> bytes | None:
+        """What was saved for these texts."""
+        from treadle.runtime import disk_cache, settings  # most processes only list devices
+
+        return disk_cache.load(disk_cache.key_of(*parts)) if settings.disk_cache else None
+
+    def save(self, content: bytes, *parts: str) -> None:
+        """Keep code."""
+        from treadle.runtime import disk_cache, settings
+
+        if settings.disk_cache:
+            disk_cache.save(disk_cache.key_of(*parts), content)
 
 
 def _infos(name: str, **choice: str) -> tuple[DeviceInfo, ...]:

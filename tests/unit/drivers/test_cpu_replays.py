@@ -214,3 +214,31 @@ def test_short_launches_are_not_shared_while_helpers_have_no_processor(kernel, m
     shared.clear()
     made.replay(stream)
     assert shared == [True, True]
+
+
+def test_the_loops_are_kept_between_processes(monkeypatch):
+    """So that a process that finds its kernels on disk need not load LLVM's code generator."""
+    from treadle.drivers.cpu.compiler import Compiler
+
+    kept, compiled = {}, []
+
+    class Store:
+        def load(self, *parts):
+            return kept.get(parts)
+
+        def save(self, content, *parts):
+            kept[parts] = content
+
+    def noted(host, source, name):
+        compiled.append(name)
+        return compile(host, source, name)
+
+    compile = Compiler.compile_object
+    monkeypatch.setattr(Compiler, "compile_object", noted)
+    monkeypatch.setattr(native, "store", [Store()])
+    load = native._loaded.__wrapped__
+    assert len(load().addresses) == len(load().addresses) == 6
+    assert compiled == ["the driver's loops"]
+    kept[next(iter(kept))] = b"not an object file"
+    assert len(load().addresses) == 6
+    assert len(compiled) == 2

@@ -57,6 +57,10 @@ class Compiler:
         self._layout = str(machine.target_data)
         self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True)
 
+    def identity(self) -> tuple[str, ...]:
+        """What machine code depends on beside its source."""
+        return self.triple, self.processor, self.features, self.version
+
     @property
     def version(self) -> str:
         """LLVM's version and llvmlite's."""

@@ -10,6 +10,7 @@ from treadle.core.errors import CompileError
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.traits import Traits
 from treadle.drivers import base, machine
+from treadle.drivers.cpu import native
 from treadle.drivers.cpu.compiler import compiler
 from treadle.drivers.cpu.kernels import CompiledKernel
 from treadle.drivers.cpu.stream import Stream
@@ -89,8 +90,7 @@ class Device(HostDevice):
 
     def cache_key(self) -> str:
         """Machine code is good for one processor, its features and one LLVM."""
-        host = compiler()
-        return f"cpu/{host.triple}/{host.processor}/{host.features}/{host.version}"
+        return "/".join(("cpu", *compiler().identity()))
 
 
 class Backend(base.Backend):
@@ -122,6 +122,7 @@ class Backend(base.Backend):
 
     def open(self, info: DeviceInfo, *, limits: Limits | None = None) -> Device:
         """The device; with `limits` it says that it has those."""
+        native.store[0] = self.code_store
         return Device(info if limits is None else replace(info, limits=limits))
 
 

@@ -15,9 +15,12 @@ comes late, or is interrupted, delays nothing but the blocks that it has taken.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 
+from treadle.core.errors import CompileError
 from treadle.core.once import once
+from treadle.drivers.base import CodeStore
 from treadle.drivers.cpu.compiler import Loaded, compiler
 
 CALL_WORDS = 8
@@ -269,16 +272,27 @@ _PAUSES = {
 }
 _PAUSES["arm64"] = _PAUSES["aarch64"]
 
+# Where the loops are kept between processes: where all kernels are kept, too, LLVM's code generator
+# then need not be loaded, which takes 40 MB and 0.1 s.
+store: list[CodeStore | None] = [None]
 _NAMES = ("share", "replay", "lead", "help", "copy", "zero")
 
 
 @once
 def _loaded() -> Loaded:
-    host = compiler()
+    host, kept = compiler(), store[0]
     pause, declared = _PAUSES.get(host.triple.partition("-")[0], ("", ""))
     source = _SOURCE.replace("PAUSE", pause) + declared + "\n"
+    symbols = tuple(f"treadle.{name}" for name in _NAMES)
+    depends_on = ("the loops of the cpu", source, *host.identity())
+    image = None if kept is None else kept.load(*depends_on)
+    if image is not None:
+        with contextlib.suppress(CompileError):
+            return host.load_object(image, symbols)
     image = host.compile_object(source, "the driver's loops")
-    return host.load_object(image, tuple(f"treadle.{name}" for name in _NAMES))
+    if kept is not None:
+        kept.save(image, *depends_on)
+    return host.load_object(image, symbols)
 
 
 def address(name: str) -> int:
