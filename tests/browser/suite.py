@@ -34,6 +34,7 @@ ELSEWHERE = {
 # What single tests want, by what their errors say: such a test is counted as one that lacks it.
 LACKING = {
     "No module named 'ml_dtypes'": "ml_dtypes",
+    "by the package ml_dtypes": "ml_dtypes",
     "No module named 'scipy'": "SciPy",
     "can't start new thread": "threads",
     "no device 'cpu'": "the CPU as a device",

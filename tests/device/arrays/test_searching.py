@@ -212,6 +212,7 @@ def test_representation_of_odd_tensors():
     assert repr(td.asarray(2.5, device="cpu")) == 'tensor(2.5, dtype=float32, device="cpu")'
     assert repr(td.zeros((2,) * 12, device="cpu")).startswith("tensor(..., dtype")
     one = td.zeros(2000, dtype=td.bfloat16, device="cpu")
-    assert repr(one).startswith("tensor([0, 0, 0, ..., 0, 0, 0], dtype=bfloat16")
+    numbers = repr(one).replace("0.", "0")  # as NumPy writes them without ml_dtypes
+    assert numbers.startswith("tensor([0, 0, 0, ..., 0, 0, 0], dtype=bfloat16")
     assert repr(td.zeros(2, dtype=td.complex64, device="cpu")).startswith("tensor([0.+0.j, 0.+0.j]")
     assert f"{td.asarray(1.25, device='cpu'):.1f}" == "1.2"
