@@ -8,6 +8,9 @@ import treadle as td
 
 MODEL = "MODEL_URL"
 
+if not td.runtime.sync_available():
+    raise SystemExit("Text is generated only where Python can wait for the GPU: in Chrome or Edge.")
+
 path = await playground.file(MODEL)
 model = td.models.load(path, context=256)
 print(model)

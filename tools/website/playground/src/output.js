@@ -74,6 +74,7 @@ export function createOutput(element, send) {
       Object.assign(canvas, { width, height, tabIndex: 0 });
       canvas.setAttribute("aria-label", "Picture drawn by the program. Press and move the pointer, or press Enter and the arrow keys, to touch it.");
       canvas.setAttribute("role", "img");
+      canvas.scrollIntoView({ block: "nearest" });
       steer(canvas, (at) => send(target, { at }));
       const surface = canvas.transferControlToOffscreen();
       return { value: surface, transfer: [surface] };

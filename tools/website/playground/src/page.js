@@ -54,6 +54,7 @@ export async function start(root) {
     [runButton.disabled, stopButton.disabled] = [true, false];
     root.dataset.state = "running";
     status("Running");
+    part("output").scrollIntoView({ block: "nearest" }); // on a phone it lies below the editor
     const started = performance.now();
     const outcome = await python.run(text).catch(() => null); // shown by `failed`
     [runButton.disabled, stopButton.disabled] = [false, true];
