@@ -271,8 +271,7 @@ class _Result:
             return out
 
         prologue = Prologue("joined", out.shape[1], parts=what.parts, depth=what.depth)
-        arrays = self.sums, self.tops
-        return Rows(prologue, arrays, count, joined, possible=what.depth % 16 == 0)
+        return Rows(prologue, (self.sums, self.tops), count, joined)
 
 
 def _dtype(cache: LayerCache) -> Any:

@@ -2,7 +2,7 @@
 
 A block computes a row from what lies in memory, and packs it as `quantized_activations` describes:
 into its own shared memory, so that the product needs no other launch before it, or into memory,
-where that would be too much work for each block. A thread has half a group of 32 elements.
+where that would be too much work for each block. A thread has four of a group's 32 elements.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from treadle import lang as td
 from treadle.core.dtypes import float32
 from treadle.kernels.device_code.block_reductions import side_of, sum_of_block
 from treadle.kernels.device_code.quantized_activations import (
+    LANES,
     LARGEST,
     PACKED,
     PACKED_FLOATS,
@@ -36,7 +37,7 @@ class Prologue(NamedTuple):
     "gated": rows of `first` have twice as many elements, and the first half, through the function
     `gate`, is multiplied by the second half.
     "joined": `first` has the sums of `parts` parts of the keys, and `second` their peaks and
-    totals, as `paged_attention` has them, for heads of `depth` elements, a multiple of 16."""
+    totals, as `paged_attention` has them, for heads of `depth` elements."""
 
     kind: Literal["packed", "rows", "normed", "gated", "joined"]
     columns: int
@@ -44,7 +45,7 @@ class Prologue(NamedTuple):
     scaled: bool = False
     gate: Literal["", "silu", "gelu_tanh"] = ""
     parts: int = 1
-    depth: int = 16
+    depth: int = 4
 
     @property
     def writes(self) -> bool:
@@ -69,12 +70,12 @@ def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> F
     """A function with which a block of `threads` computes and packs a row.
 
     It takes the arrays, the packed row's vec4s and where they begin in them, the row, what is added
-    to mean squares, whether this block writes the stream, and shared memory: `threads` floats, and
-    a few. Threads wait for each other before what is packed may be read."""
+    to mean squares, whether this block writes the stream, and shared memory: a float and an integer
+    for each thread, and a few floats. Threads wait for each other before what is packed is read."""
     kind, n4 = prologue.kind, prologue.columns // 4
     added, scaled, gate = prologue.added, prologue.scaled, prologue.gate
     parts, depth4 = prologue.parts, prologue.depth // 4
-    halves, vectors = prologue.columns // 16, vectors_of(floats)
+    vectors = vectors_of(floats)
     mean = 1.0 / prologue.columns
     vec: Any = td.vec4[td.f32]
     warps = threads // _SUBGROUP
@@ -96,15 +97,15 @@ def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> F
         return total
 
     @td.func
-    def of_neighbour(value, board):
-        """The value of the thread that has the other half of the group."""
-        other = td.f32(0.0)
+    def of_neighbour(value, bit, board):
+        """The value of the thread whose number differs by a bit."""
+        other = value
         if subgroups:
-            other = td.shuffle_xor(value, 1)
+            other = td.shuffle_xor(value, bit)
         else:
             board[td.thread_idx.x] = value
             td.sync_threads()
-            other = board[td.thread_idx.x ^ 1]
+            other = board[td.thread_idx.x ^ bit]
             td.sync_threads()
         return other
 
@@ -128,8 +129,8 @@ def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> F
         return value
 
     @td.func
-    def join(first, second, line, column, values):
-        """Four vec4s of a head's result: the sums of parts by what their peaks say. Parts that have
+    def joined(first, second, line, column):
+        """A vec4 of a head's result: the sums of parts by what their peaks say. Parts that have
         seen no key are not read."""
         peak = td.f32(-td.inf)
         for part in range(parts):
@@ -137,17 +138,14 @@ def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> F
             peak = top if top > peak else peak
         base = peak if peak > td.f32(-td.inf) else td.f32(0.0)
         total = td.f32(0.0)
+        found = vec(0.0)
         for part in range(parts):
             tops = second[line * parts + part]
             if tops.y != 0.0:
                 weight = td.exp2(tops.x - base)
                 total += tops.y * weight
-                at = (line * parts + part) * depth4 + column
-                for k in td.static_range(4):
-                    values[k] += first[at + k] * weight
-        factor = td.f32(0.0) if total == 0.0 else 1.0 / total
-        for k in td.static_range(4):
-            values[k] *= factor
+                found += first[(line * parts + part) * depth4 + column] * weight
+        return found * (td.f32(0.0) if total == 0.0 else 1.0 / total)
 
     @td.func
     def value_of(first, second, weights, others, row, i, factor, own_factor):
@@ -159,6 +157,8 @@ def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> F
             x = first[2 * row * n4 + i]
             value = vec(gated(x.x), gated(x.y), gated(x.z), gated(x.w))
             value *= first[(2 * row + 1) * n4 + i]
+        elif kind == "joined":
+            value = joined(first, second, row * (n4 // depth4) + i // depth4, i % depth4)
         else:
             value = first[row * n4 + i]
         return value
@@ -169,7 +169,9 @@ def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> F
         return td.maximum(low, td.maximum(td.abs(value.z), td.abs(value.w)))
 
     @td.func
-    def fill(first, second, weights, others, stream, act, base, row, least, writes, board, few):
+    def fill(
+        first, second, weights, others, stream, act, base, row, least, writes, board, words, few
+    ):
         t = td.thread_idx.x
         factor = td.f32(1.0)
         own_factor = td.f32(1.0)
@@ -188,51 +190,40 @@ def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> F
                     if writes:
                         stream[row * n4 + i] = x
             own_factor = 1.0 / td.sqrt(summed(squares, board, few) * td.f32(mean) + least)
-        values = td.local(4, vec)
-        for s in range(0, halves, threads):
-            h = s + t
-            for k in td.static_range(4):
-                values[k] = vec(0.0)
-            if h < halves:
-                if kind == "joined":
-                    line = row * (n4 // depth4) + 4 * h // depth4
-                    join(first, second, line, 4 * h % depth4, values)
-                else:
-                    for k in td.static_range(4):
-                        values[k] = value_of(
-                            first, second, weights, others, row, 4 * h + k, factor, own_factor
-                        )
-            start = base + h // 2 * vectors
+        for s in range(0, n4, threads):
+            i = s + t
+            value = vec(0.0)
+            if i < n4:
+                value = value_of(first, second, weights, others, row, i, factor, own_factor)
+            start = base + i // LANES * vectors
             scale = td.f32(1.0)
-            total = td.f32(0.0)
+            total = value.x + value.y + value.z + value.w
             if floats:
-                for k in td.static_range(4):
-                    total += values[k].x + values[k].y + values[k].z + values[k].w
-                    if h < halves:
-                        act[start + h % 2 * 4 + k] = values[k]
+                if i < n4:
+                    act[start + i % LANES] = value
             else:
-                top = td.f32(0.0)
-                for k in td.static_range(4):
-                    top = td.maximum(top, largest(values[k]))
-                top = td.maximum(top, of_neighbour(top, board))
+                top = largest(value)
+                for bit in td.static_range(3):
+                    top = td.maximum(top, of_neighbour(top, 1 << bit, board))
                 scale = top / LARGEST
                 inverse = LARGEST / top if top > SMALLEST else td.f32(0.0)
-                words = td.local(4, td.i32)
-                sum = td.i32(0)
-                for k in td.static_range(4):
-                    b0 = td.i32(td.round(values[k].x * inverse))
-                    b1 = td.i32(td.round(values[k].y * inverse))
-                    b2 = td.i32(td.round(values[k].z * inverse))
-                    b3 = td.i32(td.round(values[k].w * inverse))
-                    sum += b0 + b1 + b2 + b3
-                    words[k] = (b0 & 255) | ((b1 & 255) << 8) | ((b2 & 255) << 16) | (b3 << 24)
-                total = td.f32(sum) * scale
-                if h < halves:
-                    act[start + h % 2] = td.vec4[td.i32](words[0], words[1], words[2], words[3])
-            other = of_neighbour(total, board)
-            if h < halves and h % 2 == 0:
+                b0 = td.i32(td.round(value.x * inverse))
+                b1 = td.i32(td.round(value.y * inverse))
+                b2 = td.i32(td.round(value.z * inverse))
+                b3 = td.i32(td.round(value.w * inverse))
+                total = td.f32(b0 + b1 + b2 + b3) * scale
+                word = (b0 & 255) | ((b1 & 255) << 8) | ((b2 & 255) << 16) | (b3 << 24)
+                w1 = of_neighbour(word, 1, words)
+                w2 = of_neighbour(word, 2, words)
+                w3 = of_neighbour(word, 3, words)
+                if i < n4 and i % 4 == 0:
+                    act[start + i % LANES // 4] = td.vec4[td.i32](word, w1, w2, w3)
+            total += of_neighbour(total, 1, board)
+            total += of_neighbour(total, 2, board)
+            other = of_neighbour(total, 4, board)
+            if i < n4 and i % LANES == 0:
                 if floats:
-                    act[start + 8] = vec(scale, total + other, total, other)
+                    act[start + LANES] = vec(scale, total + other, total, other)
                 else:
                     act[start + 2] = td.vec4[td.i32](
                         td.bitcast(scale, td.i32), td.bitcast(total + other, td.i32),
@@ -268,21 +259,12 @@ def row_packer(prologue: Prologue, floats: bool, threads: int, subgroups: bool) 
         others: of_others, stream: of_stream, out: td.Array[kind], least: td.f32,
     ):  # fmt: skip
         board = td.shared(threads, td.f32)
+        words = td.shared(threads, td.i32)
         few = td.shared(side, td.f32)
         row = td.block_idx.x
         fill(
-            first,
-            second,
-            weights,
-            others,
-            stream,
-            out,
-            row * vectors,
-            row,
-            least,
-            row >= 0,
-            board,
-            few,
-        )
+            first, second, weights, others, stream, out, row * vectors, row, least, row >= 0, board,
+            words, few,
+        )  # fmt: skip
 
     return pack_rows

@@ -283,13 +283,14 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
                 sizes, other_rows, groups, extent, board,
             )  # fmt: skip
         else:
+            words = td.shared(threads, td.i32)
             few = td.shared(side, td.f32)
             act = td.shared(many * vectors, kind)
             writes = td.block_idx.x == 0
             for m in range(extent):
                 fill(
                     first, second, weights, others, stream, act, m * vectors, m, least, writes,
-                    board, few,
+                    board, words, few,
                 )  # fmt: skip
             td.sync_threads()
             products(
