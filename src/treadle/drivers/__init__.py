@@ -15,6 +15,9 @@ class BackendEntry:
     by_name_only: bool = False
     """Never chosen unasked: it reaches devices that another backend reaches as well, and loading
     its library takes time and memory."""
+    is_listed: bool = True
+    """Whether `td.devices` has its devices: not those that are another one's in every use but a
+    test, and slower."""
     chooses_api: bool = False
     """Whether it reaches several graphics APIs, among which `td.device` can choose."""
 
@@ -26,7 +29,9 @@ NATIVE = {
         "treadle.drivers.webgpu_native", "dawn_backend", by_name_only=True, chooses_api=True
     ),
     "cpu": BackendEntry("treadle.drivers.cpu", "backend"),
-    "numpy": BackendEntry("treadle.drivers.cpu_numpy", "numpy_backend", by_name_only=True),
+    "numpy": BackendEntry(
+        "treadle.drivers.cpu_numpy", "numpy_backend", by_name_only=True, is_listed=False
+    ),
 }
 IN_A_BROWSER = {
     "webgpu": BackendEntry("treadle.drivers.webgpu_browser", "BrowserBackend", chooses_api=True),

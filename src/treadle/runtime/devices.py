@@ -251,7 +251,7 @@ def devices() -> list[Device]:
     >>> [each.id for each in td.devices() if each.id == "cpu"]
     ['cpu']
     """
-    return _ranked(list(BACKENDS))
+    return _ranked([name for name, entry in BACKENDS.items() if entry.is_listed])
 
 
 def _ranked(backends: list[str]) -> list[Device]:

@@ -118,3 +118,4 @@ def test_the_device_says_what_it_is():
     assert device.id == "numpy"
     assert device is not td.device("cpu")
     assert td.default_device() is not device
+    assert device not in td.devices()
