@@ -51,6 +51,7 @@ class Counter:
 def run(arguments: list[str]) -> dict[str, Any]:
     """Run pytest with these arguments: counts, failures (each with its text) and seconds."""
     os.chdir(SUITE)
+    os.environ["TREADLE_DEVICE"] = "cpu"  # what tests without a device expect beside a software GPU
     os.environ["TREADLE_CACHE_DIR"] = "/home/pyodide/cache"  # the page's storage is mounted there
     counter, text, began = Counter(), io.StringIO(), time.perf_counter()
     with redirect_stdout(text), redirect_stderr(text):
