@@ -80,7 +80,7 @@ def launched():
         increment[1, 64](y)
     y.numpy()
 
-[least(x.numpy, 50), least(chain, 10), least(launched, 10)]
+[least(x.numpy, 50), least(chain, 30), least(launched, 30)]
 """
 _REPLAY = """
 @td.compile
