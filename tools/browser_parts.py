@@ -20,6 +20,8 @@ import sys
 import tarfile
 import tempfile
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 PYODIDE = "0.27.7"
@@ -40,6 +42,24 @@ def cache_folder() -> Path:
     """Where the parts are kept."""
     given = os.environ.get("TREADLE_BROWSER_CACHE")
     return Path(given) if given else Path.home() / ".cache" / "treadle-browser"
+
+
+@contextmanager
+def making(folder: Path) -> Iterator[bool]:
+    """Whether a folder is still to be made, once and for all; it exists then, and is empty. One
+    process makes it while others wait."""
+    import fcntl  # which Windows has not, where pages are not built
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        stamp = folder / "complete"
+        missing = not stamp.exists()
+        if missing:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+        yield missing
+        stamp.touch()
 
 
 def fetch(folder: Path) -> None:

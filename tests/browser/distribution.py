@@ -17,7 +17,7 @@ import zipfile
 from importlib import resources
 from pathlib import Path
 
-from tools.browser_parts import cache_folder, fetch
+from tools.browser_parts import cache_folder, fetch, making
 
 _WHEELS = (
     # IPython
@@ -72,11 +72,15 @@ def notebook_distribution() -> Path:
     """The folder of the distribution, made once."""
     recipe = Path(__file__).read_text()
     folder = cache_folder() / f"distribution-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
-    if (folder / "complete").exists():
-        return folder
     fetch(cache_folder())
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(cache_folder() / "pyodide", folder)
+    with making(folder) as missing:
+        if missing:
+            _make(folder)
+    return folder
+
+
+def _make(folder: Path) -> None:
+    shutil.copytree(cache_folder() / "pyodide", folder, dirs_exist_ok=True)
     wheels = folder / "wheels"
     subprocess.run(
         [
@@ -95,8 +99,6 @@ def notebook_distribution() -> Path:
         lock["packages"][entry["name"]] = entry
         wheel.rename(folder / wheel.name)
     (folder / "pyodide-lock.json").write_text(json.dumps(lock))
-    (folder / "complete").touch()
-    return folder
 
 
 def _entry(wheel: Path) -> dict[str, object]:

@@ -14,6 +14,8 @@ from tools.website.notebooks import build
 from tools.website.playground.build import wheels
 
 _WAIT = 100_000  # milliseconds
+# The first test waits for the site, whose parts a fresh machine fetches first.
+pytestmark = pytest.mark.timeout(300)
 _TYPES = {".js": "text/javascript", ".wasm": "application/wasm", ".json": "application/json"}
 
 

@@ -23,6 +23,8 @@ from tools.website.playground import build
 # Without these Chromium composites no canvas that a worker draws on the software adapter.
 _FLAGS = ("--enable-features=Vulkan", "--use-vulkan=swiftshader", "--use-angle=swiftshader")
 _WAIT = 100_000  # milliseconds
+# The first test waits for the site, whose parts a fresh machine fetches first.
+pytestmark = pytest.mark.timeout(300)
 
 
 class Playground:

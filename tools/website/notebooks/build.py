@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.browser_parts import cache_folder, fetch
+from tools.browser_parts import cache_folder, fetch, making
 from tools.website.playground.build import PYODIDE_SITE
 
 HERE = Path(__file__).resolve().parent
@@ -114,10 +114,10 @@ def _environment() -> Path:
     """An environment with JupyterLite and marimo, made once."""
     name = hashlib.sha256(json.dumps([_TOOLS, sys.version]).encode()).hexdigest()[:16]
     folder = cache_folder() / f"notebooks-{name}"
-    if not (folder / "complete").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        _pip(folder / "bin" / "python", "install", *_TOOLS)
-        (folder / "complete").touch()
+    with making(folder) as missing:
+        if missing:
+            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+            _pip(folder / "bin" / "python", "install", *_TOOLS)
     return folder
 
 

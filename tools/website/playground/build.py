@@ -22,7 +22,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tools.browser_parts import PYODIDE, cache_folder
+from tools.browser_parts import PYODIDE, cache_folder, making
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -84,15 +84,14 @@ def node_modules() -> Path:
     """A folder with what the lock file names, installed once."""
     lock = HERE / "package-lock.json"
     folder = cache_folder() / f"npm-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
-    if not (folder / "complete").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, folder)
-        subprocess.run(
-            ["npm", "ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"],
-            cwd=folder, check=True, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-        (folder / "complete").touch()
+    with making(folder) as missing:
+        if missing:
+            for name in ("package.json", "package-lock.json"):
+                shutil.copy(HERE / name, folder)
+            subprocess.run(
+                ["npm", "ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"],
+                cwd=folder, check=True, stdout=subprocess.DEVNULL,
+            )  # fmt: skip
     return folder / "node_modules"
 
 
