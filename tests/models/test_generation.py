@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from tests.models.peer_models import write_peer
 from treadle.models.cache import PAGE
 from treadle.models.model import Model
 from treadle.models.sampling import Sampling
+from treadle.models.steps import Found, PendingFound
 
 PROMPTS = ([5, 9, 11], [7], list(range(3, 40)), [90, 80, 70, 60, 50])
 
@@ -192,6 +194,72 @@ def test_looking_ahead_gives_the_same_tokens(model: Model) -> None:
         return [each.tokens for each in found]
 
     assert run(True) == run(False)
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_generations_are_awaited(model: Model, ahead: bool) -> None:
+    """By several tasks, which share steps; with tokens that the host has not seen."""
+    engine = model.engine(2, context=64)
+    engine.looks_ahead = ahead
+    limits = [9, 14, 5]
+
+    async def read_async(prompt: list[int], limit: int) -> list[int]:
+        generation = engine.submit(prompt, max_tokens=limit)
+        assert await generation.text_async() == ""  # it has no tokenizer
+        return generation.tokens
+
+    async def read_all() -> list[list[int]]:
+        ticks: list[int] = []
+        other = asyncio.create_task(tick(ticks))
+        found = await asyncio.gather(*map(read_async, PROMPTS[:3], limits))
+        assert len(ticks) > 10  # it ran meanwhile
+        other.cancel()
+        return found
+
+    async def tick(ticks: list[int]) -> None:
+        while True:
+            ticks.append(1)
+            await asyncio.sleep(0)
+
+    wanted = [read(model.generate(p, max_tokens=n)) for p, n in zip(PROMPTS, limits, strict=False)]
+    assert asyncio.run(read_all()) == wanted
+
+
+def test_an_awaited_generation_is_closed_by_another_task(model: Model) -> None:
+    generation = model.engine(1).submit(PROMPTS[0], max_tokens=None)
+
+    async def close() -> None:
+        while not generation.tokens:
+            await asyncio.sleep(0)
+        generation.close()
+
+    async def read() -> None:
+        closing = asyncio.create_task(close())
+        async for _ in generation:
+            raise AssertionError("it has no tokenizer")
+        await closing
+
+    asyncio.run(read())
+    assert generation.finish_reason == "cancelled"
+    assert 0 < len(generation.tokens) < 30
+
+
+def test_a_step_that_another_task_awaits_is_not_waited_for(model: Model) -> None:
+    engine = model.engine(2)
+    found: list[int] = []
+
+    async def wait_async(self: PendingFound) -> Found:
+        with pytest.raises(RuntimeError, match="being awaited by another task"):
+            engine.step()
+        found.append(1)
+        return self.wait()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PendingFound, "wait_async", wait_async)
+        generation = engine.submit(PROMPTS[0], max_tokens=2)
+        asyncio.run(generation.text_async())
+    assert len(found) == 2
+    assert generation.tokens == expected(model, PROMPTS[0], 2)
 
 
 def test_on_webgpu(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from treadle.core.errors import LaunchError
+from treadle.drivers.pending_read import PendingRead, finished_read
 
 if TYPE_CHECKING:
     from treadle.codegen.records import KernelCode
@@ -150,12 +151,12 @@ class Stream(ABC):
     async def read_async(self, buffer: Buffer, offset: int, target: memoryview) -> None:
         """`read`, awaiting instead of blocking."""
 
-    def begin_read(self, buffer: Buffer, offset: int, target: memoryview) -> Callable[[], None]:
-        """Start to copy into host memory what the buffer has after all work so far; the function
-        that waits for it. What is appended in between does not delay it, where the device can do
-        that; here, it has waited."""
+    def begin_read(self, buffer: Buffer, offset: int, target: memoryview) -> PendingRead:
+        """Start to copy into host memory what the buffer has after all work so far. What is
+        appended before it is finished does not delay it, where the device can do that; here, it
+        has waited."""
         self.read(buffer, offset, target)
-        return _done
+        return finished_read()
 
     @abstractmethod
     def record(self) -> Event:
@@ -358,7 +359,3 @@ class Backend(ABC):
     @abstractmethod
     def open(self, info: DeviceInfo, *, limits: Limits | None = None) -> Device:
         """Open a device that `list_devices` gave; with `limits` it allows no more than those."""
-
-
-def _done() -> None:
-    """What is left of a read that has waited."""

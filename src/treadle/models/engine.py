@@ -8,8 +8,10 @@ waits: it gives its pages back, and later reads its text as a prompt.
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,11 +26,23 @@ from treadle.models.grammars import constraint_of
 from treadle.models.pieces import LogProbability
 from treadle.models.sampler import Sampler, stages_of
 from treadle.models.sampling import Sampling, greedy
-from treadle.models.steps import CHUNKS, DecodeStep, Found, PromptStep, begin_read, chunk_for
+from treadle.models.steps import (
+    CHUNKS,
+    DecodeStep,
+    Found,
+    PendingFound,
+    PromptStep,
+    chunk_for,
+)
 from treadle.models.text.tokenizer import Tokenizer
 from treadle.runtime.devices import Device
 
 _FIRST_PAGES = 32  # of a cache that grows
+_BETWEEN_LOOKS = 0.001  # seconds after which a task looks again whether another's step has ended
+
+# What a step does: it yields what it needs from the device, and is sent it when that is there.
+_Work = Generator[PendingFound, Found, bool]
+_Part = Generator[PendingFound, Found, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +54,7 @@ class _Step:
     step: DecodeStep
     slots: list[int]
     lengths: list[int]
-    read: Callable[[], Found]
+    found: PendingFound
 
     def remaining(self, decoding: Sequence[Running]) -> list[Running]:
         """Those of its sequences whose next token is this step's."""
@@ -82,6 +96,7 @@ class Engine:
         self._free = list(range(sequences - 1, -1, -1))
         self._lock = lock()  # of what comes in
         self._stepping = lock()
+        self._awaited_by: int | None = None  # the thread of the task that awaits a step
         self._incoming: deque[Running] = deque()
         self._waiting: deque[Running] = deque()
         self._prompts: deque[Running] = deque()
@@ -124,7 +139,9 @@ class Engine:
             constraint = constraint_of(sampling, self.tokenizer)
         if overflow == "shift":
             prompt = self._shifted(prompt)
-        generation = Generation(self._pump, len(prompt), self.tokenizer, stop, listener)
+        generation = Generation(
+            self._pump, self._pump_async, len(prompt), self.tokenizer, stop, listener
+        )
         most = self.context if max_tokens is None else max_tokens
         if max_tokens is None and overflow == "shift":
             most = 1 << 62
@@ -158,20 +175,63 @@ class Engine:
 
     def step(self) -> bool:
         """One step of all sequences. False if there was nothing to do."""
+        if self._awaited_by == threading.get_ident():
+            raise RuntimeError(
+                "a step of this engine is being awaited by another task of this thread: read its "
+                "generations with `async for` only, or with `for` only"
+            )
         with self._stepping:
-            self._follow_adapters()
-            self._admit()
-            if self._prompts:
-                self._process(self._prompts[0])
-            elif not self._decoding:
-                return False
-            if self._decoding:
-                self._decode()
-            return True
+            work = self._work()
+            try:
+                pending = next(work)
+                while True:
+                    pending = work.send(pending.wait())
+            except StopIteration as done:
+                return bool(done.value)
+
+    async def step_async(self) -> bool:
+        """`step`, awaiting instead of blocking. Tasks that come meanwhile wait for their turn."""
+        here = threading.get_ident()
+        # The lock keeps other threads out, and `_awaited_by` other tasks of this one.
+        while self._awaited_by == here or not self._stepping.acquire(blocking=False):
+            await asyncio.sleep(_BETWEEN_LOOKS)
+        self._awaited_by = here
+        work = self._work()
+        try:
+            pending = next(work)
+            while True:
+                await asyncio.sleep(
+                    0
+                )  # other tasks run, also where nothing is waited for: on a CPU
+                pending = work.send(await pending.wait_async())
+        except StopIteration as done:
+            return bool(done.value)
+        finally:
+            self._awaited_by = None
+            self._stepping.release()
+
+    def _work(self) -> _Work:
+        """What a step does. Whoever steps gives it what the device has found."""
+        self._follow_adapters()
+        self._admit()
+        if self._prompts:
+            yield from self._process(self._prompts[0])
+        elif not self._decoding:
+            return False
+        if self._decoding:
+            yield from self._decode()
+        return True
 
     def _pump(self, generation: Generation) -> None:
         """One step, for a generation that is iterated over."""
-        if not self.step() and generation.finish_reason is None:
+        self._check_runs(self.step(), generation)
+
+    async def _pump_async(self, generation: Generation) -> None:
+        """`_pump`, awaiting instead of blocking."""
+        self._check_runs(await self.step_async(), generation)
+
+    def _check_runs(self, found_work: bool, generation: Generation) -> None:
+        if not found_work and generation.finish_reason is None:
             raise RuntimeError("the generation is not one of this engine's any more")
 
     def _admit(self) -> None:
@@ -211,7 +271,7 @@ class Engine:
             return
         self._prompts.append(running)
 
-    def _process(self, running: Running) -> None:
+    def _process(self, running: Running) -> _Part:
         """A chunk of a prompt."""
         remaining = len(running.tokens) - running.done
         size = chunk_for(remaining, self.chunk)
@@ -240,9 +300,10 @@ class Engine:
             self._decoding.append(running)
             self._changed = True
             ends = frozenset() if self.tokenizer is None else self.tokenizer.ends
-            self._accept_found(running, begin_read(chosen)(), 0, ends)
+            found = yield PendingFound(chosen)
+            self._accept_found(running, found, 0, ends)
 
-    def _decode(self) -> None:
+    def _decode(self) -> _Part:
         """One more token of all sequences whose prompts are done."""
         step, self._ahead = self._ahead, None
         if step is None or not step.remaining(self._decoding):  # all of its texts have ended
@@ -250,7 +311,7 @@ class Engine:
         if step is not None:
             if self._goes_on(step):
                 self._ahead = self._launched_again(step)
-            self._take(step)
+            self._take(step, (yield step.found))
 
     def _launched(self) -> _Step | None:
         """A step of decoding, after the host has said which sequences there are. None without."""
@@ -285,7 +346,7 @@ class Engine:
         wanted = [each.logprobs for each in samplings if each.logprobs is not None]
         chosen = step(stages_of(samplings), max(wanted, default=None))
         slots = [each.slot for each in group]
-        return _Step(group, step, slots, lengths, begin_read(chosen))
+        return _Step(group, step, slots, lengths, PendingFound(chosen))
 
     def _goes_on(self, step: _Step) -> bool:
         """Whether the next step may be launched before this one's tokens are read. It is, where the
@@ -326,9 +387,8 @@ class Engine:
                 self._drop(running)
                 self._end(running, "error", error)
 
-    def _take(self, step: _Step) -> None:
-        """Wait for the tokens that a step has chosen."""
-        found = step.read()
+    def _take(self, step: _Step, found: Found) -> None:
+        """Go on with the tokens that a step has chosen."""
         ends = frozenset() if self.tokenizer is None else self.tokenizer.ends
         remaining = step.remaining(self._decoding)
         for index, running in enumerate(step.group):

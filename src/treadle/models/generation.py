@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Literal
 
 from treadle.models.grammars import Constraint
@@ -40,15 +40,17 @@ class Running:
 
 
 class Generation:
-    """An iterator of pieces of text, which end at whole characters.
+    """An iterator of pieces of text, which end at whole characters; for `async for`, too, which
+    lets other tasks run while the device computes, and works in browsers where Python cannot wait.
 
     `tokens` are those that were generated, without the one that ended it; `finish_reason` is None
     until the end, then "stop" (the model or a stop string ended it), "length" (as many tokens as
     were asked for, or a full context), "cancelled" or "error" (then `error` says which)."""
 
     def __init__(
-        self, pump: Callable[[Generation], None], prompt: int, tokenizer: Tokenizer | None,
-        stop: Sequence[str], listener: Listener | None,
+        self, pump: Callable[[Generation], None],
+        pump_async: Callable[[Generation], Awaitable[None]], prompt: int,
+        tokenizer: Tokenizer | None, stop: Sequence[str], listener: Listener | None,
     ) -> None:  # fmt: skip
         self.tokens: list[int] = []
         self.logprobs: list[LogProbability] = []
@@ -56,7 +58,7 @@ class Generation:
         self.finish_reason: FinishReason | None = None
         self.error: BaseException | None = None
         self.closed = False
-        self._pump, self._listener = pump, listener
+        self._pump, self._pump_async, self._listener = pump, pump_async, listener
         self._stream = None if tokenizer is None else tokenizer.stream()
         self._stops = StopStrings(stop)
         self._pieces: deque[str] = deque()
@@ -66,17 +68,34 @@ class Generation:
 
     def __next__(self) -> str:
         while not self._pieces:
-            if self.finish_reason is not None:
-                if self.error is not None:
-                    error, self.error = self.error, None
-                    raise error
+            if self._is_over():
                 raise StopIteration
             self._pump(self)
         return self._pieces.popleft()
 
+    def __aiter__(self) -> AsyncIterator[str]:
+        return self
+
+    async def __anext__(self) -> str:
+        while not self._pieces:
+            if self._is_over():
+                raise StopAsyncIteration
+            await self._pump_async(self)
+        return self._pieces.popleft()
+
+    def _is_over(self) -> bool:
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        return self.finish_reason is not None
+
     def text(self) -> str:
         """All of the text that has not been read yet, once the generation has ended."""
         return "".join(self)
+
+    async def text_async(self) -> str:
+        """`text`, awaiting instead of blocking."""
+        return "".join([piece async for piece in self])
 
     def close(self) -> None:
         """End it. May be called from any thread; what the sequence had is free after the engine's

@@ -39,12 +39,20 @@ class Found:
     values: list[list[float]] | None = None
 
 
-def begin_read(chosen: Chosen) -> Callable[[], Found]:
-    """Start to copy what a step has chosen to the host; the function that waits for it. A step that
-    is launched in between goes on."""
-    tensors = [chosen[0], *(chosen[1] or ())]
-    waits = [tensor._array.begin_host() for tensor in tensors]
-    return lambda: Found(*(wait().tolist() for wait in waits))
+class PendingFound:
+    """What a step has chosen, on its way to the host. A step that is launched before it is waited
+    for goes on."""
+
+    def __init__(self, chosen: Chosen) -> None:
+        self._reads = [tensor._array.begin_host() for tensor in (chosen[0], *(chosen[1] or ()))]
+
+    def wait(self) -> Found:
+        """Wait for it."""
+        return Found(*(read.wait().tolist() for read in self._reads))
+
+    async def wait_async(self) -> Found:
+        """`wait`, awaiting instead of blocking."""
+        return Found(*[(await read.wait_async()).tolist() for read in self._reads])
 
 
 class _TwoSteps:

@@ -13,6 +13,7 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError
 from treadle.core.limits import MOST_NARROW
+from treadle.drivers.pending_read import PendingRead, finished_read
 from treadle.ir.types import (
     SCALARS,
     Array,
@@ -126,6 +127,25 @@ def as_array(value: Any) -> DeviceArray | None:
 def is_array_type(kind: type) -> bool:
     """Whether values of a type are arrays of treadle's."""
     return hasattr(kind, "__treadle_array__")
+
+
+@dataclass(frozen=True, eq=False)
+class PendingHost:
+    """Elements on their way to the host: `pick` selects them from what is read."""
+
+    read: PendingRead
+    target: np.ndarray[Any, Any]
+    pick: Callable[..., np.ndarray[Any, Any]]
+
+    def wait(self) -> np.ndarray[Any, Any]:
+        """The elements. Waits for them."""
+        self.read.wait()
+        return self.pick(self.target)
+
+    async def wait_async(self) -> np.ndarray[Any, Any]:
+        """`wait`, awaiting instead of blocking."""
+        await self.read.wait_async()
+        return self.pick(self.target)
 
 
 class DeviceArray:
@@ -248,22 +268,16 @@ class DeviceArray:
             self.device.default_stream.handle.read(self.buffer, offset, raw)
         return target
 
-    def begin_host(self) -> Callable[[], np.ndarray[Any, Any]]:
-        """Start to copy the elements to the host, as they are after all work so far; the function
-        that waits for them. Work that is launched in between goes on."""
+    def begin_host(self) -> PendingHost:
+        """Start to copy the elements to the host, as they are after all work so far. Work that is
+        launched before that is finished goes on."""
         self._need_memory()
         source, pick = self.span()
         target, raw, offset = source.host_target()
-        wait = None
-        if self.size:
-            wait = self.device.default_stream.handle.begin_read(source.buffer, offset, raw)
-
-        def finish() -> np.ndarray[Any, Any]:
-            if wait is not None:
-                wait()
-            return pick(target)
-
-        return finish
+        if not self.size:
+            return PendingHost(finished_read(), target, pick)
+        stream = self.device.default_stream.handle
+        return PendingHost(stream.begin_read(source.buffer, offset, raw), target, pick)
 
     def _need_memory(self) -> None:
         if self.key.imagined:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.drivers import base
+from treadle.drivers.pending_read import PendingRead
 
 if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
@@ -136,6 +137,11 @@ class StreamProxy(base.Stream):
         """An asynchronous read."""
         self.before("read")
         await self.inner.read_async(buffer, offset, target)
+
+    def begin_read(self, buffer: base.Buffer, offset: int, target: memoryview) -> PendingRead:
+        """The beginning of a read."""
+        self.before("read")
+        return self.inner.begin_read(buffer, offset, target)
 
     def synchronize(self) -> None:
         """A wait."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from treadle.core import forks, polling
@@ -21,6 +21,7 @@ from treadle.drivers.cuda.memory import CudaBuffer
 from treadle.drivers.cuda.modules import CudaKernel
 from treadle.drivers.cuda.recording import Capture, CudaRecording
 from treadle.drivers.cuda.staging import SLOT, SMALL_WRITE, UploadRing, read_large, write_large
+from treadle.drivers.pending_read import PendingRead, Steps
 
 if TYPE_CHECKING:
     from treadle.drivers.cuda.device import CudaDevice
@@ -291,21 +292,15 @@ class CudaStream(Stream):
         if 0 < size <= SLOT:
             self._read_small(buffer, offset, target.cast("B"), size)
             return
-        self.begin_read(buffer, offset, target)()
+        self.begin_read(buffer, offset, target).wait()
         self.recent.clear()
 
-    def begin_read(self, buffer: Buffer, offset: int, target: memoryview) -> Callable[[], None]:
+    def begin_read(self, buffer: Buffer, offset: int, target: memoryview) -> PendingRead:
         """The copy is appended, and its event is what is waited for."""
         steps = self._reading(buffer, offset, target)
-        first = next(steps, None)
-
-        def finish() -> None:
-            event = first
-            while event is not None:
-                self.device.do("cuEventSynchronize", event)
-                event = next(steps, None)
-
-        return finish
+        return PendingRead(
+            steps, lambda event: self.device.do("cuEventSynchronize", event), self._reached
+        )
 
     def _read_small(self, buffer: Buffer, offset: int, target: memoryview, size: int) -> None:
         """Copy into a slot, and wait for the stream: one call."""
@@ -329,11 +324,10 @@ class CudaStream(Stream):
 
     async def read_async(self, buffer: Buffer, offset: int, target: memoryview) -> None:
         """`read`, awaiting instead of blocking."""
-        for event in self._reading(buffer, offset, target):
-            await self._reached(event)
+        await self.begin_read(buffer, offset, target).wait_async()
         self.recent.clear()
 
-    def _reading(self, buffer: Buffer, offset: int, target: memoryview) -> Iterator[int]:
+    def _reading(self, buffer: Buffer, offset: int, target: memoryview) -> Steps:
         """The steps of a read; each yield is an event to wait for."""
         self.refuse_capture("read")
         source = self.device.own(buffer)

@@ -3,12 +3,13 @@ the order in which it was appended, on any stream."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers.base import Buffer, CompiledKernel
+from treadle.drivers.pending_read import PendingRead, Steps
 from treadle.drivers.webgpu_browser.commands import CLEAR, COPY, DISPATCH, REPLAY, UPLOAD, Batch
 from treadle.drivers.webgpu_browser.events import BrowserEvent
 from treadle.drivers.webgpu_browser.kernels import BrowserKernel, bind
@@ -172,28 +173,18 @@ class BrowserStream(WordStream[BrowserBuffer]):
 
     def read(self, buffer: Buffer, offset: int, target: memoryview) -> None:
         """Wait for all work so far, then copy into host memory."""
-        check_can_wait("reading memory of the GPU", _INSTEAD)
-        steps = self._reading(buffer, offset, target)
-        try:
-            promise = next(steps)
-            while True:
-                promise = steps.send(wait(promise))
-        except StopIteration:
-            return
+        _check_can_read()
+        self.begin_read(buffer, offset, target).wait()
+
+    def begin_read(self, buffer: Buffer, offset: int, target: memoryview) -> PendingRead:
+        """The copy is handed over, and a promise is what is waited for."""
+        return PendingRead(self._reading(buffer, offset, target), _wait, _itself)
 
     async def read_async(self, buffer: Buffer, offset: int, target: memoryview) -> None:
         """`read`, awaiting instead of blocking."""
-        steps = self._reading(buffer, offset, target)
-        try:
-            promise = next(steps)
-            while True:
-                promise = steps.send(await promise)
-        except StopIteration:
-            return
+        await self.begin_read(buffer, offset, target).wait_async()
 
-    def _reading(
-        self, buffer: Buffer, offset: int, target: memoryview
-    ) -> Generator[Any, Any, None]:
+    def _reading(self, buffer: Buffer, offset: int, target: memoryview) -> Steps:
         """The steps of a read; each yields a promise for a part, and is sent what it gives.
 
         Large reads go in parts: while one is copied, the next one is under way.
@@ -221,9 +212,7 @@ class BrowserStream(WordStream[BrowserBuffer]):
             yield from self._landing(each, offset, raw)
         device.raise_heard()
 
-    def _landing(
-        self, part: tuple[int, int, Any], offset: int, raw: memoryview
-    ) -> Generator[Any, Any, None]:
+    def _landing(self, part: tuple[int, int, Any], offset: int, raw: memoryview) -> Steps:
         """Copy a part into host memory when it has arrived."""
         first, last, promise = part
         found = yield promise
@@ -300,3 +289,16 @@ class BrowserStream(WordStream[BrowserBuffer]):
     def _not_captured(self, what: str) -> None:
         if self._capture is not None:
             raise LaunchError(f"cannot {what} while launches are being recorded")
+
+
+def _check_can_read() -> None:
+    check_can_wait("reading memory of the GPU", _INSTEAD)
+
+
+def _wait(promise: Any) -> Any:
+    _check_can_read()
+    return wait(promise)
+
+
+async def _itself(promise: Any) -> Any:
+    return await promise

@@ -14,13 +14,14 @@ from __future__ import annotations
 import contextlib
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError, TreadleError
 from treadle.core.interrupts import Uninterruptible
 from treadle.drivers.base import Buffer, CompiledKernel, Event
+from treadle.drivers.pending_read import PendingRead, Steps
 from treadle.drivers.transfers import copy_bytes
 from treadle.drivers.webgpu_native import encode_loop as loop
 from treadle.drivers.webgpu_native.batch import (
@@ -289,29 +290,22 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
 
     def read(self, buffer: Buffer, offset: int, target: memoryview) -> None:
         """Wait for all work so far, then copy into host memory."""
-        self.begin_read(buffer, offset, target)()
+        self.begin_read(buffer, offset, target).wait()
 
-    def begin_read(self, buffer: Buffer, offset: int, target: memoryview) -> Callable[[], None]:
+    def begin_read(self, buffer: Buffer, offset: int, target: memoryview) -> PendingRead:
         """The copy is submitted, and the mapping of where it goes is what is waited for."""
-        steps = self._reading(buffer, offset, target)
-        first = next(steps, None)
-
-        def finish() -> None:
-            step = first
-            while step is not None:
-                self.device.wait(*step)
-                step = next(steps, None)
-
-        return finish
+        device = self.device
+        return PendingRead(
+            self._reading(buffer, offset, target),
+            lambda step: device.wait(*step),
+            lambda step: device.wait_async(*step),
+        )
 
     async def read_async(self, buffer: Buffer, offset: int, target: memoryview) -> None:
         """`read`, awaiting instead of blocking."""
-        for flag, value in self._reading(buffer, offset, target):
-            await self.device.wait_async(flag, value)
+        await self.begin_read(buffer, offset, target).wait_async()
 
-    def _reading(
-        self, buffer: Buffer, offset: int, target: memoryview
-    ) -> Iterator[tuple[Any, int]]:
+    def _reading(self, buffer: Buffer, offset: int, target: memoryview) -> Steps:
         """The steps of a read; each yield is a flag and the value to wait for.
 
         Large reads go in parts: while the host copies one, the next ones are under way.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.drivers import base
+from treadle.drivers.pending_read import PendingRead
 from treadle.runtime.profile.records import Amount, Entry, ProfileData, clock
 from treadle.runtime.stream_proxy import Appended, StreamProxy
 
@@ -95,6 +96,10 @@ class ProfiledStream(StreamProxy):
         began = clock()
         self.inner.read(buffer, offset, target)
         self._wait("read", began, "read", target.nbytes)
+
+    def begin_read(self, buffer: base.Buffer, offset: int, target: memoryview) -> PendingRead:
+        """A read that waits at once, so that its time is its own."""
+        return base.Stream.begin_read(self, buffer, offset, target)
 
     async def read_async(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
         """`read`, asynchronous."""

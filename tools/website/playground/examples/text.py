@@ -8,11 +8,8 @@ import treadle as td
 
 MODEL = "MODEL_URL"
 
-if not td.runtime.sync_available():
-    raise SystemExit("Text is generated only where Python can wait for the GPU: in Chrome or Edge.")
-
 path = await playground.file(MODEL)
 model = td.models.load(path, context=256)
 print(model)
-for piece in model.generate("The capital of France is", max_tokens=24):
+async for piece in model.generate("The capital of France is", max_tokens=24):
     print(piece, end="", flush=True)
