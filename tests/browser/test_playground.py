@@ -16,7 +16,6 @@ import pytest
 
 import treadle as td
 from tests.browser.harness import Browser, Page, running
-from tests.models.peer_models import write_peer
 from tools.website import serve
 from tools.website.playground import build
 
@@ -84,22 +83,6 @@ class Playground:
 
 def _part(name: str) -> str:
     return f"document.querySelector('[data-part={name}]')"
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small language model with random weights, whose tokens are characters."""
-    tokens = ["<s>", "</s>", "Ġ", "Ġt", *map(chr, range(0x21, 0x7D))]
-    return write_peer(
-        "qwen2", tmp_path_factory.mktemp("models") / "model.gguf", "q8_0",
-        tokenizer__ggml__model="gpt2",
-        tokenizer__ggml__pre="smollm",
-        tokenizer__ggml__tokens=tokens,
-        tokenizer__ggml__token_type=np.array([3, 3] + 94 * [1], np.int32),
-        tokenizer__ggml__merges=["Ġ t"],
-        tokenizer__ggml__bos_token_id=0,
-        tokenizer__ggml__eos_token_id=1,
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.errors import OutOfMemory
+from treadle.core.errors import OutOfMemory, WouldBlock
 from treadle.core.forks import lock
 from treadle.models.cache import PAGE, Cache, Entries, Pages
 from treadle.models.decoder import Decoder
@@ -35,6 +35,7 @@ from treadle.models.steps import (
     chunk_for,
 )
 from treadle.models.text.tokenizer import Tokenizer
+from treadle.runtime import sync_available
 from treadle.runtime.devices import Device
 
 _FIRST_PAGES = 32  # of a cache that grows
@@ -179,6 +180,11 @@ class Engine:
             raise RuntimeError(
                 "a step of this engine is being awaited by another task of this thread: read its "
                 "generations with `async for` only, or with `for` only"
+            )
+        if not (self.device.traits.host_memory or sync_available()):
+            raise WouldBlock(
+                "text is read from the GPU, and Python cannot wait here. Write `async for piece in "
+                "generation`, or `await generation.text_async()`"
             )
         with self._stepping:
             work = self._work()
