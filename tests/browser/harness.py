@@ -7,6 +7,7 @@ Playwright documents for a page works on `Page.tab` as usual.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import json
 import os
@@ -163,6 +164,7 @@ def wheel_folder() -> Path:
     folder = cache_folder() / f"served-{os.getpid()}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for path in (cache_folder() / "wheels").iterdir():
         (folder / path.name).symlink_to(path)
     subprocess.run(
