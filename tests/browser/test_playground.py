@@ -156,6 +156,7 @@ def test_cuda_and_its_wgsl(playground: Playground) -> None:
     cuda, wgsl = (columns.nth(i).inner_text() for i in range(2))
     assert cuda.startswith("CUDA C++")
     assert "__shared__ float part[128];" in cuda
+    assert "128 x 1 x 1" in wgsl
     assert wgsl.startswith("WGSL")
     assert "var<workgroup> part: array<f32, 128>;" in wgsl
 
@@ -242,6 +243,17 @@ def test_a_program_that_does_not_end_is_stopped(playground: Playground) -> None:
     playground.stop()  # by ending its worker; the next program gets a new one
     playground.write("40 + 2\n")
     assert playground.run() == "42"
+
+
+def test_a_flood_of_lines_leaves_the_page_usable(playground: Playground) -> None:
+    """Its end is shown, after what was printed before it, and other texts keep their order."""
+    playground.write("for i in range(100_000):\n    print('line', i)\nprint('the end')\n'value'\n")
+    shown = playground.run()
+    assert shown.startswith("… earlier text is left out")
+    assert shown.splitlines()[-3:] == ["line 99999", "the end", "'value'"]
+    assert len(shown) < 600_000
+    playground.write("print('asks')\ninput()\n")
+    assert "the playground have no input" in playground.run()
 
 
 def test_a_link_has_the_program(playground: Playground, chromium: Browser) -> None:

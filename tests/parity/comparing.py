@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -42,6 +43,18 @@ def operators() -> dict[tuple[str, str], Any]:
         from torch.testing._internal.common_methods_invocations import op_db
 
     return {(each.name, each.variant_test_name): each for each in op_db}
+
+
+def samples_of(operator: Any, dtype: Any, tracked: bool) -> list[Any]:
+    """PyTorch's samples for an operator, the same at each call."""
+    from torch.testing._internal import common_utils
+
+    seed(0)
+    # For each sample PyTorch looks through the stack for the name of the test, and sets all seeds,
+    # which takes longer than most samples.
+    nothing = {"extract_test_fn": lambda: None, "set_rng_seed": lambda *_, **__: None}
+    with mock.patch.multiple(common_utils, **nothing):
+        return list(operator.sample_inputs("cpu", dtype, requires_grad=tracked))
 
 
 @contextmanager

@@ -51,13 +51,12 @@ def check(pair: Pair, counts: dict[str, int], fused: dict[str, int], device: str
         dtype = getattr(torch, name)
         if dtype not in operator.supported_dtypes("cpu"):
             continue
-        comparing.seed(0)
         # Few complex samples are compared forward: all gradients of complex numbers are compared
         # with differences elsewhere (tests/device/gradients/test_gradients_everywhere.py).
         few = name == "complex128" and count <= 1
         tracked = operator.supports_autograd and dtype in operator.supported_backward_dtypes("cpu")
         tracked = tracked and not few
-        samples = list(operator.sample_inputs("cpu", dtype, requires_grad=tracked))
+        samples = comparing.samples_of(operator, dtype, tracked)
         kept = []
         for number, sample in enumerate(samples):
             fits = [each for each in unlike if _fits(each, name, sample)]

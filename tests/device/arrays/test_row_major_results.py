@@ -32,7 +32,7 @@ _KERNELS = frozenset(
 _OTHERS = frozenset(
     {"__array_namespace_info__", "can_cast", "checkpoint", "compile", "cuda_module",
     "default_device", "device", "devices", "elementwise", "explain", "finfo", "func", "grad",
-    "hessian", "iinfo", "interpret", "is_available", "is_grad_enabled", "isdtype", "jacfwd",
+    "hessian", "iinfo", "init", "interpret", "is_available", "is_grad_enabled", "isdtype", "jacfwd",
     "jacrev", "jvp", "kernel", "load", "load_gguf", "manual_seed", "memory_stats",
     "profile", "result_type",
     "save", "set_default_device", "struct", "use_device", "value_and_grad", "vjp", "vmap"}

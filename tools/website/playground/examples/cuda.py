@@ -29,4 +29,4 @@ kernel = td.cuda_module(source).block_sums
 kernel[blocks, threads](x, sums, n)
 
 print("sum of", n, "ones:", (await sums.numpy_async()).sum())
-playground.columns({"CUDA C++": source, "WGSL": kernel.source("wgsl")})
+playground.columns({"CUDA C++": source, "WGSL": kernel.source("wgsl", block=threads)})

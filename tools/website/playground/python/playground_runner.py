@@ -67,8 +67,12 @@ async def run(program: str) -> str:
 
 async def _outcome(program: str) -> Any:
     await td.init()  # opens the device anew if it was lost
-    names = {"__name__": "__main__", "__file__": str(PROGRAM)}
+    names = {"__name__": "__main__", "__file__": str(PROGRAM), "input": _no_input}
     return await eval_code_async(program, globals=names, filename=str(PROGRAM))
+
+
+def _no_input(prompt: object = "") -> str:
+    raise RuntimeError("programs of the playground have no input: write the value into the program")
 
 
 def stop() -> None:

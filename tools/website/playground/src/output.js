@@ -4,6 +4,8 @@ import { createChart } from "./chart.js";
 import { createSketch } from "./sketch.js";
 import { showText } from "./editor.js";
 
+const MOST_TEXT = 1 << 18; // characters of one text that are shown: its end
+
 /** Shows into `element`; `send(target, fields)` takes events to the program. */
 export function createOutput(element, send) {
   let progress;
@@ -13,10 +15,22 @@ export function createOutput(element, send) {
     const made = document.createElement(tag);
     made.className = className;
     made.textContent = text;
-    const following = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
-    element.append(made);
-    if (following) element.scrollTop = element.scrollHeight; // unless the reader scrolled back
+    follow(() => element.append(made));
     return made;
+  }
+
+  // Scroll to what is added, unless the reader scrolled back.
+  function follow(add) {
+    const following = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
+    add();
+    if (following) element.scrollTop = element.scrollHeight;
+  }
+
+  // Only the end of a long text: a page with millions of lines does not answer any more.
+  function extend(shown, text) {
+    const length = shown.textContent.length + text.length;
+    if (length <= 2 * MOST_TEXT) shown.append(text);
+    else shown.textContent = `… earlier text is left out\n${(shown.textContent + text).slice(-MOST_TEXT)}`;
   }
 
   return {
@@ -29,10 +43,8 @@ export function createOutput(element, send) {
     text({ stream, text }) {
       const last = element.lastElementChild;
       const className = `playground-text playground-text--${stream}`;
-      if (last?.className === className) {
-        last.append(text);
-        element.scrollTop = element.scrollHeight;
-      } else append("pre", className, text);
+      if (last?.className === className) follow(() => extend(last, text));
+      else append("pre", className, text);
     },
     value: (text) => append("pre", "playground-text playground-text--value", text),
     error: (text) => append("pre", "playground-text playground-text--error", text).setAttribute("role", "alert"),

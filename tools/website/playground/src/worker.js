@@ -11,7 +11,34 @@ const answers = new Map(); // what the page was asked, by number
 const painters = new Set(); // of the running program
 const handles = new Map(); // open files of the storage, by URL: a file can be opened only once
 
-const post = (kind, fields = {}) => self.postMessage({ kind, ...fields });
+// What a program prints goes to the page at once, until it prints much: a message for each line
+// would then keep the page busy for minutes, so lines are gathered. They go before anything else
+// that the program shows.
+const AT_ONCE = 200, SECOND = 1000; // so many texts in a second
+const BETWEEN_TEXTS = 50; // milliseconds, after these
+const printed = { stream: "", text: "", at: 0, since: 0, count: 0, timer: null };
+
+function sendText() {
+  clearTimeout(printed.timer);
+  const { stream, text } = printed;
+  Object.assign(printed, { text: "", at: performance.now(), timer: null });
+  if (text) self.postMessage({ kind: "text", stream, text });
+}
+
+function print(stream, text) {
+  if (stream !== printed.stream) sendText();
+  printed.stream = stream;
+  printed.text += text;
+  const now = performance.now();
+  if (now - printed.since > SECOND) Object.assign(printed, { since: now, count: 0 });
+  if (++printed.count <= AT_ONCE || now - printed.at > BETWEEN_TEXTS) sendText();
+  else printed.timer ??= setTimeout(sendText, BETWEEN_TEXTS);
+}
+
+function post(kind, fields = {}) {
+  sendText();
+  self.postMessage({ kind, ...fields });
+}
 
 /** Ask the page for something; `answer` brings what it says. */
 function ask(what, fields) {
@@ -74,7 +101,7 @@ async function start({ config, runner, module }) {
 function written(stream) {
   const decoder = new TextDecoder();
   return (bytes) => {
-    post("text", { stream, text: decoder.decode(bytes, { stream: true }) });
+    print(stream, decoder.decode(bytes, { stream: true }));
     return bytes.length;
   };
 }
