@@ -250,7 +250,8 @@ def test_a_flood_of_lines_leaves_the_page_usable(playground: Playground) -> None
     playground.write("for i in range(100_000):\n    print('line', i)\nprint('the end')\n'value'\n")
     shown = playground.run()
     assert shown.startswith("… earlier text is left out")
-    assert shown.splitlines()[-3:] == ["line 99999", "the end", "'value'"]
+    lines = [line for line in shown.splitlines() if line]
+    assert lines[-3:] == ["line 99999", "the end", "'value'"]
     assert len(shown) < 600_000
     playground.write("print('asks')\ninput()\n")
     assert "the playground have no input" in playground.run()

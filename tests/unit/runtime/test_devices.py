@@ -191,6 +191,7 @@ from treadle.core import forks
 
 device = sys.argv[1]
 x = td.ones(100_000, device="cpu").realize()
+td.ones(1, device=device).tolist()  # a device that is not open yet is the child's to open
 done = threading.Event()
 
 def compute():
