@@ -16,7 +16,7 @@ from treadle.core.errors import UnsupportedOnTarget
 from treadle.kernels.device_code import paged_attention, paged_attention_cpu, paged_heads
 from treadle.kernels.device_code.activation_prologues import Prologue
 from treadle.kernels.device_code.paged_attention import Paged
-from treadle.kernels.device_code.paged_heads import Storing
+from treadle.kernels.device_code.paged_heads import Storing, power_of_two
 from treadle.kernels.launching import packed, serial_threads
 from treadle.lang.types import VectorType
 from treadle.models.cache import PAGE, LayerCache
@@ -31,12 +31,13 @@ from treadle.tensor.tensor import Tensor, from_numpy
 
 _INTEGERS = VectorType(i32, 4)
 _LANES = 16
-_THREADS = 128
+_THREADS = 256
 _QUERIES = 8  # of a block: heads that share keys, times tokens
 _HELD = 2048  # elements of queries that a block has in shared memory
 _BLOCKS = 264  # that keep a GPU busy while one token is computed
 _BLOCKS_CPU = 4
 _MOST_PARTS = 32
+_PART = 64  # keys at least that a part has of the longest text
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +116,7 @@ def store(
     """The rotated queries; keys, rotated too, and values are written to the cache."""
     device, n = batch.tokens.device, batch.count
     query, key, value = heads
-    threads = _LANES if serial_threads(device) else min(_power_of_two(config.depth), _THREADS)
+    threads = _LANES if serial_threads(device) else min(power_of_two(config.depth), _THREADS)
     what = _storing(config, cache, angles, norms, threads)
     out = empty((n, config.heads * config.depth), dtype=float32, device=device)
     paged_heads.storer(what)[n * (config.heads + 2 * config.key_heads), threads](
@@ -180,7 +181,7 @@ def _attend_new(
     angles: Angles, norms: Tensor | None, window: int, scale: float | None, sinks: Tensor | None,
 ) -> Rows | None:  # fmt: skip
     """Attention of tokens of different sequences, whose keys and values the same launch stores.
-    None where a kernel has too few arrays for that."""
+    None where a kernel has too few arrays or too little shared memory for that."""
     device, n, depth = batch.tokens.device, batch.count, config.depth
     arrays = [*(each.rows for each in heads), norms, cache.scales, sinks]
     count = len({id(array) for array in arrays if array is not None})
@@ -188,6 +189,9 @@ def _attend_new(
         return None
     what, blocks = _paged(config, batch, cache, window, sinks, None)
     storing = _storing(config, cache, angles, norms, what.threads)
+    needed = what.shared_bytes + paged_attention.bytes_to_prepare(what, storing)
+    if needed > device.limits.max_shared_memory:
+        return None
     result = _Result.of(what, n * config.heads, device)
     query, key, value = heads
     paged_attention.new_attender(what, storing)[blocks * what.parts, what.threads](
@@ -214,21 +218,21 @@ def _paged(
     most = _QUERIES if serial else min(_QUERIES, max(_HELD // depth, 1))
     tokens = max(min(most // config.group, n), 1) if batch.together else 1
     blocks = -(-n // tokens) * config.key_heads
+    what = Paged(
+        _dtype(cache), config.group, depth, PAGE, tokens, 1, threads, config.attention_cap > 0,
+        sinks is not None, serial,
+    )  # fmt: skip
     if parts is None:
         parts = min(max((_BLOCKS_CPU if serial else _BLOCKS) // blocks, 1), _MOST_PARTS)
-        if not serial:  # a part has whole rounds of threads, a key each
+        if not serial:
             seen = min(batch.pages * PAGE, window or 1 << 30)
-            parts = min(parts, -(-seen // threads))
-    what = Paged(
-        _dtype(cache), config.group, depth, PAGE, tokens, parts, threads,
-        config.attention_cap > 0, sinks is not None, serial,
-    )  # fmt: skip
+            parts = min(parts, -(-seen // max(_PART, what.tile)))
     if depth % (_LANES if serial else 4) or depth > 4 * threads * (8 if serial else 1):
         raise UnsupportedOnTarget(
             f"attention with heads of {depth} elements is not supported on {device}: a multiple of "
             f"{_LANES if serial else 4} is"
         )
-    return what, blocks
+    return what._replace(parts=parts), blocks
 
 
 def _storing(
@@ -276,7 +280,3 @@ class _Result:
 
 def _dtype(cache: LayerCache) -> Any:
     return cache.elements.dtype
-
-
-def _power_of_two(n: int) -> int:
-    return 1 << (n - 1).bit_length()

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.block_reductions import side_of, sum_of_block
 from treadle.lang.decorators import Function, Kernel
 
+SIDE = 8  # threads of a team that sum what all found
 SCALED = 32  # elements that share a scale in a cache of 8 bits
 
 
@@ -30,68 +30,106 @@ class Storing(NamedTuple):
     threads: int
 
 
+def power_of_two(n: int) -> int:
+    """The least that is not below n."""
+    return 1 << (n - 1).bit_length()
+
+
 @functools.cache
-def preparer(what: Storing) -> Function:
-    """A function of a block that computes a head of a token in the shared array `held`: first the
-    heads of the query, then of the key, then of the value. It takes what `storer` takes, the token,
-    its position and the head, and shared memory of as many floats as threads, and a few."""
+def preparer(what: Storing, count: int = 1) -> Function:
+    """A function of a block that computes heads of a token in the shared array `held`. Among a
+    token's heads are first those of the query, then of the key, then of the value; from `row` on
+    come `count`, or all but two of those, then the key's and the value's head `place_of_key`. It
+    takes what `storer` takes, the token, its position, these two, and shared memory: of two floats
+    for each pair, of as many floats as threads, and `SIDE` more for each head."""
     depth, pairs, adjacent, fine = what.depth, what.pairs, what.adjacent, what.fine
     normed, threads = what.normed, what.threads
-    summed = sum_of_block(dtypes.f32, threads)
+    rounds = -(-count * depth // threads)
+    several = count > 1
+    rotated = count - 1 if several else 1  # all but the value's
+    team = threads // power_of_two(count)  # threads that sum the squares of a head
+    side = min(team, SIDE)
 
     @td.func
     def prepare(
         query, key, value, norms, angles, starts, steps, heads, few, least, token, position, row,
-        held, board, side_board,
+        place_of_key, held, turns, board,
     ):  # fmt: skip
         t = td.thread_idx.x
-        squares = td.f32(0.0)
-        for d in range(0, depth, threads):
-            c = d + t
-            if c < depth:
-                x = td.f32(0.0)
-                if row < heads:
-                    x = query[starts.x + token * steps.x + row * depth + c]
-                elif row < heads + few:
-                    x = key[starts.y + token * steps.y + (row - heads) * depth + c]
+        gains = td.local(rounds, td.f32)
+        for k in td.static_range(rounds):
+            i = k * threads + t
+            if i < count * depth:
+                r = row
+                c = i
+                if several:
+                    r = row + i // depth
+                    c = i % depth
+                    if i >= (count - 2) * depth:
+                        r = heads + (i // depth - (count - 2)) * few + place_of_key
+                if r < heads:
+                    held[i] = query[starts.x + token * steps.x + r * depth + c]
+                elif r < heads + few:
+                    held[i] = key[starts.y + token * steps.y + (r - heads) * depth + c]
                 else:
-                    x = value[starts.z + token * steps.z + (row - heads - few) * depth + c]
-                squares += x * x
-                held[c] = x
-        if normed:
-            total = summed(squares, board, side_board)
-            if row < heads + few:
-                factor = 1.0 / td.sqrt(total / td.f32(depth) + least)
-                weights = td.i32(0)
-                if row >= heads:
-                    weights = depth
-                for d in range(0, depth, threads):
-                    c = d + t
-                    if c < depth:
-                        held[c] = held[c] * factor * norms[weights + c]
+                    held[i] = value[starts.z + token * steps.z + (r - heads - few) * depth + c]
+                if normed:  # noqa: SIM102 (known as the kernel is compiled, what is in it is not)
+                    if r < heads + few:
+                        weights = td.i32(0)
+                        if r >= heads:
+                            weights = depth
+                        gains[k] = norms[weights + c]
+        place = td.maximum(position, 0)
+        for d in range(0, pairs, threads):
+            p = d + t
+            if p < pairs:
+                near = 2 * (place % fine * pairs + p)
+                far = 2 * ((fine + place // fine) * pairs + p)
+                cosine = angles[near]
+                sine = angles[near + 1]
+                far_cosine = angles[far]
+                far_sine = angles[far + 1]
+                turns[2 * p] = far_cosine * cosine - far_sine * sine
+                turns[2 * p + 1] = far_sine * cosine + far_cosine * sine
         td.sync_threads()
-        if row < heads + few:
-            place = td.maximum(position, 0)
-            near = place % fine * pairs
-            far = (fine + place // fine) * pairs
-            for d in range(0, pairs, threads):
-                p = d + t
-                if p < pairs:
-                    cosine = angles[2 * (near + p)]
-                    sine = angles[2 * (near + p) + 1]
-                    far_cosine = angles[2 * (far + p)]
-                    far_sine = angles[2 * (far + p) + 1]
-                    straight = far_cosine * cosine - far_sine * sine
-                    turn = far_sine * cosine + far_cosine * sine
-                    i = p
-                    j = p + pairs
-                    if adjacent:
-                        i = 2 * p
-                        j = 2 * p + 1
-                    x = held[i]
-                    y = held[j]
-                    held[i] = x * straight - y * turn
-                    held[j] = y * straight + x * turn
+        if normed:
+            squares = td.f32(0.0)
+            if t // team < count:
+                for d in range(t % team, depth, team):
+                    x = held[t // team * depth + d]
+                    squares += x * x
+            board[t] = squares
+            td.sync_threads()
+            if t < count * side:
+                total = td.f32(0.0)
+                for k in td.static_range(team // side):
+                    total += board[t // side * team + t % side + k * side]
+                board[threads + t] = total
+            td.sync_threads()
+            if t < count:
+                total = td.f32(0.0)
+                for k in td.static_range(side):
+                    total += board[threads + t * side + k]
+                board[t] = 1.0 / td.sqrt(total / td.f32(depth) + least)
+            td.sync_threads()
+            for k in td.static_range(rounds):
+                i = k * threads + t
+                if i < rotated * depth and row < heads + few:
+                    held[i] = held[i] * board[i // depth] * gains[k]
+            td.sync_threads()
+        for d in range(0, rotated * pairs, threads):
+            i = d + t
+            if i < rotated * pairs and row < heads + few:
+                p = i % pairs
+                first = i // pairs * depth + p
+                second = first + pairs
+                if adjacent:
+                    first += p
+                    second = first + 1
+                x = held[first]
+                y = held[second]
+                held[first] = x * turns[2 * p] - y * turns[2 * p + 1]
+                held[second] = y * turns[2 * p] + x * turns[2 * p + 1]
         td.sync_threads()
 
     return prepare
@@ -99,14 +137,14 @@ def preparer(what: Storing) -> Function:
 
 @functools.cache
 def cache_writer(what: Storing, vectors: bool) -> Function:
-    """A function of a block that writes a prepared head to a cache, from an element on; `vectors`:
-    whether the cache is seen as vec4s."""
+    """A function of a block that writes a prepared head, which begins at `first` in `held`, to a
+    cache, from the element `at` on; `vectors`: whether the cache is seen as vec4s."""
     depth, threads, cached = what.depth, what.threads, what.cached
     scaled = cached is dtypes.i8
     vec: Any = td.vec4[cached] if vectors else cached
 
     @td.func
-    def keep(held, cache, scales, at):
+    def keep(held, first, cache, scales, at):
         t = td.thread_idx.x
         if scaled:
             for d in range(0, depth // SCALED, threads):
@@ -114,11 +152,11 @@ def cache_writer(what: Storing, vectors: bool) -> Function:
                 if b < depth // SCALED:
                     most = td.f32(0.0)
                     for c in range(SCALED):
-                        most = td.maximum(most, td.abs(held[b * SCALED + c]))
+                        most = td.maximum(most, td.abs(held[first + b * SCALED + c]))
                     inverse = 127.0 / most if most > 0.0 else td.f32(0.0)
                     for c in range(SCALED):
                         cache[at + b * SCALED + c] = cached(
-                            td.round(held[b * SCALED + c] * inverse)
+                            td.round(held[first + b * SCALED + c] * inverse)
                         )
                     scales[at // SCALED + b] = td.f16(most / 127.0)
         elif vectors:
@@ -126,14 +164,14 @@ def cache_writer(what: Storing, vectors: bool) -> Function:
                 c = d + t
                 if c < depth // 4:
                     cache[at // 4 + c] = vec(
-                        cached(held[4 * c]), cached(held[4 * c + 1]), cached(held[4 * c + 2]),
-                        cached(held[4 * c + 3]),
+                        cached(held[first + 4 * c]), cached(held[first + 4 * c + 1]),
+                        cached(held[first + 4 * c + 2]), cached(held[first + 4 * c + 3]),
                     )  # fmt: skip
         else:
             for d in range(0, depth, threads):
                 c = d + t
                 if c < depth:
-                    cache[at + c] = cached(held[c])
+                    cache[at + c] = cached(held[first + c])
 
     return keep
 
@@ -149,7 +187,8 @@ def storer(what: Storing) -> Kernel:
     each pair: so a small table is exact for long texts. `sizes` are tokens, heads of the query, of
     the key, and pages of a sequence; `keys` the elements of all keys."""
     depth, page, threads = what.depth, what.page, what.threads
-    side, prepare, keep = side_of(threads), preparer(what), cache_writer(what, False)
+    pairs = max(what.pairs, 1)
+    prepare, keep = preparer(what), cache_writer(what, False)
 
     @td.kernel(checked=False)
     def store_paged(
@@ -164,11 +203,11 @@ def storer(what: Storing) -> Kernel:
         row = td.block_idx.x % rows
         position = places[token]
         held = td.shared(depth, td.f32)
-        board = td.shared(threads, td.f32)
-        side_board = td.shared(side, td.f32)
+        turns = td.shared(2 * pairs, td.f32)
+        board = td.shared(threads + SIDE, td.f32)
         prepare(
             query, key, value, norms, angles, starts, steps, heads, few, least, token, position,
-            row, held, board, side_board,
+            row, 0, held, turns, board,
         )  # fmt: skip
         if row < heads:
             for d in range(0, depth, threads):
@@ -181,6 +220,6 @@ def storer(what: Storing) -> Kernel:
             at = (slot * few + (row - heads) % few) * depth
             if row >= heads + few:
                 at += keys
-            keep(held, cache, scales, at)
+            keep(held, 0, cache, scales, at)
 
     return store_paged

@@ -197,7 +197,7 @@ def drawn(shapes: Mapping[str, tuple[int, ...]], seed: int = 0) -> dict[str, Arr
         if name.endswith(("bias", "running_mean")):
             found[name] = np.zeros(shape, np.float32)
         elif name.endswith("num_batches_tracked"):
-            found[name] = np.zeros(shape, np.int64)
+            found[name] = np.zeros(shape, np.int32)  # some devices have no int64
         elif len(shape) == 1:
             found[name] = np.ones(shape, np.float32)
         else:
