@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -111,6 +112,8 @@ def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
 def _measured(suite: str, device: Device, model: _Model) -> list[Figure]:
     with _file_of(model) as path:
         size = path.stat().st_size
+        gc.collect()
+        device.pool.trim()  # what the last model had
         before = _used(device)
         began = time.perf_counter()
         td.models.load(path, device, context=_CONTEXT, progress=False)

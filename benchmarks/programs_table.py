@@ -20,8 +20,6 @@ ROWS = (
     ("ResNet-18", "a step: eager", "ResNet-18, a step"),
     ("ResNet-18", "a step: compiled", "the same, compiled"),
     ("ResNet-18, first step", "empty cache", "its first step, nothing compiled before"),
-    ("MLP", "eager", "MLP, a step"),
-    ("MLP", "compiled", "the same, compiled"),
     ("float(", "", "float((x + 1).sum())"),
     ("softmax", "", "softmax of 4096 × 8192 in a loop"),
     ("digits", "", "an epoch of the digits"),
