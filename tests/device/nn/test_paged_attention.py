@@ -75,6 +75,8 @@ def formula(
         ((6, 2, 16), "f32", 20, 3.0, True, 3, 2e-5),
         ((2, 2, 64), "f16", 0, 0.0, False, None, 3e-3),
         ((4, 2, 32), "q8_0", 40, 0.0, True, 2, 6e-2),
+        ((5, 1, 80), "f16", 0, 0.0, False, None, 3e-3),
+        ((4, 1, 256), "f32", 0, 0.0, True, 2, 2e-5),
     ],
 )
 def test_each_sequence_sees_its_own_pages(
@@ -143,7 +145,7 @@ def test_rotations_and_norms(device, rng, adjacent):
 @pytest.mark.parametrize(
     ("shape", "entries", "window", "normed", "sinks"),
     [((6, 2, 32), "f32", 20, True, True), ((2, 2, 64), "f16", 0, False, False),
-     ((4, 1, 32), "q8_0", 0, True, False)],
+     ((4, 1, 32), "q8_0", 0, True, False), ((4, 1, 256), "f32", 0, True, True)],
 )  # fmt: skip
 def test_new_keys_are_stored_and_seen(device, rng, shape, entries, window, normed, sinks):
     """A token of each of three sequences, and padding: as storing and attending one after the
