@@ -346,7 +346,7 @@ def new_attender(what: Paged, storing: Storing) -> Kernel:
         scores = td.shared(queries * tile, td.f32)
         tops_of = td.shared(queries * segments, td.f32)
         held = td.shared((queries + 2) * depth, td.f32)
-        turns = td.shared(2 * pairs, td.f32)
+        rotations = td.shared(2 * pairs, td.f32)
         position = places[token]
         last = position + 1
         first = td.maximum(last - window, 0)
@@ -356,7 +356,7 @@ def new_attender(what: Paged, storing: Storing) -> Kernel:
         end = td.minimum(begin + share, last)
         prepare(
             query, key, value, norms, angles, starts, steps, heads * queries, heads, least, token,
-            position, head * queries, head, held, turns, scratch,
+            position, head * queries, head, held, rotations, scratch,
         )  # fmt: skip
         for c in range(t, queries * columns, threads):
             own[c] = vec(held[4 * c], held[4 * c + 1], held[4 * c + 2], held[4 * c + 3]) * scale

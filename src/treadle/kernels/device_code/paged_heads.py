@@ -53,7 +53,7 @@ def preparer(what: Storing, count: int = 1) -> Function:
     @td.func
     def prepare(
         query, key, value, norms, angles, starts, steps, heads, few, least, token, position, row,
-        place_of_key, held, turns, board,
+        place_of_key, held, rotations, board,
     ):  # fmt: skip
         t = td.thread_idx.x
         gains = td.local(rounds, td.f32)
@@ -89,8 +89,8 @@ def preparer(what: Storing, count: int = 1) -> Function:
                 sine = angles[near + 1]
                 far_cosine = angles[far]
                 far_sine = angles[far + 1]
-                turns[2 * p] = far_cosine * cosine - far_sine * sine
-                turns[2 * p + 1] = far_sine * cosine + far_cosine * sine
+                rotations[2 * p] = far_cosine * cosine - far_sine * sine
+                rotations[2 * p + 1] = far_sine * cosine + far_cosine * sine
         td.sync_threads()
         if normed:
             squares = td.f32(0.0)
@@ -128,8 +128,8 @@ def preparer(what: Storing, count: int = 1) -> Function:
                     second = first + 1
                 x = held[first]
                 y = held[second]
-                held[first] = x * turns[2 * p] - y * turns[2 * p + 1]
-                held[second] = y * turns[2 * p] + x * turns[2 * p + 1]
+                held[first] = x * rotations[2 * p] - y * rotations[2 * p + 1]
+                held[second] = y * rotations[2 * p] + x * rotations[2 * p + 1]
         td.sync_threads()
 
     return prepare
@@ -203,11 +203,11 @@ def storer(what: Storing) -> Kernel:
         row = td.block_idx.x % rows
         position = places[token]
         held = td.shared(depth, td.f32)
-        turns = td.shared(2 * pairs, td.f32)
+        rotations = td.shared(2 * pairs, td.f32)
         board = td.shared(threads + SIDE, td.f32)
         prepare(
             query, key, value, norms, angles, starts, steps, heads, few, least, token, position,
-            row, 0, held, turns, board,
+            row, 0, held, rotations, board,
         )  # fmt: skip
         if row < heads:
             for d in range(0, depth, threads):
