@@ -181,6 +181,42 @@ def test_a_value_overwritten_before_it_is_read_is_not_carried() -> None:
     assert "a.threads[" not in body(divided(text))
 
 
+USED_AGAIN = """
+kernel k block(8, 1, 1) {
+  buffer y: i32
+  parameter n: i32 from ("value", "n")
+  var a: i32 = 0
+  for j: i32 in range(0, n) {
+    FIRST
+    y[thread_idx.x] = a
+    barrier block
+    SECOND
+    y[thread_idx.x] = y[a] + 1
+    barrier block
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "carried"),
+    [
+        ("a = y[j]", "a = y[j + 1]", False),
+        ("a = y[j]", "a = a + 1", True),
+        ("a = a + y[j]", "a = y[j + 1]", True),
+        ("a = y[j]", "if (j > 2) {\na = y[j + 1]\n}", True),
+        ("a = y[j]", "if (j > 2) {\na = y[j + 1]\n} else {\na = 2\n}", False),
+        ("a = y[j]", "for i: i32 in range(0, n) {\na = i\n}", True),
+        ("a = y[j]", "a = 0\nfor i: i32 in range(0, n) {\na = a + i\n}", False),
+        ("a = y[j]", "while (a < 3) {\na = 3\n}", True),
+    ],
+)
+def test_a_name_that_is_used_again_is_a_variable_of_each_region(first, second, carried) -> None:
+    """Unless a region reads what another one has assigned."""
+    result = divided(USED_AGAIN.replace("FIRST", first).replace("SECOND", second))
+    assert ("a.threads" in names(result)) == carried
+
+
 def test_a_uniform_condition_is_decided_once() -> None:
     text = (
         "kernel k block(8, 1, 1) {\n  buffer x: i32\n  buffer y: i32\n"

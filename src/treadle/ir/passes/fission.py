@@ -33,6 +33,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.passes.agreement import Agreement
+from treadle.ir.passes.live_ranges import split_live_ranges
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.predicate import negate, remove_returns
 from treadle.ir.passes.regions import Control, Jump, Once, Region, Sync, Unit
@@ -128,6 +129,7 @@ def _run(kernel: n.Kernel, block: Dim3, options: FissionOptions, whole: bool) ->
     warps = WarpArrays(names, options.width)
     kernel = replace(kernel, body=warps.expand(kernel.body))
     units, plain = split_at_barriers(kernel, uniformity, threads, warps)
+    split_live_ranges(units, plain | warps.arrays.keys(), names)
     storage = place_variables(kernel, units, plain, warps.arrays, threads, names)
     constant = frozenset(b.name for b in kernel.buffers) - written_memories(kernel)
     agreement = Agreement(names, constant)

@@ -29,6 +29,11 @@ def attender_cpu(what: Paged) -> Kernel:
     most_vectors = max(16 // queries, 1)
     vectors = next(v for v in (4, 3, 2, 1) if v <= most_vectors and depth % (v * lanes) == 0)
 
+    @td.func
+    def row_of(places, table, key, heads, head):
+        """The first element of a key, the same for all lanes: so these read a whole vector."""
+        return ((places[table + key // page] * page + key % page) * heads + head) * depth
+
     @td.kernel(checked=False)
     def attend_paged_cpu(
         query, cache, scales, places, sink, sums, tops,
@@ -45,7 +50,6 @@ def attender_cpu(what: Paged) -> Kernel:
         scores = td.shared(queries * STRETCH, td.f32)
         exchange = td.shared(queries * lanes, td.f32)
         found = td.shared(queries * depth, td.f32)
-        rows = td.shared(STRETCH, td.i32)
         peaks = td.local(queries, td.f32)
         totals = td.local(queries, td.f32)
         shrinks = td.local(queries, td.f32)
@@ -83,12 +87,7 @@ def attender_cpu(what: Paged) -> Kernel:
             td.sync_threads()
             for j in range(0, count, lanes):
                 for k in range(lanes):
-                    key = td.minimum(start + j + k, end - 1)
-                    rows[j + k] = (places[table + key // page] * page + key % page) * heads + head
-            td.sync_threads()
-            for j in range(0, count, lanes):
-                for k in range(lanes):
-                    at = rows[j + k] * depth
+                    at = row_of(places, table, td.minimum(start + j + k, end - 1), heads, head)
                     for q in td.static_range(queries):
                         dots[q] = 0.0
                     for d in range(0, depth, lanes):
@@ -140,9 +139,9 @@ def attender_cpu(what: Paged) -> Kernel:
                         before = found[q * depth + d + v * lanes + t]
                         partials[q * vectors + v] = before * shrinks[q]
                 for k in range(count):
-                    at = sizes.w + rows[k] * depth
+                    place = sizes.w + row_of(places, table, start + k, heads, head)
                     for v in td.static_range(vectors):
-                        near[v] = load(cache, scales, at, d + v * lanes, t)
+                        near[v] = load(cache, scales, place, d + v * lanes, t)
                     for q in td.static_range(queries):
                         weight = scores[q * STRETCH + k]
                         for v in td.static_range(vectors):
