@@ -953,7 +953,7 @@ def test_freed_buffers_leave_nothing_behind(own_device: WebgpuDevice) -> None:
     assert count_objects(own_device) == before
     assert own_device.memory_stats()["buffers"] == 1
     assert own_device.memory_stats()["allocated"] == 4
-    assert own_device.group_count == 0
+    assert own_device.bind_groups.count == 0
     assert not x.groups
 
 
@@ -983,13 +983,13 @@ def test_a_closed_device_leaves_nothing_behind(backend: WebgpuBackend) -> None:
 def test_the_cache_of_bind_groups_is_bounded(
     own_device: WebgpuDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("treadle.drivers.webgpu_native.pipelines._MAX_GROUPS", 10)
+    monkeypatch.setattr("treadle.drivers.webgpu_rules.memory.MOST_GROUPS", 10)
     stream, kernel = own_device.default_stream, own_device.compile(INCREMENT)
     buffers = [upload(stream, np.zeros(4, np.uint32)) for _ in range(25)]
     for _ in range(2):
         for buffer in buffers:
             stream.launch(kernel, Dim3(1), (buffer,), block("II", 4, 1))
-    assert own_device.group_count <= 10
+    assert own_device.bind_groups.count <= 10
     for buffer in buffers:
         assert list(download(stream, buffer, 4)) == [2] * 4
 

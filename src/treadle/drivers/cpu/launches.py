@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import LaunchError
 from treadle.drivers import base
 from treadle.drivers.cpu import native, workers
 from treadle.drivers.cpu.kernels import CompiledKernel
+from treadle.drivers.host_streams import check_extents, clock
 
-_LARGEST_EXTENT = (1 << 31) - 1
 # Work that is worth waking other threads for, and what one thread should claim at least.
 SHARED_SECONDS = 100e-6
 _CHUNK_SECONDS = 20e-6
 _PROBED_BLOCKS = 32  # from so many blocks on, a part runs first to see how long they take
 _CHUNKS_PER_THREAD = 8
 _pack_call = struct.Struct(f"{native.CALL_WORDS}Q").pack
-clock = time.perf_counter
 
 
 class Call(NamedTuple):
@@ -107,13 +104,7 @@ def run(
 
 def check_grid(kernel: base.CompiledKernel, grid: Dim3) -> tuple[bytes, int]:
     """The grid as three words, and how many blocks it has."""
-    for extent, threads in zip(grid, kernel.code.block, strict=True):
-        if not 0 <= extent * threads <= _LARGEST_EXTENT:
-            raise LaunchError(
-                f"a grid of {tuple(grid)} blocks of {tuple(kernel.code.block)} threads has "
-                f"{extent * threads} threads along one axis, and the cpu counts up to "
-                f"{_LARGEST_EXTENT}: launch it in parts, or spread it over more axes"
-            )
+    check_extents(kernel, grid)
     grids: dict[Dim3, tuple[bytes, int]] = kernel.grids  # type: ignore[attr-defined]
     if len(grids) > 1024:
         grids.clear()

@@ -16,6 +16,7 @@ from treadle.core.dim3 import Dim3
 from treadle.drivers import base
 from treadle.drivers.cpu import launches, native, workers
 from treadle.drivers.cpu.launches import Call, HostCall, check_grid, run_call, words_of
+from treadle.drivers.host_streams import clock
 
 # A call from so much on has the help of threads that spin already.
 _TOGETHER_SECONDS = 4e-6
@@ -89,9 +90,9 @@ class Recording(base.Recording):
         """Run all calls by themselves."""
         found: list[float] = []
         for call in self._calls:
-            began = launches.clock()
+            began = clock()
             run_call(call)
-            taken = launches.clock() - began - _PYTHON_SECONDS
+            taken = clock() - began - _PYTHON_SECONDS
             blocks = 1 if isinstance(call, HostCall) else max(call.last, 1)
             found.append(max(taken, 1e-7) / blocks)
         self._seconds = found

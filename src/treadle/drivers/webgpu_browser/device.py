@@ -4,15 +4,13 @@ the errors that the browser reports."""
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.codegen.records import KernelCode
-from treadle.core import forks
-from treadle.core.errors import DeviceLost, LaunchError, OutOfMemory
+from treadle.core.errors import DeviceLost, LaunchError
 from treadle.core.limits import DeviceInfo
-from treadle.drivers.base import Buffer, Device, Event
+from treadle.drivers.base import Event
 from treadle.drivers.webgpu_browser import commands
 from treadle.drivers.webgpu_browser.commands import Batch
 from treadle.drivers.webgpu_browser.events import BrowserEvent, TimestampPool, read_times
@@ -20,20 +18,16 @@ from treadle.drivers.webgpu_browser.kernels import (
     BrowserKernel,
     Layout,
     compile_kernel,
-    forget_buffer,
-    forget_groups,
 )
 from treadle.drivers.webgpu_browser.memory import BrowserBuffer
 from treadle.drivers.webgpu_browser.stream import FIRST_WORDS, MOST_WORDS, BrowserStream
 from treadle.drivers.webgpu_browser.waiting import can_wait, wait
+from treadle.drivers.webgpu_rules.device import CLOSED, MemoryDevice
 from treadle.drivers.webgpu_rules.kernels import PARAMETER_SIZES
-from treadle.drivers.webgpu_rules.unaligned_copies import move_code
 
 PARAMETER_BYTES = 1 << 17  # of parameter blocks in a batch
 UPLOAD_BYTES = 1 << 20  # of small uploads in a batch
 _CHECKED = 16 << 20  # an allocation of so many bytes waits for its success, where Python can wait
-_MOST_WINDOWS = 256  # that are kept of a buffer
-_CLOSED = "it was closed"
 
 
 class Heard:
@@ -50,19 +44,19 @@ class Heard:
             device.batch.room = 0  # so that the next append looks here
 
 
-class BrowserDevice(Device):
+class BrowserDevice(MemoryDevice[BrowserBuffer, BrowserKernel]):
     """A device of `navigator.gpu`. `helper` is its side in JavaScript."""
 
+    memory = BrowserBuffer
+    teller = "the browser"
+
     def __init__(self, helper: Any, heard: Heard, info: DeviceInfo, parameter_alignment: int):
+        super().__init__(info)
         self.helper = helper
-        self.info = info
-        self.lock = forks.lock()  # for what is shared with drivers that have threads
-        self.lost: str | None = None
         self.batch = Batch()
         self.batch.room = FIRST_WORDS
         self.parameter_alignment = parameter_alignment
         self.layouts: dict[str, Layout] = {}
-        self.group_count = 0
         self._submit = helper.submit
         self._heard = heard
         heard.changed = weakref.ref(self)
@@ -72,9 +66,6 @@ class BrowserDevice(Device):
         self._kernels: weakref.WeakValueDictionary[int, BrowserKernel] = (
             weakref.WeakValueDictionary()
         )
-        self._buffers: dict[int, BrowserBuffer] = {}
-        self._allocated = self._peak = 0
-        self._move_kernel: BrowserKernel | None = None
         self._timestamps: TimestampPool | None = None
         self._default_stream: BrowserStream | None = None
         helper.prepare(PARAMETER_BYTES, UPLOAD_BYTES, str(list(PARAMETER_SIZES)))
@@ -107,28 +98,9 @@ class BrowserDevice(Device):
 
     # ------------------------------------------------------------------ memory
 
-    def allocate(self, size: int) -> BrowserBuffer:
-        """New memory. OutOfMemory with what was asked and what is in use: at once for large buffers
-        where Python can wait, else when the memory is next used or waited for."""
-        self.check()
-        size = -(-size // 4) * 4
-        limit = self.info.limits.max_buffer_size
-        if size <= 0:
-            raise LaunchError(f"a buffer has at least 4 bytes, not {size}")
-        if size > limit:
-            raise OutOfMemory(
-                f"{self.info.id} ({self.info.name}): a buffer of {size:,} bytes is over the "
-                f"device's limit of {limit:,} bytes for one buffer ({self._allocated:,} bytes are "
-                "in use): split the array"
-            )
-        buffer = self.allocate_internal(size)
-        self._buffers[buffer.identity] = buffer
-        self._allocated += size
-        self._peak = max(self._peak, self._allocated)
-        return buffer
-
     def allocate_internal(self, size: int) -> BrowserBuffer:
-        """Memory of the driver's own, not counted in `memory_stats`."""
+        """Memory of the driver's own, not counted in `memory_stats`. OutOfMemory at once for large
+        buffers where Python can wait, else when the memory is next used or waited for."""
         size = -(-size // 4) * 4
         number = self.next_number()
         checked = size >= _CHECKED and can_wait()
@@ -139,95 +111,18 @@ class BrowserDevice(Device):
             refused = wait(outcome)
             if refused is not None:
                 self.forget(commands.FORGET_BUFFER, number)
-                raise self._out_of_memory(f"for a buffer of {size:,} bytes", refused)
+                raise self.out_of_memory(f"for a buffer of {size:,} bytes", refused)
             self.raise_heard()
         return BrowserBuffer(self, number, size, number)
 
-    def _out_of_memory(self, what: str, message: str) -> OutOfMemory:
-        return OutOfMemory(
-            f"{self.info.id} ({self.info.name}) has no memory left {what}; "
-            f"{self._allocated:,} bytes in {len(self._buffers)} buffers are in use, and "
-            f"WebGPU does not tell how much is free. The browser says: {message.strip()}"
-        )
+    def _part(self, buffer: BrowserBuffer, start: int, size: int) -> BrowserBuffer:
+        return BrowserBuffer(self, self.next_number(), size, buffer.number, start, buffer)
 
-    def own(self, buffer: Buffer) -> BrowserBuffer:
-        """The buffer, if it is usable memory of this device."""
-        self.check()
-        if not isinstance(buffer, BrowserBuffer) or buffer.device is not self:
-            if isinstance(buffer, BrowserBuffer):
-                buffer.device.check()
-            raise LaunchError(f"a buffer is not memory of {self.info.id} ({self.info.name})")
-        if buffer.freed:
-            raise LaunchError("a buffer has been freed")
-        if buffer.parent is not None:
-            raise LaunchError("a window of a buffer is there for launches only: copy its buffer")
-        return buffer
-
-    def free(self, buffer: Buffer) -> None:
-        """Give memory back, once pending work and recordings are done with it."""
-        assert isinstance(buffer, BrowserBuffer)
-        if buffer.freed:
-            return
-        buffer.freed = True
-        forget_buffer(self, buffer)
-        self._forget_windows(buffer)
-        if not buffer.holds:
-            self._release(buffer)
-
-    def unhold(self, buffer: BrowserBuffer) -> None:
-        """A recording does not need the buffer any more."""
-        buffer.holds -= 1
-        if buffer.freed and not buffer.holds:
-            self._release(buffer)
-
-    def _release(self, buffer: BrowserBuffer) -> None:
-        if self._buffers.pop(buffer.identity, None) is not None:
-            self._allocated -= buffer.size
+    def _release_memory(self, buffer: BrowserBuffer) -> None:
         self.forget(commands.FORGET_BUFFER, buffer.number)
 
-    def window(self, buffer: Buffer, offset: int, size: int) -> BrowserBuffer:
-        """A part of a buffer, to be bound instead of all of it; the same one each time."""
-        whole = self.own(buffer)
-        alignment = self.info.limits.buffer_alignment
-        if offset % alignment or size % 4 or offset < 0 or not 0 < size <= whole.size - offset:
-            raise LaunchError(
-                f"a window of {size} bytes from byte {offset} on: it starts at a multiple of "
-                f"{alignment}, has a multiple of 4 bytes, and lies within the buffer's {whole.size}"
-            )
-        found = whole.windows.get((offset, size))
-        if found is None:
-            if len(whole.windows) >= _MOST_WINDOWS:
-                self._forget_windows(whole)
-            found = BrowserBuffer(self, self.next_number(), size, whole.number, offset, whole)
-            whole.windows[offset, size] = found
-        return found
-
-    def _forget_windows(self, buffer: BrowserBuffer) -> None:
-        """Forget a buffer's windows; new ones are made on request."""
-        for window in buffer.windows.values():
-            window.freed = buffer.freed
-            forget_buffer(self, window)
-        buffer.windows.clear()
-
-    @contextmanager
-    def passing_window(
-        self, buffer: BrowserBuffer, offset: int, size: int
-    ) -> Iterator[tuple[BrowserBuffer, int]]:
-        """The part of a large buffer around a range, as a buffer to bind once, and the range's
-        offset in it."""
-        alignment = self.info.limits.buffer_alignment
-        start = offset // alignment * alignment
-        end = -(-(offset + size) // 4) * 4
-        number = self.next_number()
-        window = BrowserBuffer(self, number, end - start, buffer.number, start, buffer)
-        try:
-            yield window, offset - start
-        finally:
-            forget_buffer(self, window)
-
-    def memory_stats(self) -> dict[str, Any]:
-        """`allocated` and `peak` bytes, `buffers`. WebGPU does not tell total and free memory."""
-        return {"allocated": self._allocated, "peak": self._peak, "buffers": len(self._buffers)}
+    def _release_group(self, number: int) -> None:
+        self.forget(commands.FORGET_GROUP, number)
 
     # ------------------------------------------------------------------ shared by the driver
 
@@ -235,19 +130,14 @@ class BrowserDevice(Device):
         """The layout for buffers bound as `types`: "r" or "w" each."""
         found = self.layouts.get(types)
         if found is None:
-            found = self.layouts[types] = Layout(self.next_number())
+            found = Layout(self.next_number(), self.bind_groups.new_cache())
+            self.layouts[types] = found
             self.helper.layout(found.number, types)
         return found
 
     def compiling(self, kernel: BrowserKernel) -> None:
         """A pipeline is made from here on."""
         self._kernels[kernel.number] = kernel
-
-    def move_kernel(self) -> BrowserKernel:
-        """The kernel for bytes at odd offsets."""
-        if self._move_kernel is None:
-            self._move_kernel = self.compile(move_code(self.info))
-        return self._move_kernel
 
     @property
     def timestamps(self) -> TimestampPool:
@@ -307,7 +197,7 @@ class BrowserDevice(Device):
             raise failed
         kind, message = next((each for each in heard if each[0] == "memory"), heard[0])
         if kind == "memory":
-            raise self._out_of_memory("for what was allocated last", message)
+            raise self.out_of_memory("for what was allocated last", message)
         if kind == "kernel":  # of one that is gone
             raise LaunchError(f"the browser refused a kernel: {message.partition(chr(10))[2]}")
         raise LaunchError(f"{self.info.id} refused the work appended so far: {message.strip()}")
@@ -328,21 +218,14 @@ class BrowserDevice(Device):
         """Whether it is gone, as far as the page has heard."""
         return self.lost is not None or any(kind == "lost" for kind, _ in self._heard.errors)
 
-    def check(self) -> None:
-        """Raise DeviceLost if the device is gone."""
-        if self.lost is not None:
-            raise self.lose(self.lost)
-
     def close(self) -> None:
         """Release the device and all of its memory; using it afterwards is DeviceLost."""
-        if self.lost == _CLOSED:
+        if self.lost == CLOSED:
             return
-        self.lose(_CLOSED)
-        self.lost = _CLOSED
-        forget_groups(self)
+        self.lose(CLOSED)
+        self.lost = CLOSED
         self.helper.close()
         self._heard.errors.clear()
-        for buffer in list(self._buffers.values()):
-            self.free(buffer)
+        self._free_all()
         self._forgotten.clear()
         self._default_stream = self._move_kernel = self._timestamps = None

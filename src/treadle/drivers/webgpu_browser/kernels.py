@@ -6,25 +6,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from treadle.codegen.records import KernelCode
-from treadle.core.errors import LaunchError, TreadleError, refused_by_compiler
+from treadle.core.errors import TreadleError, refused_by_compiler
 from treadle.drivers.base import Buffer, CompiledKernel
 from treadle.drivers.webgpu_browser import commands
-from treadle.drivers.webgpu_browser.memory import BrowserBuffer
 from treadle.drivers.webgpu_rules.kernels import (
     ERROR_LINE,
-    check_bindable,
-    check_buffers,
     check_fits,
     explain,
     parameter_bucket,
 )
+from treadle.drivers.webgpu_rules.memory import Groups
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_browser.device import BrowserDevice
-
-Groups = dict[tuple[Buffer, ...], int]
-
-_MOST_GROUPS = 4096  # cached bind groups of a device
 
 
 class Layout:
@@ -32,9 +26,9 @@ class Layout:
 
     __slots__ = ("groups", "number")
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, groups: Groups) -> None:
         self.number = number
-        self.groups: Groups = {}
+        self.groups = groups
 
 
 class BrowserKernel(CompiledKernel):
@@ -98,63 +92,13 @@ def bind(device: BrowserDevice, kernel: BrowserKernel, buffers: Sequence[Buffer]
 
     Raises LaunchError if the buffers do not fit the kernel, and what is wrong with that."""
     kernel.check()
-    key = _check_buffers(device, kernel, tuple(buffers))
+    key = device.own_for(kernel, buffers)
     device.check()
-    if device.group_count >= _MOST_GROUPS:
-        forget_groups(device)
+    device.bind_groups.make_room()
     number = device.next_number()
     words = device.batch.words
     words += (commands.BIND, number, kernel.layout.number, len(key))
     for buffer in key:
         words += (buffer.number, buffer.start, buffer.size)
-    kernel.groups[key] = number
-    device.group_count += 1
-    for buffer in key:
-        buffer.groups.setdefault(key, []).append(kernel.groups)
+    device.bind_groups.add(kernel.groups, key, number)
     return number
-
-
-def _check_buffers(
-    device: BrowserDevice, kernel: BrowserKernel, buffers: tuple[Buffer, ...]
-) -> tuple[BrowserBuffer, ...]:
-    name, bindings = kernel.code.name, kernel.code.bindings
-    check_buffers(name, bindings, buffers)
-    if kernel.device is not device:
-        raise LaunchError(f"kernel {name} was compiled for another device")
-    for buffer, binding in zip(buffers, bindings, strict=True):
-        what = "/".join(binding.buffers)
-        if not isinstance(buffer, BrowserBuffer) or buffer.device is not device:
-            if isinstance(buffer, BrowserBuffer):
-                buffer.device.check()
-            raise LaunchError(f"{what} of kernel {name} is not memory of {device.info.id}")
-        if buffer.freed:
-            raise LaunchError(f"{what} of kernel {name} has been freed")
-        check_bindable(device.info, name, what, buffer)
-    return buffers  # type: ignore[return-value]  # all checked
-
-
-def forget_buffer(device: BrowserDevice, buffer: BrowserBuffer) -> None:
-    """Drop the cached bind groups that name a buffer."""
-    for key, caches in buffer.groups.items():
-        for cache in caches:
-            _drop(device, cache, key)
-        for other in key:
-            if other is not buffer:
-                other.groups.pop(key, None)  # type: ignore[attr-defined]
-    buffer.groups.clear()
-
-
-def forget_groups(device: BrowserDevice) -> None:
-    """Drop all cached bind groups; those still needed are made again."""
-    for layout in device.layouts.values():
-        for key in list(layout.groups):
-            _drop(device, layout.groups, key)
-            for buffer in key:
-                buffer.groups.clear()  # type: ignore[attr-defined]
-
-
-def _drop(device: BrowserDevice, cache: Groups, key: tuple[Buffer, ...]) -> None:
-    number = cache.pop(key, None)
-    if number is not None:
-        device.group_count -= 1
-        device.forget(commands.FORGET_GROUP, number)

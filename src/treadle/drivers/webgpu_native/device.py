@@ -17,11 +17,10 @@ from treadle.core.errors import (
     DeviceLost,
     DeviceNotFound,
     LaunchError,
-    OutOfMemory,
     TreadleError,
 )
 from treadle.core.limits import DeviceInfo, Limits
-from treadle.drivers.base import FORKED, Buffer, Device, Event
+from treadle.drivers.base import FORKED, Event
 from treadle.drivers.webgpu_native.adapters import Adapter, read_limits, reduce_limits
 from treadle.drivers.webgpu_native.batch import Batch, Deferred, LiveBatch
 from treadle.drivers.webgpu_native.encode_loop import EncodeLoop, encode_loop
@@ -48,30 +47,29 @@ from treadle.drivers.webgpu_native.pipelines import (
     Layout,
     WebgpuKernel,
     compile_kernel,
-    forget_buffer,
-    forget_groups,
 )
 from treadle.drivers.webgpu_native.provider import MatrixUnit
 from treadle.drivers.webgpu_native.stream import WebgpuStream
-from treadle.drivers.webgpu_rules.unaligned_copies import move_code
+from treadle.drivers.webgpu_rules.device import CLOSED, MemoryDevice
 
 MAX_IN_FLIGHT = 8  # submissions; beyond that, flushing waits for the oldest
 _SPINS = 400  # polls in a row
 _SPIN_SECONDS = 5e-4  # that a wait for a GPU polls without sleeping; a software one needs the CPU
-_MOST_WINDOWS = 256  # that are kept of a buffer
 
 _opened: weakref.WeakSet[WebgpuDevice] = weakref.WeakSet()
 
 
-class WebgpuDevice(Device):
+class WebgpuDevice(MemoryDevice[WebgpuBuffer, WebgpuKernel]):
     """A device of one of the libraries. `validate` builds checked shaders and labels everything."""
 
+    memory = WebgpuBuffer
+    teller = "the driver"
+
     def __init__(self, adapter: Adapter, limits: Limits | None, *, validate: bool) -> None:
+        super().__init__(adapter.info)
         native = self.native = adapter.native
         self.loop: EncodeLoop = encode_loop(native)
         self.validate = validate
-        self.lock = forks.lock()
-        self.lost: str | None = None
         self._forked = False
         self._errors: list[tuple[int, str]] = []
         # Of threads that compile, by their identities: what is wrong is theirs to tell.
@@ -80,12 +78,8 @@ class WebgpuDevice(Device):
         # The stream whose batch is open, if one is: never two of them, so that work has one order.
         self.appending: Callable[[], WebgpuStream | None] = lambda: None
         self.dropped: deque[Staging] = deque(maxlen=64)
-        self._buffers: dict[int, WebgpuBuffer] = {}
         self._identity = 0
-        self._allocated = self._peak = 0
         self.layouts: dict[tuple[tuple[str, ...], bool], Layout] = {}
-        self.group_count = 0
-        self._move_kernel: WebgpuKernel | None = None
         self._timestamps: TimestampPool | None = None
         self._matrix_units: tuple[MatrixUnit, ...] = ()
 
@@ -146,26 +140,6 @@ class WebgpuDevice(Device):
 
     # ------------------------------------------------------------------ memory
 
-    def allocate(self, size: int) -> WebgpuBuffer:
-        """New memory. Raises OutOfMemory with what was asked and what is in use."""
-        self.check()
-        size = -(-size // 4) * 4
-        limit = self.info.limits.max_buffer_size
-        if not 0 < size <= limit:
-            if size <= 0:
-                raise LaunchError(f"a buffer has at least 4 bytes, not {size}")
-            raise OutOfMemory(
-                f"{self.info.id} ({self.info.name}): a buffer of {size:,} bytes is over the "
-                f"device's limit of {limit:,} bytes for one buffer ({self._allocated:,} bytes are "
-                "in use): split the array"
-            )
-        buffer = self.allocate_internal(size)
-        with self.lock:
-            self._buffers[buffer.identity] = buffer
-            self._allocated += size
-            self._peak = max(self._peak, self._allocated)
-        return buffer
-
     def allocate_internal(self, size: int, usage: int = 0) -> WebgpuBuffer:
         """Memory of the driver's own, not counted in `memory_stats`."""
         size = -(-size // 4) * 4
@@ -189,92 +163,15 @@ class WebgpuDevice(Device):
             self._identity += 1
             return WebgpuBuffer(self, self._identity, size, handle, start, parent)
 
-    def own(self, buffer: Buffer) -> WebgpuBuffer:
-        """The buffer, if it is usable memory of this device."""
-        self.check()
-        if not isinstance(buffer, WebgpuBuffer) or buffer.device is not self:
-            if isinstance(buffer, WebgpuBuffer):
-                buffer.device.check()
-            raise LaunchError(f"a buffer is not memory of {self.info.id} ({self.info.name})")
-        if buffer.freed:
-            raise LaunchError("a buffer has been freed")
-        if buffer.parent is not None:
-            raise LaunchError("a window of a buffer is there for launches only: copy its buffer")
-        return buffer
+    def _part(self, buffer: WebgpuBuffer, start: int, size: int) -> WebgpuBuffer:
+        return self.wrap(buffer.handle, size, start, buffer)
 
-    def free(self, buffer: Buffer) -> None:
-        """Give memory back, once pending work and recordings are done with it."""
-        assert isinstance(buffer, WebgpuBuffer)
-        with self.lock:
-            if buffer.freed:
-                return
-            buffer.freed = True
-            forget_buffer(self, buffer)
-            self._forget_windows(buffer)
-            if not buffer.holds:
-                self._release_buffer(buffer)
-
-    def unhold(self, buffer: WebgpuBuffer) -> None:
-        """A recording does not need the buffer any more."""
-        with self.lock:
-            buffer.holds -= 1
-            if buffer.freed and not buffer.holds:
-                self._release_buffer(buffer)
-
-    def _release_buffer(self, buffer: WebgpuBuffer) -> None:
-        counted = self._buffers.pop(buffer.identity, None) is not None
-        if counted:
-            self._allocated -= buffer.size
+    def _release_memory(self, buffer: WebgpuBuffer) -> None:
         self.release_later(self.native.release_buffer, buffer.handle)
 
-    def window(self, buffer: Buffer, offset: int, size: int) -> WebgpuBuffer:
-        """A part of a buffer, to be bound instead of all of it; the same one each time."""
-        whole = self.own(buffer)
-        alignment = self.info.limits.buffer_alignment
-        if offset % alignment or size % 4 or offset < 0 or not 0 < size <= whole.size - offset:
-            raise LaunchError(
-                f"a window of {size} bytes from byte {offset} on: it starts at a multiple of "
-                f"{alignment}, has a multiple of 4 bytes, and lies within the buffer's {whole.size}"
-            )
-        with self.lock:
-            found = whole.windows.get((offset, size))
-            if found is None:
-                if len(whole.windows) >= _MOST_WINDOWS:
-                    self._forget_windows(whole)
-                found = self.wrap(whole.handle, size, offset, whole)
-                whole.windows[offset, size] = found
-            return found
-
-    def _forget_windows(self, buffer: WebgpuBuffer) -> None:
-        """Forget a buffer's windows; new ones are made on request."""
-        for window in buffer.windows.values():
-            window.freed = buffer.freed
-            forget_buffer(self, window)
-        buffer.windows.clear()
-
-    @contextmanager
-    def passing_window(
-        self, buffer: WebgpuBuffer, offset: int, size: int
-    ) -> Iterator[tuple[WebgpuBuffer, int]]:
-        """The part of a large buffer around a range, as a buffer to bind once, and the range's
-        offset in it."""
-        alignment = self.info.limits.buffer_alignment
-        start = offset // alignment * alignment
-        end = -(-(offset + size) // 4) * 4
-        window = self.wrap(buffer.handle, end - start, start)
-        try:
-            yield window, offset - start
-        finally:
-            forget_buffer(self, window)
-
-    def memory_stats(self) -> dict[str, Any]:
-        """`allocated` and `peak` bytes, `buffers`. WebGPU does not tell total and free memory."""
-        with self.lock:
-            return {
-                "allocated": self._allocated,
-                "peak": self._peak,
-                "buffers": len(self._buffers),
-            }
+    def _release_group(self, number: int) -> None:
+        handle = self.native.handle("WGPUBindGroup", number)
+        self.release_later(self.native.release_bind_group, handle)
 
     def matrix_units(self) -> tuple[MatrixUnit, ...]:
         """The matrix products that the device's tensor cores compute correctly."""
@@ -296,13 +193,6 @@ class WebgpuDevice(Device):
         if key not in self.layouts:
             self.layouts[key] = Layout(self, types, parameters=parameters)
         return self.layouts[key]
-
-    def move_kernel(self) -> WebgpuKernel:
-        """The kernel for bytes at odd offsets."""
-        with self.lock:
-            if self._move_kernel is None:
-                self._move_kernel = self.compile(move_code(self.info))
-            return self._move_kernel
 
     @property
     def timestamps(self) -> TimestampPool:
@@ -462,11 +352,6 @@ class WebgpuDevice(Device):
             + ("" if self.lost == FORKED else f". {after}")
         )
 
-    def check(self) -> None:
-        """Raise DeviceLost if the device is gone."""
-        if self.lost is not None:
-            raise self.lose(self.lost)
-
     @contextmanager
     def compiling(self) -> Iterator[list[tuple[int, str]]]:
         """For a thread that compiles a kernel, without the device's lock: what the library
@@ -493,23 +378,19 @@ class WebgpuDevice(Device):
             raise self.lose(message.strip())
         # wgpu-native files a failed allocation under validation errors.
         if type == OUT_OF_MEMORY_ERROR or "not enough memory" in words:
-            raise OutOfMemory(
-                f"{self.info.id} ({self.info.name}) has no memory left for {what}; "
-                f"{self._allocated:,} bytes in {len(self._buffers)} buffers are in use, and "
-                f"WebGPU does not tell how much is free. The driver says: {message.strip()}"
-            )
+            raise self.out_of_memory(f"for {what}", message)
         raise LaunchError(f"{self.info.id} refused {what}: {message.strip()}")
 
     def close(self) -> None:
         """Release the device and all of its memory; using it afterwards is DeviceLost."""
         with self.lock:
-            if self._forked or self.lost == _CLOSED:
+            if self._forked or self.lost == CLOSED:
                 return
-            self.lose(_CLOSED)
-            self.lost = _CLOSED
+            self.lose(CLOSED)
+            self.lost = CLOSED
             native = self.native
             native.destroy_device(self.handle)
-            forget_groups(self)
+            self.bind_groups.forget_all()
             for batch in self.batches:
                 batch.at = 0
                 if isinstance(batch, LiveBatch):
@@ -520,8 +401,7 @@ class WebgpuDevice(Device):
                 native.release_pipeline_layout(layout.handle)
                 native.release_bind_group_layout(layout.group_layout)
             self.layouts.clear()
-            for buffer in list(self._buffers.values()):
-                self.free(buffer)
+            self._free_all()
             for pool in (
                 self.small_uploads, self.large_uploads,
                 self._small_downloads, self._large_downloads,
@@ -542,9 +422,6 @@ class WebgpuDevice(Device):
         self.close()
         self.native.release_bind_group_layout(self.parameter_layout)
         self.native.release_device(self.handle, self.queue, self._listener_number)
-
-
-_CLOSED = "it was closed"
 
 
 @forks.in_child

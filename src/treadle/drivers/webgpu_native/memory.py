@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from treadle.drivers.base import Buffer
 from treadle.drivers.webgpu_native.native import (
     COPY_DST,
     COPY_SRC,
@@ -20,6 +19,7 @@ from treadle.drivers.webgpu_native.native import (
     Handle,
 )
 from treadle.drivers.webgpu_rules.kernels import PARAMETER_BYTES, PARAMETER_SIZES
+from treadle.drivers.webgpu_rules.memory import WebgpuMemory
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
@@ -29,10 +29,10 @@ SMALL_UPLOAD, LARGE_UPLOAD = 1 << 20, 16 << 20
 SMALL_DOWNLOAD, LARGE_DOWNLOAD = 1 << 16, 16 << 20
 
 
-class WebgpuBuffer(Buffer):
-    """Device memory."""
+class WebgpuBuffer(WebgpuMemory):
+    """Device memory. `number` is the address of its handle."""
 
-    __slots__ = ("freed", "groups", "handle", "holds", "number", "parent", "start", "windows")
+    __slots__ = ("handle",)
     device: WebgpuDevice
 
     def __init__(
@@ -44,22 +44,8 @@ class WebgpuBuffer(Buffer):
         start: int = 0,
         parent: WebgpuBuffer | None = None,
     ) -> None:
-        self.device = device
-        self.identity = identity
-        self.size = size
+        super().__init__(device, identity, size, device.native.address(handle), start, parent)
         self.handle = handle
-        self.start = start  # for a window of a larger buffer: where it starts there
-        self.parent = parent  # and that buffer
-        self.windows: dict[tuple[int, int], WebgpuBuffer] = {}  # that were asked for, to bind again
-        self.number = device.native.address(handle)
-        self.freed = False
-        self.holds = 0  # recordings that use it
-        # The cached bind groups that name this buffer: key to the caches that hold it.
-        self.groups: dict[tuple[Buffer, ...], list[dict[tuple[Buffer, ...], int]]] = {}
-
-    def address(self) -> int:
-        """TypeError: the host has no address for this memory."""
-        raise TypeError("memory of a WebGPU device has no host address; read it with Stream.read")
 
 
 class Staging:

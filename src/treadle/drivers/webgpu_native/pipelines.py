@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from treadle.codegen.records import KernelCode
-from treadle.core.errors import LaunchError, refused_by_compiler
+from treadle.core.errors import refused_by_compiler
 from treadle.drivers.base import Buffer, CompiledKernel
-from treadle.drivers.webgpu_native.memory import WebgpuBuffer
 from treadle.drivers.webgpu_native.native import Handle
 from treadle.drivers.webgpu_rules.kernels import (
-    check_bindable,
-    check_buffers,
     check_fits,
     explain,
     parameter_bucket,
@@ -20,10 +17,6 @@ from treadle.drivers.webgpu_rules.kernels import (
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
-
-Groups = dict[tuple[Buffer, ...], int]
-
-_MAX_GROUPS = 4096  # cached bind groups of a device
 
 
 class Layout:
@@ -37,7 +30,7 @@ class Layout:
         self.group_layout = native.create_bind_group_layout(device.handle, types)
         layouts = [self.group_layout] + [device.parameter_layout] * parameters
         self.handle = native.create_pipeline_layout(device.handle, layouts)
-        self.groups: Groups = {}
+        self.groups = device.bind_groups.new_cache()
 
 
 class WebgpuKernel(CompiledKernel):
@@ -103,64 +96,13 @@ def bind(device: WebgpuDevice, kernel: WebgpuKernel, buffers: Sequence[Buffer]) 
     """The bind group of a kernel with these buffers, made now and cached.
 
     Raises LaunchError if the buffers do not fit the kernel."""
-    key = _check_buffers(device, kernel, tuple(buffers))
+    key = device.own_for(kernel, buffers)
     with device.lock:
         device.check()
-        if device.group_count >= _MAX_GROUPS:
-            forget_groups(device)
+        device.bind_groups.make_room()
         ranges = [(buffer.handle, buffer.start, buffer.size) for buffer in key]
         handle = device.native.create_bind_group(device.handle, kernel.layout.group_layout, ranges)
         device.raise_errors(f"binding the arrays of kernel {kernel.code.name}")
         number = device.native.address(handle)
-        kernel.groups[key] = number
-        device.group_count += 1
-        for buffer in key:
-            buffer.groups.setdefault(key, []).append(kernel.groups)
+        device.bind_groups.add(kernel.groups, key, number)
     return number
-
-
-def _check_buffers(
-    device: WebgpuDevice, kernel: WebgpuKernel, buffers: tuple[Buffer, ...]
-) -> tuple[WebgpuBuffer, ...]:
-    name, bindings = kernel.code.name, kernel.code.bindings
-    check_buffers(name, bindings, buffers)
-    if kernel.device is not device:
-        raise LaunchError(f"kernel {name} was compiled for another device")
-    for buffer, binding in zip(buffers, bindings, strict=True):
-        what = "/".join(binding.buffers)
-        if not isinstance(buffer, WebgpuBuffer) or buffer.device is not device:
-            if isinstance(buffer, WebgpuBuffer):
-                buffer.device.check()
-            raise LaunchError(f"{what} of kernel {name} is not memory of {device.info.id}")
-        if buffer.freed:
-            raise LaunchError(f"{what} of kernel {name} has been freed")
-        check_bindable(device.info, name, what, buffer)
-    return buffers  # type: ignore[return-value]  # all checked
-
-
-def forget_buffer(device: WebgpuDevice, buffer: WebgpuBuffer) -> None:
-    """Drop the cached bind groups that name a buffer."""
-    for key, caches in buffer.groups.items():
-        for cache in caches:
-            _drop(device, cache, key)
-        for other in key:
-            if other is not buffer:
-                other.groups.pop(key, None)  # type: ignore[attr-defined]
-    buffer.groups.clear()
-
-
-def forget_groups(device: WebgpuDevice) -> None:
-    """Drop all cached bind groups; those still needed are made again."""
-    for layout in device.layouts.values():
-        for key in list(layout.groups):
-            _drop(device, layout.groups, key)
-            for buffer in key:
-                buffer.groups.clear()  # type: ignore[attr-defined]
-
-
-def _drop(device: WebgpuDevice, cache: Groups, key: tuple[Buffer, ...]) -> None:
-    number = cache.pop(key, None)
-    if number is not None:
-        device.group_count -= 1
-        handle = device.native.handle("WGPUBindGroup", number)
-        device.release_later(device.native.release_bind_group, handle)
