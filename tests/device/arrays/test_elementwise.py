@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.bfloat16 import BFLOAT16
 
 
 @td.elementwise
@@ -127,7 +127,7 @@ DTYPES = [
     (add, np.uint8, np.uint8, td.u8),
     (add, np.int16, np.int32, td.i32),
     (multiply, np.float16, np.float16, td.f16),
-    (multiply, ml_dtypes.bfloat16, ml_dtypes.bfloat16, td.bf16),
+    *((multiply, narrow, narrow, td.bf16) for narrow in BFLOAT16),
     (less, np.int32, np.int32, td.bool),
     (ratio, np.int32, np.int32, td.f32),
     (pick, np.float32, np.bool_, td.f32),

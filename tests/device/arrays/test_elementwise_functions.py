@@ -7,11 +7,11 @@ import itertools
 import math
 import pickle
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.bfloat16 import BFLOAT16
 from tests.support.graphics import may_rearrange
 from treadle.runtime import settings
 from treadle.tensor.dtypes import default_integer, supports
@@ -65,7 +65,7 @@ ALIKE = [name for name in FUNCTIONS if name not in ("where", "clip")]
 
 
 def numpy_dtype(name: str) -> np.dtype:
-    return np.dtype(getattr(ml_dtypes, name, None) or name)
+    return td.bfloat16.numpy if name == "bfloat16" else np.dtype(name)
 
 
 def arity(name: str) -> int:
@@ -212,7 +212,7 @@ def test_special_values_of_floats(device, name):
 
 
 def test_neighbours_of_narrow_floats(device):
-    for form in (np.float16, ml_dtypes.bfloat16):
+    for form in (np.float16, *BFLOAT16):
         bits = np.arange(0, 1 << 16, 97, np.uint16)
         if form is not np.float16:  # its denormals are float32's, which some GPUs take for zeros
             bits = bits[(bits & 0x7FFF == 0) | (bits & 0x7F80 > 0)]

@@ -11,7 +11,11 @@ import treadle as td
 from treadle.cli.bench.arrays import peak_beyond
 from treadle.core.errors import LaunchError
 from treadle.drivers.cpu import launches
+from treadle.drivers.cpu_numpy.kernels import CompiledKernel
 from treadle.graph import realize, recipes
+
+# What runs a launch on the device `cpu`, by what its kernels are printed as.
+_RUNS = {"llvm": (launches, "run"), "numpy": (CompiledKernel, "launch")}
 
 
 @pytest.fixture(autouse=True)
@@ -155,7 +159,7 @@ def test_a_write_that_fails_says_so(functions, monkeypatch):
             raise LaunchError("no launch today")
 
         with monkeypatch.context() as broken:
-            broken.setattr(launches, "run", refuse)
+            broken.setattr(*_RUNS[td.device("cpu").info.traits.targets[0]], refuse)
             with pytest.raises(LaunchError, match="no launch today"):
                 t.realize()
         np.testing.assert_array_equal(t.numpy(), np.ones(5, np.float32))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.bfloat16 import BFLOAT16
 
 
 class Foreign:
@@ -465,7 +465,8 @@ def store(out, value):
 
 NUMBERS = [
     True, 3, 2.5, np.bool_(True), np.int8(-3), np.uint8(200), np.int16(-300), np.uint16(60000),
-    np.int32(-70000), np.uint32(1 << 31), np.float16(1.5), np.float32(0.1), ml_dtypes.bfloat16(2.5),
+    np.int32(-70000), np.uint32(1 << 31), np.float16(1.5), np.float32(0.1),
+    *(number(2.5) for number in BFLOAT16),
 ]  # fmt: skip
 
 
@@ -482,7 +483,7 @@ def test_numbers(device, value):
 
 def test_a_bfloat16_number_for_a_float_parameter(device):
     y = td.zeros(1)
-    saxpy[1, 1](ml_dtypes.bfloat16(1.5), td.ones(1), y)
+    saxpy[1, 1](td.bfloat16.numpy.type(1.5), td.ones(1), y)
     assert y.item() == 1.5
 
 
@@ -535,7 +536,7 @@ def test_source_of_any_arguments(target):
     assert mark in plain
     for array in (host, tensor, host[::2], np.zeros(0, np.float32), Foreign(host)):
         assert saxpy.source(target, 2.0, array, array) == plain
-    for a in (1, np.float16(1), ml_dtypes.bfloat16(1), True):
+    for a in (1, np.float16(1), *(number(1) for number in BFLOAT16), True):
         assert saxpy.source(target, a, host, host) == plain
     # Strided memory that is used where it lies has its stride as a parameter.
     assert saxpy.source(target, 2.0, tensor[::2], tensor) != plain

@@ -6,7 +6,6 @@ import gc
 import pickle
 import threading
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -357,7 +356,7 @@ def test_dtypes(look, dtype):
 
 
 def test_bfloat16_and_structs_with_numpy():
-    data = np.ones(3, ml_dtypes.bfloat16)
+    data = np.ones(3, td.bfloat16.numpy)
     x = td.asarray(data, copy=False, device="cpu")
     x[1] = 3
     seen = np.asarray(x)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from typing import Any, NamedTuple
 
-import ml_dtypes  # noqa: F401  gives NumPy bfloat16
 import numpy as np
 import pytest
 
