@@ -8,10 +8,13 @@ reader of safetensors reads. Any other state has its structure in the file's met
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from contextlib import nullcontext
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
@@ -34,7 +37,7 @@ _FORMAT = {"format": "pt"}
 _OURS = frozenset({_STRUCTURE, _PAIRS, *_FORMAT})
 
 
-def save(state: Any, path: str | os.PathLike[str], /) -> None:
+def save(state: Any, path: str | os.PathLike[str] | IO[bytes], /) -> None:
     """Save a state: tensors, NumPy arrays, numbers, texts, truth values and None, in dictionaries,
     lists and tuples of any depth.
 
@@ -42,6 +45,8 @@ def save(state: Any, path: str | os.PathLike[str], /) -> None:
     others read. What is one tensor at several places (tied weights) is saved once and is one tensor
     again when it is loaded; views of parts of one memory are saved each by itself. The file at
     `path` is replaced when the new one is complete on the disk: a kill leaves the old one whole.
+    `path` may also be an object with `write`, as an `io.BytesIO`: it is written to from where it
+    stands, and stays open.
 
     TypeError for what cannot be saved, with its place in the state; FileNotFoundError if the folder
     is missing (`~` is not expanded). Tensors are saved without their
@@ -56,7 +61,7 @@ def save(state: Any, path: str | os.PathLike[str], /) -> None:
     >>> state["epoch"], state["model"]["w"].tolist()
     (3, [1.0, 1.0])
     """
-    target = as_path("save", path)
+    target = path if _is_file("save", path, "write") else as_path("save", path)
     encoded = encode(state)
     sources = {name: _source(name, value) for name, value in encoded.table.items()}
     metadata = dict(_FORMAT)
@@ -67,7 +72,7 @@ def save(state: Any, path: str | os.PathLike[str], /) -> None:
         metadata[_STRUCTURE] = json.dumps(encoded.structure, separators=(",", ":"))
     else:
         metadata |= encoded.ties  # as safetensors.torch.save_model writes them
-    with replaced(target) as file:
+    with replaced(target) if isinstance(target, Path) else nullcontext(target) as file:
         safetensors.write(file, sources, _elements(encoded, sources), metadata)
 
 
@@ -94,8 +99,11 @@ def _elements(
         yield name, np.ascontiguousarray(data, dtype=_dtype(value).numpy)
 
 
-def load(path: str | os.PathLike[str], /, device: str | Device | None = None) -> Any:
+def load(path: str | os.PathLike[str] | IO[bytes], /, device: str | Device | None = None) -> Any:
     """The state that `td.save` or another writer of safetensors saved, on a device.
+
+    `path` may also be an object with `read`, as an `io.BytesIO` or an open file: it is read from
+    where it stands to its end, and stays open.
 
     A file of another writer gives a dictionary of tensors by their names. Whatever a file says, no
     program in it runs, and no more memory is taken than its size explains.
@@ -103,17 +111,39 @@ def load(path: str | os.PathLike[str], /, device: str | Device | None = None) ->
     FormatError for any other file, or a truncated or forged one; DtypeError if the device
     lacks the dtype of a tensor.
     """
-    source, where = as_path("load", path), find_device(device)
+    where = find_device(device)
+    if _is_file("load", path, "read"):
+        return _state(path, where)
+    source = as_path("load", path)
     with naming(source):
         opened = source.open("rb")
     with opened as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
         try:
-            header = safetensors.read_header(file, size)
-            return _Reader(file, header, where).state()
+            return _state(file, where)
         except FormatError as error:
             raise FormatError(f"{source}: {error}") from None
+
+
+def _is_file(asker: str, given: Any, method: str) -> bool:
+    """Whether something is an open file for bytes, or like one. TypeError for one for text."""
+    if isinstance(given, io.TextIOBase):
+        raise TypeError(
+            f"{asker}: the file is open for text: open it for bytes, with the mode "
+            f"{'rb' if method == 'read' else 'wb'!r}"
+        )
+    return not isinstance(given, str | os.PathLike) and callable(getattr(given, method, None))
+
+
+def _state(file: Any, device: Device) -> Any:
+    """The state in an open file, from where it stands."""
+    if not (hasattr(file, "readinto") and hasattr(file, "seekable") and file.seekable()):
+        file = io.BytesIO(file.read())
+    start = file.tell()
+    size = file.seek(0, os.SEEK_END) - start
+    file.seek(start)
+    state = _Reader(file, safetensors.read_header(file, size), device).state()
+    file.seek(0, os.SEEK_END)
+    return state
 
 
 class _Reader:

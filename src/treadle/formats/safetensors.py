@@ -11,6 +11,7 @@ before memory is taken for it.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -89,7 +90,8 @@ class Header(NamedTuple):
 
 
 def read_header(file: BinaryIO, size: int) -> Header:
-    """The checked header of a file of so many bytes; FormatError says what is wrong with it."""
+    """The checked header of a file of so many bytes from where it stands; FormatError says what is
+    wrong with it."""
     first = file.read(_LENGTH_BYTES)
     length = int.from_bytes(first, "little")
     room = size - _LENGTH_BYTES
@@ -110,7 +112,7 @@ def read_header(file: BinaryIO, size: int) -> Header:
     if len(raw) < length:
         raise FormatError("the file became shorter while it was read")
     parsed = parse_json(raw, "the header of the safetensors file")
-    return _checked(parsed, _LENGTH_BYTES + length, room - length)
+    return _checked(parsed, file.tell(), room - length)
 
 
 def _refuse_others(first: bytes) -> None:
@@ -235,10 +237,19 @@ def write(
             f"names, texts and numbers of the state take {len(raw)} bytes, and a safetensors file "
             f"has room for {_LONGEST_HEADER}: save large data as tensors"
         )
-    file.write(len(raw).to_bytes(_LENGTH_BYTES, "little"))
-    file.write(raw)
+    _write_all(file, memoryview(len(raw).to_bytes(_LENGTH_BYTES, "little") + raw))
     for _, data in elements:
-        file.write(np.ascontiguousarray(data).reshape(-1).view(np.uint8).data)
+        _write_all(file, np.ascontiguousarray(data).reshape(-1).view(np.uint8).data)
+
+
+def _write_all(file: BinaryIO, data: memoryview) -> None:
+    """Write bytes to a file, also to one without a buffer, which may take a part at a time."""
+    while len(data):
+        count = file.write(data)
+        if not count and isinstance(file, io.RawIOBase):
+            raise BlockingIOError("the file takes no bytes at present: open it with a buffer")
+        # Objects that are like files may say nothing of how much they took.
+        data = data[count:] if isinstance(count, int) and count < len(data) else data[:0]
 
 
 def in_order(sources: Mapping[str, Source]) -> Iterator[str]:

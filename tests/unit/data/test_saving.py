@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import gzip
+import io
 import json
 import math
 import os
@@ -280,6 +282,85 @@ def test_a_file_that_is_open_is_written_to(tmp_path):
         subprocess.run([sys.executable, "-c", program], stdout=file, check=True)
     assert path.stat().st_ino == inode
     assert td.load(path, device="cpu")["x"].tolist() == [1, 1, 1]
+
+
+class Slow(io.RawIOBase):
+    """A file without a buffer: few bytes at a time, and no places in it."""
+
+    def __init__(self, content=b""):
+        self.content, self.at = bytearray(content), 0
+
+    def writable(self):
+        return True
+
+    def readable(self):
+        return True
+
+    def write(self, data):
+        self.content += bytes(data[:7])
+        return min(7, len(data))
+
+    def readinto(self, into):
+        part = self.content[self.at : self.at + min(5, len(into))]
+        into[: len(part)] = part
+        self.at += len(part)
+        return len(part)
+
+
+class Few:
+    """An object with the methods that matter, and no more."""
+
+    def __init__(self, content=b""):
+        self.content = bytearray(content)
+
+    def write(self, data):
+        self.content += data
+
+    def read(self):
+        return bytes(self.content)
+
+
+def test_open_files(tmp_path):
+    state = {"w": tensor(3, 2), "deep": {"n": 5, "b": tensor(3, dtype=td.i8)}}
+    path = tmp_path / "a.safetensors"
+    td.save(state, path)
+    whole = path.read_bytes()
+
+    memory = io.BytesIO()
+    memory.write(b"before")
+    td.save(state, memory)
+    assert memory.getvalue() == b"before" + whole
+    memory.seek(6)
+    assert same(td.load(memory, device="cpu"), state)
+    assert memory.tell() == 6 + len(whole)  # and it is still open
+    with pytest.raises(FormatError, match="it has 0 bytes"):  # as it stands at its end
+        td.load(memory, device="cpu")
+    memory.seek(0)
+    with pytest.raises(FormatError, match="no safetensors file"):
+        td.load(memory, device="cpu")
+
+    with path.open("r+b") as file:
+        assert same(td.load(file, device="cpu"), state)
+        file.seek(0)
+        td.save(state, file)
+        assert not file.closed
+    with gzip.open(tmp_path / "packed", "wb") as file:
+        td.save(state, file)
+    with gzip.open(tmp_path / "packed") as file:
+        assert same(td.load(file, device="cpu"), state)
+    for made in (Slow(), Few()):
+        td.save(state, made)
+        assert made.content == whole
+        assert same(td.load(made, device="cpu"), state)
+
+
+def test_files_that_are_not_for_bytes(tmp_path):
+    path = tmp_path / "a.safetensors"
+    for act, mode in ((lambda f: td.save({}, f), "w"), (lambda f: td.load(f, device="cpu"), "r")):
+        with path.open(mode) as file, pytest.raises(TypeError, match=f"with the mode '{mode}b'"):
+            act(file)
+    with path.open("rb") as file, pytest.raises(io.UnsupportedOperation):
+        td.save({"x": tensor(1)}, file)
 
 
 def test_links_are_followed(tmp_path):
