@@ -79,23 +79,28 @@ def recur_backward(
     what: Recurrence,
 ) -> tuple[DeviceArray, ...]:  # fmt: skip
     """From the gradients of both results those of the inputs, of `parts` (the products of the
-    states `before` each step with the weight, with the bias), and of the first states. Except for a
-    GRU those of parts are those of inputs, and an array of no elements. The weight is of shape
-    (gates * width, width)."""
+    states `before` each step with the weight, with the bias), and of the first states: (1, batch,
+    width), and of an LSTM (2, …), the cell's last. Except for a GRU `inputs` has the parts added,
+    `parts` is not read, and its gradients, those of inputs, are an array of no elements. The weight
+    is of shape (gates * width, width)."""
     length, batch, wide = inputs.shape
     width, dtype = cell.shape[1], _dtype(inputs)
+    is_gru, is_lstm = what.kind == "gru", what.kind == "lstm"
     of_inputs = new(inputs, dtype, length, batch, wide)
-    of_parts = new(inputs, dtype, length if what.kind == "gru" else 0, batch, wide)
-    of_hidden, of_cell = (new(inputs, dtype, batch, width) for _ in range(2))
+    of_parts = new(inputs, dtype, length if is_gru else 0, batch, wide)
+    of_states = new(inputs, dtype, 2 if is_lstm else 1, batch, width)
     form = _form(inputs, what, batch, width)
+    # What a kind does not use is an array that it has: one binding serves both.
     back_stepper(form._replace(columns=0, even=False, has_bias=False))[
         batch // form.rows, form.threads
     ](
-        flat(of_out), flat(of_cells), flat(inputs), flat(parts), flat(before), flat(cells),
-        flat(cell), flat(weight), flat(of_inputs), flat(of_parts if of_parts.size else of_inputs),
-        flat(of_hidden), flat(of_cell), length, batch, width,
+        flat(of_out), flat(of_cells if is_lstm else of_out), flat(inputs),
+        flat(parts if is_gru else inputs), flat(before if is_gru else of_out),
+        flat(cells if is_lstm else of_out), flat(cell if is_lstm else of_out), flat(weight),
+        flat(of_inputs), flat(of_parts if is_gru else of_inputs), flat(of_states),
+        length, batch, width,
     )  # fmt: skip
-    return of_inputs, of_parts, of_hidden, of_cell
+    return of_inputs, of_parts, of_states
 
 
 def _form(inputs: DeviceArray, what: Recurrence, batch: int, width: int) -> Stepping:

@@ -37,6 +37,8 @@ def _recurrence(
     width, first = hidden.shape[-1], hidden.reshape((1, batch, -1))
     before = concat([states[1:], first] if reverse else [first, states[:-1]])
     parts = linear(before, weight, bias)
+    if kind != "gru":
+        parts = inputs = inputs + parts
     g = [
         zeros((length, batch, width), dtype=inputs.dtype, device=inputs.device)
         if each is None
@@ -47,8 +49,8 @@ def _recurrence(
         g[0], g[1], inputs, parts, before, cells, hidden if cell is None else cell, weight,
     )  # fmt: skip
     shapes = [
-        (length, batch, wide), (length if kind == "gru" else 0, batch, wide), (batch, width),
-        (batch, width),
+        (length, batch, wide), (length if kind == "gru" else 0, batch, wide),
+        (1 if cell is None else 2, batch, width),
     ]  # fmt: skip
     made = call_of_several(
         recur_backward,
@@ -56,18 +58,18 @@ def _recurrence(
         [(shape, inputs.dtype) for shape in shapes],
         (Recurrence(kind, reverse, bias is not None, True),),
     )
-    of_inputs, of_parts, of_hidden, of_cell = map(from_node, made)
+    of_inputs, of_parts, of_states = map(from_node, made)
     of_parts = (of_parts if kind == "gru" else of_inputs).reshape((length * batch, wide))
     flat = before.reshape((length * batch, width))
     found = {
         "inputs": of_inputs,
         "weight": matmul(matrix_transpose(of_parts), flat),
-        "hidden": of_hidden,
+        "hidden": of_states[0],
     }
     if bias is not None:
         found["bias"] = total(of_parts, axis=0)
     if cell is not None:
-        found["cell"] = of_cell
+        found["cell"] = of_states[1]
     return found
 
 

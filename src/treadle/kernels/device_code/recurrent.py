@@ -107,8 +107,11 @@ def stepper(what: Stepping, keeps: bool) -> Kernel:
 @functools.cache
 def back_stepper(what: Stepping) -> Kernel:
     """The kernel of the derivative, from the last step to the first. `parts` are the products with
-    the hidden state, with the bias; `weight` is of shape (gates, width). It makes the gradients of
-    inputs, of these products (of a GRU, where they differ), and of the first states."""
+    the hidden state, with the bias, and of kinds but a GRU `inputs` has them added; `weight` is of
+    shape (gates, width). It makes the gradients of inputs, of these products (of a GRU, where they
+    differ), and of the first states, those of an LSTM's cell last.
+
+    No kind uses more than eight arrays, which is what every device binds."""
     kind, dtype, threads, rows, room, _, _, _, reverse = what
     gates, is_lstm = GATES[kind], kind == "lstm"
     stepped = _stepped_back(kind, dtype)
@@ -116,7 +119,7 @@ def back_stepper(what: Stepping) -> Kernel:
     @td.kernel(checked=False)
     def recur_backward(
         of_out, of_cells, inputs, parts, before, cells, cell, weight, of_inputs, of_parts,
-        of_hidden, of_cell, length: td.i32, batch: td.i32, width: td.i32,
+        of_states, length: td.i32, batch: td.i32, width: td.i32,
     ):  # fmt: skip
         t = td.thread_idx.x
         first = td.block_idx.x * rows
@@ -141,7 +144,9 @@ def back_stepper(what: Stepping) -> Kernel:
                         here = r * room + e + t
                         row = (at + r) * width + e + t
                         g = flow[here] + of_out[row]
-                        old, new, of_new = before[row], dtype(0.0), dtype(0.0)
+                        old, new, of_new = dtype(0.0), dtype(0.0), dtype(0.0)
+                        if kind == "gru":
+                            old = before[row]
                         if is_lstm:
                             new = cells[row]
                             of_new = inner[here] + of_cells[row]
@@ -174,9 +179,9 @@ def back_stepper(what: Stepping) -> Kernel:
         for e in range(0, width, threads):
             if e + t < width:
                 for r in td.static_range(rows):
-                    of_hidden[(first + r) * width + e + t] = flow[r * room + e + t]
+                    of_states[(first + r) * width + e + t] = flow[r * room + e + t]
                     if is_lstm:
-                        of_cell[(first + r) * width + e + t] = inner[r * room + e + t]
+                        of_states[(batch + first + r) * width + e + t] = inner[r * room + e + t]
 
     return recur_backward
 
@@ -234,10 +239,10 @@ def _stepped_back(kind: str, dtype: DType) -> Function:
         inputs, parts, at: td.i32, board, here: td.i32, of_inputs, of_parts, width: td.i32, g, old,
         new, of_new,
     ):  # fmt: skip
-        taken = _sigmoid(inputs[at] + parts[at])
-        kept = _sigmoid(inputs[at + width] + parts[at + width])
-        made = td.tanh(inputs[at + 2 * width] + parts[at + 2 * width])
-        shown = _sigmoid(inputs[at + 3 * width] + parts[at + 3 * width])
+        taken = _sigmoid(inputs[at])
+        kept = _sigmoid(inputs[at + width])
+        made = td.tanh(inputs[at + 2 * width])
+        shown = _sigmoid(inputs[at + 3 * width])
         bent = td.tanh(new)
         of_cell = of_new + g * shown * (1 - bent * bent)
         one = of_cell * made * taken * (1 - taken)
@@ -283,7 +288,7 @@ def _stepped_back(kind: str, dtype: DType) -> Function:
         inputs, parts, at: td.i32, board, here: td.i32, of_inputs, of_parts, width: td.i32, g, old,
         new, of_new,
     ):  # fmt: skip
-        made = td.tanh(inputs[at] + parts[at])
+        made = td.tanh(inputs[at])
         found = g * (1 - made * made)
         board[here] = found
         of_inputs[at] = found
@@ -294,7 +299,7 @@ def _stepped_back(kind: str, dtype: DType) -> Function:
         inputs, parts, at: td.i32, board, here: td.i32, of_inputs, of_parts, width: td.i32, g, old,
         new, of_new,
     ):  # fmt: skip
-        found = dtype(0.0) if inputs[at] + parts[at] <= dtype(0.0) else g
+        found = dtype(0.0) if inputs[at] <= dtype(0.0) else g
         board[here] = found
         of_inputs[at] = found
         return dtype(0.0), dtype(0.0)
