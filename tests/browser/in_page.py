@@ -22,6 +22,7 @@ class Counter:
     def __init__(self) -> None:
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
         self.failures: list[tuple[str, str]] = []
+        self.unread: list[tuple[str, str]] = []  # files that cannot be imported
 
     def pytest_addoption(self, parser: Any) -> None:
         """Of pytest-timeout, which needs threads or alarms."""
@@ -42,10 +43,9 @@ class Counter:
             self.failures.append((report.nodeid, f"skipped: {report.longrepr[2]}"))
 
     def pytest_collectreport(self, report: Any) -> None:
-        """Count a file that cannot be imported."""
+        """Keep a file that cannot be imported."""
         if report.failed:
-            self.counts["failed"] += 1
-            self.failures.append((report.nodeid, str(report.longrepr)))
+            self.unread.append((report.nodeid, str(report.longrepr)))
 
 
 def run(arguments: list[str]) -> dict[str, Any]:
@@ -56,16 +56,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
     counter, text, began = Counter(), io.StringIO(), time.perf_counter()
     with redirect_stdout(text), redirect_stderr(text):
         code = pytest.main(
-            [
-                "-q",
-                "--capture=sys",
-                "-p",
-                "no:cacheprovider",
-                "-p",
-                "no:faulthandler",
-                "--tb=short",
-                *arguments,
-            ],
+            [*_OPTIONS, *arguments],
             plugins=[counter],
         )
     for name in [name for name in sys.modules if name.startswith("tests.device.")]:
@@ -74,6 +65,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
     return {
         **counter.counts,
         "failures": counter.failures,
+        "unread": counter.unread,
         "seconds": time.perf_counter() - began,
         "code": int(code),
         "text": text.getvalue()[-2000:] if code not in (0, 1) else "",

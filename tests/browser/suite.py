@@ -66,8 +66,10 @@ class Counts:
                 self.failures.append((name, text[-2000:]))
             else:
                 self.lacking[wanted] += 1
-        if found["code"] not in (0, 1, 5) and not found["failures"]:  # 5: all are left out
-            self.failures.append(("pytest", found["text"]))
+        # A file of which nothing runs belongs into `ELSEWHERE`.
+        self.failures += [(name, text[-2000:]) for name, text in found["unread"]]
+        if found["code"] not in (0, 1) and not found["unread"]:
+            self.failures.append(("pytest", found["text"] or "no tests ran"))
 
     def summary(self) -> str:
         """The counts in a line."""

@@ -291,22 +291,20 @@ def test_zero_where_it_is_not_assigned(device):
     np.testing.assert_array_equal(run(device, use, 3, data, np.zeros(3, np.float32)), [7, 14.5, 7])
 
 
-@td.struct
-class Small:
-    half: td.f16
-    short: td.bf16
-    pair: td.vec2[td.f16]
-    several: td.bf16[2]
-    flag: td.bool
-
-
-@td.struct
-class Large:
-    one: Small
-    two: Small[2]
-
-
 def test_every_field_of_an_argument(device):
+    @td.struct
+    class Small:
+        half: td.f16
+        short: td.bf16
+        pair: td.vec2[td.f16]
+        several: td.bf16[2]
+        flag: td.bool
+
+    @td.struct
+    class Large:
+        one: Small
+        two: Small[2]
+
     @td.kernel
     def write_fields(out: td.Array[td.f32], large: Large, small: Small, pair: td.vec2[td.bf16]):
         out[0] = td.f32(large.one.half)
