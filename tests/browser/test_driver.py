@@ -148,6 +148,102 @@ event.record(td.device("webgpu").default_stream)
             assert f"{instead}" in text
 
 
+# Functions that read elements on their way: calls of `x` (and `m`, a matrix), and what they give.
+READERS = {
+    "nonzero": ("td.nonzero(x)[0]", "np.nonzero(x)[0]"),
+    "argwhere": ("td.argwhere(x)", "np.argwhere(x)"),
+    "unique_values": ("td.unique_values(x)", "np.unique(x)"),
+    "unique_counts": ("td.unique_counts(x).counts", "np.unique(x, return_counts=True)[1]"),
+    "unique_inverse": (
+        "td.unique_inverse(x).inverse_indices", "np.unique(x, return_inverse=True)[1]",
+    ),
+    "unique_all": ("td.unique_all(x).indices", "np.unique(x, return_index=True)[1]"),
+    "__getitem__": ("x[x > 0]", "x[x > 0]"),
+    "masked_select": ("x.masked_select(x > 0)", "x[x > 0]"),
+    "repeat": ("td.repeat(x, (x > 0) + 1)", "np.repeat(x, (x > 0) + 1)"),
+    "histogram": ("td.histogram(x, 3)[0]", "np.histogram(x, 3)[0]"),
+    "bincount": ("td.bincount(x.to(td.int32))", "np.bincount(x.astype(int))"),
+    "svdvals": ("td.linalg.svdvals(m)", "np.linalg.svd(m)[1]"),
+    "svd": ("td.linalg.svd(m)[1]", "np.linalg.svd(m)[1]"),
+    "eigh": ("td.linalg.eigh(m)[0]", "np.linalg.eigh(m)[0]"),
+    "eigvalsh": ("td.linalg.eigvalsh(m)", "np.linalg.eigvalsh(m)"),
+    "eig": ("td.sort(td.real(td.linalg.eig(m)[0]))", "np.linalg.eigvalsh(m)"),
+    "eigvals": ("td.sort(td.real(td.linalg.eigvals(m)))", "np.linalg.eigvalsh(m)"),
+    "matrix_rank": ("td.linalg.matrix_rank(m)", "np.linalg.matrix_rank(m)"),
+    "pinv": ("td.linalg.pinv(m)", "np.linalg.inv(m)"),
+    "cond": ("td.linalg.cond(m)", "np.linalg.cond(m)"),
+    "norm": ("td.linalg.matrix_norm(m, ord='nuc')", "np.linalg.norm(m, 'nuc')"),
+    "solve": ("td.linalg.solve(m, x[:3])", "np.linalg.solve(m, x[:3])"),
+    "inv": ("td.linalg.inv(m)", "np.linalg.inv(m)"),
+    "cholesky": ("td.linalg.cholesky(m)", "np.linalg.cholesky(m)"),
+    "lstsq": ("td.linalg.lstsq(m, x[:3])[0]", "np.linalg.solve(m, x[:3])"),
+    "matrix_exp": ("td.linalg.matrix_exp(m * 0)", "np.eye(3)"),
+    "one_hot": ("td.nn.functional.one_hot(x.to(td.int32))", "np.eye(4)[x.astype(int)]"),
+}  # fmt: skip
+LAZY_READERS = (
+    "svdvals", "svd", "eigh", "eigvalsh", "eig", "eigvals", "matrix_rank", "pinv", "cond", "norm",
+)  # fmt: skip
+# And those whose elements are asked for, with what is awaited instead.
+ASKED = {
+    "float(x.sum())": "item_async", "bool(x.sum())": "item_async", "int(x.sum())": "item_async",
+    "str(x)": "numpy_async", "f'{x.sum():.2f}'": "numpy_async", "np.asarray(x)": "numpy_async",
+    'x.to("cpu")': "to_async", 'td.save({"x": x}, io.BytesIO())': "to_async",
+    'td.nn.Linear(2, 2, device="webgpu").to("cpu")': "load_state_dict(state)",
+}  # fmt: skip
+
+
+def test_functions_that_read_on_their_way_do_or_say_what_to_do(way: Way) -> None:
+    found = way.page.run(
+        f"""
+import io, warnings
+import numpy as np, treadle as td
+await td.init()
+warnings.simplefilter("ignore", td.errors.HostWarning)
+host = dict(
+    x=np.array([0, 2, 0, 3, 1, 2], np.float32),
+    m=np.array([[4, 1, 0], [1, 3, 1], [0, 1, 2]], np.float32),
+)
+there = {{name: td.asarray(value, device="webgpu") for name, value in host.items()}}
+here = {{name: await value.to_async("cpu") for name, value in there.items()}}
+READERS, ASKED = {READERS!r}, {ASKED!r}
+outcomes = {{}}
+
+def value_of(code, names):
+    result = eval(code, {{"td": td, "np": np, "io": io, **names}})
+    return result.realize() if isinstance(result, td.Tensor) else result
+
+for name, (code, plain) in READERS.items():
+    wanted = value_of(plain, host)
+    try:
+        result = await value_of(code, there).numpy_async()
+        outcomes[name] = "done"
+    except td.errors.WouldBlock as error:
+        outcomes[name] = str(error)
+        result = value_of(code, here).numpy()
+    np.testing.assert_allclose(result, wanted, rtol=2e-4, atol=1e-5, err_msg=name)
+for code in ASKED:
+    try:
+        value_of(code, there)
+        outcomes[code] = "done"
+    except td.errors.WouldBlock as error:
+        outcomes[code] = str(error)
+outcomes
+"""
+    )
+    if way.switches:
+        assert set(found.values()) == {"done"}
+        return
+    for name in READERS:
+        asked = "x[...]" if name == "__getitem__" else f"{name}()"
+        if f"{asked} waits for the GPU" not in found[name]:  # it is computed when it is read
+            assert "Tensor.realize() waits for the GPU" in found[name], found[name]
+            assert name in LAZY_READERS
+        instead = 'Write it with tensors on the CPU: first `x = await x.to_async("cpu")` for each'
+        assert instead in found[name]
+    for code, instead in ASKED.items():
+        assert instead in found[code], found[code]
+
+
 def test_a_callback_of_javascript_cannot_wait(page: Page) -> None:
     text = page.run(
         """
@@ -201,7 +297,7 @@ td.device("webgpu").handle.gpu_device.destroy()
 try:
     ({use}).numpy()
 except td.errors.DeviceLost as error:
-    assert "td.init()" in str(error), error
+    assert "are gone, and stay so: `await td.init()` opens it again" in str(error), error
 else:
     raise AssertionError("nothing was said")
 try:
@@ -212,6 +308,14 @@ else:
     raise AssertionError("nothing was said")
 await td.init()
 assert (td.ones(4) + 1).tolist() == [2.0] * 4
+try:
+    x.numpy()
+except td.errors.DeviceLost as error:  # it does not advise what has been done
+    assert "destroyed" in str(error), error
+    assert "make them again from your data" in str(error), error
+    assert "td.init()" not in str(error), error
+else:
+    raise AssertionError("nothing was said")
 """
     )
 

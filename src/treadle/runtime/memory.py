@@ -139,8 +139,9 @@ class Pool:
         except OutOfMemory:
             if not self._free_bytes:
                 raise
-            self.trim()
-            return self.device.allocate(rounded)
+        # Not while the error is handled, or another one would show it as well.
+        self.trim()
+        return self.device.allocate(rounded)
 
     def collect(self) -> None:
         """Free the memory that finalizers have put onto the queue."""

@@ -853,7 +853,7 @@ def test_device_loss_is_told_and_a_new_device_works(
     x = upload(stream, np.zeros(4, np.uint32))
     stream.launch(kernel, Dim3(1), (x,), block("II", 4, 1))
     own_device.native.destroy_device(own_device.handle)
-    with pytest.raises(DeviceLost, match="open the device anew"):
+    with pytest.raises(DeviceLost, match=r"are gone, and stay so: close\(\) of the device has its"):
         download(stream, x, 4)
     for action in (
         lambda: stream.launch(kernel, Dim3(1), (x,), block("II", 4, 1)),
@@ -867,6 +867,10 @@ def test_device_loss_is_told_and_a_new_device_works(
         with pytest.raises(DeviceLost):
             action()
     own_device.free(x)
+    own_device.close()
+    with pytest.raises(DeviceLost, match="its next use opens it again; then make them again") as e:
+        own_device.allocate(4)
+    assert "closed" not in str(e.value)  # that is not why
     fresh = backend.open(own_device.info)
     y = upload(fresh.default_stream, np.arange(4, dtype=np.uint32))
     assert list(download(fresh.default_stream, y, 4)) == [0, 1, 2, 3]
@@ -878,7 +882,7 @@ def test_closed_device_says_so(own_device: WebgpuDevice) -> None:
     x = upload(stream, np.zeros(4, np.uint32))
     own_device.close()
     own_device.close()
-    with pytest.raises(DeviceLost, match="closed"):
+    with pytest.raises(DeviceLost, match=r"it was closed\. .*: its next use opens it again"):
         stream.read(x, 0, memoryview(bytearray(4)))
     own_device.free(x)
 

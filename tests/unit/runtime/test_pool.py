@@ -64,6 +64,22 @@ def test_a_fuller_machine_gets_another_try(monkeypatch):
     assert y.shape == (3 << 20,)
 
 
+def test_the_error_of_a_full_machine_shows_no_other(monkeypatch):
+    device = td.device("cpu")
+    x = td.empty(1 << 20, device=device)
+    del x
+    gc.collect()
+    assert device.memory_stats()["cached"]
+
+    def allocate(size):
+        raise td.errors.OutOfMemory(f"full: {size}")
+
+    monkeypatch.setattr(device.handle, "allocate", allocate)
+    with pytest.raises(td.errors.OutOfMemory, match="full") as caught:
+        td.empty(5 << 20, device=device)
+    assert caught.value.__context__ is None
+
+
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_an_array_of_nothing_takes_little(count):
     device = td.device("cpu")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.codegen.records import KernelCode
-from treadle.core.errors import DeviceLost, LaunchError
+from treadle.core.errors import LaunchError
 from treadle.core.limits import DeviceInfo
 from treadle.drivers.base import Event
 from treadle.drivers.webgpu_browser import commands
@@ -22,7 +22,7 @@ from treadle.drivers.webgpu_browser.kernels import (
 from treadle.drivers.webgpu_browser.memory import BrowserBuffer
 from treadle.drivers.webgpu_browser.stream import FIRST_WORDS, MOST_WORDS, BrowserStream
 from treadle.drivers.webgpu_browser.waiting import can_wait, wait
-from treadle.drivers.webgpu_rules.device import CLOSED, MemoryDevice
+from treadle.drivers.webgpu_rules.device import MemoryDevice
 from treadle.drivers.webgpu_rules.kernels import PARAMETER_SIZES
 
 PARAMETER_BYTES = 1 << 17  # of parameter blocks in a batch
@@ -49,6 +49,7 @@ class BrowserDevice(MemoryDevice[BrowserBuffer, BrowserKernel]):
 
     memory = BrowserBuffer
     teller = "the browser"
+    opened_by = "`await td.init()` opens it again"
 
     def __init__(self, helper: Any, heard: Heard, info: DeviceInfo, parameter_alignment: int):
         super().__init__(info)
@@ -202,16 +203,9 @@ class BrowserDevice(MemoryDevice[BrowserBuffer, BrowserKernel]):
             raise LaunchError(f"the browser refused a kernel: {message.partition(chr(10))[2]}")
         raise LaunchError(f"{self.info.id} refused the work appended so far: {message.strip()}")
 
-    def lose(self, reason: str) -> DeviceLost:
-        """Mark the device as lost; the error to raise."""
-        if self.lost is None:
-            self.lost = reason
-            self.batch.clear()
-            self.batch.room = 0  # so that the next append looks here
-        return DeviceLost(
-            f"{self.info.id} ({self.info.name}) is lost: {self.lost.rstrip('.')}. What its memory "
-            "held is gone: `await td.init()` opens the device anew, then load the data again"
-        )
+    def _end_batches(self) -> None:
+        self.batch.clear()
+        self.batch.room = 0
 
     @property
     def is_lost(self) -> bool:
@@ -220,10 +214,8 @@ class BrowserDevice(MemoryDevice[BrowserBuffer, BrowserKernel]):
 
     def close(self) -> None:
         """Release the device and all of its memory; using it afterwards is DeviceLost."""
-        if self.lost == CLOSED:
+        if not self._end():
             return
-        self.lose(CLOSED)
-        self.lost = CLOSED
         self.helper.close()
         self._heard.errors.clear()
         self._free_all()

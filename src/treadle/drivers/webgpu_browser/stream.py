@@ -15,7 +15,7 @@ from treadle.drivers.webgpu_browser.events import BrowserEvent
 from treadle.drivers.webgpu_browser.kernels import BrowserKernel, bind
 from treadle.drivers.webgpu_browser.memory import BrowserBuffer
 from treadle.drivers.webgpu_browser.recording import BrowserRecording, Capture
-from treadle.drivers.webgpu_browser.waiting import check_can_wait, wait
+from treadle.drivers.webgpu_browser.waiting import check_can_read, check_can_wait, wait
 from treadle.drivers.webgpu_rules.kernels import foldable
 from treadle.drivers.webgpu_rules.unaligned_copies import WordStream, check_range
 
@@ -29,7 +29,6 @@ _PARAMETER_BYTES, _UPLOAD_BYTES = 1 << 17, 1 << 20
 _LARGE = 1 << 22
 _DOWNLOAD = 64 << 20  # bytes of a part of a large read
 _READS_AHEAD = 2
-_INSTEAD = "`await x.numpy_async()` (or item_async, tolist_async, to_async)"
 
 
 class BrowserStream(WordStream[BrowserBuffer]):
@@ -173,7 +172,7 @@ class BrowserStream(WordStream[BrowserBuffer]):
 
     def read(self, buffer: Buffer, offset: int, target: memoryview) -> None:
         """Wait for all work so far, then copy into host memory."""
-        _check_can_read()
+        check_can_read()
         self.begin_read(buffer, offset, target).wait()
 
     def begin_read(self, buffer: Buffer, offset: int, target: memoryview) -> PendingRead:
@@ -291,12 +290,8 @@ class BrowserStream(WordStream[BrowserBuffer]):
             raise LaunchError(f"cannot {what} while launches are being recorded")
 
 
-def _check_can_read() -> None:
-    check_can_wait("reading memory of the GPU", _INSTEAD)
-
-
 def _wait(promise: Any) -> Any:
-    _check_can_read()
+    check_can_read()
     return wait(promise)
 
 

@@ -7,9 +7,41 @@ on meanwhile. Elsewhere nothing can wait, and only `await` works.
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
 from typing import Any
 
 from treadle.core.errors import WouldBlock
+from treadle.core.sizes import is_own_code
+
+_NUMBER = "`await x.item_async()`, and use that number"
+_TEXT = "`await x.numpy_async()`, and show that"
+_MODULE = (
+    'first `state = {name: await x.to_async("cpu") for name, x in module.state_dict().items()}`, '
+    "then load_state_dict(state) into a module that was made on the CPU"
+)
+# What to write instead of a function or method that reads elements.
+_FORMS = {
+    "numpy": "`await x.numpy_async()`",
+    "item": "`await x.item_async()`",
+    "tolist": "`await x.tolist_async()`",
+    "Tensor.to": '`await x.to_async("cpu")`',
+    "Module.to": _MODULE,
+    "Module.cpu": _MODULE,
+    "__array__": "`await x.numpy_async()`, and use that array",
+    "__bool__": _NUMBER, "__int__": _NUMBER, "__index__": _NUMBER, "__float__": _NUMBER,
+    "__complex__": _NUMBER,
+    "representation": _TEXT, "__format__": _TEXT,
+    "save": 'first `x = await x.to_async("cpu")` for each tensor of the state, then save that',
+}  # fmt: skip
+# What has no such form, or has it for elements that must be computed first.
+_OTHERWISE = (
+    'it with tensors on the CPU: first `x = await x.to_async("cpu")` for each; `.to(device)` moves '
+    "the result back. It reads elements on its way, or what they are computed from does, as some "
+    "functions of td.linalg"
+)
+_NAMES = {"part_of": "x[...]"}  # of what is called by syntax
+_GENERATED = "<plan>"  # the file of code that treadle generates
 
 
 def can_wait() -> bool:
@@ -26,6 +58,31 @@ def check_can_wait(what: str, instead: str) -> None:
             f"{what} waits for the GPU, and Python cannot wait here: this browser has no stack "
             f"switching, or the code was called in a way without it. Write {instead}"
         )
+
+
+def check_can_read() -> None:
+    """The same for a read of elements, whichever of treadle's functions needs it."""
+    if can_wait():
+        return
+    asked = _asked()
+    name = asked.removesuffix("()")
+    instead = _FORMS.get(name) or _FORMS.get(name.rpartition(".")[2], _OTHERWISE)
+    check_can_wait(asked, instead)
+
+
+def _asked() -> str:
+    """The function of treadle's that was called from outside."""
+    frame: FrameType | None = sys._getframe(1)
+    name = ""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename != _GENERATED:
+            if not is_own_code(frame):
+                break
+            if code.co_name != "wrapper":  # whose name is that of what it calls
+                name = _NAMES.get(code.co_name, f"{code.co_qualname}()")
+        frame = frame.f_back
+    return name
 
 
 def wait(promise: Any) -> Any:

@@ -14,7 +14,6 @@ from typing import Any
 from treadle.codegen.records import KernelCode
 from treadle.core import forks, polling
 from treadle.core.errors import (
-    DeviceLost,
     DeviceNotFound,
     LaunchError,
     TreadleError,
@@ -50,7 +49,7 @@ from treadle.drivers.webgpu_native.pipelines import (
 )
 from treadle.drivers.webgpu_native.provider import MatrixUnit
 from treadle.drivers.webgpu_native.stream import WebgpuStream
-from treadle.drivers.webgpu_rules.device import CLOSED, MemoryDevice
+from treadle.drivers.webgpu_rules.device import MemoryDevice
 
 MAX_IN_FLIGHT = 8  # submissions; beyond that, flushing waits for the oldest
 _SPINS = 400  # polls in a row
@@ -64,6 +63,7 @@ class WebgpuDevice(MemoryDevice[WebgpuBuffer, WebgpuKernel]):
 
     memory = WebgpuBuffer
     teller = "the driver"
+    opened_by = "close() of the device has its next use open it again"
 
     def __init__(self, adapter: Adapter, limits: Limits | None, *, validate: bool) -> None:
         super().__init__(adapter.info)
@@ -340,17 +340,9 @@ class WebgpuDevice(MemoryDevice[WebgpuBuffer, WebgpuKernel]):
         if self.lost is None:
             self.lose(message or "the driver gave no reason")
 
-    def lose(self, reason: str) -> DeviceLost:
-        """Mark the device as lost; the error to raise."""
-        if self.lost is None:
-            self.lost = reason
-            for batch in self.batches:
-                batch.room = 0  # so that the next append looks here
-        after = "What its memory held is gone; open the device anew and load the data again"
-        return DeviceLost(
-            f"{self.info.id} ({self.info.name}) is lost: {self.lost}"
-            + ("" if self.lost == FORKED else f". {after}")
-        )
+    def _end_batches(self) -> None:
+        for batch in self.batches:
+            batch.room = 0
 
     @contextmanager
     def compiling(self) -> Iterator[list[tuple[int, str]]]:
@@ -384,10 +376,8 @@ class WebgpuDevice(MemoryDevice[WebgpuBuffer, WebgpuKernel]):
     def close(self) -> None:
         """Release the device and all of its memory; using it afterwards is DeviceLost."""
         with self.lock:
-            if self._forked or self.lost == CLOSED:
+            if self._forked or not self._end():
                 return
-            self.lose(CLOSED)
-            self.lost = CLOSED
             native = self.native
             native.destroy_device(self.handle)
             self.bind_groups.forget_all()

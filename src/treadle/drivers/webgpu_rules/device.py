@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from treadle.core import forks
 from treadle.core.errors import DeviceLost, LaunchError, OutOfMemory
 from treadle.core.limits import DeviceInfo
-from treadle.drivers.base import Buffer, CompiledKernel, Device
+from treadle.drivers.base import FORKED, Buffer, CompiledKernel, Device
 from treadle.drivers.webgpu_rules.kernels import check_bindable, check_buffers
 from treadle.drivers.webgpu_rules.memory import BindGroups, WebgpuMemory
 from treadle.drivers.webgpu_rules.unaligned_copies import move_code
@@ -18,7 +18,6 @@ from treadle.drivers.webgpu_rules.unaligned_copies import move_code
 Memory = TypeVar("Memory", bound=WebgpuMemory)
 Kernel = TypeVar("Kernel", bound=CompiledKernel)
 
-CLOSED = "it was closed"
 _MOST_WINDOWS = 256  # that are kept of a buffer
 
 
@@ -29,11 +28,14 @@ class MemoryDevice(Device, Generic[Memory, Kernel]):
     memory: type[Memory]
     teller: str
     """Whose words an error quotes: "the driver", "the browser"."""
+    opened_by: str
+    """What opens a lost device again."""
 
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
         self.lock = forks.lock()
-        self.lost: str | None = None
+        self.lost: str | None = None  # why, since when nothing can use it
+        self.is_closed = False
         self.bind_groups = BindGroups(self._release_group)
         self._buffers: dict[int, Memory] = {}
         self._allocated = self._peak = 0
@@ -56,8 +58,32 @@ class MemoryDevice(Device, Generic[Memory, Kernel]):
         """Give a bind group back, once no unsubmitted work names it."""
 
     @abstractmethod
+    def _end_batches(self) -> None:
+        """Have the next append look whether the device is lost."""
+
+    # ------------------------------------------------------------------ its end
+
     def lose(self, reason: str) -> DeviceLost:
-        """Mark the device as lost; the error to raise."""
+        """Mark the device as lost, unless it is already; the error to raise."""
+        if self.lost is None:
+            self.lost = reason
+            self._end_batches()
+        text = f"{self.info.id} ({self.info.name}) is lost: {self.lost.rstrip('.')}"
+        if self.lost == FORKED:
+            return DeviceLost(text)
+        opened = "its next use opens it again" if self.is_closed else self.opened_by
+        return DeviceLost(
+            f"{text}. Arrays that were made on it are gone, and stay so: {opened}; then make them "
+            "again from your data"
+        )
+
+    def _end(self) -> bool:
+        """Mark the device as closed; False if it was closed before."""
+        if self.is_closed:
+            return False
+        self.is_closed = True
+        self.lose("it was closed")
+        return True
 
     def check(self) -> None:
         """Raise DeviceLost if the device is gone."""
