@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import io
 import json
 import re
+import sys
 import threading
+import types
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +184,44 @@ def test_the_wave_is_drawn_and_steered(playground: Playground) -> None:
     assert blue > 0.1  # and around it a trough follows
     playground.stop()
     assert playground.status() == "Stopped"
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_the_wave_goes_on_within_its_colours(
+    held: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than a minute of it, without a page: neither is it still at last, nor does it overflow."""
+    seen: list[tuple[float, float]] = []
+
+    class Canvas:
+        pointer = (128, 90) if held else None
+
+        async def frames(self) -> AsyncIterator[int]:
+            for frame in range(4800):
+                self.is_seen = frame % 7 == 0
+                yield frame
+
+        def draw(self, array: td.Tensor, low: float, high: float) -> None:
+            if self.is_seen:
+                values = array.numpy()
+                seen.append((float(np.abs(values).max()), float(values.std())))
+
+    async def canvas(rows: int, columns: int) -> Canvas:
+        return Canvas()
+
+    module = types.ModuleType("playground")
+    module.canvas = canvas  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "playground", module)
+    program = (build.HERE / "examples" / "wave.py").read_text().replace("SIZE = 256", "SIZE = 128")
+    path = tmp_path / "wave.py"  # where kernels find their source
+    path.write_text(program)
+    code = compile(program, str(path), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    with td.use_device("cpu"):
+        asyncio.run(eval(code, {"__name__": "wave"}))
+    heights, sizes = np.array(seen[2:]).T
+    assert heights.max() < 1.2
+    assert heights.min() > 0.1
+    assert sizes.min() > 0.03
 
 
 def test_digits_are_learned_and_read(playground: Playground) -> None:

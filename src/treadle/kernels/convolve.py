@@ -139,6 +139,8 @@ def weight_gradient(
     axes = (*[one] * (5 - len(x.shape)), *[along_of(*of_axis) for of_axis in given])
     positions, weights = batch * math.prod(places), ins * math.prod(extents)
     tile = tile_for(x.device, dtype, outs // groups, weights * positions // _SHORTEST)
+    if x.device.traits.software:
+        tile = tile._replace(depth=_SHALLOW)
     tiles = -(-outs // groups // tile.rows)
     columns = -(-weights // tile.columns)
     splits = min(-(-_SPLITS // (columns * tiles * groups)), -(-positions // _SHORTEST))
@@ -274,6 +276,9 @@ def _on_gpu(
         )  # fmt: skip
 
 
+# Positions of a step on software adapters: each has loops and branches of its own in the code, and
+# SwiftShader compiles eight of them for many minutes, two in half a second.
+_SHALLOW = 2
 _SPLITS = 512  # blocks that keep a GPU busy
 _SHORTEST = 256  # positions of a split
 _FEWEST_IN_TILES = 8  # output channels of a group

@@ -3,6 +3,7 @@
 // OffscreenCanvas, so that they are drawn by the GPUDevice that computes.
 
 import { createHostPainter, createPainter } from "./canvas.js";
+import { plainText } from "./plain_text.js";
 import { mount, stored } from "./storage.js";
 
 let python; // Pyodide
@@ -97,11 +98,12 @@ async function start({ config, runner, module }) {
   post("ready", { device: JSON.parse(device) });
 }
 
-// Bytes, since a character may be split between two writes.
+// Bytes, since a character may be split between two writes, and so may a terminal's code.
 function written(stream) {
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder(), plain = plainText();
   return (bytes) => {
-    print(stream, decoder.decode(bytes, { stream: true }));
+    const text = plain(decoder.decode(bytes, { stream: true }));
+    if (text) print(stream, text);
     return bytes.length;
   };
 }
