@@ -139,8 +139,6 @@ def weight_gradient(
     axes = (*[one] * (5 - len(x.shape)), *[along_of(*of_axis) for of_axis in given])
     positions, weights = batch * math.prod(places), ins * math.prod(extents)
     tile = tile_for(x.device, dtype, outs // groups, weights * positions // _SHORTEST)
-    if x.device.traits.software:
-        tile = tile._replace(depth=_SHALLOW)
     tiles = -(-outs // groups // tile.rows)
     columns = -(-weights // tile.columns)
     splits = min(-(-_SPLITS // (columns * tiles * groups)), -(-positions // _SHORTEST))
@@ -276,9 +274,6 @@ def _on_gpu(
         )  # fmt: skip
 
 
-# Positions of a step on software adapters: each has loops and branches of its own in the code, and
-# SwiftShader compiles eight of them for many minutes, two in half a second.
-_SHALLOW = 2
 _SPLITS = 512  # blocks that keep a GPU busy
 _SHORTEST = 256  # positions of a split
 _FEWEST_IN_TILES = 8  # output channels of a group
@@ -291,13 +286,17 @@ TILES = (
     Tile(32, 128, 8, 4, 8),
     Tile(32, 32, 8, 4, 4),
 )
-# Small enough for the smallest GPUs, and quick to compile for software adapters.
-_SMALL_TILE = Tile(16, 16, 8, 4, 4)
+_SMALL_TILE = Tile(16, 16, 8, 4, 4)  # for the smallest GPUs
+# For software adapters. Each place along the depth has branches of its own in the code, of which
+# SwiftShader compiles eight for many minutes, and two in half a second.
+_SOFTWARE_TILE = Tile(16, 16, 2, 4, 4)
 
 
 def tile_for(device: Device, dtype: DType, outs: int, columns: int) -> Tile:
     """The largest tile that is not mostly empty, and of which there are enough."""
-    if device.traits.software or device.limits.max_threads_per_block < 256:
+    if device.traits.software:
+        return _SOFTWARE_TILE
+    if device.limits.max_threads_per_block < 256:
         return _SMALL_TILE
     fitting = [tile for tile in TILES if tile.rows < 2 * outs and wide(dtype).itemsize == 4]
     busy = (tile for tile in fitting if _blocks(tile, outs, columns) >= _BUSY_BLOCKS)

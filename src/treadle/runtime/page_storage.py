@@ -18,13 +18,13 @@ _log = logging.getLogger("treadle")
 _STORAGE = """
 ((folder) => {
   const { FS } = pyodide;
-  if (typeof indexedDB === "undefined") return null;
+  if (typeof indexedDB === "undefined") return undefined;
   FS.mount(FS.filesystems.IDBFS, {}, folder);
-  let last = Promise.resolve(null);  // one transfer at a time
+  let last = Promise.resolve();  // one transfer at a time
   let waiting = false;
   const transfer = (load) => {
     last = last.then(() => new Promise((resolve) => {
-      FS.syncfs(load, (error) => resolve(error ? String(error) : null));
+      FS.syncfs(load, (error) => resolve(error ? String(error) : undefined));
     }));
     return last;
   };

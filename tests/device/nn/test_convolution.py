@@ -111,7 +111,8 @@ if torch is not None:
             Drawn(False, (2, 40, 9, 17), (5, 40, 3, 3), True, {"padding": 1, "groups": 1}),
             Drawn(True, (2, 40, 9, 17), (40, 5, 3, 3), True, {"padding": 1, "groups": 1}),
         ):
-            arrays = [array.astype(dtype) for array in operands(rng, case)]
+            numpys = td.bfloat16.numpy if dtype == "bfloat16" else dtype
+            arrays = [array.astype(numpys) for array in operands(rng, case)]
             tensors = [td.asarray(a.astype(np.float32)).to(dtype) for a in arrays]
             if dtype == "float64":
                 tensors = list(map(td.asarray, arrays))

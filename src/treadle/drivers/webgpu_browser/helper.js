@@ -5,6 +5,9 @@
 // All work passes through one chain: a batch whose pipelines are still being made waits for them,
 // and what comes later waits for it, so that work runs in the order in which it was appended, and
 // nothing blocks. While nothing waits, work is done within the call.
+//
+// What Python is given, or a promise for it, is `undefined` where there is nothing, which is None
+// there: Pyodide from 0.28 on has another object for `null`.
 "use strict";
 (() => {
   // Commands, as in commands.py.
@@ -32,12 +35,12 @@
     "minStorageBufferOffsetAlignment", "minUniformBufferOffsetAlignment",
   ];
 
-  // What an adapter says of itself, as plain data; null if there is none.
+  // What an adapter says of itself, as plain data; nothing if there is none.
   async function findAdapter(power) {
     const gpu = globalThis.navigator?.gpu;
-    if (!gpu) return null;
+    if (!gpu) return undefined;
     const adapter = await gpu.requestAdapter({ powerPreference: power });
-    if (adapter === null) return null;
+    if (adapter === null) return undefined;
     const info = adapter.info ?? {};
     return {
       adapter,
@@ -132,16 +135,16 @@
 
     // -------------------------------------------------------------- memory and kernels
 
-    // With `check`, a promise for what is wrong (null: nothing), which is not heard then.
+    // With `check`, a promise for what is wrong, if something is, which is not heard then.
     allocate(number, size, check) {
       if (check) this.device.pushErrorScope("out-of-memory");
       this.buffers.set(number, this.device.createBuffer({ size, usage: ORDINARY }));
-      if (!check) return null;
+      if (!check) return undefined;
       return this.device.popErrorScope().then(
-        (error) => error?.message ?? null,
+        (error) => error?.message,
         (error) => { // the browser's process for GPUs ended
           this.hear("lost", String(error.message ?? error));
-          return null;
+          return undefined;
         },
       );
     }
@@ -386,8 +389,8 @@
       });
     }
 
-    // The bytes of a buffer, as a view that is valid until `landed` is called with it; null if they
-    // cannot be had, which was heard.
+    // The bytes of a buffer, as a view that is valid until `landed` is called with it; nothing if
+    // they cannot be had, which was heard.
     read(number, offset, size) {
       const staging = this.takeStaging(size);
       let mapped = null;
@@ -405,7 +408,7 @@
         } catch (error) {
           staging.destroy();
           if (!this.closed) this.fail(error);
-          return null;
+          return undefined;
         }
       };
       return arrive();
