@@ -190,7 +190,7 @@ def test_the_wave_is_drawn_and_steered(playground: Playground) -> None:
 def test_the_wave_goes_on_within_its_colours(
     held: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More than a minute of it, without a page: neither is it still at last, nor does it overflow."""
+    """More than a minute of it, without a page: it is neither still at last nor too high."""
     seen: list[tuple[float, float]] = []
 
     class Canvas:

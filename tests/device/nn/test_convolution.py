@@ -173,18 +173,22 @@ if torch is not None:
             )  # fmt: skip
             check(found, wanted.numpy(), 2e-6)
 
+    @pytest.mark.parametrize("copies", [1, 2])
     @pytest.mark.parametrize("channels", [3, 20])
-    def test_a_tile_of_large_gpus(device, rng, monkeypatch, channels):
-        """Two copies in shared memory, with channels joined with taps or not."""
-        monkeypatch.setattr(convolve, "tile_for", lambda *_: Tile(32, 32, 8, 4, 4, 2))
+    def test_a_tile_of_large_gpus(device, rng, monkeypatch, channels, copies):
+        """Copies in shared memory, with channels joined with taps or not."""
+        monkeypatch.setattr(convolve, "tile_for", lambda *_: Tile(32, 32, 8, 4, 4, copies))
         case = Drawn(False, (1, channels, 9, 9), (33, channels, 3, 2), True, {"stride": 2})
         arrays = [array.astype(np.float32) for array in operands(rng, case)]
         found = F.conv2d(*map(td.asarray, arrays), stride=2)
         check(found, right(case, [array.astype(np.float64) for array in arrays]), 2e-6)
 
+    @pytest.mark.parametrize("tile", [None, Tile(32, 32, 8, 4, 4)], ids=["own", "large"])
     @pytest.mark.parametrize("seed", [0, 1, 2])
-    def test_gradient_of_weights(device, rng, seed):
+    def test_gradient_of_weights(device, rng, monkeypatch, seed, tile):
         """What the reverse pass will call, in the kernel library."""
+        if tile is not None:
+            monkeypatch.setattr(convolve, "tile_for", lambda *_: tile)
         options = [
             {"padding": (1, 0), "stride": (2, 1), "dilation": (1, 2), "groups": 2},
             {"padding": (2,), "stride": (3,), "dilation": (1,), "groups": 1},
