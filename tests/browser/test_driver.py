@@ -320,6 +320,39 @@ else:
     )
 
 
+def test_what_is_nothing_for_python_is_undefined(own_page: Page) -> None:
+    """A null is None in Pyodide 0.27, and another object in newer ones."""
+    found = own_page.run(
+        """
+import treadle as td
+from pyodide.code import run_js
+from treadle.drivers.webgpu_browser.backend import _helper
+from treadle.runtime.page_storage import _storage
+await td.init()
+ask = run_js('''(async (top, helper, storage) => {
+  const gpu = navigator.gpu;
+  const hidden = (value) => Object.defineProperty(navigator, "gpu", { value, configurable: true });
+  hidden(undefined);
+  const found = [await top.findAdapter("low-power")];
+  hidden({ requestAdapter: async () => null });
+  found.push(await top.findAdapter("low-power"));
+  delete navigator.gpu;
+  found.push(helper.allocate(900001, 64, false), await helper.allocate(900002, 64, true));
+  found.push(await storage.load(), await storage.saved());
+  helper.device.destroy();
+  found.push(await helper.read(900001, 0, 64));
+  return JSON.stringify(found.map(String));
+})''')
+import json
+found = json.loads(await ask(_helper(), td.device("webgpu").handle.helper, _storage()))
+await td.device("webgpu").handle.helper.finished()
+await td.init()
+found
+"""
+    )
+    assert found == ["undefined"] * 7
+
+
 def test_what_is_over_the_limits_is_refused(page: Page) -> None:
     text = page.run(
         """

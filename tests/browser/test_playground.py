@@ -287,6 +287,18 @@ def test_a_program_that_does_not_end_is_stopped(playground: Playground) -> None:
     assert playground.run() == "42"
 
 
+def test_codes_for_terminals_are_not_shown(playground: Playground) -> None:
+    playground.write(
+        "import sys\n"
+        "print('\\x1b[1;31mred\\x1b[0m and \\x1b]8;;https://x.y\\x1b\\\\a link\\x1b]8;;\\x07.')\n"
+        "for part in ('a\\x1b', '[38;5;2', '08mb', '\\x1b(Bc\\n'):\n"
+        "    sys.stdout.write(part)\n"
+        "    sys.stdout.flush()\n"
+        "print('\\x1b[33mwarned\\x1b[m', file=sys.stderr)\n"
+    )
+    assert playground.run().split() == ["red", "and", "a", "link.", "abc", "warned"]
+
+
 def test_a_flood_of_lines_leaves_the_page_usable(playground: Playground) -> None:
     """Its end is shown, after what was printed before it, and other texts keep their order."""
     playground.write("for i in range(100_000):\n    print('line', i)\nprint('the end')\n'value'\n")
