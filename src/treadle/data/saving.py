@@ -61,7 +61,7 @@ def save(state: Any, path: str | os.PathLike[str] | IO[bytes], /) -> None:
     >>> state["epoch"], state["model"]["w"].tolist()
     (3, [1.0, 1.0])
     """
-    target = path if _is_file("save", path, "write") else as_path("save", path)
+    target: Any = path if _is_file("save", path, "write") else as_path("save", path)
     encoded = encode(state)
     sources = {name: _source(name, value) for name, value in encoded.table.items()}
     metadata = dict(_FORMAT)
