@@ -178,6 +178,10 @@ READERS = {
     "cholesky": ("td.linalg.cholesky(m)", "np.linalg.cholesky(m)"),
     "lstsq": ("td.linalg.lstsq(m, x[:3])[0]", "np.linalg.solve(m, x[:3])"),
     "matrix_exp": ("td.linalg.matrix_exp(m * 0)", "np.eye(3)"),
+    "quantize": (
+        "td.quant.quantize(td.stack([x[1:2] * 63.5] * 32, axis=1), 'q8_0').dequantize()",
+        "np.full((1, 32), 127.0)",
+    ),
     "one_hot": ("td.nn.functional.one_hot(x.to(td.int32))", "np.eye(4)[x.astype(int)]"),
 }  # fmt: skip
 LAZY_READERS = (
@@ -187,8 +191,10 @@ LAZY_READERS = (
 ASKED = {
     "float(x.sum())": "item_async", "bool(x.sum())": "item_async", "int(x.sum())": "item_async",
     "str(x)": "numpy_async", "f'{x.sum():.2f}'": "numpy_async", "np.asarray(x)": "numpy_async",
+    "q.numpy()": "numpy_async", "q.blocks()": "blocks_async", 'q.to("cpu")': "to_async",
     'x.to("cpu")': "to_async", 'td.save({"x": x}, io.BytesIO())': "to_async",
     'td.nn.Linear(2, 2, device="webgpu").to("cpu")': "load_state_dict(state)",
+    'td.compile(lambda a: a + 1, device="auto")(x)': 'td.compile(f, device="webgpu")',
 }  # fmt: skip
 
 
@@ -205,6 +211,10 @@ host = dict(
 )
 there = {{name: td.asarray(value, device="webgpu") for name, value in host.items()}}
 here = {{name: await value.to_async("cpu") for name, value in there.items()}}
+there["q"] = td.quant.quantize(np.full((2, 32), 127.0), "q8_0", device="webgpu")
+for back in (await there["q"].numpy_async(), (await there["q"].to_async("cpu")).numpy()):
+    np.testing.assert_array_equal(back, np.full((2, 32), 127.0))
+assert (await there["q"].blocks_async()).shape == (2, 1, 34)
 READERS, ASKED = {READERS!r}, {ASKED!r}
 outcomes = {{}}
 
@@ -220,7 +230,7 @@ for name, (code, plain) in READERS.items():
     except td.errors.WouldBlock as error:
         outcomes[name] = str(error)
         result = value_of(code, here).numpy()
-    np.testing.assert_allclose(result, wanted, rtol=2e-4, atol=1e-5, err_msg=name)
+    np.testing.assert_allclose(result, wanted, rtol=2e-4, atol=1e-4, err_msg=name)
 for code in ASKED:
     try:
         value_of(code, there)

@@ -115,6 +115,11 @@ class QuantizedTensor(Quantized):
         """The blocks as a file has them: uint8 (rows, blocks of a row, bytes of a block)."""
         return self.format.join({name: plane.numpy() for name, plane in self.planes.items()})
 
+    async def blocks_async(self) -> np.ndarray[Any, Any]:
+        """`blocks`, awaiting instead of blocking."""
+        found = {name: await plane.numpy_async() for name, plane in self.planes.items()}
+        return self.format.join(found)
+
     def dequantize(self) -> Tensor:
         """The elements as float32. They are lazy: an expression of the blocks, which is fused into
         the kernels that read it."""
@@ -123,6 +128,10 @@ class QuantizedTensor(Quantized):
     def numpy(self) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array of float32."""
         return self.dequantize().numpy()
+
+    async def numpy_async(self) -> np.ndarray[Any, Any]:
+        """`numpy`, awaiting instead of blocking."""
+        return await self.dequantize().numpy_async()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
@@ -167,6 +176,14 @@ class QuantizedTensor(Quantized):
         if where is self.device:
             return self
         planes = {name: plane.to(where) for name, plane in self.planes.items()}
+        return QuantizedTensor(self.format, self.shape, planes)
+
+    async def to_async(self, device: str | Device) -> QuantizedTensor:
+        """`to`, awaiting instead of blocking where the blocks go through the host's memory."""
+        where = find_device(device)
+        if where is self.device:
+            return self
+        planes = {name: await plane.to_async(device=where) for name, plane in self.planes.items()}
         return QuantizedTensor(self.format, self.shape, planes)
 
     # --- products --------------------------------------------------------------------------------

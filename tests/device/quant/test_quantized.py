@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 
 import gguf
@@ -62,6 +63,22 @@ def test_elements_of_random_bytes(device, name):
     found = _tensor(name, blocks)
     assert_same_bits(found.dequantize().numpy(), reference(name, blocks))
     assert found.blocks().shape == blocks.shape
+
+
+def test_forms_that_are_awaited(device, rng):
+    blocks = _finite_blocks(rng, "q4_k", 3, 2)
+    x = _tensor("q4_k", blocks)
+
+    async def read():
+        moved = await x.to_async("cpu")
+        assert await x.to_async(device) is x
+        return await x.numpy_async(), await x.blocks_async(), moved.device.id, moved.numpy()
+
+    elements, found, where, there = asyncio.run(read())
+    np.testing.assert_array_equal(found, blocks)
+    np.testing.assert_array_equal(elements, x.numpy())
+    np.testing.assert_array_equal(there, x.to("cpu").numpy())
+    assert where == "cpu"
 
 
 @pytest.mark.parametrize("name", [n for n in QUANTIZED if n not in ("q8_k", "mxfp4")])

@@ -15,7 +15,7 @@ from treadle.drivers.webgpu_browser.events import BrowserEvent
 from treadle.drivers.webgpu_browser.kernels import BrowserKernel, bind
 from treadle.drivers.webgpu_browser.memory import BrowserBuffer
 from treadle.drivers.webgpu_browser.recording import BrowserRecording, Capture
-from treadle.drivers.webgpu_browser.waiting import check_can_read, check_can_wait, wait
+from treadle.drivers.webgpu_browser.waiting import check_can_read, check_can_synchronize, wait
 from treadle.drivers.webgpu_rules.kernels import foldable
 from treadle.drivers.webgpu_rules.unaligned_copies import WordStream, check_range
 
@@ -241,7 +241,7 @@ class BrowserStream(WordStream[BrowserBuffer]):
     def synchronize(self) -> None:
         """Wait until everything appended is done."""
         self._not_captured("synchronize")
-        check_can_wait("synchronize()", "`await device.synchronize_async()`")
+        check_can_synchronize()
         self.device.flush()
         wait(self.device.helper.finished())
         self.device.batch.room = FIRST_WORDS

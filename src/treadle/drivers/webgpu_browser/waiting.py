@@ -26,6 +26,8 @@ _FORMS = {
     "item": "`await x.item_async()`",
     "tolist": "`await x.tolist_async()`",
     "Tensor.to": '`await x.to_async("cpu")`',
+    "QuantizedTensor.to": '`await x.to_async("cpu")`',
+    "blocks": "`await x.blocks_async()`",
     "Module.to": _MODULE,
     "Module.cpu": _MODULE,
     "__array__": "`await x.numpy_async()`, and use that array",
@@ -67,6 +69,17 @@ def check_can_read() -> None:
     asked = _asked()
     name = asked.removesuffix("()")
     instead = _FORMS.get(name) or _FORMS.get(name.rpartition(".")[2], _OTHERWISE)
+    check_can_wait(asked, instead)
+
+
+def check_can_synchronize() -> None:
+    """The same for waiting until all work is done."""
+    if can_wait():
+        return
+    asked = _asked()
+    instead = "`await device.synchronize_async()`"
+    if not asked.endswith("synchronize()"):
+        instead = '`td.compile(f, device="webgpu")`: "auto" measures how long devices take'
     check_can_wait(asked, instead)
 
 
