@@ -198,6 +198,7 @@ ASKED = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("way", ["window", "window without stack switching"], indirect=True)
 def test_functions_that_read_on_their_way_do_or_say_what_to_do(way: Way) -> None:
     found = way.page.run(
         f"""
