@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from treadle.models.cache import PAGE
 from treadle.models.model import Model
 from treadle.models.sampling import Sampling
 from treadle.models.steps import Found, PendingFound
+from treadle.runtime.devices import Device, _backend
 
 PROMPTS = ([5, 9, 11], [7], list(range(3, 40)), [90, 80, 70, 60, 50])
 
@@ -278,3 +280,17 @@ def read(generation: td.models.Generation) -> list[int]:
     """All tokens."""
     generation.text()
     return generation.tokens
+
+
+def test_a_device_that_binds_eight_arrays(tmp_path: Path) -> None:
+    """Norms of heads and a cache with scales: with query, key and value apart they are nine."""
+    path = write_peer("qwen3", tmp_path / "model.gguf", "q8_0")
+    usual = td.device("webgpu")
+    limits = replace(usual.limits, max_buffers_per_kernel=8)
+    small = Device(_backend("webgpu"), usual.info, limits=limits)
+    tokens = []
+    for device in (usual, small):
+        loaded = td.models.load(path, device, context=64, cache="q8_0")
+        tokens.append(read(loaded.generate(PROMPTS[3], max_tokens=6)))
+    assert tokens[0] == tokens[1]
+    small.close()

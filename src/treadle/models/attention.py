@@ -26,6 +26,7 @@ from treadle.models.rope import FINE, Rotary
 from treadle.models.stream import Rows, plain_rows
 from treadle.models.whole_attention import Seen, Texts, attend_whole
 from treadle.runtime.devices import Device
+from treadle.tensor.assembly import concat
 from treadle.tensor.creation import empty
 from treadle.tensor.tensor import Tensor, from_numpy
 
@@ -115,6 +116,10 @@ def store(
 ) -> Tensor:
     """The rotated queries; keys, rotated too, and values are written to the cache."""
     device, n = batch.tokens.device, batch.count
+    arrays = [*(each.rows for each in heads), norms, cache.scales]
+    # Beside them the angles, the places, the result and the elements of the cache.
+    if len({id(array) for array in arrays if array is not None}) + 4 > _most_arrays(device):
+        heads = _joined(config, heads)
     query, key, value = heads
     threads = _LANES if serial_threads(device) else min(power_of_two(config.depth), _THREADS)
     what = _storing(config, cache, angles, norms, threads)
@@ -130,6 +135,19 @@ def store(
         cache.keys, config.epsilon,
     )  # fmt: skip
     return out
+
+
+def _most_arrays(device: Device) -> int:
+    """How many a kernel takes: eight on some of WebGPU's devices."""
+    return device.limits.max_buffers_per_kernel
+
+
+def _joined(config: DecoderConfig, heads: Sequence[Columns]) -> list[Columns]:
+    """The columns of several products side by side in one array."""
+    widths = [count * config.depth for count in (config.heads, config.key_heads, config.key_heads)]
+    parts = [each.tensor(width) for each, width in zip(heads, widths, strict=True)]
+    rows = concat(parts, axis=-1)
+    return [Columns(rows, start) for start in (0, widths[0], widths[0] + widths[1])]
 
 
 def attend_stored(
@@ -185,7 +203,7 @@ def _attend_new(
     device, n, depth = batch.tokens.device, batch.count, config.depth
     arrays = [*(each.rows for each in heads), norms, cache.scales, sinks]
     count = len({id(array) for array in arrays if array is not None})
-    if count + 5 > device.limits.max_buffers_per_kernel:
+    if count + 5 > _most_arrays(device):
         return None
     what, blocks = _paged(config, batch, cache, window, sinks, None)
     storing = _storing(config, cache, angles, norms, what.threads)
