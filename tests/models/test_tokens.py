@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,9 @@ from tests.support.llama_cpp import LlamaVocabulary
 from treadle.core.errors import FormatError
 from treadle.formats.gguf import read_gguf
 from treadle.models.text import Tokenizer, tokenizer_of_gguf
+from treadle.models.text.folder_tokenizer import tokenizer_of_folder
 from treadle.models.text.pre_tokenizers import PRE_TOKENIZERS
+from treadle.models.text.token_bounds import TooManyTokens, least_tokens
 
 TEXTS = 1000  # of each seed
 SEEDS = (0, time.time_ns())
@@ -62,6 +65,53 @@ def test_text_comes_back_from_its_tokens(tokenizer: Tokenizer, seed: int) -> Non
         assert tokenizer.decode(tokens) == expected, (seed, text)
         stream = tokenizer.stream()
         assert "".join([*map(stream.add, tokens), stream.end()]) == expected, (seed, text)
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=["fixed", "fresh"])
+def test_no_text_is_refused_whose_tokens_are_few_enough(tokenizer: Tokenizer, seed: int) -> None:
+    """Also those of the longest tokens, and of characters that have none."""
+    random = Random(seed)
+    least = least_tokens(tokenizer.vocabulary)
+    longest = sorted(tokenizer.vocabulary.tokens, key=lambda text: -len(text.encode()))[:40]
+    texts = ["▁" * 900, " " * 900, "\x04\x06" * 100, "\ud7ff\U00045678"]
+    for each in longest:
+        data = tokenizer.bytes_of(tokenizer.vocabulary.ids[each], special=True)
+        texts += [each * 20, data.decode("utf-8", "ignore") * 20]
+    for text in texts + [draw_text(random) for _ in range(200)]:
+        for special in (False, True):
+            tokens = tokenizer.encode(text, special, add_bos=False)
+            assert least(text) <= len(tokens), (seed, text)
+            again = tokenizer.encode(text, special, add_bos=False, most=len(tokens))
+            assert again == tokens
+    with pytest.raises(TooManyTokens, match="at most 7 are possible") as refused:
+        tokenizer.encode("word " * 500, most=7)
+    assert 7 < refused.value.least <= 500
+
+
+@pytest.mark.parametrize("kind", ["smollm", "minilm"])
+def test_other_threads_go_on_while_a_long_text_is_encoded(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    path = request.getfixturevalue(kind)
+    made: Any = tokenizer_of_folder(path) if path.is_dir() else tokenizer_of_gguf(
+        read_gguf(path).metadata
+    )  # fmt: skip
+    woken, ended = [0], threading.Event()
+
+    def wake() -> None:
+        while not ended.wait(1e-4):
+            woken[0] += 1
+
+    other = threading.Thread(target=wake)
+    other.start()
+    try:
+        before = woken[0]
+        made.encode("Once upon a time, " * 40_000)
+        during = woken[0] - before
+    finally:
+        ended.set()
+        other.join()
+    assert during > 20  # one that waits for the interpreter is woken once or twice
 
 
 def _what_is_kept(tokenizer: Tokenizer, text: str) -> str:

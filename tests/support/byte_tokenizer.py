@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from treadle.models.text.token_bounds import TooManyTokens
+
 WORDS = ['{"', '":', '","', '"}', "true", "false", "null", "name", "city", " the", " of"]
 
 
@@ -47,9 +49,12 @@ class ByteTokenizer:
 
     def encode(
         self, text: str, special: bool = False, add_bos: bool | None = None,
-        add_eos: bool | None = None,
+        add_eos: bool | None = None, most: int | None = None,
     ) -> list[int]:  # fmt: skip
-        return list(text.encode())
+        tokens = list(text.encode())
+        if most is not None and len(tokens) > most:
+            raise TooManyTokens(len(tokens), most)
+        return tokens
 
     def decode(self, tokens: Iterable[int], special: bool = False) -> str:
         return b"".join(map(self.bytes_of, tokens)).decode("utf-8", "replace")

@@ -171,12 +171,13 @@ class SmallModel:
     def encode(self, prompt: str) -> list[int]:
         return self.tokenizer.encode(prompt)
 
-    def chat_tokens(self, messages: Sequence[Any], tools: Sequence[Any] | None = None) -> list[int]:
+    def chat_tokens(self, messages: Sequence[Any], tools: Sequence[Any] | None = None,
+                    most: int | None = None) -> list[int]:  # fmt: skip
         if any(message["content"] == "refuse me" for message in messages):
             raise ValueError("the template refuses: roles must alternate")
         lines = [f"[{t['function']['name']}]" for t in tools or ()]
         lines += [f"{message['role']}: {message['content']}" for message in messages]
-        return self.tokenizer.encode("\n".join(lines))
+        return self.tokenizer.encode("\n".join(lines), most=most)
 
 
 class SmallEncoder:

@@ -25,10 +25,14 @@ class ServedText:
         self._model = model
 
     def chat_tokens(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Any] | None = None
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Any] | None = None,
+        most: int | None = None,
     ) -> list[int]:
-        """The tokens of a conversation, up to where the answer begins."""
-        return self._model.chat_tokens(messages, tools)
+        """The tokens of a conversation, up to where the answer begins. TooManyTokens if its length
+        alone says that there are more than `most`."""
+        return self._model.chat_tokens(messages, tools, most=most)
 
 
 def _template_of(model: Model) -> str | None:

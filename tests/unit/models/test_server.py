@@ -322,6 +322,41 @@ def test_a_client_that_disconnects_stops_its_generation(start, stream):
     until(lambda: httpx.get(f"{server.url}/health").json()["active"] == 0)
 
 
+@pytest.mark.parametrize("reading", ["encode", "decode"])
+def test_streams_go_on_while_a_large_prompt_is_read(start, monkeypatch, reading):
+    server = start(lambda prompt: "x" * 100_000, delay=0.002)
+    tokenizer, begun, go_on = server.engine.tokenizer, threading.Event(), threading.Event()
+    read = getattr(tokenizer, reading)
+
+    def waiting(given, *arguments, **options):
+        if len(given) > 1000:
+            begun.set()
+            assert go_on.wait(20)
+        return read(given, *arguments, **options)
+
+    create = server.client().completions.create
+    with create(model="small", prompt="a", stream=True, max_tokens=1900) as stream:
+        chunks = iter(stream)
+        next(chunks)
+        monkeypatch.setattr(tokenizer, reading, waiting)
+        with ThreadPoolExecutor(1) as pool:
+            prompt = "x" * 5000 if reading == "encode" else [120] * 1500
+            found = pool.submit(
+                create, model="small", prompt=prompt, echo=reading == "decode", max_tokens=2
+            )
+            try:
+                assert begun.wait(20)
+                for _ in range(10):
+                    assert next(chunks).choices[0].text
+            finally:
+                go_on.set()
+            if reading == "decode":
+                assert found.result().choices[0].text == "x" * 1502
+            else:
+                with pytest.raises(openai.BadRequestError, match="at least 5000 tokens, and the"):
+                    found.result()
+
+
 def test_a_full_queue(start):
     server = start(lambda prompt: "x" * 100_000, delay=0.002, most_queued=2)
     client = server.client()

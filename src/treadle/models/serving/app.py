@@ -30,6 +30,7 @@ from treadle.models.serving.fields import parse_json
 from treadle.models.serving.protocol import EmbeddingModel, Engine, TextModel, Tokenizer
 from treadle.models.serving.running import Running
 from treadle.models.serving.streams import EventStream, until_gone
+from treadle.models.text.token_bounds import TooManyTokens
 
 _log = logging.getLogger(__name__)
 _SLOWEST_BODY = 60.0  # seconds for a body to arrive
@@ -152,11 +153,8 @@ class _Handlers:
         body = await self._body(request)
         given = await asyncio.to_thread(requests.completion_request, body, self._settings.defaults)
         model, loop = self._text_model(given.model)
-        prompts = await asyncio.to_thread(_prompt_tokens, model.tokenizer, given.prompts)
-        echoed = [
-            text if isinstance(text, str) else model.tokenizer.decode(text)
-            for text in given.prompts
-        ]
+        prompts = await asyncio.to_thread(_prompt_tokens, model, given.prompts)
+        echoed = await asyncio.to_thread(_echoed, model.tokenizer, given)
         shape = answers.CompletionShape(given, model.tokenizer, echoed)
         return await self._answer(request, given, model, loop, prompts, shape)
 
@@ -249,27 +247,45 @@ def _limit(model: TextModel, prompt: Sequence[int], max_tokens: int | None) -> i
     if not prompt:
         raise ApiError(400, "the prompt has no tokens: it must have some text", "prompt")
     if room < 1:
-        raise ApiError(
-            400,
-            f"the prompt has {len(prompt)} tokens, and the context of {model.name} is "
-            f"{model.context}: shorten it, or start the server with a larger --context",
-            code="context_length_exceeded",
-        )
+        raise _too_long(model, f"{len(prompt)}")
     return room if max_tokens is None else min(max_tokens, room)
 
 
+def _too_long(model: TextModel, count: str) -> ApiError:
+    return ApiError(
+        400,
+        f"the prompt has {count} tokens, and the context of {model.name} is {model.context}: "
+        "shorten it, or start the server with a larger --context",
+        code="context_length_exceeded",
+    )
+
+
 def _prompt_tokens(
-    tokenizer: Tokenizer, prompts: Sequence[str | tuple[int, ...]]
-) -> list[list[int]]:
-    found = []
+    model: TextModel, prompts: Sequence[str | tuple[int, ...]]
+) -> list[Sequence[int]]:
+    found: list[Sequence[int]] = []
     for prompt in prompts:
         if isinstance(prompt, str):
-            found.append(tokenizer.encode(prompt))
+            try:
+                found.append(model.tokenizer.encode(prompt, most=model.context))
+            except TooManyTokens as error:
+                raise _too_long(model, f"at least {error.least}") from None
             continue
+        if len(prompt) >= model.context:
+            raise _too_long(model, f"{len(prompt)}")
         for token in prompt:
-            _check_token(tokenizer, token, "prompt")
-        found.append(list(prompt))
+            _check_token(model.tokenizer, token, "prompt")
+        found.append(prompt)
     return found
+
+
+def _echoed(tokenizer: Tokenizer, given: requests.CompletionRequest) -> list[str]:
+    """The texts of prompts, where the answer has them."""
+    if not given.echo:
+        return []
+    return [
+        prompt if isinstance(prompt, str) else tokenizer.decode(prompt) for prompt in given.prompts
+    ]
 
 
 def _check_token(tokenizer: Tokenizer, token: int, param: str) -> None:
@@ -283,10 +299,12 @@ def _chat_tokens(model: TextModel, given: requests.ChatRequest) -> list[int]:
     tools = given.tools if given.tool_choice.may_call else ()
     try:
         if tools and "tools" in (model.chat_template or ""):
-            return model.chat_tokens(messages, [tool.as_given() for tool in tools])
+            return model.chat_tokens(messages, [tool.as_given() for tool in tools], model.context)
         if tools:
             messages = tool_calls.with_tools(messages, tools)
-        return model.chat_tokens(messages)
+        return model.chat_tokens(messages, most=model.context)
+    except TooManyTokens as error:
+        raise _too_long(model, f"at least {error.least}") from None
     except ValueError as error:  # of the template: an order of roles that it refuses, for example
         raise ApiError(400, str(error), "messages") from None
 

@@ -52,8 +52,16 @@ class Tokenizer(Protocol):
 
     vocabulary_size: int
 
-    def encode(self, text: str, special: bool = ..., add_bos: bool | None = ...) -> list[int]:
-        """The tokens of a text."""
+    def encode(
+        self,
+        text: str,
+        special: bool = ...,
+        add_bos: bool | None = ...,
+        *,
+        most: int | None = ...,
+    ) -> list[int]:
+        """The tokens of a text. TooManyTokens, before it makes any, if the text is so long that it
+        has more than `most`."""
 
     def decode(self, tokens: Iterable[int], special: bool = ...) -> str:
         """The text of tokens."""
@@ -77,9 +85,13 @@ class TextModel(Protocol):
         """The text of its chat template, if its file has one."""
 
     def chat_tokens(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Any] | None = None
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Any] | None = None,
+        most: int | None = None,
     ) -> list[int]:
-        """The tokens of a conversation, by the chat template, up to where the answer begins."""
+        """The tokens of a conversation, by the chat template, up to where the answer begins.
+        TooManyTokens as from `encode`."""
 
 
 class EmbeddingModel(Protocol):

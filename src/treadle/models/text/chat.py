@@ -93,9 +93,11 @@ def chat_tokens(
     template: str,
     messages: Sequence[Message],
     tools: Sequence[Mapping[str, Any]] | None = None,
+    most: int | None = None,
     **names: Any,
 ) -> list[int]:
-    """The tokens of messages by a chat template.
+    """The tokens of messages by a chat template. TooManyTokens if the length of its text alone says
+    that there are more than `most`.
 
     Control tokens come from the template alone: what looks like one within a message stays text,
     so that a message cannot end its turn and speak for another role.
@@ -112,7 +114,7 @@ def chat_tokens(
         None if tools is None else _marked(tools, special, tokens, mark),
         **texts | names,
     )
-    return tokenizer.encode_prompt(text, mark)
+    return tokenizer.encode_prompt(text, mark, most)
 
 
 class _Refusal(Exception):

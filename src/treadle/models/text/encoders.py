@@ -144,4 +144,10 @@ def _made(kind: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
 
 
 def _by(tokenizer: tokenizers.Tokenizer) -> Encode:
-    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+    # As a batch, for which the library releases the interpreter: other threads go on, however long
+    # the text is.
+    def encode(text: str) -> list[int]:
+        ids: list[int] = tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids
+        return ids
+
+    return encode

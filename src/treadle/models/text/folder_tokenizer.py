@@ -41,9 +41,10 @@ class FolderTokenizer:
         with self._lock:  # the library has this as a state
             self.inner.encode_special_tokens = not special
             try:
-                ids: list[int] = self.inner.encode(
-                    text, add_special_tokens=add_bos is not False
-                ).ids
+                # As a batch, for which the library releases the interpreter.
+                ids: list[int] = self.inner.encode_batch_fast(
+                    [text], add_special_tokens=add_bos is not False
+                )[0].ids
             finally:
                 self.inner.encode_special_tokens = False
         return ids

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,7 @@ from treadle.models.text.encoders import encoder
 from treadle.models.text.pieces import pieces
 from treadle.models.text.special_tokens import SpecialTokens
 from treadle.models.text.streams import TextStream
+from treadle.models.text.token_bounds import TooManyTokens, least_tokens
 from treadle.models.text.vocabulary import (
     CONTROL,
     UNKNOWN,
@@ -44,13 +45,16 @@ class Tokenizer:
         special: bool = False,
         add_bos: bool | None = None,
         add_eos: bool | None = None,
+        most: int | None = None,
     ) -> list[int]:
         """The tokens of a text.
 
         With `special`, control tokens in the text (`<|im_start|>`) become these tokens; otherwise
         they are characters like any other. `add_bos` and `add_eos` tell whether the tokens for
-        the beginning and the end are added; None leaves it to the file.
+        the beginning and the end are added; None leaves it to the file. TooManyTokens if the
+        text's length alone says that it has more than `most`.
         """
+        self._check_length(text, most)
         _check_characters(text)
         tokens = self._encode_pieces(self._splitter(special).split(text))
         if (self.add_bos if add_bos is None else add_bos) and self.bos is not None:
@@ -59,12 +63,14 @@ class Tokenizer:
             tokens.append(self.eos)
         return tokens
 
-    def encode_prompt(self, text: str, mark: str = "") -> list[int]:
+    def encode_prompt(self, text: str, mark: str = "", most: int | None = None) -> list[int]:
         """The tokens of a prompt that a chat template has written, with its control tokens.
 
         The token for the beginning is added if the file says so and the template has not. `mark`
         is a character that keeps text from being taken for a control token, and is left out.
+        TooManyTokens as from `encode`.
         """
+        self._check_length(text.replace(mark, "") if mark else text, most)
         _check_characters(text)
         pieces = self._splitter(True).split(text)
         if mark:
@@ -73,6 +79,14 @@ class Tokenizer:
         if self.add_bos and self.bos is not None and tokens[:1] != [self.bos]:
             tokens.insert(0, self.bos)
         return tokens
+
+    def _check_length(self, text: str, most: int | None) -> None:
+        if most is not None and (least := self._least_tokens(text)) > most:
+            raise TooManyTokens(least, most)
+
+    @cached_property
+    def _least_tokens(self) -> Callable[[str], int]:
+        return least_tokens(self.vocabulary)
 
     def _encode_pieces(self, pieces: Iterable[str | int]) -> list[int]:
         tokens: list[int] = []
