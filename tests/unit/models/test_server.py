@@ -12,6 +12,7 @@ import numpy as np
 import openai
 import pytest
 
+from tests.support.small_engine import Generation
 from treadle.models.sampling import Sampling
 
 HELLO = [{"role": "user", "content": "héllo"}]
@@ -357,7 +358,7 @@ def test_streams_go_on_while_a_large_prompt_is_read(start, monkeypatch, reading)
                     found.result()
 
 
-def test_a_full_queue(start):
+def test_a_full_queue(start, capfd, caplog):
     server = start(lambda prompt: "x" * 100_000, delay=0.002, most_queued=2)
     client = server.client()
     with client.chat.completions.create(model="small", messages=HELLO, stream=True, n=2) as stream:
@@ -368,6 +369,8 @@ def test_a_full_queue(start):
         assert failure.value.code == "queue_full"
     until(lambda: httpx.get(f"{server.url}/health").json()["active"] == 0)
     client.chat.completions.create(model="small", messages=HELLO, max_tokens=1)
+    assert capfd.readouterr().err == ""  # uvicorn's log
+    assert not caplog.records
 
 
 def test_closing_the_server_ends_streams(start):
@@ -381,14 +384,31 @@ def test_closing_the_server_ends_streams(start):
             list(stream)
 
 
-def test_an_engine_that_fails(start):
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("fails", ["engine", "generation", "handler"])
+def test_what_fails_is_in_the_log_once(start, monkeypatch, capfd, caplog, fails, stream):
     server = start()
-    server.engine.broken = RuntimeError("a secret of the host")
-    for _ in range(2):
-        with pytest.raises(openai.InternalServerError, match="its log says why") as failure:
-            server.client().chat.completions.create(model="small", messages=HELLO)
+    secret = RuntimeError("a secret of the host")
+
+    def fail(*_, **__):
+        raise secret
+
+    if fails == "engine":
+        server.engine.broken = secret
+    elif fails == "generation":
+        monkeypatch.setattr(Generation, "_next", fail)
+    else:
+        monkeypatch.setattr(server.engine.tokenizer, "encode", fail)
+    create = server.client().chat.completions.create
+    requests = 2 if fails == "engine" else 1
+    for _ in range(requests):
+        with pytest.raises(openai.APIError, match="its log says why") as failure:
+            list(create(model="small", messages=HELLO, stream=stream))
         assert "secret" not in str(failure.value)
-    assert httpx.get(f"{server.url}/health").status_code == 503
+    assert [str(record.exc_info[1]) for record in caplog.records] == [str(secret)]
+    assert capfd.readouterr().err == ""  # uvicorn's log
+    expected = 503 if fails == "engine" else 200
+    assert httpx.get(f"{server.url}/health").status_code == expected
 
 
 # --- access --------------------------------------------------------------------------------------

@@ -6,9 +6,8 @@ import asyncio
 import base64
 import hmac
 import json
-import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +31,7 @@ from treadle.models.serving.running import Running
 from treadle.models.serving.streams import EventStream, until_gone
 from treadle.models.text.token_bounds import TooManyTokens
 
-_log = logging.getLogger(__name__)
+_Handler = Callable[[Request], Awaitable[Response]]
 _SLOWEST_BODY = 60.0  # seconds for a body to arrive
 _OPEN_PATHS = ("/", "/health")  # that show nothing of a model
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -89,15 +88,14 @@ def application(models: Served, settings: Settings) -> ASGIApp:
         Route("/health", handlers.health),
         Route("/v1/models", handlers.models),
         Route("/v1/models/{name:path}", handlers.model),
-        Route("/v1/completions", handlers.completions, methods=["POST"]),
-        Route("/v1/chat/completions", handlers.chat, methods=["POST"]),
-        Route("/v1/embeddings", handlers.embeddings, methods=["POST"]),
+        Route("/v1/completions", _answered(handlers.completions), methods=["POST"]),
+        Route("/v1/chat/completions", _answered(handlers.chat), methods=["POST"]),
+        Route("/v1/embeddings", _answered(handlers.embeddings), methods=["POST"]),
     ]
     app = Starlette(
         routes=routes,
         exception_handlers={
             ApiError: _failed, HTTPException: _not_found, ClientDisconnect: _gone,
-            Exception: _failed,
         },
     )  # fmt: skip
     return _Guard(app, settings)
@@ -375,10 +373,23 @@ def _json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -
     return Response(text, status, headers, media_type="application/json")
 
 
+def _answered(handler: _Handler) -> _Handler:
+    """A handler all of whose errors are answers: Starlette would raise those without a class of
+    their own again once it has answered them, and uvicorn write each to the log."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except ClientDisconnect:
+            raise
+        except Exception as error:  # noqa: BLE001 - as_api_error logs what is unknown
+            return await _failed(request, error)
+
+    return answered
+
+
 async def _failed(request: Request, error: Exception) -> Response:
     found = as_api_error(error)
-    if found.status == 500:
-        _log.error("a request failed", exc_info=error)
     return _json(found.body(), found.status)
 
 

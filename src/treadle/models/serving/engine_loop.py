@@ -10,6 +10,7 @@ from treadle.core.errors import QueueFull
 from treadle.core.forks import lock
 from treadle.models.pieces import Piece
 from treadle.models.sampling import Sampling
+from treadle.models.serving.errors import error_for_client
 from treadle.models.serving.protocol import Engine, Generation, Listener, Overflow
 
 _log = logging.getLogger(__name__)
@@ -40,10 +41,10 @@ class EngineLoop:
         overflow: Overflow = "error",
     ) -> Generation:
         """Queue a text. The listener is called with each piece, and once with None at the end, also
-        if the engine fails. QueueFull if too many are queued already."""
+        if the engine fails. QueueFull if too many are queued already, ApiError if it has failed."""
         with self._lock:
             if self.failure is not None:
-                raise self.failure
+                raise error_for_client(self.failure)
             if self._closed.is_set():
                 raise QueueFull("the server is stopping")
             if len(self._listeners) >= self._most:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from treadle.core.errors import GrammarError, OutOfMemory, QueueFull
+
+_log = logging.getLogger(__name__)
 
 # The kind that OpenAI names for a status, by which its client chooses an exception.
 _KINDS = {
@@ -39,7 +42,15 @@ class ApiError(Exception):
 
 
 def as_api_error(error: BaseException) -> ApiError:
-    """What a client reads of an exception of a generation."""
+    """What a client reads of an exception. What it may not read goes to the server's log."""
+    found = error_for_client(error)
+    if found.status == 500 and found is not error:
+        _log.error("a request failed", exc_info=error)
+    return found
+
+
+def error_for_client(error: BaseException) -> ApiError:
+    """What a client reads of an exception that the log has already."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, QueueFull):
@@ -48,5 +59,5 @@ def as_api_error(error: BaseException) -> ApiError:
         return ApiError(422, str(error), code="grammar")
     if isinstance(error, OutOfMemory):
         return ApiError(503, str(error), code="out_of_memory")
-    # What else went wrong is in the server's log: it may name files of the host.
+    # What else went wrong may name files of the host.
     return ApiError(500, "the server failed to answer; its log says why", code="internal")

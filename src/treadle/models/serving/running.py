@@ -11,7 +11,7 @@ from functools import partial
 from treadle.models.pieces import LogProbability, Piece
 from treadle.models.sampling import Sampling
 from treadle.models.serving.engine_loop import EngineLoop
-from treadle.models.serving.errors import ApiError, as_api_error
+from treadle.models.serving.errors import ApiError, as_api_error, error_for_client
 from treadle.models.serving.protocol import Generation
 
 Event = tuple[int, Piece | None]
@@ -114,7 +114,7 @@ class Running:
         if generation.error is not None:
             raise as_api_error(generation.error)
         if self._engine.failure is not None:
-            raise as_api_error(self._engine.failure)
+            raise error_for_client(self._engine.failure)
         reason = generation.finish_reason
         if reason == "cancelled" and not self._closed:
             raise ApiError(503, "the server is stopping", code="stopping")
