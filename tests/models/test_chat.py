@@ -96,6 +96,20 @@ def test_the_template_of_a_file(smollm: Path) -> None:
     assert tokens.count(1) == 3
 
 
+def test_contents_may_be_parts_of_text(smollm: Path) -> None:
+    tokenizer = tokenizer_of_gguf(read_gguf(smollm).metadata)
+    template = "{% for m in messages %}{{ m.role + ': ' + m.content + '\\n' }}{% endfor %}"
+    parts = [{"type": "text", "text": "to"}, {"type": "text", "text": "gether"}]
+    whole = [{"role": "user", "content": "together"}]
+    found = chat_tokens(tokenizer, template, [{"role": "user", "content": parts}])
+    assert found == chat_tokens(tokenizer, template, whole) != []
+    for wrong in ({"type": "image_url", "image_url": {}}, "text", {"type": "text"}):
+        with pytest.raises(ValueError, match=r"messages\[1\].content has parts .* only texts, not"):
+            chat_tokens(tokenizer, template, [*whole, {"role": "user", "content": [wrong]}])
+    with pytest.raises(TypeError, match=r"messages\[0\] must be a dict with role and content"):
+        chat_tokens(tokenizer, template, ["together"])  # type: ignore[list-item]
+
+
 def test_messages_cannot_speak_for_another_role(smollm: Path) -> None:
     metadata = read_gguf(smollm).metadata
     tokenizer, template = tokenizer_of_gguf(metadata), chat_template_of_gguf(metadata)

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+<<<<<<< HEAD
 from dataclasses import replace
+=======
+import threading
+>>>>>>> b0c10814 (Check the arguments of language models, end closed generations at once, and compute awaited steps on the CPU in a thread)
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import treadle as td
 from tests.models.peer_models import write_peer
+from tests.support import small_llama
+from treadle.formats.gguf import write_gguf
 from treadle.models.cache import PAGE
+from treadle.models.engine import Engine
 from treadle.models.model import Model
 from treadle.models.sampling import Sampling
+<<<<<<< HEAD
 from treadle.models.steps import Found, PendingFound
 from treadle.runtime.devices import Device, _backend
+=======
+>>>>>>> b0c10814 (Check the arguments of language models, end closed generations at once, and compute awaited steps on the CPU in a thread)
 
 PROMPTS = ([5, 9, 11], [7], list(range(3, 40)), [90, 80, 70, 60, 50])
 
@@ -65,6 +76,38 @@ def test_a_closed_generation_frees_its_place(model: Model) -> None:
     assert read(second) == read(model.generate(PROMPTS[0], max_tokens=50))
     assert first.finish_reason == "cancelled"
     assert 0 < len(first.tokens) < 10
+    assert engine.pages.available == engine.pages.count - 1
+
+
+def test_a_generation_that_is_closed_has_ended(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "model.gguf", small_llama.METADATA, small_llama.tensors())
+    model = td.models.load(tmp_path / "model.gguf", "cpu")
+    heard: list[Any] = []
+    engine = model.engine(2)
+    running = [
+        engine.submit(model.encode("abc"), max_tokens=20, listener=listener)
+        for listener in (None, heard.append)
+    ]
+    while len(heard) < 5:
+        engine.step()
+    for each in running:
+        each.close()
+        assert each.finish_reason == "cancelled"
+    assert running[0].text() == ""
+    assert asyncio.run(running[0].text_async()) == ""
+    counts = [len(each.tokens) for each in running]
+    engine.step()
+    assert [len(each.tokens) for each in running] == counts
+    assert None not in heard[:5]
+    assert heard[5:] == [None]
+    ended = model.generate("abc", max_tokens=3)
+    first = next(ended)
+    while ended.finish_reason is None:
+        assert model._engine is not None
+        model._engine.step()
+    ended.close()  # changes nothing
+    assert ended.finish_reason == "length"
+    assert len(first + ended.text()) >= 2
 
 
 def test_a_shared_prefix_is_computed_once(model: Model) -> None:
@@ -134,6 +177,94 @@ def test_what_is_wrong_with_a_prompt_is_said(model: Model) -> None:
     assert read(model.generate([3], max_tokens=0)) == []
 
 
+@pytest.mark.parametrize("tokens", [[96], [-1], [10**9], np.array([5, 96])])
+@pytest.mark.parametrize("use", ["generate", "logits", "loss", "training_logits", "engine"])
+def test_tokens_outside_of_the_vocabulary_are_refused(model: Model, use: str, tokens: Any) -> None:
+    with pytest.raises(ValueError, match=r"token (96|-1|1000000000) is outside of the vocabulary"):
+        model.engine().submit(tokens) if use == "engine" else getattr(model, use)(tokens)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "message"),
+    [
+        (None, "a prompt is a text or token ids, not None"),
+        (5, "a prompt is a text or token ids, not 5"),
+        (b"abc", "a prompt is a text or token ids, not b'abc'"),
+        ([1.7], "a token id is an integer, not 1.7"),
+        ([True], "a token id is an integer, not True"),
+        ([[5]], r"a token id is an integer, not \[5\]"),
+        (np.ones(2), "a token id is an integer, not 1.0"),
+        (np.array(5), "token ids are a sequence of integers, not 5"),
+    ],
+)
+def test_prompts_are_texts_or_token_ids(model: Model, prompt: Any, message: str) -> None:
+    for use in (model.generate, model.logits):
+        with pytest.raises(TypeError, match=message):
+            use(prompt)
+
+
+def test_prompts_may_be_arrays(model: Model) -> None:
+    for prompt in (np.array(PROMPTS[0]), td.asarray(PROMPTS[0], device="cpu"), tuple(PROMPTS[0])):
+        assert read(model.generate(prompt, max_tokens=3)) == expected(model, PROMPTS[0], 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"max_tokens": 1.5}, TypeError, "max_tokens is an integer from 0 on, or None, not 1.5"),
+        ({"max_tokens": True}, TypeError, "max_tokens is an integer"),
+        ({"stop": 5}, TypeError, "stop is a string or several strings, not 5"),
+        ({"stop": [""]}, ValueError, "stop has an empty string"),
+        ({"foo": 1}, TypeError, "no argument 'foo': beside max_tokens, .*, min_p, "),
+        ({"sampling": {"seed": 1}}, TypeError, "sampling is a td.models.Sampling, not {'seed'"),
+        ({"overflow": "drop"}, ValueError, "overflow is"),
+    ],
+)
+def test_arguments_of_generate(
+    model: Model, options: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        model.generate(PROMPTS[0], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"sequences": 0}, ValueError, "sequences is an integer from 1 on, not 0"),
+        ({"sequences": -3}, ValueError, "sequences is an integer from 1 on, not -3"),
+        ({"sequences": 1.5}, TypeError, "sequences is an integer from 1 on, not 1.5"),
+        ({"context": 0}, ValueError, "context is an integer from 2 to 256, the context that"),
+        ({"context": 257}, ValueError, "context is an integer from 2 to 256, the context that"),
+        ({"context": 64.0}, TypeError, "context is an integer"),
+        ({"entries": "q4_0"}, ValueError, "entries is one of f32, f16, q8_0, not 'q4_0'"),
+        ({"pages": 0}, ValueError, "pages is an integer from 1 on, not 0"),
+        ({"pages": "all"}, TypeError, "pages is an integer"),
+    ],
+)
+def test_arguments_of_an_engine(
+    model: Model, options: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        model.engine(**options)
+
+
+def test_an_engine_takes_tokens(model: Model) -> None:
+    with pytest.raises(TypeError, match=r"integers, not 'text': a model's encode\(text\) gives"):
+        model.engine().submit("text")  # type: ignore[arg-type]
+
+
+def test_texts_of_a_loss_have_one_length(model: Model) -> None:
+    with pytest.raises(td.errors.ShapeError, match="not lengths of 2, 1: fill shorter ones up"):
+        model.loss([[1, 2], [3]])
+    with pytest.raises(td.errors.ShapeError, match="mask has rows unlike the texts"):
+        model.loss([[1, 2], [3, 4]], [[True, True], [True]])
+    with pytest.raises(td.errors.ShapeError, match=r"whole numbers of shape .* not float64"):
+        model.loss([1.5, 2])
+    for tokens in ("text", [None, 1]):
+        with pytest.raises(td.errors.ShapeError, match="whole numbers of shape"):
+            model.loss(tokens)
+
+
 def test_seeds_and_log_probabilities(model: Model) -> None:
     drawn = [read(model.generate([5, 6], max_tokens=8, temperature=1.0, seed=s)) for s in (1, 2, 1)]
     assert drawn[0] == drawn[2] != drawn[1]
@@ -198,9 +329,13 @@ def test_looking_ahead_gives_the_same_tokens(model: Model) -> None:
     assert run(True) == run(False)
 
 
-@pytest.mark.parametrize("ahead", [False, True])
-def test_generations_are_awaited(model: Model, ahead: bool) -> None:
-    """By several tasks, which share steps; with tokens that the host has not seen."""
+@pytest.mark.parametrize(("ahead", "threads"), [(False, True), (True, True), (True, False)])
+def test_generations_are_awaited(
+    model: Model, ahead: bool, threads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By several tasks, which share steps; with tokens that the host has not seen; also where there
+    are no threads, as in a web page."""
+    monkeypatch.setattr("treadle.models.engine.has_threads", lambda: threads)
     engine = model.engine(2, context=64)
     engine.looks_ahead = ahead
     limits = [9, 14, 5]
@@ -246,22 +381,58 @@ def test_an_awaited_generation_is_closed_by_another_task(model: Model) -> None:
     assert 0 < len(generation.tokens) < 30
 
 
-def test_a_step_that_another_task_awaits_is_not_waited_for(model: Model) -> None:
-    engine = model.engine(2)
-    found: list[int] = []
+def held(engine: Engine) -> tuple[threading.Event, threading.Event]:
+    """Have an engine's steps wait: they set the first of these, and wait for the second."""
+    begun, go_on, work = threading.Event(), threading.Event(), engine._work
 
-    async def wait_async(self: PendingFound) -> Found:
+    def waiting() -> Any:
+        begun.set()
+        assert go_on.wait(60)
+        return (yield from work())
+
+    engine._work = waiting  # type: ignore[method-assign]
+    return begun, go_on
+
+
+def test_other_tasks_run_while_the_cpu_computes(model: Model) -> None:
+    engine = model.engine(2)
+    begun, go_on = held(engine)
+    generation = engine.submit(PROMPTS[0], max_tokens=2)
+
+    async def other() -> None:
+        while not begun.is_set():
+            await asyncio.sleep(0)
         with pytest.raises(RuntimeError, match="being awaited by another task"):
             engine.step()
-        found.append(1)
-        return self.wait()
+        go_on.set()
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PendingFound, "wait_async", wait_async)
-        generation = engine.submit(PROMPTS[0], max_tokens=2)
-        asyncio.run(generation.text_async())
-    assert len(found) == 2
+    async def both() -> None:
+        await asyncio.gather(generation.text_async(), other())
+
+    asyncio.run(both())
     assert generation.tokens == expected(model, PROMPTS[0], 2)
+
+
+def test_a_task_that_is_cancelled_ends_its_step(model: Model) -> None:
+    engine = model.engine(2)
+    begun, go_on = held(engine)
+    generation = engine.submit(PROMPTS[0], max_tokens=5)
+
+    async def cancel() -> None:
+        reading = asyncio.create_task(generation.text_async())
+        while not begun.is_set():
+            await asyncio.sleep(0)
+        for _ in range(3):
+            reading.cancel()
+            await asyncio.sleep(0)
+        assert not reading.done()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    asyncio.run(cancel())
+    assert len(generation.tokens) >= 1
+    assert read(generation) == expected(model, PROMPTS[0], 5)
 
 
 def test_on_webgpu(tmp_path: Path) -> None:

@@ -89,13 +89,31 @@ def test_no_text_is_refused_whose_tokens_are_few_enough(tokenizer: Tokenizer, se
 
 
 @pytest.mark.parametrize("kind", ["smollm", "minilm"])
+def test_what_is_decoded_are_tokens(kind: str, request: pytest.FixtureRequest) -> None:
+    made = tokenizer_at(request.getfixturevalue(kind))
+    tokens = made.encode("a cat", add_bos=False)
+    assert made.decode(np.array(tokens)) == made.decode(tokens) == "a cat"
+    for wrong, message in (([10**7], "token 10000000 is outside"), ([-1], "token -1 is outside")):
+        with pytest.raises(ValueError, match=message):
+            made.decode(wrong)
+    for not_tokens in ([1.7], "a cat", 5):
+        with pytest.raises(TypeError, match="integer"):
+            made.decode(not_tokens)
+    with pytest.raises(TypeError, match="a text is a string, not b'a cat'"):
+        made.encode(b"a cat")
+
+
+def tokenizer_at(path: Path) -> Any:
+    if path.is_dir():
+        return tokenizer_of_folder(path)
+    return tokenizer_of_gguf(read_gguf(path).metadata)
+
+
+@pytest.mark.parametrize("kind", ["smollm", "minilm"])
 def test_other_threads_go_on_while_a_long_text_is_encoded(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
-    path = request.getfixturevalue(kind)
-    made: Any = tokenizer_of_folder(path) if path.is_dir() else tokenizer_of_gguf(
-        read_gguf(path).metadata
-    )  # fmt: skip
+    made = tokenizer_at(request.getfixturevalue(kind))
     woken, ended = [0], threading.Event()
 
     def wake() -> None:

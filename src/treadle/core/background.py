@@ -235,10 +235,15 @@ forks.in_child(lambda half_changed: _workers.in_child())
 
 def begin(call: Call[Any]) -> None:
     """Have a call made by a worker thread."""
-    if sys.platform == "emscripten":  # there are no threads
-        call.run()
-    else:
+    if has_threads():
         _workers.add(call)
+    else:
+        call.run()
+
+
+def has_threads() -> bool:
+    """Whether Python can start threads here: not in web pages."""
+    return str(sys.platform) != "emscripten"  # a string, or type checkers take it for always true
 
 
 # --- the notice ----------------------------------------------------------------------------------

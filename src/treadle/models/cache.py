@@ -26,6 +26,12 @@ ENTRIES: dict[str, DType] = {"f32": float32, "f16": float16, "q8_0": int8}
 PAGE = 32  # places of a page
 
 
+def check_entries(name: str, entries: str) -> None:
+    """ValueError for a kind of entries that there is not."""
+    if entries not in ENTRIES:
+        raise ValueError(f"{name} is one of {', '.join(ENTRIES)}, not {entries!r}")
+
+
 @dataclass(eq=False)
 class LayerCache:
     """The keys and values of one layer: `elements`, all keys first, and with 8 bits the scales of

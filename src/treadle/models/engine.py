@@ -9,17 +9,20 @@ waits: it gives its pages back, and later reads its text as a prompt.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from collections import deque
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from treadle.core.background import has_threads
 from treadle.core.errors import OutOfMemory, WouldBlock
 from treadle.core.forks import lock
-from treadle.models.cache import PAGE, Cache, Entries, Pages
+from treadle.models.arguments import integer, token_ids
+from treadle.models.cache import PAGE, Cache, Entries, Pages, check_entries
 from treadle.models.decoder import Decoder
 from treadle.models.generation import Generation, Listener, Overflow, Running
 from treadle.models.grammars import constraint_of
@@ -79,10 +82,13 @@ class Engine:
         pages: int | None = None,
     ) -> None:  # fmt: skip
         config = decoder.config
+        sequences = integer("sequences", sequences, 1)
+        context = integer("context", context, 2)
+        check_entries("entries", entries)
         self.decoder, self.tokenizer, self.device = decoder, tokenizer, device
         self.context, self.sequences, self.chunk = context, sequences, max(chunk, CHUNKS[0])
         self._row = -(-context // PAGE)
-        if pages is not None and pages <= self._row:
+        if pages is not None and integer("pages", pages, 1) <= self._row:
             raise ValueError(
                 f"{pages} pages of {PAGE} tokens are too few: a context of {context} needs "
                 f"{self._row + 1}"
@@ -129,10 +135,12 @@ class Engine:
         A prompt that does not fit into the context is refused. A text that reaches its end is over
         by default ("length"); with overflow="shift" it goes on with the first token and the later
         half of what it has."""
-        prompt = [int(token) for token in tokens]
+        prompt = token_ids(tokens, self.decoder.config.vocabulary)
         if overflow not in ("error", "shift"):
             raise ValueError(f'overflow is "error" or "shift", not {overflow!r}')
-        self._check(prompt, max_tokens, overflow)
+        self._check(prompt, overflow)
+        if max_tokens is not None:
+            max_tokens = integer("max_tokens", max_tokens, 0, meaning=", or None")
         constraint = None
         if sampling.is_constrained:
             if self.tokenizer is None:
@@ -151,15 +159,9 @@ class Engine:
             self._incoming.append(running)
         return generation
 
-    def _check(self, prompt: list[int], max_tokens: int | None, overflow: Overflow) -> None:
-        vocabulary = self.decoder.config.vocabulary
+    def _check(self, prompt: list[int], overflow: Overflow) -> None:
         if not prompt:
             raise ValueError("a prompt needs at least one token")
-        wrong = next((token for token in prompt if not 0 <= token < vocabulary), None)
-        if wrong is not None:
-            raise ValueError(f"token {wrong} is outside of the vocabulary of {vocabulary} tokens")
-        if max_tokens is not None and max_tokens < 0:
-            raise ValueError(f"max_tokens is a number from 0 on, or None, not {max_tokens}")
         if len(prompt) + 1 > self.context and overflow == "error":
             raise ValueError(
                 f"the prompt has {len(prompt)} tokens, and the context of {self.context} has no "
@@ -187,34 +189,42 @@ class Engine:
                 "generation`, or `await generation.text_async()`"
             )
         with self._stepping:
-            work = self._work()
-            try:
-                pending = next(work)
-                while True:
-                    pending = work.send(pending.wait())
-            except StopIteration as done:
-                return bool(done.value)
+            return self._blocking_step()
 
     async def step_async(self) -> bool:
-        """`step`, awaiting instead of blocking. Tasks that come meanwhile wait for their turn."""
+        """`step`, awaiting instead of blocking. Tasks that come meanwhile wait for their turn. What
+        the CPU computes, another thread does, so that other tasks run meanwhile."""
         here = threading.get_ident()
         # The lock keeps other threads out, and `_awaited_by` other tasks of this one.
         while self._awaited_by == here or not self._stepping.acquire(blocking=False):
             await asyncio.sleep(_BETWEEN_LOOKS)
         self._awaited_by = here
+        try:
+            if self.device.traits.host_memory and has_threads():
+                return await _in_another_thread(self._blocking_step)
+            return await self._awaiting_step()
+        finally:
+            self._awaited_by = None
+            self._stepping.release()
+
+    async def _awaiting_step(self) -> bool:
         work = self._work()
         try:
             pending = next(work)
             while True:
-                await asyncio.sleep(
-                    0
-                )  # other tasks run, also where nothing is waited for: on a CPU
+                await asyncio.sleep(0)  # other tasks run, also where nothing is waited for
                 pending = work.send(await pending.wait_async())
         except StopIteration as done:
             return bool(done.value)
-        finally:
-            self._awaited_by = None
-            self._stepping.release()
+
+    def _blocking_step(self) -> bool:
+        work = self._work()
+        try:
+            pending = next(work)
+            while True:
+                pending = work.send(pending.wait())
+        except StopIteration as done:
+            return bool(done.value)
 
     def _work(self) -> _Work:
         """What a step does. Whoever steps gives it what the device has found."""
@@ -536,3 +546,20 @@ class Engine:
     def _end(self, running: Running, reason: Any, error: BaseException | None = None) -> None:
         self._release(running)
         running.generation.finish(reason, error)
+
+
+async def _in_another_thread(function: Callable[[], bool]) -> bool:
+    """What a function returns that another thread calls. A task that is cancelled waits for its
+    end: the state of a step is never left half changed."""
+    loop = asyncio.get_running_loop()
+    found = loop.run_in_executor(None, contextvars.copy_context().run, function)
+    cancelled = False
+    while not found.done():
+        try:
+            await asyncio.wait({found})
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        found.exception()  # or asyncio would complain that no one has asked for it
+        raise asyncio.CancelledError
+    return found.result()

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Literal
 
+from treadle.core.forks import lock
 from treadle.models.grammars import Constraint
 from treadle.models.pieces import LogProbability, Piece
 from treadle.models.sampling import Sampling
@@ -58,6 +59,8 @@ class Generation:
         self.finish_reason: FinishReason | None = None
         self.error: BaseException | None = None
         self.closed = False
+        self._finished = False  # by the engine, which also ends those that were closed
+        self._ending = lock()  # of `close` and `finish`, by different threads
         self._pump, self._pump_async, self._listener = pump, pump_async, listener
         self._stream = None if tokenizer is None else tokenizer.stream()
         self._stops = StopStrings(stop)
@@ -67,7 +70,7 @@ class Generation:
         return self
 
     def __next__(self) -> str:
-        while not self._pieces:
+        while self.closed or not self._pieces:
             if self._is_over():
                 raise StopIteration
             self._pump(self)
@@ -77,7 +80,7 @@ class Generation:
         return self
 
     async def __anext__(self) -> str:
-        while not self._pieces:
+        while self.closed or not self._pieces:
             if self._is_over():
                 raise StopAsyncIteration
             await self._pump_async(self)
@@ -98,14 +101,20 @@ class Generation:
         return "".join([piece async for piece in self])
 
     def close(self) -> None:
-        """End it. May be called from any thread; what the sequence had is free after the engine's
-        next step."""
-        self.closed = True
+        """End it: its finish reason is "cancelled", and text that was not read is dropped. Nothing
+        changes if it had ended. May be called from any thread; what the sequence had is free after
+        the engine's next step."""
+        with self._ending:
+            if self.finish_reason is None:
+                self.closed, self.finish_reason = True, "cancelled"
+                self._pieces.clear()
 
     # What the engine calls.
 
     def add(self, token: int, logprob: LogProbability | None) -> bool:
         """One more token. Whether a stop string has ended the text."""
+        if self.closed:
+            return False
         self.tokens.append(token)
         if logprob is not None:
             self.logprobs.append(logprob)
@@ -115,13 +124,16 @@ class Generation:
 
     def finish(self, reason: FinishReason, error: BaseException | None = None) -> None:
         """The end."""
-        if self.finish_reason is not None:
+        if self._finished:
             return
+        self._finished = True
         if self._stream is not None and self._stops.stopped is None and reason != "cancelled":
             text = self._stops.add(self._stream.end()) + self._stops.end()
-            if text:
+            if text and not self.closed:
                 self._hand_on(text, (), ())
-        self.error, self.finish_reason = error, reason
+        with self._ending:
+            if not self.closed:
+                self.error, self.finish_reason = error, reason
         if self._listener is not None:
             self._listener(None)
 

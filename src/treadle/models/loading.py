@@ -13,7 +13,8 @@ from treadle.core.errors import FormatError, OutOfMemory
 from treadle.formats.contents import release
 from treadle.formats.gguf import GgufFile, read_gguf
 from treadle.models.architectures import ARCHITECTURES, builder
-from treadle.models.cache import ENTRIES, PAGE, Entries, bytes_of_page
+from treadle.models.arguments import integer
+from treadle.models.cache import PAGE, Entries, bytes_of_page, check_entries
 from treadle.models.config import DecoderConfig, config_of
 from treadle.models.model import Model
 from treadle.models.text.tokenizer import tokenizer_of_gguf
@@ -56,8 +57,7 @@ def load(
         return found
     file = read_gguf(path)
     config = _checked(file)
-    if cache not in ENTRIES:
-        raise ValueError(f"cache is one of {', '.join(ENTRIES)}, not {cache!r}")
+    check_entries("cache", cache)
     if activations not in (None, "int8", "float"):
         raise ValueError(f"activations is 'int8' or 'float', or None, not {activations!r}")
     context = _context(config, context)
@@ -113,12 +113,8 @@ def _checked(file: GgufFile) -> DecoderConfig:
 def _context(config: DecoderConfig, context: int | None) -> int:
     if context is None:
         return min(_USUAL_CONTEXT, config.context)
-    if isinstance(context, bool) or not 2 <= context <= config.context:
-        raise ValueError(
-            f"context is a number of tokens from 2 to {config.context}, for which "
-            f"{config.name} was trained, not {context!r}"
-        )
-    return context
+    trained = f", for which {config.name} was trained"
+    return integer("context", context, 2, config.context, trained)
 
 
 def _check_memory(

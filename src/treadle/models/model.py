@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from treadle.autograd.modes import no_grad
+from treadle.models.arguments import integer, shown, strings, token_ids
 from treadle.models.attention import Batch
 from treadle.models.cache import PAGE, Cache, Entries
 from treadle.models.config import DecoderConfig
@@ -19,7 +20,7 @@ from treadle.models.generation import Generation, Overflow
 from treadle.models.layers import Projection
 from treadle.models.lora import Lora, attach, detach, new_lora, projections_of
 from treadle.models.lora_files import read_lora, save_lora
-from treadle.models.sampling import Sampling, greedy
+from treadle.models.sampling import NAMES, Sampling, greedy
 from treadle.models.text.tokenizer import Tokenizer
 from treadle.models.training import Ids, loss_of, training_logits
 from treadle.runtime.devices import Device
@@ -65,16 +66,22 @@ class Model:
         pages: int | None = None,
     ) -> Engine:
         """An engine that generates for up to `sequences` texts at once, with a cache of its own of
-        at most `pages` pages; by default as many as all texts need."""
+        at most `pages` pages; by default as many as all texts need. `context` is at most the
+        model's own."""
+        if context is None:
+            context = self.context
+        integer("context", context, 2, self.context, ", the context that the model was loaded with")
         return Engine(
-            self.decoder, self.tokenizer, self.device, context=context or self.context,
-            sequences=sequences, entries=entries or self.entries, pages=pages,
+            self.decoder, self.tokenizer, self.device, context=context, sequences=sequences,
+            entries=self.entries if entries is None else entries, pages=pages,
         )  # fmt: skip
 
     def encode(self, prompt: str | Sequence[int]) -> list[int]:
         """The tokens of a prompt."""
+        if isinstance(prompt, (bytes, bytearray)) or not isinstance(prompt, Iterable):
+            raise TypeError(f"a prompt is a text or token ids, not {shown(prompt)}")
         if not isinstance(prompt, str):
-            return [int(token) for token in prompt]
+            return token_ids(prompt, self.config.vocabulary)
         if self.tokenizer is None:
             raise ValueError("this model has no tokenizer: give the prompt as token ids")
         return self.tokenizer.encode(prompt)
@@ -99,13 +106,11 @@ class Model:
 
         Several generations of one model may be read in turns; they share each step.
         """
-        if fields:
-            sampling = dataclasses.replace(sampling or greedy, **fields)
-        stops = (stop,) if isinstance(stop, str) else tuple(stop)
+        sampling = _sampling(sampling, fields)
         if self._engine is None:
             self._engine = self.engine()
         return self._engine.submit(
-            self.encode(prompt), sampling or greedy, max_tokens, stops, overflow=overflow
+            self.encode(prompt), sampling, max_tokens, strings("stop", stop), overflow=overflow
         )
 
     def chat(
@@ -229,3 +234,17 @@ class Model:
         shape, is true for tokens that count, such as those of an answer; by default all but the
         first of each text."""
         return loss_of(self.decoder, tokens, mask, self.device, self.context)
+
+
+def _sampling(given: Sampling | None, fields: Mapping[str, Any]) -> Sampling:
+    """How to sample: as given, or the most probable token, but for some fields."""
+    sampling = greedy if given is None else given
+    if not isinstance(sampling, Sampling):
+        raise TypeError(f"sampling is a td.models.Sampling, not {shown(sampling)}")
+    unknown = [name for name in fields if name not in NAMES]
+    if unknown:
+        raise TypeError(
+            f"there is no argument {unknown[0]!r}: beside max_tokens, stop and overflow there are "
+            f"the fields of td.models.Sampling, {', '.join(sorted(NAMES))}"
+        )
+    return dataclasses.replace(sampling, **fields) if fields else sampling

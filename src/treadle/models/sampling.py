@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from treadle.models.arguments import integer, number, shown
+
 MOST_CANDIDATES = 1024  # tokens among which top-k and top-p choose
 MOST_WINDOW = 4096  # tokens that penalties look back at, unless at all of them
 MOST_LOGPROBS = 20
@@ -70,17 +72,19 @@ class Sampling:
 
     def __post_init__(self) -> None:
         for name, (least, most, meaning) in _RANGES.items():
-            value = _number(name, getattr(self, name), least, most, meaning)
+            value = number(name, getattr(self, name), least, most, meaning)
             object.__setattr__(self, name, value)
         for name, (low, high, meaning) in _INTEGERS.items():
-            _integer(name, getattr(self, name), low, high, f" ({meaning})")
+            count = integer(name, getattr(self, name), low, high, f" ({meaning})")
+            object.__setattr__(self, name, count)
         if self.seed is not None:
-            _integer("seed", self.seed, -(2**63), 2**64 - 1, "")
+            object.__setattr__(self, "seed", integer("seed", self.seed, -(2**63), 2**64 - 1))
         if self.logprobs is not None:
-            _integer("logprobs", self.logprobs, 0, MOST_LOGPROBS, "")
+            count = integer("logprobs", self.logprobs, 0, MOST_LOGPROBS)
+            object.__setattr__(self, "logprobs", count)
         object.__setattr__(self, "logit_bias", _biases(self.logit_bias))
         if self.grammar is not None and not isinstance(self.grammar, str):
-            raise TypeError(f"grammar is a text, not {_shown(self.grammar)}")
+            raise TypeError(f"grammar is a text, not {shown(self.grammar)}")
         if self.grammar is not None and self.json_schema is not None:
             raise ValueError("a grammar and a JSON schema exclude each other: give one of them")
         object.__setattr__(self, "json_schema", _schema(self.json_schema))
@@ -107,32 +111,6 @@ class Sampling:
         return self.grammar is not None or self.json_schema is not None
 
 
-def _number(name: str, value: Any, least: float, most: float, meaning: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise _error(
-            value,
-            f"{name} is a number from {least:g} to {most:g} ({meaning}), not {_shown(value)}",
-            (int, float),
-        )
-    return float(value)
-
-
-def _integer(name: str, value: Any, least: int, most: int, meaning: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        text = f"{name} is an integer from {least} to {most}{meaning}, not {_shown(value)}"
-        raise _error(value, text, (int,))
-
-
-def _error(value: Any, text: str, types: tuple[type, ...]) -> Exception:
-    fits = isinstance(value, types) and not isinstance(value, bool)
-    return ValueError(text) if fits else TypeError(text)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}…"
-
-
 def _biases(given: Any) -> tuple[tuple[int, float], ...]:
     pairs = given.items() if isinstance(given, Mapping) else given
     try:
@@ -140,12 +118,12 @@ def _biases(given: Any) -> tuple[tuple[int, float], ...]:
     except (TypeError, ValueError):
         raise TypeError(
             f"logit_bias maps tokens to what is added to their logits, as in {{42: -100}}, not "
-            f"{_shown(given)}"
+            f"{shown(given)}"
         ) from None
     if len(found) > _BIASED_MOST:
         raise ValueError(f"logit_bias is for at most {_BIASED_MOST} tokens, not {len(found)}")
     for token, bias in found.items():
-        _integer("logit_bias: a token", token, 0, 2**31 - 1, "")
+        integer("logit_bias: a token", token, 0, 2**31 - 1)
         if not -float("inf") <= bias < float("inf"):
             raise ValueError(f"logit_bias: {bias} for token {token} is not a number below infinity")
     return tuple(sorted(found.items()))
@@ -161,7 +139,7 @@ def _schema(given: Any) -> str | None:
         except (ValueError, RecursionError) as error:
             raise ValueError(f"json_schema is not JSON: {error}") from None
     if not isinstance(given, (Mapping, bool)):
-        raise TypeError(f"json_schema is a JSON object, not {_shown(given)}")
+        raise TypeError(f"json_schema is a JSON object, not {shown(given)}")
     try:
         return json.dumps(given)
     except (TypeError, ValueError, RecursionError) as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from treadle.runtime.devices import Device
 from treadle.tensor.creation import asarray
 from treadle.tensor.functional.losses import cross_entropy
 from treadle.tensor.tensor import Tensor
+
+_WANTED = "tokens are whole numbers of shape (n,) or (texts, n), with texts of one length"
 
 Ids = Sequence[int] | Sequence[Sequence[int]] | np.ndarray[Any, Any] | Tensor
 
@@ -39,7 +41,10 @@ def loss_of(decoder: Decoder, tokens: Ids, mask: Any, device: Device, context: i
     if mask is None:
         return cross_entropy(decoder.scores(given), following)
     if not isinstance(mask, Tensor):
-        mask = np.asarray(mask, bool)
+        try:
+            mask = np.asarray(mask, bool)
+        except ValueError:  # rows of different lengths
+            raise ShapeError(f"mask has rows unlike the texts, which have {ids.shape}") from None
     if mask.size != ids.size:
         raise ShapeError(f"mask has shape {mask.shape}, and the texts have {ids.shape}")
     if isinstance(mask, np.ndarray):  # only the scores that count are computed
@@ -55,6 +60,18 @@ def loss_of(decoder: Decoder, tokens: Ids, mask: Any, device: Device, context: i
     return mean
 
 
+def _array(tokens: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(tokens)
+    except ValueError:
+        lengths = [len(each) if isinstance(each, Sized) else 0 for each in tokens]
+        raise ShapeError(
+            f"{_WANTED}, not lengths of {', '.join(map(str, lengths[:8]))}"
+            f"{', …' if len(lengths) > 8 else ''}: fill shorter ones up at their ends, with a mask "
+            "that leaves the filling out"
+        ) from None
+
+
 def _ids(decoder: Decoder, tokens: Ids, device: Device, context: int) -> Tensor:
     """Token ids on the device, of one or two axes. Those that come from the host are checked."""
     vocabulary = decoder.config.vocabulary
@@ -62,17 +79,16 @@ def _ids(decoder: Decoder, tokens: Ids, device: Device, context: int) -> Tensor:
         ids = tokens.to(device)
         whole = ids.dtype.kind in ("int", "uint")
     else:
-        given = np.asarray(tokens)
-        whole = given.dtype.kind in "iu"
-        if whole and given.size and not 0 <= given.min() <= given.max() < vocabulary:
+        given = _array(tokens)
+        whole = given.dtype.kind in "iu" and given.ndim in (1, 2) and bool(given.size)
+        if whole and not 0 <= given.min() <= given.max() < vocabulary:
             wrong = given[(given < 0) | (given >= vocabulary)].flat[0]
             raise ValueError(f"token {wrong} is outside of the vocabulary of {vocabulary} tokens")
-        ids = asarray(given.astype(np.int32) if whole else given, device=device)
+        if not whole:
+            raise ShapeError(f"{_WANTED}, not {given.dtype} of shape {given.shape}")
+        ids = asarray(given.astype(np.int32), device=device)
     if not whole or ids.ndim not in (1, 2) or not ids.size:
-        raise ShapeError(
-            "tokens are whole numbers of shape (n,) or (texts, n), with texts of one length, not "
-            f"{ids.dtype} of shape {ids.shape}"
-        )
+        raise ShapeError(f"{_WANTED}, not {ids.dtype} of shape {ids.shape}")
     if ids.shape[-1] > context:
         raise ValueError(f"texts of {ids.shape[-1]} tokens are longer than the context, {context}")
     return ids.astype(int32)

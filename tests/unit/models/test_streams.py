@@ -72,7 +72,13 @@ def test_text_ends_before_the_first_stop_string(text: str, stops: list[str], ste
         assert not any(stop in given for stop in stops)
 
 
-@pytest.mark.parametrize("stops", [[""], [1]])
+@pytest.mark.parametrize("stops", ["", [""], ["a", ""]])
 def test_stop_strings_have_characters(stops: list[str]) -> None:
-    with pytest.raises(ValueError, match="at least a character"):
+    with pytest.raises(ValueError, match="stop has an empty string"):
+        StopStrings(stops)
+
+
+@pytest.mark.parametrize("stops", [[1], 5, None, [b"a"]])
+def test_stop_strings_are_strings(stops: list[str]) -> None:
+    with pytest.raises(TypeError, match="stop is a string or several strings, not "):
         StopStrings(stops)

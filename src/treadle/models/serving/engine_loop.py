@@ -10,7 +10,6 @@ from treadle.core.errors import QueueFull
 from treadle.core.forks import lock
 from treadle.models.pieces import Piece
 from treadle.models.sampling import Sampling
-from treadle.models.serving.errors import error_for_client
 from treadle.models.serving.protocol import Engine, Generation, Listener, Overflow
 
 _log = logging.getLogger(__name__)
@@ -41,10 +40,11 @@ class EngineLoop:
         overflow: Overflow = "error",
     ) -> Generation:
         """Queue a text. The listener is called with each piece, and once with None at the end, also
-        if the engine fails. QueueFull if too many are queued already, ApiError if it has failed."""
+        if the engine fails. QueueFull if too many are queued already, and after a failure its
+        error."""
         with self._lock:
             if self.failure is not None:
-                raise error_for_client(self.failure)
+                raise self.failure
             if self._closed.is_set():
                 raise QueueFull("the server is stopping")
             if len(self._listeners) >= self._most:

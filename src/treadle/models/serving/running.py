@@ -66,8 +66,10 @@ class Running:
                     generation = self._engine.submit(
                         prompt, own, limit, stop, partial(self._hear, number)
                     )
-                except BaseException:
+                except BaseException as error:
                     self.close()
+                    if error is self._engine.failure:  # which is in the log
+                        raise error_for_client(error) from None
                     raise
                 self._generations.append(generation)
         if self._closed:  # by a client that has gone meanwhile

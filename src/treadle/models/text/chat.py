@@ -58,8 +58,7 @@ def chat_text(
 
     from treadle.models.text.template_sandbox import BUDGET, Budget, plain, size_of
 
-    if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
-        raise TypeError(f"messages must be a list of dicts with role and content: {messages!r:.80}")
+    _check_list(messages)
     variables = {
         "messages": plain(messages, "messages"),
         "tools": None if tools is None else plain(tools, "tools"),
@@ -102,8 +101,7 @@ def chat_tokens(
     Control tokens come from the template alone: what looks like one within a message stays text,
     so that a message cannot end its turn and speak for another role.
     """
-    if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
-        raise TypeError(f"messages must be a list of dicts with role and content: {messages!r:.80}")
+    messages = _with_texts(messages)
     mark = _unused_character(template, messages, tools, names)
     texts = {"bos_token": _text_of(tokenizer, tokenizer.bos)}
     texts["eos_token"] = _text_of(tokenizer, tokenizer.eos)
@@ -115,6 +113,38 @@ def chat_tokens(
         **texts | names,
     )
     return tokenizer.encode_prompt(text, mark, most)
+
+
+def _with_texts(messages: Sequence[Message]) -> list[Message]:
+    """Messages whose contents are texts: parts of a text, as OpenAI's clients may have them, are
+    joined, since most templates cannot."""
+    _check_list(messages)
+    found: list[Message] = []
+    for at, message in enumerate(messages):
+        if not isinstance(message, Mapping):
+            raise TypeError(f"messages[{at}] must be a dict with role and content: {message!r:.80}")
+        content = message.get("content")
+        if isinstance(content, (list, tuple)):
+            parts = [_text_of_part(part, f"messages[{at}].content") for part in content]
+            message = {**message, "content": "".join(parts)}
+        found.append(message)
+    return found
+
+
+def _text_of_part(part: Any, where: str) -> str:
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    text = part.get("text") if isinstance(part, Mapping) else None
+    if kind != "text" or not isinstance(text, str):
+        raise ValueError(
+            f'{where} has parts {{"type": "text", "text": …}}, since models here read only texts, '
+            f"not {part!r:.80}"
+        )
+    return text
+
+
+def _check_list(messages: Any) -> None:
+    if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
+        raise TypeError(f"messages must be a list of dicts with role and content: {messages!r:.80}")
 
 
 class _Refusal(Exception):

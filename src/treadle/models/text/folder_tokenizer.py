@@ -8,10 +8,13 @@ from typing import Any
 
 from treadle.core import forks
 from treadle.core.errors import FormatError
+from treadle.models.arguments import token_ids
 from treadle.models.text.encoders import library
-from treadle.models.text.pieces import byte_level, byte_token
+from treadle.models.text.pieces import byte_level, byte_token, check_text
 from treadle.models.text.score_merges import SPACE
 from treadle.models.text.streams import TextStream
+
+_MOST_TOKENS = 2**32  # as the library counts them
 
 
 class FolderTokenizer:
@@ -38,6 +41,7 @@ class FolderTokenizer:
 
         With `special`, control tokens in the text become these tokens.
         """
+        check_text(text)
         with self._lock:  # the library has this as a state
             self.inner.encode_special_tokens = not special
             try:
@@ -56,18 +60,25 @@ class FolderTokenizer:
 
     def bytes_of(self, token: int, special: bool = False) -> bytes:
         """The bytes that a token stands for: none for control tokens, unless `special`."""
-        text = self.inner.id_to_token(token) if token >= 0 else None
-        if text is None:
-            raise ValueError(
-                f"token {token} is outside of the vocabulary of {self.vocabulary_size} tokens"
-            )
+        text = self._text_of(token)
         if token in self._hidden:
             return bytes(text.encode()) if special else b""
         return self._piece(text)
 
+    def _text_of(self, token: int) -> str:
+        text: str | None = self.inner.id_to_token(token) if 0 <= token < _MOST_TOKENS else None
+        if text is None:
+            raise ValueError(
+                f"token {token} is outside of the vocabulary of {self.vocabulary_size} tokens"
+            )
+        return text
+
     def decode(self, tokens: Iterable[int], special: bool = False) -> str:
         """The text of tokens, as the folder's decoder joins them."""
-        text: str = self.inner.decode(list(map(int, tokens)), skip_special_tokens=not special)
+        ids = token_ids(tokens, _MOST_TOKENS)
+        for token in set(ids):
+            self._text_of(token)  # ValueError for those that there are not
+        text: str = self.inner.decode(ids, skip_special_tokens=not special)
         return text
 
     def stream(self) -> TextStream:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
+from treadle.models.arguments import shown
 from treadle.models.text.score_merges import SPACE
 from treadle.models.text.vocabulary import BYTE, UNUSED, USER_DEFINED, Vocabulary
 
@@ -67,3 +68,17 @@ _PLAIN: dict[str, Callable[[str], bytes]] = {
     "bert": _spaces,
     "t5": _spaces,
 }
+
+
+def check_text(text: str) -> None:
+    """TypeError for what is not a text, ValueError for what no encoding of Unicode expresses."""
+    if not isinstance(text, str):
+        raise TypeError(f"a text is a string, not {shown(text)}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"the text has half of a surrogate pair at character {error.start} "
+            f"({text[error.start]!r}), which no encoding of Unicode can express: decode the text "
+            "with errors='replace', or remove it"
+        ) from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Sequence
 
+from treadle.models.arguments import strings
+
 
 class TextStream:
     """Tokens in, text out: `add` returns what has become whole characters.
@@ -36,11 +38,7 @@ class StopStrings:
     """
 
     def __init__(self, stops: Sequence[str]) -> None:
-        if isinstance(stops, str):
-            stops = (stops,)
-        self._stops = tuple(stops)
-        if not all(isinstance(stop, str) and stop for stop in self._stops):
-            raise ValueError(f"stop strings must be strings of at least a character: {stops!r}")
+        self._stops = strings("stop", stops)
         self._held = ""
         self.stopped: str | None = None
 

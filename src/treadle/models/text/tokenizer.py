@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from treadle.models.arguments import token_ids
 from treadle.models.text.encoders import encoder
-from treadle.models.text.pieces import pieces
+from treadle.models.text.pieces import check_text, pieces
 from treadle.models.text.special_tokens import SpecialTokens
 from treadle.models.text.streams import TextStream
 from treadle.models.text.token_bounds import TooManyTokens, least_tokens
@@ -54,8 +55,8 @@ class Tokenizer:
         the beginning and the end are added; None leaves it to the file. TooManyTokens if the
         text's length alone says that it has more than `most`.
         """
+        check_text(text)
         self._check_length(text, most)
-        _check_characters(text)
         tokens = self._encode_pieces(self._splitter(special).split(text))
         if (self.add_bos if add_bos is None else add_bos) and self.bos is not None:
             tokens.insert(0, self.bos)
@@ -71,7 +72,7 @@ class Tokenizer:
         TooManyTokens as from `encode`.
         """
         self._check_length(text.replace(mark, "") if mark else text, most)
-        _check_characters(text)
+        check_text(text)
         pieces = self._splitter(True).split(text)
         if mark:
             pieces = [p if isinstance(p, int) else p.replace(mark, "") for p in pieces]
@@ -120,7 +121,9 @@ class Tokenizer:
 
         Control tokens are left out, unless `special`.
         """
-        text = b"".join([self.bytes_of(int(token), special) for token in tokens])
+        text = b"".join(
+            [self.bytes_of(token, special) for token in token_ids(tokens, self.vocabulary_size)]
+        )
         if self.vocabulary.space_prefix:  # which encoding has put before it
             text = text.removeprefix(b" ")
         return text.decode("utf-8", "replace")
@@ -147,14 +150,3 @@ class Tokenizer:
 def tokenizer_of_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
     """The tokenizer that the metadata of a GGUF file describes."""
     return Tokenizer(vocabulary_of_gguf(metadata))
-
-
-def _check_characters(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"the text has half of a surrogate pair at character {error.start} "
-            f"({text[error.start]!r}), which no encoding of Unicode can express: decode the text "
-            "with errors='replace', or remove it"
-        ) from None
