@@ -3,79 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
 
-import openai
 import pytest
 
-from tests.support.small_engine import SmallEncoder, SmallEngine, SmallModel
-from treadle.models.serving.app import Settings, served
-from treadle.models.serving.server import Server
-
-
-def script(prompt: str) -> str:
-    """What the engine answers: what follows the last colon, doubled."""
-    last = prompt.rpartition(": ")[2]
-    return last + last
-
-
-class Running:
-    """A server, its engine, and a client."""
-
-    def __init__(self, server: Server, engine: SmallEngine) -> None:
-        self.server, self.engine, self.url = server, engine, server.url
-        self.clients: list[openai.OpenAI] = []
-
-    def client(self, key: str = "none") -> openai.OpenAI:
-        client = openai.OpenAI(
-            base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=20
-        )  # fmt: skip
-        self.clients.append(client)
-        return client
-
-    def close(self) -> None:
-        for client in self.clients:
-            client.close()
-        self.server.close()
+from tests.support.small_server import Running, starting_servers
 
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Running]]:
     """Starts servers, which end with the test."""
-    with _starting() as starting:
+    with starting_servers() as starting:
         yield starting
 
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Running]:
     """A server for all tests of a file, none of which changes it."""
-    with _starting() as starting:
+    with starting_servers() as starting:
         yield starting()
-
-
-@contextmanager
-def _starting() -> Iterator[Callable[..., Running]]:
-    running: list[Running] = []
-
-    def starting(
-        answer: Callable[[str], str] = script, slots: int = 16, delay: float = 0.0,
-        template: str | None = "{{ tools }}", **settings: Any,
-    ) -> Running:  # fmt: skip
-        engine = SmallEngine(answer, slots, delay)
-        given = Settings(**settings)
-        models = served([(SmallModel("small", engine, template), engine)],
-                        [SmallEncoder("letters")], given.most_queued)  # fmt: skip
-        found = Running(Server(models, given), engine)
-        found.server.start()
-        running.append(found)
-        return found
-
-    try:
-        yield starting
-    finally:
-        for each in running:
-            each.close()
 
 
 @pytest.fixture

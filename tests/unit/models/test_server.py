@@ -38,7 +38,9 @@ def until(condition, seconds: float = 20.0) -> None:
 
 def test_models(server):
     assert [model.id for model in server.client().models.list()] == ["small", "letters"]
-    assert server.client().models.retrieve("letters").owned_by == "treadle"
+    found = server.client().models.retrieve("letters")
+    assert (found.owned_by, found.capabilities) == ("treadle", ["embeddings"])
+    assert server.client().models.retrieve("small").capabilities == ["chat", "completions"]
     with pytest.raises(openai.NotFoundError, match="no model other here: there is small, letters"):
         server.client().models.retrieve("other")
 

@@ -129,8 +129,17 @@ class _Handlers:
         return _json(self._described(name))
 
     def _described(self, name: str) -> dict[str, Any]:
-        created = self._models.started
-        return {"id": name, "object": "model", "created": created, "owned_by": "treadle"}
+        return {
+            "id": name, "object": "model", "created": self._models.started, "owned_by": "treadle",
+            "capabilities": self._capabilities(name),
+        }  # fmt: skip
+
+    def _capabilities(self, name: str) -> list[str]:
+        """What a model is for, as the paths are called."""
+        if name in self._models.embeddings:
+            return ["embeddings"]
+        model, _ = self._models.texts[name]
+        return ["completions"] if model.chat_template is None else ["chat", "completions"]
 
     def _unknown(self, name: str) -> ApiError:
         known = ", ".join(self._models.names)
