@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from treadle.cli import model_commands
+from treadle.cli.usage import USER_ERRORS, wrong_usage
 from treadle.codegen import TARGETS
-from treadle.core.errors import TreadleError
 
 app = typer.Typer(
     name="treadle",
@@ -27,13 +28,14 @@ app = typer.Typer(
 _debug = False
 
 
-def main() -> None:
-    """Run the command line; exit status 0 on success, 2 for wrong usage, 1 with one clear line."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; exit status 0 on success, 2 for wrong usage, 1 with one clear line.
+    What is not an error of users, but a fault of treadle, keeps its traceback."""
     try:
-        app()
+        app(arguments)
     except KeyboardInterrupt:
         _fail("stopped", 130)
-    except (TreadleError, OSError, ImportError) as error:
+    except USER_ERRORS as error:
         if _debug:
             raise
         _fail(str(error) or type(error).__name__, 1)
@@ -186,10 +188,8 @@ def transpile(
 
     if to not in (None, *LANGUAGES):
         raise typer.BadParameter(f"{to!r} is not one of {', '.join(LANGUAGES)}", param_hint="--to")
-    try:
+    with wrong_usage("--block"):
         extent = None if block is None else parse_block(block)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--block") from None
     if output is not None:
         check_output(output)
     if file.suffix in SUFFIXES:
@@ -297,7 +297,7 @@ def quantize(
     ],
     target: Annotated[Path, typer.Argument(metavar="OUT.gguf", help="The file to write.")],
     recipe: Annotated[
-        str, typer.Option("--type", "-t", help="What the weights become: a name of the list below.")
+        str, typer.Option("--type", "-t", help="What the weights become: a name of the list above.")
     ] = "q4_k_m",
     tensor: Annotated[
         list[str] | None,
@@ -315,7 +315,7 @@ def quantize(
         bool, typer.Option("--overwrite", help="Replace OUT.gguf if it exists.")
     ] = False,
 ) -> None:
-    r"""Write a language model with fewer bits a weight: a smaller file, and faster answers.
+    """Write a language model with fewer bits a weight: a smaller file, and faster answers.
 
     IN is a GGUF file of f32, f16 or bf16, or a folder as Hugging Face's
     libraries save models, with config.json, tokenizer.json and safetensors.
@@ -339,7 +339,7 @@ def quantize(
 
     The file is complete or not there: an error or Ctrl-C leaves what was
     there before.
-    """
+    """  # noqa: D301 - the escape is the character that keeps click from filling the lines
     from treadle.cli.quantize import Choice, parse_tensor, quantize_file
     from treadle.quant.recipes import RECIPES
 
@@ -347,10 +347,8 @@ def quantize(
         raise typer.BadParameter(
             f"{recipe!r} is not one of {', '.join(RECIPES)}", param_hint="--type"
         )
-    try:
+    with wrong_usage("--tensor"):
         tensors = [parse_tensor(text) for text in tensor or ()]
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--tensor") from None
     quantize_file(source, target, Choice(recipe.lower(), tensors, requantize), overwrite)
 
 

@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from treadle.cli.usage import (
+    checked_origins,
+    checked_text,
+    text_of_file,
+    text_of_input,
+    wrong_usage,
+)
+from treadle.core.errors import TreadleError
+
 if TYPE_CHECKING:
     from treadle.models.model import Model
     from treadle.models.sampling import Sampling
@@ -54,6 +63,13 @@ RepeatPenalty = Annotated[
 Seed = Annotated[
     int | None, typer.Option("--seed", help="The same seed draws the same text again.")
 ]
+Stop = Annotated[list[str] | None, typer.Option("--stop", help="End before this text. Repeatable.")]
+Grammar = Annotated[
+    Path | None, typer.Option("--grammar", help="A file with a grammar, GBNF or Lark.")
+]
+JsonSchema = Annotated[
+    Path | None, typer.Option("--json-schema", help="A file with a JSON schema.")
+]
 
 
 def generate(
@@ -62,7 +78,9 @@ def generate(
         str | None,
         typer.Option("-p", "--prompt", help="The text to go on with; - reads standard input."),
     ] = None,
-    tokens: Annotated[int, typer.Option("-n", min=1, help="At most so many tokens.")] = 128,
+    max_tokens: Annotated[
+        int, typer.Option("-n", "--max-tokens", min=1, help="At most so many tokens.")
+    ] = 128,
     device: DeviceOption = None,
     context: ContextOption = None,
     cache: CacheOption = "f16",
@@ -73,20 +91,14 @@ def generate(
     min_p: MinP = 0.0,
     repeat_penalty: RepeatPenalty = 1.0,
     seed: Seed = None,
-    stop: Annotated[
-        list[str] | None, typer.Option("--stop", help="End before this text. Repeatable.")
-    ] = None,
-    grammar: Annotated[
-        Path | None, typer.Option("--grammar", help="A file with a grammar, GBNF or Lark.")
-    ] = None,
-    json_schema: Annotated[
-        Path | None, typer.Option("--json-schema", help="A file with a JSON schema.")
-    ] = None,
+    stop: Stop = None,
+    grammar: Grammar = None,
+    json_schema: JsonSchema = None,
 ) -> None:
     """Go on with a text: the answer streams to standard output.
 
-    Without options, each token is the most probable one. How much was loaded,
-    and tokens a second for the prompt and the answer, go to standard error.
+    Without options, each token is the most probable one. How long loading and
+    the prompt took, and tokens a second of the answer, go to standard error.
     Ctrl-C ends the answer.
 
     treadle generate model.gguf -p "Once upon a time" -n 100
@@ -95,25 +107,26 @@ def generate(
 
     treadle generate model.gguf -p "Facts: " --json-schema schema.json
     """
-    if prompt is None or prompt == "-":
-        if prompt is None and sys.stdin.isatty():
-            raise typer.BadParameter("give the text to go on with", param_hint="-p")
-        prompt = sys.stdin.read()
+    if prompt is None and sys.stdin.isatty():
+        raise typer.BadParameter("give the text to go on with", param_hint="-p")
+    text = _text_of_prompt("-" if prompt is None else prompt)
+    stops = _stops(stop)
     sampling = _sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
-        repeat_penalty=repeat_penalty, seed=seed,
-        grammar=None if grammar is None else grammar.read_text(encoding="utf-8"),
-        json_schema=None if json_schema is None else json_schema.read_text(encoding="utf-8"),
+        repeat_penalty=repeat_penalty, seed=seed, **_constraint(grammar, json_schema),
     )  # fmt: skip
-    from treadle.cli.text_generation import Writer
+    from treadle.cli.text_generation import PromptTooLong, Writer, check_room
 
     loaded = _load(model, device, context, cache)
-    given = loaded.encode(prompt)
+    given = loaded.encode(text)
     if not given:
         raise typer.BadParameter("the text is empty", param_hint="-p")
+    if not shift:
+        with wrong_usage("-p", PromptTooLong):
+            check_room(len(given), loaded.context, "--shift drops its older half")
     writer = Writer(loaded)
     try:
-        written = writer.write(given, sampling, tokens, stop or (), "shift" if shift else "error")
+        written = writer.write(given, sampling, max_tokens, stops, "shift" if shift else "error")
     finally:
         writer.close()
     typer.echo()
@@ -125,7 +138,10 @@ def generate(
 def chat(
     model: ModelFile,
     prompt: Annotated[
-        str | None, typer.Option("-p", "--prompt", help="Answer this message, and leave.")
+        str | None,
+        typer.Option(
+            "-p", "--prompt", help="Answer this message, and leave; - reads standard input."
+        ),
     ] = None,
     system: Annotated[
         str | None, typer.Option("--system", help="What the model is told first.")
@@ -135,7 +151,7 @@ def chat(
     cache: CacheOption = "f16",
     shift: Shift = False,
     max_tokens: Annotated[
-        int, typer.Option("--max-tokens", min=1, help="At most so many tokens an answer.")
+        int, typer.Option("-n", "--max-tokens", min=1, help="At most so many tokens an answer.")
     ] = 2048,
     temperature: Temperature = 0.8,
     top_k: TopK = 40,
@@ -143,33 +159,47 @@ def chat(
     min_p: MinP = 0.05,
     repeat_penalty: RepeatPenalty = 1.0,
     seed: Seed = None,
+    stop: Stop = None,
+    grammar: Grammar = None,
+    json_schema: JsonSchema = None,
 ) -> None:
     """Talk with a model in the terminal.
 
-    Ctrl-C stops an answer, Ctrl-D leaves; /help lists the commands. Lines that
-    are piped in are answered one after the other.
+    Ctrl-C stops an answer or drops what was typed, Ctrl-D leaves; /help lists
+    the commands. Lines that are piped in are answered one after the other; the
+    exit status is 1 if one could not be answered.
 
     treadle chat model.gguf --system "Answer in one sentence."
 
     treadle chat model.gguf -p "Why is the sky blue?" --temp 0
     """
+    message = None if prompt is None else _text_of_prompt(prompt)
+    if message is not None and not message.strip():
+        raise typer.BadParameter("the message is empty", param_hint="-p")
+    if system is not None:
+        checked_text(system, "--system")
+    stops = _stops(stop)
     sampling = _sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
-        repeat_penalty=repeat_penalty, seed=seed,
+        repeat_penalty=repeat_penalty, seed=seed, **_constraint(grammar, json_schema),
     )  # fmt: skip
     from treadle.cli.chat import Chat, read_line
+    from treadle.cli.text_generation import PromptTooLong
 
+    interactive = message is None and sys.stdin.isatty()
     conversation = Chat(
         _load(model, device, context, cache), sampling, max_tokens, system,
-        "shift" if shift else "error",
+        "shift" if shift else "error", stops, _note, interactive,
     )  # fmt: skip
-    if prompt is not None:
-        lines = iter([prompt])
-        conversation.run(lambda: next(lines, None), _note)
-        return
-    if sys.stdin.isatty():
-        _note("/help lists the commands")
-    conversation.run(read_line, _note)
+    with conversation:
+        if message is not None:
+            with wrong_usage("-p", PromptTooLong):
+                conversation.answer(message)
+            return
+        if interactive:
+            _note("/help lists the commands")
+        if not conversation.run(read_line):
+            raise typer.Exit(1)
 
 
 def embed(
@@ -195,13 +225,15 @@ def embed(
     """
     import json
 
-    given = texts or [line for line in sys.stdin.read().splitlines() if line.strip()]
+    lines = [] if texts else text_of_input("TEXT").splitlines()
+    given = [checked_text(text, "TEXT") for text in texts or ()]
+    given += [line for line in lines if line.strip()]
     if not given:
         raise typer.BadParameter("give texts, or lines on standard input", param_hint="TEXT")
     encoder = _load_any(model, device)
     if not hasattr(encoder, "embed"):
-        raise ValueError(
-            f"{model} generates text and embeds none: treadle generate goes on with it"
+        raise typer.BadParameter(
+            f"{model} generates text and embeds none: treadle generate uses it", param_hint="MODEL"
         )
     rows = encoder.embed(given)
     for text, row in zip(given, rows.tolist(), strict=True):
@@ -279,15 +311,14 @@ def serve(
         repeat_penalty=repeat_penalty,
     )  # fmt: skip
     key = _api_key(api_key_file)
+    allowed = checked_origins(origins or (), "--allow-origin")
     try:
         from treadle.cli import serve as server
         from treadle.models.serving.app import Settings
     except ModuleNotFoundError as error:
         raise ImportError(f'{error.name} is missing: pip install "treadle[serve]"') from None
 
-    settings = Settings(
-        api_key=key, defaults=sampling, most_queued=most_queued, origins=tuple(origins or ())
-    )
+    settings = Settings(api_key=key, defaults=sampling, most_queued=most_queued, origins=allowed)
     texts, encoders = [], []
     called = names or [server.name_of(path) for path in models]
     if len(set(called)) != len(called):
@@ -298,10 +329,8 @@ def serve(
         if hasattr(loaded, "embed"):
             loaded.name = name
             encoders.append(loaded)
-        elif loaded.tokenizer is None:
-            raise ValueError(f"{path} has no tokenizer, so that it cannot be served")
         else:
-            texts.append((name, loaded))
+            texts.append((name, _with_tokenizer(loaded, path)))
     made = server.served_models(texts, encoders, sequences, settings)
     server.serve(made, settings, host, port, _note)
 
@@ -309,29 +338,59 @@ def serve(
 def _api_key(file: Path | None) -> str | None:
     key = os.environ.get("TREADLE_API_KEY") or None
     if file is not None:
-        key = file.read_text(encoding="utf-8").strip()
+        key = text_of_file(file, "--api-key-file").strip()
     if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
         raise typer.BadParameter("an API key has visible ASCII characters, at least one")
     return key
+
+
+def _text_of_prompt(prompt: str) -> str:
+    return text_of_input("-p") if prompt == "-" else checked_text(prompt, "-p")
+
+
+def _stops(given: list[str] | None) -> tuple[str, ...]:
+    if not all(given or ()):
+        raise typer.BadParameter("give at least one character", param_hint="--stop")
+    return tuple(checked_text(text, "--stop") for text in given or ())
+
+
+def _constraint(grammar: Path | None, json_schema: Path | None) -> dict[str, str | None]:
+    """The fields of a `Sampling` for what a text must be."""
+    files = {"grammar": grammar, "json_schema": json_schema}
+    return {
+        name: None if path is None else text_of_file(path, f"--{name.replace('_', '-')}")
+        for name, path in files.items()
+    }
 
 
 def _sampling(**fields: Any) -> Sampling:
     from treadle.models.grammars import check
     from treadle.models.sampling import Sampling
 
-    try:
+    with wrong_usage():
         found = Sampling(**fields)
         check(found)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
     return found
 
 
 def _load(path: Path, device: str | None, context: int | None, cache: str) -> Model:
+    """A model that generates text from text."""
     found = _load_any(path, device, context, cache)
     if hasattr(found, "embed"):
-        raise ValueError(f"{path} embeds texts and generates none: see treadle embed --help")
-    return found  # type: ignore[no-any-return]
+        raise typer.BadParameter(
+            f"{path} embeds texts and generates none: treadle embed uses it",
+            param_hint="MODEL.gguf",
+        )
+    return _with_tokenizer(found, path)
+
+
+def _with_tokenizer(model: Model, path: Path) -> Model:
+    if model.tokenizer is None:
+        raise TreadleError(
+            f"{path} has no tokenizer, without which text cannot be turned into tokens: take a "
+            "file that has one, or give token ids to td.models.load(…).generate in Python"
+        )
+    return model
 
 
 def _load_any(
@@ -344,7 +403,7 @@ def _load_any(
         found = loading.load(path, device, context, cache)  # type: ignore[arg-type]
     except ValueError as error:
         if type(error) is ValueError:  # an argument, and not the file
-            raise typer.BadParameter(str(error)) from None
+            raise typer.BadParameter(str(error)) from error
         raise
     seconds = time.perf_counter() - start
     _note(f"loaded {path.name} on {found.device.id} in {seconds:.1f} s")

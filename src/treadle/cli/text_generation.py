@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
+from treadle.core.errors import TreadleError
 from treadle.models.model import Model
 from treadle.models.pieces import Piece
 from treadle.models.sampling import Sampling
@@ -20,7 +21,22 @@ from treadle.models.serving.engine_loop import EngineLoop
 from treadle.models.serving.protocol import Overflow
 from treadle.runtime.counters import counts
 
+_FEWEST_TIMED = 10  # tokens; the time of fewer says little about the speed
 _LONGEST_WAIT = 0.25  # seconds; on Windows Ctrl-C does not end a wait for another thread
+
+
+class PromptTooLong(TreadleError, ValueError):
+    """A text that the context has no room for."""
+
+
+def check_room(tokens: int, context: int, otherwise: str, what: str = "the text") -> None:
+    """PromptTooLong if a context has no room for a text of so many tokens and an answer.
+    `otherwise` says what else there is than a longer context."""
+    if tokens >= context:
+        raise PromptTooLong(
+            f"{what} has {tokens} tokens, and the context is {context}: --context makes it longer, "
+            f"{otherwise}"
+        )
 
 
 @dataclass(frozen=True)
@@ -37,19 +53,16 @@ class Written:
     seconds: float  # that these took
 
     def speeds(self) -> str:
-        """One line for people."""
-        found = f"prompt: {self.prompt_tokens} tokens, "
-        found += _rate(self.prompt_tokens, self.prompt_seconds)
+        """One line for people. Of a prompt it has the time: kernels that were prepared meanwhile,
+        or a beginning that was in the cache already, would make a speed of it misleading."""
+        found = f"prompt: {self.prompt_tokens} tokens in {self.prompt_seconds:.2f} s"
         if self.prepared:
-            found += " (with kernels prepared)"
-        if self.timed > 0:
-            found += f"; answer: {self.tokens} tokens, {_rate(self.timed, self.seconds)}"
+            found += " with kernels prepared"
+        found += f"; answer: {self.tokens} tokens"
+        if self.timed >= _FEWEST_TIMED:
+            rate = self.timed / max(self.seconds, 1e-9)
+            found += f", {rate:.0f} tokens/s" if rate >= 100 else f", {rate:.1f} tokens/s"
         return found
-
-
-def _rate(tokens: int, seconds: float) -> str:
-    rate = tokens / max(seconds, 1e-9)
-    return f"{rate:.0f} tokens/s" if rate >= 100 else f"{rate:.1f} tokens/s"
 
 
 class Writer:
@@ -71,16 +84,17 @@ class Writer:
         before = counts().traces
         times = [time.perf_counter()]
         generation = self._loop.submit(tokens, sampling, max_tokens, stop, pieces.put, overflow)
-        text, count, prepared = "", 0, False
+        text, count, untimed, prepared = "", 0, 0, False
         while True:
             try:
                 piece = pieces.get(timeout=_LONGEST_WAIT)
                 if piece is None:
                     break
+                count += len(piece.tokens)
                 if len(times) < 3:
                     times.append(time.perf_counter())
+                    untimed = count
                     prepared = prepared or (len(times) == 2 and counts().traces > before)
-                count += len(piece.tokens)
                 text += piece.text
                 self._output.write(piece.text)
                 self._output.flush()
@@ -100,8 +114,14 @@ class Writer:
         # The step that decodes is prepared with the second token: it is not counted.
         first, second = (times[at] if at < len(times) else end for at in (1, 2))
         return Written(
-            text, len(tokens), count, reason, first - times[0], prepared, count - 2, end - second
-        )
+            text, len(tokens), count, reason, first - times[0], prepared, count - untimed,
+            end - second,
+        )  # fmt: skip
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the engine has failed, and generates no more."""
+        return self._loop.failure is not None
 
     def close(self) -> None:
         """End the thread."""
