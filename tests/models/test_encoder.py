@@ -197,6 +197,11 @@ def test_no_texts_and_other_things(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "files", "message"),
     [
+        (
+            {"model_type": "qwen2"},
+            {},
+            "of the type 'qwen2': .* `treadle quantize FOLDER model.gguf",
+        ),
         ({"model_type": "t5"}, {}, "'t5'; encoders that are supported are bert, roberta"),
         ({"hidden_act": "swish9"}, {}, "'swish9' is not supported; gelu"),
         ({"position_embedding_type": "relative_key"}, {}, "'relative_key' are not supported"),

@@ -10,7 +10,9 @@ import pytest
 
 import treadle as td
 from tests.models.peer_models import references, write_peer
+from tests.support import small_llama
 from treadle.core.errors import FormatError, OutOfMemory
+from treadle.formats.gguf import write_gguf
 from treadle.models.layers import RowParts, multiply, rows_of
 
 
@@ -56,6 +58,18 @@ def test_metadata_that_is_wrong(tmp_path: Path, changed: dict[str, Any], words: 
         td.models.load(path, "cpu")
 
 
+def test_a_tokenizer_of_no_kind(tmp_path: Path) -> None:
+    """As a file whose key was damaged has it; a file without any tokenizer is for token ids."""
+    kind = "tokenizer.ggml.model"
+    metadata = {key: value for key, value in small_llama.METADATA.items() if key != kind}
+    write_gguf(tmp_path / "model.gguf", metadata, small_llama.tensors())
+    with pytest.raises(FormatError, match=rf"has tokenizer\.ggml\.\w+, but no {kind}.*damaged"):
+        td.models.load(tmp_path / "model.gguf", "cpu")
+    metadata = {key: metadata[key] for key in metadata if not key.startswith("tokenizer.")}
+    write_gguf(tmp_path / "model.gguf", metadata, small_llama.tensors())
+    assert td.models.load(tmp_path / "model.gguf", "cpu").tokenizer is None
+
+
 def test_types_of_tensors_are_named(tmp_path: Path) -> None:
     path = write_peer("llama", tmp_path / "model.gguf", "q8_0")
     data = path.read_bytes()
@@ -87,7 +101,7 @@ def test_a_model_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with with_free(200_000_000 + weights + 3 * page) as caught:
         td.models.load(path, "cpu")
     assert "small llama has" in str(caught.value)
-    assert "a context of 96 would fit, or one of" in str(caught.value)
+    assert "a context of 96 would fit, or one of 160 with a cache of q8_0" in str(caught.value)
     with with_free(1000) as caught:
         td.models.load(path, "cpu")
     assert "take a file with fewer bits, a smaller model, or another device" in str(caught.value)

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from treadle.core.errors import TreadleError
 from treadle.formats.ggml_types import TYPES
 from treadle.formats.gguf import GgufSource, read_gguf, write_gguf
-from treadle.quant.recipes import RECIPES, types_of_recipe
+from treadle.quant.recipes import RECIPES, Recipe, types_of_recipe, wanted_types
 from treadle.quant.requantizing import StoredWeights, can_convert, converted
 
 _QUANTIZATION_VERSION = 2  # of ggml's block formats
@@ -38,6 +38,7 @@ class Source(NamedTuple):
     path: Path
     metadata: Mapping[str, Any]  # as `write_gguf` takes it
     tensors: Mapping[str, StoredWeights]
+    nbytes: int  # of its files
 
 
 def parse_tensor(text: str) -> tuple[str, str]:
@@ -83,6 +84,8 @@ def quantize_file(source: Path, target: Path, choice: Choice, overwrite: bool) -
             for name, tensor in model.tensors.items()
         })  # fmt: skip
     sys.stdout.write(_summary(model, types, target) + "\n")
+    if hint := _of_short_rows(model, types, RECIPES[choice.recipe]):
+        sys.stdout.write(hint + "\n")
 
 
 def read_model(path: Path) -> Source:
@@ -91,7 +94,8 @@ def read_model(path: Path) -> Source:
         from treadle.models.conversion import converted_folder
 
         converted = converted_folder(path)
-        return Source(path, converted.metadata, converted.tensors)
+        weights = sum(each.nbytes_as(each.type) for each in converted.tensors.values())
+        return Source(path, converted.metadata, converted.tensors, weights)
     file = read_gguf(path)
     metadata = {
         key: file.metadata.encoded(key) for key in file.metadata if not key.startswith("split.")
@@ -100,7 +104,7 @@ def read_model(path: Path) -> Source:
         name: StoredWeights(name, tensor.shape, tensor.type, partial(file.raw, name))
         for name, tensor in file.tensors.items()
     }
-    return Source(path, metadata, tensors)
+    return Source(path, metadata, tensors, sum(part.nbytes for part in file.parts))
 
 
 def planned(model: Source, choice: Choice) -> dict[str, str]:
@@ -149,15 +153,34 @@ def _check_room(target: Path, needed: int) -> None:
 
 
 def _summary(model: Source, types: Mapping[str, str], target: Path) -> str:
-    before = sum(tensor.nbytes_as(tensor.type) for tensor in model.tensors.values())
-    after = sum(tensor.nbytes_as(types[name]) for name, tensor in model.tensors.items())
+    weights = sum(tensor.nbytes_as(types[name]) for name, tensor in model.tensors.items())
+    size = target.stat().st_size
+    than = "instead of" if size < model.nbytes else "not less than"
     elements = sum(tensor.elements for tensor in model.tensors.values())
     counts = ", ".join(
         f"{count} of {kind}" for kind, count in Counter(types.values()).most_common()
     )
     return (
-        f"wrote {target}: {_megabytes(after)} instead of {_megabytes(before)}, "
-        f"{8 * after / max(elements, 1):.2f} bits a weight; tensors: {counts}"
+        f"wrote {target}: {_megabytes(size)} {than} {_megabytes(model.nbytes)}, "
+        f"{8 * weights / max(elements, 1):.2f} bits a weight; tensors: {counts}"
+    )
+
+
+def _of_short_rows(model: Source, types: Mapping[str, str], recipe: Recipe) -> str:
+    """Which tensors did not get the type that the recipe has for them; empty if there are none."""
+    shapes = {name: tensor.shape for name, tensor in model.tensors.items()}
+    found = Counter(
+        (wanted, types[name])
+        for name, wanted in wanted_types(shapes, recipe).items()
+        if types[name] != wanted and shapes[name][-1] % TYPES[wanted].elements
+    )
+    if not found:
+        return ""
+    changes = ", ".join(f"{given} instead of {wanted}" for wanted, given in found)
+    length = max(TYPES[wanted].elements for wanted, _ in found)
+    return (
+        f"{sum(found.values())} tensors have rows that are not whole blocks of {length} numbers, so "
+        f"they have types of more bits: {changes}"
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from treadle.core.errors import FormatError
 from treadle.formats.hugging_face import HuggingFaceFolder
+from treadle.models.conversion.families import FAMILIES
 from treadle.runtime.devices import Device
 from treadle.tensor.assembly import concat
 from treadle.tensor.functional.activations import gelu, relu, silu
@@ -57,6 +58,11 @@ class BertConfig:
 def config_of(config: Mapping[str, Any]) -> BertConfig:
     """The sizes in a config.json. FormatError for an architecture that is not here."""
     kind = config.get("model_type")
+    if kind in FAMILIES:
+        raise FormatError(
+            f"config.json has a language model, of the type {kind!r}: these are loaded from GGUF "
+            "files, and `treadle quantize FOLDER model.gguf` makes one of its folder"
+        )
     if kind not in _AFTER_PADDING:
         raise FormatError(
             f"config.json has a model of the type {kind!r}; encoders that are supported are "

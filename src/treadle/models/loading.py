@@ -26,6 +26,7 @@ from treadle.runtime.devices import device as find_device
 _USUAL_CONTEXT = 4096
 _SPARE = 200_000_000  # bytes beside weights and cache: results between layers, kernels
 _EMBEDDING = "token_embd.weight"
+_TOKENIZER, _TOKENIZER_KIND = "tokenizer.ggml.", "tokenizer.ggml.model"
 
 
 def load(
@@ -62,8 +63,7 @@ def load(
         raise ValueError(f"activations is 'int8' or 'float', or None, not {activations!r}")
     context = _context(config, context)
     _check_memory(file, config, where, context, cache)
-    has_tokens = "tokenizer.ggml.model" in file.metadata
-    tokenizer = tokenizer_of_gguf(file.metadata) if has_tokens else None
+    tokenizer = tokenizer_of_gguf(file.metadata) if _has_tokenizer(file) else None
     size = sum(tensor.nbytes for tensor in file.tensors.values())
     build = builder(config.architecture)
     build(config, CheckedWeights(file, where), context, where)
@@ -84,9 +84,22 @@ def _of_folder(
     if context is not None or activations is not None:
         raise ValueError(
             f"{path} is a folder, so that an encoder is loaded: context and activations are of "
-            "language models in GGUF files"
+            "language models in GGUF files, which `treadle quantize` makes of their folders"
         )
     return load_encoder(path, device)
+
+
+def _has_tokenizer(file: GgufFile) -> bool:
+    """Whether a file has a tokenizer. FormatError if it has parts of one, but not its kind."""
+    if _TOKENIZER_KIND in file.metadata:
+        return True
+    part = next((key for key in file.metadata if key.startswith(_TOKENIZER)), None)
+    if part is not None:
+        raise FormatError(
+            f"{file.path.name} has {part}, but no {_TOKENIZER_KIND}, the kind of its tokenizer: "
+            "the file is damaged, or was not written completely"
+        )
+    return False
 
 
 def _checked(file: GgufFile) -> DecoderConfig:
@@ -131,7 +144,7 @@ def _check_memory(
         advice = f"a context of {room // page * PAGE} would fit"
         if entries != "q8_0":
             longer = room // bytes_of_page(config, "q8_0") * PAGE
-            advice += f', or one of {min(longer, config.context)} with cache="q8_0"'
+            advice += f", or one of {min(longer, config.context)} with a cache of q8_0"
     else:
         advice = (
             f"weights of at most {_shown(max(free - _SPARE - page, 0))} would fit: take a file "

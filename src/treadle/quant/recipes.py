@@ -65,6 +65,14 @@ _LAYER = re.compile(r"blk\.(\d+)\.(attn_v|attn_qkv|ffn_down(?:_exps|_shexp)?)\.w
 
 def types_of_recipe(shapes: Mapping[str, tuple[int, ...]], recipe: Recipe) -> dict[str, str]:
     """The types of the tensors that a recipe changes, by their names; of others nothing is said."""
+    return {
+        name: type_that_fits(wanted, shapes[name])
+        for name, wanted in wanted_types(shapes, recipe).items()
+    }
+
+
+def wanted_types(shapes: Mapping[str, tuple[int, ...]], recipe: Recipe) -> dict[str, str]:
+    """`types_of_recipe`, if all rows were whole blocks."""
     layers = {
         kind: sorted({int(found[1]) for found in _matches(shapes) if found[2] == kind})
         for kind in {found[2] for found in _matches(shapes)}
@@ -84,7 +92,7 @@ def types_of_recipe(shapes: Mapping[str, tuple[int, ...]], recipe: Recipe) -> di
             among = layers[found[2]]
             if _has_more_bits(among.index(int(found[1])), len(among)):
                 wanted = recipe.better
-        types[name] = type_that_fits(wanted, shape)
+        types[name] = wanted
     return types
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -153,7 +154,18 @@ def test_types_that_are_not_computed_with(tmp_path):
         planned(read_model(source), Choice("q8_0", requantize=True))
 
 
-def test_experts_and_short_rows(tmp_path):
+def test_the_sizes_of_files_are_shown(model, quantized, tmp_path, capsys):
+    target = tmp_path / "out.gguf"
+    quantize_file(quantized, target, Choice("f16", requantize=True), overwrite=False)
+    said = capsys.readouterr().out
+    sizes = [path.stat().st_size / 1e6 for path in (target, quantized)]
+    assert f"out.gguf: {sizes[0]:.1f} MB not less than {sizes[1]:.1f} MB, " in said
+    assert "whole blocks" not in said
+    quantize_file(model, target, Choice("q4_k_m"), overwrite=True)
+    assert "whole blocks" not in capsys.readouterr().out
+
+
+def test_experts_and_short_rows(tmp_path, capsys):
     source, target = tmp_path / "in.gguf", tmp_path / "out.gguf"
     drawn = np.random.default_rng(1)
     weights = {
@@ -166,6 +178,13 @@ def test_experts_and_short_rows(tmp_path):
     }
     write_gguf(source, {}, weights)
     quantize_file(source, target, Choice("q4_k"), overwrite=False)
+    said = capsys.readouterr().out.splitlines()
+    sizes = [path.stat().st_size / 1e6 for path in (target, source)]
+    assert f"out.gguf: {sizes[0]:.1f} MB instead of {sizes[1]:.1f} MB, " in said[0]
+    assert said[1] == (
+        "3 tensors have rows that are not whole blocks of 256 numbers, so they have types of more "
+        "bits: q5_0 instead of q4_k, f16 instead of q4_k, q8_0 instead of q6_k"
+    )
     file = read_gguf(target)
     assert {name: tensor.type for name, tensor in file.tensors.items()} == {
         "blk.0.ffn_up_exps.weight": "q4_k", "blk.0.ffn_gate_inp.weight": "f32",
@@ -197,3 +216,5 @@ def test_the_command(model, tmp_path):
     assert "q4_k_m" in done.stderr
     shown = treadle("--help").stdout
     assert all(recipe in shown for recipe in RECIPES)
+    assert "\\b" not in shown
+    assert re.search(r"^ q8_0 {18}8\.5; next to no loss *$", shown, re.MULTILINE)
