@@ -179,8 +179,8 @@ def _of_short_rows(model: Source, types: Mapping[str, str], recipe: Recipe) -> s
     changes = ", ".join(f"{given} instead of {wanted}" for wanted, given in found)
     length = max(TYPES[wanted].elements for wanted, _ in found)
     return (
-        f"{sum(found.values())} tensors have rows that are not whole blocks of {length} numbers, so "
-        f"they have types of more bits: {changes}"
+        f"{sum(found.values())} tensors have rows that are not whole blocks of {length} numbers, "
+        f"so they have types of more bits: {changes}"
     )
 
 
