@@ -224,6 +224,14 @@ def test_what_is_wrong_with_a_folder_is_said(
         load_encoder(tmp_path, "cpu")
 
 
+def test_the_folder_of_a_language_model(tmp_path: Path) -> None:
+    """Its tokenizer may be of another kind: what to do with it is said before that is read."""
+    (folder_of(tmp_path) / "vocab.txt").unlink()
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "qwen2"}))
+    with pytest.raises(FormatError, match="'qwen2': .* `treadle quantize FOLDER model.gguf` makes"):
+        td.models.load(tmp_path, "cpu")
+
+
 def test_rows_hold_every_text_once() -> None:
     random = np.random.default_rng(1)
     texts = [list(range(length)) for length in random.geometric(0.08, 500).clip(2, 500)]

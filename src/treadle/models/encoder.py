@@ -18,7 +18,7 @@ from treadle.autograd.modes import no_grad
 from treadle.core.dtypes import float32
 from treadle.core.errors import FormatError
 from treadle.formats.hugging_face import HuggingFaceFolder, read_folder
-from treadle.models.bert import Bert, BertConfig, load_bert
+from treadle.models.bert import Bert, BertConfig, config_of, load_bert
 from treadle.models.packing import Batch, batches
 from treadle.models.text.folder_tokenizer import FolderTokenizer, tokenizer_of_folder
 from treadle.runtime.devices import Device
@@ -142,6 +142,7 @@ def load_encoder(path: str | os.PathLike[str], device: str | Device | None = Non
     is uploaded."""
     where = find_device(device)
     folder = read_folder(path)
+    config_of(folder.config)  # first: the folder of another kind of model may lack the rest
     pooling, normalized = _pooling_of(folder)
     tokenizer = tokenizer_of_folder(folder.path, folder.tokenizer_config)
     network = load_bert(folder, where)
