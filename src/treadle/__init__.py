@@ -82,7 +82,7 @@ def _functions() -> _Mapping[str, _Any]:
 
 def _lazy_arrays() -> _lazy.LazyArrays:
     with _importing():
-        from treadle.tensor.cells import LazyTensors
+        from treadle.tensor.carried_writes import LazyTensors
 
     return LazyTensors()
 

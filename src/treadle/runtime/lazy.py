@@ -7,8 +7,9 @@ object that `treadle/__init__.py` installs here.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar
 
 _FEW_READERS = 64
@@ -52,6 +53,14 @@ class TrackedMemory:
             self._prune_at = max(_FEW_READERS, 2 * len(pending))
 
 
+class UsedArrays(Protocol):
+    """Arrays whose memory a recording names."""
+
+    def prepare(self) -> None:
+        """Before a replay: bring all elements back to the memory where they were, and compute
+        pending values that read memory to be written."""
+
+
 class LazyArrays(Protocol):
     """The implementation of lazy arrays."""
 
@@ -61,6 +70,17 @@ class LazyArrays(Protocol):
 
     def compute_pending(self, device: object) -> None:
         """Compute all pending values of a device (a `runtime.devices.Device`)."""
+
+    def carrying(self, device: object, body: str | None) -> contextlib.AbstractContextManager[None]:
+        """Work within this context is recorded, to be run again: write each array from before it
+        that was written to the memory that it had. `body` names a block that may also not run at
+        all: arrays that it has made are not usable after it."""
+
+    def used_arrays(
+        self, device: object, touched: Iterable[object], written: Iterable[object]
+    ) -> UsedArrays:
+        """The arrays in the memory (`drivers.base.Buffer`s) that a recording uses, and may
+        write."""
 
 
 arrays: LazyArrays

@@ -14,8 +14,7 @@ from weakref import WeakValueDictionary, ref
 
 from treadle.core.errors import DeviceLost, TreadleError
 from treadle.graph.node import FAILED, Node
-from treadle.graph.realize import finish_readers, realize
-from treadle.runtime.lazy import TrackedMemory
+from treadle.graph.realize import realize
 
 _MOST_VERSIONS = 128  # that a cell can return to
 _DROPPED = (
@@ -192,7 +191,8 @@ def _recover(cells: list[Cell], error: BaseException) -> None:
 
 def compute_pending(device: object) -> None:
     """Compute all lazy tensors on a device."""
-    cells = [cell for cell in cells_of(device) if cell.value.array is None]
+    found = [cell for cell in cells_of(device) if cell.value.array is None]
+    cells = [cell for cell in found if cell.value.op != FAILED]
     if cells:
         _compute_cells(tuple([cell.value for cell in cells]), cells)
 
@@ -202,15 +202,3 @@ def cells_of(device: object) -> list[Cell]:
     # The set is copied at once: other threads may add to it.
     found = [each() for each in tuple(_cells)]
     return [cell for cell in found if cell is not None and cell.value.device is device]
-
-
-class LazyTensors:
-    """Lazy tensors for the runtime: the protocol `runtime.lazy.LazyArrays`."""
-
-    def finish_readers(self, memory: TrackedMemory) -> None:
-        """Compute the pending values that still have to read memory."""
-        finish_readers(memory)
-
-    def compute_pending(self, device: object) -> None:
-        """Compute all tensors that are pending on a device."""
-        compute_pending(device)

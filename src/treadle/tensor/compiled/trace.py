@@ -20,9 +20,9 @@ from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
 from treadle.runtime import counters
 from treadle.runtime.arrays import DeviceArray, bytes_of, numpy_dtype
-from treadle.runtime.memory import Storage
 from treadle.runtime.traced_graph import TracedGraph
 from treadle.runtime.varying import HostChange, VaryingLaunch
+from treadle.tensor.carried_writes import OutsideArrays
 from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
 from treadle.tensor.compiled.draws import Draws
@@ -58,44 +58,6 @@ class Output(NamedTuple):
 # Makes a result of a call from its arguments, the cells of its outputs, and numbers that depend on
 # sizes.
 Result = Callable[[Arguments, Sequence[Cell], Sequence[Any]], Any]
-
-
-class OutsideArrays:
-    """Arrays that a trace uses and that are not arguments, such as parameters of a model.
-
-    A recording contains addresses of memory, so their elements must be where they were when it was
-    made. If a cell has got a new array since, its elements are copied back there.
-    """
-
-    def __init__(self, cells: Sequence[Cell], written: Sequence[Storage]) -> None:
-        self.cells = list(cells)
-        self.nodes = [cell.value for cell in cells]
-        self.arrays = [node.whole_array for node in self.nodes]
-        self.buffers = {array.buffer for array in self.arrays}
-        self.written = list(written)
-        self.written_buffers = {storage.buffer for storage in written}
-
-    def prepare(self) -> None:
-        """Bring all elements to their place, and compute pending values that read memory to be
-        written."""
-        if [cell.value for cell in self.cells] != self.nodes:
-            self._return()
-        for storage in self.written:
-            if storage.readers is not None:
-                finish_readers(storage)
-
-    def _return(self) -> None:
-        pairs = zip(self.cells, self.nodes, strict=True)
-        moved = [at for at, (cell, node) in enumerate(pairs) if cell.value is not node]
-        realize([self.cells[at].value for at in moved])
-        for at in moved:
-            cell, array = self.cells[at], self.arrays[at]
-            now = cell.value.whole_array
-            if now.buffer is not array.buffer or now.offset != array.offset:
-                finish_readers(array.storage)
-                now.copy_elements_to(array)
-                cell.value = computed(array)
-            self.nodes[at] = cell.value
 
 
 class Trace:

@@ -22,13 +22,13 @@ from treadle.core.sizes import has_sizes, is_size, valued
 from treadle.drivers.base import Buffer
 from treadle.graph import views
 from treadle.graph.history import Leaf, observed
-from treadle.graph.node import COPY, VIEW, WRITE, Node, computed, pending_readers
-from treadle.graph.realize import finish_readers, realize, watchers
-from treadle.graph.views import View
+from treadle.graph.node import Node, computed
+from treadle.graph.realize import realize, watchers
 from treadle.runtime import counters
 from treadle.runtime.arrays import DeviceArray, array_dtype
 from treadle.runtime.traced_graph import TracedGraph
 from treadle.runtime.varying import Varying, varying
+from treadle.tensor.carried_writes import OutsideArrays, copy_over, write_over
 from treadle.tensor.cells import Cell, cells_of, written
 from treadle.tensor.compiled import gradients
 from treadle.tensor.compiled import trace as traces
@@ -46,7 +46,7 @@ from treadle.tensor.compiled.structure import (
     named_leaves,
     with_leaves,
 )
-from treadle.tensor.compiled.trace import Input, Output, OutsideArrays, Result, Trace
+from treadle.tensor.compiled.trace import Input, Output, Result, Trace
 from treadle.tensor.tensor import Tensor, from_cell
 
 # Whether this thread is tracing: a compiled function called then becomes a part of the trace.
@@ -285,9 +285,7 @@ class Tracing:
         """The trace, if the recording was not interrupted."""
         graph = self._graph
         changed = self._changed()
-        for cell, old in changed:
-            if cell.value.array is None and not _is_overwritten(old):
-                cell.value = _written_over(old, cell.value)
+        write_over(changed)
         found: list[Tensor] = []
         contents = [Content(container) for container, _ in self._containers]
         for value in (result, *(content.values for content in contents)):
@@ -295,14 +293,7 @@ class Tracing:
         own = [*(cell for cell, _ in changed), *self._cells, *(each._cell for each in found)]
         realize([cell.value for cell in own])
         del found, own
-        for cell, old in changed:
-            array, now = old.whole_array, cell.value.whole_array
-            if now.buffer is not array.buffer:
-                finish_readers(array.storage)
-                now.copy_elements_to(array)
-                cell.value = computed(array)
-            elif has_sizes(now.shape):
-                cell.value = computed(array)
+        copy_over(changed)
         places: dict[int, int] = {}
         build = builder(result, lambda value: self._place(value, places))
         changes: list[tuple[int, Content, Builder]] = []
@@ -549,22 +540,6 @@ def _memory_for(source: Source, arguments: Arguments, shape: tuple[Any, ...] | N
     if array.key.read_only:
         return DeviceArray(device, made.storage, array.dtype, shape, None, 0, True)
     return made
-
-
-def _is_overwritten(old: Node) -> bool:
-    """Whether a pending value is to be written into the memory of an array, which must not be
-    replaced before."""
-    storage = old.whole_array.storage
-    targets = [reader.sources[0] for reader in pending_readers(old) if reader.op == WRITE]
-    return any(each.array is not None and each.array.storage is storage for each in targets)
-
-
-def _written_over(old: Node, value: Node) -> Node:
-    """A write of a value over the whole memory of the old one."""
-    if value.op == VIEW:
-        value = Node(COPY, (value,), value.shape, value.dtype, value.device)
-    whole: View = views.whole(old.shape)
-    return Node(WRITE, (old, value), old.shape, old.dtype, old.device, whole)
 
 
 def _is_pending(node: Node) -> bool:
