@@ -61,7 +61,10 @@ class FakeDriver:
         self._memory: dict[int, Any] = {}
         self._graphs: dict[int, list[Callable[[], int]]] = {}
         self._places: dict[int, tuple[list[Callable[[], int]], int]] = {}  # of nodes
+        self._last: dict[int, int] = {}  # nodes of graphs
         self._executables: dict[int, int] = {}
+        self.conditions: dict[int, int] = {}  # of conditional nodes, by their handles
+        self._bodies: list[Any] = []
         self._times: dict[int, float] = {}
         self._recorded: dict[int, int] = {}
         # Which stream waited for an event recorded on which.
@@ -291,9 +294,9 @@ class FakeDriver:
         nodes = self._graphs[graph]
         assert count == (1 if nodes else 0)  # a chain
         if count:
-            assert ctypes.c_uint64.from_address(before).value == self._last
-        self._last = self._new(out)
-        self._places[self._last] = nodes, len(nodes)
+            assert ctypes.c_uint64.from_address(before).value == self._last[graph]
+        node = self._last[graph] = self._new(out)
+        self._places[node] = nodes, len(nodes)
         nodes.append(run)
 
     def _cuGraphAddKernelNode(self, out: int, graph: int, before: int, count: int, at: int) -> None:
@@ -340,6 +343,33 @@ class FakeDriver:
     ) -> None:
         nodes = list(self._graphs[child])
         self._node(out, graph, before, count, lambda: sum(run() for run in nodes))
+
+    def _cuGraphConditionalHandleCreate(
+        self, out: int, graph: int, context: int, default: int, flags: int
+    ) -> None:
+        assert graph in self._graphs
+        assert (context & ~0xF, default, flags) == (0xC0, 0, 0)
+        self.conditions[self._new(out)] = 0
+
+    def _cuGraphAddNode(self, out: int, graph: int, before: int, count: int, at: int) -> None:
+        """A conditional node: its body is a graph, whose handle the driver writes."""
+        kind, handle, form, size, _, context = struct.unpack("<I12xQIIQQ", ctypes.string_at(at, 48))
+        assert (kind, size, context & ~0xF) == (13, 1, 0xC0)
+        assert handle in self.conditions
+        bodies = (ctypes.c_uint64 * 1)()
+        self._bodies.append(bodies)
+        nodes = self._graphs[self._new(ctypes.addressof(bodies))] = []
+        ctypes.c_uint64.from_address(at + 32).value = ctypes.addressof(bodies)
+
+        def run() -> int:
+            while self.conditions[handle]:
+                for node in nodes:
+                    node()
+                if form == 0:
+                    break
+            return 0
+
+        self._node(out, graph, before, count, run)
 
     def _cuGraphInstantiateWithFlags(self, out: int, graph: int, _flags: int) -> None:
         self._executables[self._new(out)] = graph

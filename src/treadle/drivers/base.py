@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
     from treadle.core.limits import DeviceInfo, Limits
     from treadle.drivers.dense import DenseProduct, PreparedProduct
+    from treadle.drivers.program import Item
 
 # Why a forked child has lost the devices that its parent opened.
 FORKED = (
@@ -293,6 +294,11 @@ class Device(ABC):
     def dense_product(self, product: DenseProduct) -> PreparedProduct | None:
         """How the vendor's library computes a product, to be given to `Stream.multiply`; None where
         there is no such library, or where it lacks this product."""
+        return None
+
+    def compose(self, items: Sequence[Item]) -> Recording | None:
+        """One recording of work with loops and branches, which the device itself decides; None
+        where it cannot, and the host reads the conditions."""
         return None
 
     def read_times(self, events: Sequence[Event]) -> None:

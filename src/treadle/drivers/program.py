@@ -35,7 +35,7 @@ class Condition:
         signed = part.kind == "float"
         return ((1 << (part.bits - signed)) - 1,) * (self.dtype.itemsize // part.itemsize)
 
-    def holds(self, element: bytes | memoryview) -> bool:
+    def holds(self, element: bytes | bytearray) -> bool:
         """Whether it holds, by the bytes of the element."""
         masks = self.masks
         size = len(element) // len(masks)

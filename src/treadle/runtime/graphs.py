@@ -260,11 +260,13 @@ the loop would not end: write to the array that was given (flag[...] = x > 0), o
             self._recording = recording
         else:
             items = [*levels[0], Work(recording, self._used[self._first_used :])]
-            self._decided = DecidedReplay(self.device, items, self._replay)
+            self._recording = self.device.handle.compose(items)
+            if self._recording is None:
+                self._decided = DecidedReplay(self.device, items, self._replay)
 
     def replay(self, stream: Stream | None = None) -> None:
-        """Run the captured work. Does not wait for it, unless a condition of `while_` or `if_` is
-        read by the host (on all devices at present): then it waits for the last condition."""
+        """Run the captured work. Does not wait for it, except where the host reads the conditions
+        of `while_` and `if_` (on all devices at present): then until the last one is read."""
         stream = stream or self.device.default_stream
         with self._replaying(stream):
             if self._decided is not None:

@@ -53,11 +53,12 @@ class _NotingStream(StreamProxy):
 @contextlib.contextmanager
 def noting_used(stream: Stream) -> Iterator[UsedMemory]:
     """Note the memory that work on a stream uses within this context, by any thread."""
-    noting = stream.handle = _NotingStream(stream.handle)
+    noting = _NotingStream(stream.handle)
+    stream.handle = noting
     try:
         yield noting.used
     finally:
-        outer = stream.handle
+        outer: base.Stream = stream.handle
         if outer is noting:
             stream.handle = noting.inner
         else:  # a profile has begun since, and wraps it

@@ -7,15 +7,15 @@ import ctypes
 import itertools
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from treadle.codegen.records import KernelCode
 from treadle.core import forks
 from treadle.core.errors import DeviceLost, LaunchError, OutOfMemory, TreadleError
 from treadle.core.limits import DeviceInfo
-from treadle.drivers.base import FORKED, Buffer, CompiledKernel, Device
-from treadle.drivers.cuda import errors, events, modules, order, properties
+from treadle.drivers.base import FORKED, Buffer, CompiledKernel, Device, Recording
+from treadle.drivers.cuda import decisions, errors, events, modules, order, properties
 from treadle.drivers.cuda.blas import Blas
 from treadle.drivers.cuda.blas import load as load_blas
 from treadle.drivers.cuda.calls import Calls
@@ -25,6 +25,7 @@ from treadle.drivers.cuda.properties import Card
 from treadle.drivers.cuda.staging import CHUNK, KEPT_CHUNKS, SLOT, Pinned, PinnedPool, UploadRing
 from treadle.drivers.cuda.stream import CudaStream, copy_between
 from treadle.drivers.dense import DenseProduct, PreparedProduct
+from treadle.drivers.program import Item
 
 _BLOCKING, _NON_BLOCKING = 0, 1  # CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING
 _NO_TIMING = 2  # CU_EVENT_DISABLE_TIMING
@@ -63,6 +64,7 @@ class CudaDevice(Device):
         self._get_current = get_current(library.address("cuCtxGetCurrent"))
         # Loaded code stays until the device closes: unloading it would wait for all that runs.
         self.modules: list[int] = []
+        self.deciding: modules.CudaKernel | None = None  # the kernel of `decisions`
 
         self._context = library.ask("cuDevicePrimaryCtxRetain", card.handle)
         self.context = int(self._context)
@@ -184,6 +186,10 @@ class CudaDevice(Device):
         """How cuBLASLt computes a product, if it is installed and does."""
         blas = self.blas
         return blas.prepared(product) if blas is not None else None
+
+    def compose(self, items: Sequence[Item]) -> Recording | None:
+        """A program as one graph with conditional nodes, where that is enabled."""
+        return decisions.composed(self, items)
 
     @property
     def blas(self) -> Blas | None:

@@ -41,7 +41,9 @@ _FUNCTIONS = (
     "cuGraphUpload", "cuGraphLaunch", "cuGraphExecDestroy", "cuGraphExecKernelNodeSetParams",
 )  # fmt: skip
 # Younger than CUDA 12.0, with the version that has them: used where they are there.
-_YOUNGER = {"cuFuncLoad": 12040}
+_YOUNGER = {
+    "cuFuncLoad": 12040, "cuGraphAddNode": 12020, "cuGraphConditionalHandleCreate": 12030,
+}  # fmt: skip
 
 
 def address_of(data: bytes) -> int:

@@ -40,7 +40,8 @@ _pack_fill = struct.Struct("<QQIIQQ").pack
 class Capture:
     """A graph under construction, each node after the one before."""
 
-    def __init__(self, device: CudaDevice) -> None:
+    def __init__(self, device: CudaDevice, graph: int = 0) -> None:
+        """With `graph`, in one that belongs to the driver (`decisions`)."""
         self.device = device
         self.owned: list[CudaBuffer] = []  # memory of the recording's own
         self.reads: dict[CudaBuffer, None] = {}
@@ -51,11 +52,13 @@ class Capture:
         # Their nodes, and the pointers of their buffers, by the numbers of launches.
         self.launches: dict[int, tuple[int, bytes]] = {}
         self._node = ctypes.c_uint64()  # the last one
-        made = ctypes.c_uint64()
-        device.do("cuGraphCreate", ctypes.addressof(made), 0)
-        self.graph = made.value
+        self.graph = graph
+        if not graph:
+            made = ctypes.c_uint64()
+            device.do("cuGraphCreate", ctypes.addressof(made), 0)
+            self.graph = made.value
 
-    def _add(self, name: str, *arguments: int) -> None:
+    def add(self, name: str, *arguments: int) -> None:
         """Add a node after the last one: the driver's function for its kind, and what it is."""
         last, node = self._node, ctypes.c_uint64()
         before = (ctypes.addressof(last), 1) if last.value else (0, 0)
@@ -68,7 +71,7 @@ class Capture:
     ) -> None:
         """Record a launch, as the stream prepared it."""
         place = self.count
-        with_node(record, arguments, lambda at: self._add("cuGraphAddKernelNode", at))
+        with_node(record, arguments, lambda at: self.add("cuGraphAddKernelNode", at))
         pointers = arguments[: len(arguments) - kernel.size]
         self.launches[place] = self._node.value, pointers
         self.kernels[kernel] = None
@@ -87,7 +90,7 @@ class Capture:
                 0, 0, 0, 0, _DEVICE_MEMORY, 0, target.place + offset + start, 0, 0, row, 1,
                 row, 1, 1,
             )  # fmt: skip
-            self._add("cuGraphAddMemcpyNode", address_of(node), self.device.context)
+            self.add("cuGraphAddMemcpyNode", address_of(node), self.device.context)
         self.reads[source] = None
         self.writes[target] = None
 
@@ -96,7 +99,7 @@ class Capture:
         place = target.place + offset
         element = 4 if place % 4 == 0 and size % 4 == 0 else 1
         node = _pack_fill(place, 0, 0, element, size // element, 1)
-        self._add("cuGraphAddMemsetNode", address_of(node), self.device.context)
+        self.add("cuGraphAddMemsetNode", address_of(node), self.device.context)
         self.writes[target] = None
 
     def foreign(
@@ -115,7 +118,7 @@ class Capture:
                 append(listening.value)
             finally:
                 device.do("cuStreamEndCapture", listening.value, ctypes.addressof(heard))
-            self._add("cuGraphAddChildGraphNode", heard.value)
+            self.add("cuGraphAddChildGraphNode", heard.value)
         finally:
             if heard.value:
                 device.quietly("cuGraphDestroy", heard.value)
@@ -125,10 +128,20 @@ class Capture:
 
     def replay(self, recording: CudaRecording) -> None:
         """Record the work of another recording."""
-        self._add("cuGraphAddChildGraphNode", recording.graph)
+        self.add("cuGraphAddChildGraphNode", recording.graph)
+        self.hold(recording)
+
+    def hold(self, recording: CudaRecording) -> None:
+        """Keep a recording, and note what it uses."""
         self.recordings.append(recording)
         self.reads.update(dict.fromkeys(recording.reads))
         self.writes.update(dict.fromkeys(recording.writes))
+
+    def release(self) -> None:
+        """Drop a graph of which no recording is made."""
+        self.device.quietly("cuGraphDestroy", self.graph)
+        for owned in self.owned:
+            self.device.free(owned)
 
 
 def with_node(record: bytes, arguments: bytes, use: Callable[[int], object]) -> None:
