@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import treadle as td
 from benchmarks import harness, kernels
 from benchmarks.harness import Figure, about_device, installed
@@ -38,7 +40,7 @@ _AIMS = {
 
 def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
     """What this suite measures on a device."""
-    parts = (_fused, _apart, _step, _replay)
+    parts = (_fused, _apart, _step, _replay, _converging)
     return [functools.partial(_on, spec, part) for part in parts]
 
 
@@ -168,6 +170,56 @@ def _replay(suite: str, device: td.Device, aims: _Aims) -> list[Figure]:
         Figure(
             suite, "replay of 100 launches, host time", "µs", found["replay"], aims.replay,
             peer="PyTorch, CUDA graph" if torch else "", peers=found.get("peer"),
+        )
+    ]  # fmt: skip
+
+
+def _converging(suite: str, device: td.Device, aims: _Aims) -> list[Figure]:
+    """Iterations until a residual is small, each of three kernels: a graph that decides, beside the
+    same recording with a test by the host after each."""
+    a = td.asarray(np.eye(_SIZE, dtype=np.float32) * 4 + 1 / _SIZE)
+    b, x, change, more = td.ones(_SIZE), td.zeros(_SIZE), td.zeros(()), td.ones((), dtype=td.bool)
+    count = td.zeros((), dtype=td.int32)
+
+    def iterate() -> None:
+        new = x + 0.1 * (b - a @ x)
+        change[...] = td.abs(new - x).max()
+        x[...] = new
+        count[...] = count + 1
+        more[...] = change > 1e-7
+
+    def begin() -> None:
+        x[...] = 0
+        count[...] = 0
+        more[...] = True
+
+    graph, iteration = td.Graph(device), td.Graph(device)
+    with graph.capture():
+        begin()
+        with graph.while_(more):
+            iterate()
+    with iteration.capture():
+        iterate()
+
+    def by_the_host() -> None:
+        begin()
+        while more.item():
+            iteration.replay()
+
+    graph.replay()
+    iterations, converged = count.item(), x.numpy()
+    by_the_host()
+    assert iterations == count.item() > 20
+    assert abs(x.numpy() - converged).max() < 1e-6
+    found = _in_turns({
+        "graph": (graph.replay, device.synchronize),
+        "host": (by_the_host, device.synchronize),
+    })  # fmt: skip
+    return [
+        Figure(
+            suite, f"{iterations} iterations until convergence, an iteration", "µs",
+            found["graph"] / iterations,
+            peer="tested by the host", peers=found["host"] / iterations,
         )
     ]  # fmt: skip
 

@@ -18,12 +18,9 @@ from treadle.drivers import base
 from treadle.drivers.pending_read import PendingRead
 from treadle.drivers.program import Branch, Condition, Item, Loop, Work, recordings_of
 from treadle.runtime.devices import Device, Stream
+from treadle.runtime.pace import MOST_ITERATIONS, Pace
 
-# A batch doubles while it takes less than so many times as long as an iteration with a read.
-_MOST_TIMES = 2.0
-_MOST_ITERATIONS = 64  # of a batch
 _MOST_SAVED = 256 << 20  # bytes; a loop that carries more is run one iteration at a time
-_FIRST_SINGLE = 2  # iterations that are run one at a time: the first may compile something
 _SLOT = 32  # bytes of the log for an iteration: an element of 16 bytes, aligned to 4
 
 Waits = Generator[PendingRead, None, None]
@@ -41,6 +38,7 @@ class DecidedReplay:
         self._replay = replay
         self._lock = forks.lock()  # the log and what is saved are one replay's at a time
         self._is_running = False
+        self._paces: dict[int, Pace] = {}  # by the identities of loops
         self._taken: dict[int, base.Buffer] = {}  # by the identities of what it is for
 
     def run(self, stream: Stream) -> None:
@@ -94,30 +92,26 @@ class DecidedReplay:
         return condition.holds(element)
 
     def _loop(self, loop: Loop, stream: Stream) -> Waits:
-        remaining = -1 if loop.limit is None else loop.limit
-        batches = self._batches(loop)
-        size, done, single = 1, 0, float("inf")
-        while remaining and (done or (yield from self._holds(loop.condition, stream))):
-            count = size if remaining < 0 else min(size, remaining)
+        pace = self._paces.get(id(loop))
+        if pace is None:
+            pace = self._paces[id(loop)] = Pace(MOST_ITERATIONS if self._batches(loop) else 1)
+        most = float("inf") if loop.limit is None else loop.limit
+        done = 0
+        again = most > 0 and (yield from self._holds(loop.condition, stream))
+        while again and done < most:
+            count = int(min(pace.next(done), most - done))
             began = time.perf_counter()
             if count == 1:
                 yield from self._run(loop.body, stream)
                 again = yield from self._holds(loop.condition, stream)
+                pace.note(1, time.perf_counter() - began)
             else:
-                count, again = yield from self._batch(loop, count, stream)
-            taken = time.perf_counter() - began
-            if not again:
-                return
+                found, again = yield from self._batch(loop, count, stream)
+                if found == count:
+                    pace.note(count, time.perf_counter() - began)
+                count = found
             done += count
-            remaining -= count if remaining > 0 else 0
-            if count == 1:
-                single = min(single, taken)
-            if not batches or done < _FIRST_SINGLE:
-                continue
-            if taken < _MOST_TIMES * single:
-                size = min(2 * size, _MOST_ITERATIONS)
-            elif size > 1:
-                size //= 2
+        pace.end(done)
 
     def _batches(self, loop: Loop) -> bool:
         """Whether several iterations may be submitted at once."""
@@ -134,7 +128,7 @@ class DecidedReplay:
         carried = [(buffer, self._memory(buffer, buffer.size)) for buffer in loop.carried]
         for buffer, saved in carried:
             stream.handle.copy(buffer, 0, saved, 0, buffer.size)
-        log = self._memory(loop, _MOST_ITERATIONS * _SLOT)
+        log = self._memory(loop, MOST_ITERATIONS * _SLOT)
         try:
             while True:
                 end = yield from self._logged(loop, log, count, stream)

@@ -179,6 +179,7 @@ the loop would not end: write to the array that was given (flag[...] = x > 0), o
         self._cut()
         made = make(found, self._levels.pop(), carried)
         if isinstance(made, Loop) and made.limit is None and found.buffer not in used.written:
+            self._unfinished = name
             raise LaunchError(
                 "nothing in the body of while_ writes the condition, so the loop would not end: "
                 "write to the array that was given (flag[...] = x > 0), or give a limit"

@@ -105,15 +105,18 @@ class Pool:
 
     @contextlib.contextmanager
     def noting_taken(self) -> Iterator[list[Buffer]]:
-        """The memory that is taken within this context, by any thread. One at a time."""
+        """The memory that is taken within this context, by any thread. Contexts may be nested: an
+        outer one has what inner ones have. Otherwise there is one at a time."""
         taken: list[Buffer] = []
         with self._lock:
-            self._taken = taken
+            outer, self._taken = self._taken, taken
         try:
             yield taken
         finally:
             with self._lock:
-                self._taken = None
+                self._taken = outer
+                if outer is not None:
+                    outer += taken
 
     def _round(self, size: int) -> int:
         """The bytes allocated for a request."""

@@ -10,7 +10,7 @@ import pytest
 
 import treadle as td
 from treadle.drivers.program import Condition, Loop
-from treadle.runtime import decided_replay
+from treadle.runtime.pace import Pace
 from treadle.tensor.tensor import Tensor
 
 
@@ -186,7 +186,7 @@ def test_what_is_true(device, dtype, value, holds):
 
 def test_iterations_after_the_condition_change_nothing(device, monkeypatch):
     """Batches that go too far are undone, whatever their size; a body with copies and clearing."""
-    monkeypatch.setattr(decided_replay, "_MOST_TIMES", 1e9)  # grow always
+    monkeypatch.setattr(Pace, "_worthwhile", lambda _: 64)
     x, log = td.zeros(300), td.zeros(300, dtype=td.int32)
     n, last, more = td.zeros((), dtype=td.int32), td.zeros(()), td.ones(1, dtype=td.bool)
     graph = td.Graph(device)
@@ -210,30 +210,56 @@ def test_iterations_after_the_condition_change_nothing(device, monkeypatch):
         assert log.tolist() == [*range(end), *[0] * (300 - end)]
 
 
-def test_a_batch_that_takes_another_way_the_second_time(device, monkeypatch):
-    """The conditions of iterations that are run again are read again."""
-    monkeypatch.setattr(decided_replay, "_MOST_TIMES", 1e9)
+def counting(device):
+    """A loop that counts to 11, whose batches are of 1, 1, 2, 4 and 8 iterations."""
     n, more = td.zeros((), dtype=td.int32), td.ones((), dtype=td.int32)
     graph = td.Graph(device)
     with graph.capture(), graph.while_(more):
         n += 1
         more[...] = n < 11
-    replay = graph._decided
-    if device.traits.host_memory:
-        graph.replay()
-        assert n.item() == 11
-        return
-    logged, ends = replay._logged, []
+    return graph, n
 
-    def first_wrong(*arguments):
+
+def test_a_batch_that_takes_another_way_the_second_time(device, monkeypatch):
+    """The conditions of iterations that are run again are read again."""
+    monkeypatch.setattr(Pace, "_worthwhile", lambda _: 64)
+    graph, n = counting(device)
+    decided, ends = graph._decided, []
+    logged = decided._logged
+
+    def later_at_first(*arguments):
         end = yield from logged(*arguments)
         ends.append(end)
-        return 3 if end == 4 else end  # as if the condition had been false earlier
+        return end + 2 if ends == [None, None, 3] else end
 
-    replay._logged = first_wrong
+    decided._logged = later_at_first
     graph.replay()
-    # 1, 1, 2 and 4 iterations, then of 8 the first 3, which are run again.
-    assert ends == [None, None, 3, 3] or n.item() == 11
+    assert n.item() == 11
+    assert ends == ([] if device.traits.host_memory else [None, None, 3, 3, 3])
+
+
+def test_an_interrupted_batch_is_undone(device, monkeypatch):
+    monkeypatch.setattr(Pace, "_worthwhile", lambda _: 64)
+    graph, n = counting(device)
+    decided = graph._decided
+    logged, holds = decided._logged, decided._holds
+
+    def interrupted(*arguments):
+        yield from logged(*arguments)
+        if arguments[2] == 8:
+            raise KeyboardInterrupt
+
+    def also_interrupted(*arguments):
+        if device.traits.host_memory and n.item() == 8:
+            raise KeyboardInterrupt
+        return (yield from holds(*arguments))
+
+    decided._logged, decided._holds = interrupted, also_interrupted
+    with pytest.raises(KeyboardInterrupt):
+        graph.replay()
+    assert n.item() == 8
+    decided._logged, decided._holds = logged, holds
+    graph.replay()
     assert n.item() == 11
 
 
