@@ -46,7 +46,7 @@ def adopt(found: Any) -> None:
 
 def _living() -> list[Any]:
     # The set is copied at once: other threads may add to it.
-    return [found for each in tuple(_locks) if (found := each()) is not None]
+    return [found for each in _locks.copy() if (found := each()) is not None]
 
 
 def in_child(hook: Callable[[bool], None]) -> Callable[[bool], None]:

@@ -62,7 +62,7 @@ _running: set[weakref.ref[Workers]] = set()  # not a WeakSet, whose callbacks ar
 @forks.in_child
 def _no_threads(half_changed: bool) -> None:
     """Threads do not come along with a fork."""
-    for reference in tuple(_running):
+    for reference in _running.copy():
         workers = reference()
         if workers is not None:
             workers.are_gone = True

@@ -379,7 +379,7 @@ class SharedStorages:
     def storages(self) -> list[Storage]:
         """The added storages that are alive."""
         with self._lock:
-            return [each for one in tuple(self._storages) if (each := one()) is not None]
+            return [each for one in self._storages.copy() if (each := one()) is not None]
 
     def hold(self, event: Event, owner: object) -> None:
         """Keep `owner` alive until an event is reached. Each call releases those that are done."""

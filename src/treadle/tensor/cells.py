@@ -151,7 +151,7 @@ def compute_together(nodes: list[Node]) -> None:
 def _states_on(device: object) -> list[Cell]:
     """The pending states of a device, which wait no longer."""
     waiting = _states.cells
-    living = [each for one in tuple(waiting) if (each := one()) is not None]
+    living = [each for one in waiting.copy() if (each := one()) is not None]
     cells = [each for each in living if each.value.device is device]
     for each in cells:
         waiting.discard(ref(each))
@@ -199,6 +199,7 @@ def compute_pending(device: object) -> None:
 
 def cells_of(device: object) -> list[Cell]:
     """The cells of all arrays on a device."""
-    # The set is copied at once: other threads may add to it.
-    found = [each() for each in tuple(_cells)]
+    # A set's own copy allocates before it copies: other threads may add to it, and the garbage
+    # collector, which a step of an iteration may start, removes from it.
+    found = [each() for each in _cells.copy()]
     return [cell for cell in found if cell is not None and cell.value.device is device]
