@@ -18,7 +18,8 @@ from tests.browser.harness import DEPENDENCIES, PYTEST, ROOT, Browser, Page, run
 _IN_CI = (
     "kernels/test_blocks.py", "kernels/test_captures.py", "kernels/test_control.py",
     "kernels/test_ir_atomics.py", "kernels/test_ir_kernels.py", "kernels/test_values.py",
-    "launching/test_batch.py", "launching/test_launch.py", "launching/test_memory.py",
+    "launching/test_batch.py", "launching/test_graph_bodies.py", "launching/test_launch.py",
+    "launching/test_memory.py",
     "launching/test_profile.py", "launching/test_streams.py",
     "cuda_cpp/test_cpp_atomics.py", "cuda_cpp/test_cpp_lockstep.py",
     "cuda_cpp/test_cpp_mathematics.py", "cuda_cpp/test_cpp_places.py",

@@ -11,11 +11,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import NamedTuple
 
 from treadle.core import forks
 from treadle.core.errors import LaunchError, TreadleError
 from treadle.drivers import base
-from treadle.drivers.pending_read import PendingRead
 from treadle.drivers.program import Branch, Condition, Item, Loop, Work, recordings_of
 from treadle.runtime.devices import Device, Stream
 from treadle.runtime.pace import MOST_ITERATIONS, Pace
@@ -23,8 +23,17 @@ from treadle.runtime.pace import MOST_ITERATIONS, Pace
 _MOST_SAVED = 256 << 20  # bytes; a loop that carries more is run one iteration at a time
 _SLOT = 32  # bytes of the log for an iteration: an element of 16 bytes, aligned to 4
 
-Waits = Generator[PendingRead, None, None]
-"""What runs in between waits. Each yield is a read to finish before it goes on."""
+
+class Read(NamedTuple):
+    """A read to be done: what it waits for is before it on the stream."""
+
+    buffer: base.Buffer
+    offset: int
+    target: memoryview
+
+
+Waits = Generator[Read, None, None]
+"""What runs in between reads. Each yield is one to do before it goes on."""
 
 
 class DecidedReplay:
@@ -43,15 +52,19 @@ class DecidedReplay:
 
     def run(self, stream: Stream) -> None:
         """Run the program. Waits where a condition is read."""
-        with self._lock, self._exclusively():
-            for read in self._run(self._items, stream):
-                read.wait()
+        with (
+            self._lock,
+            self._exclusively(),
+            contextlib.closing(self._run(self._items, stream)) as steps,
+        ):
+            for read in steps:
+                stream.handle.read(*read)
 
     async def run_async(self, stream: Stream) -> None:
         """`run`, awaiting instead of blocking."""
-        with self._exclusively():
-            for read in self._run(self._items, stream):
-                await read.wait_async()
+        with self._exclusively(), contextlib.closing(self._run(self._items, stream)) as steps:
+            for read in steps:
+                await stream.handle.read_async(*read)
 
     @contextlib.contextmanager
     def _exclusively(self) -> Iterator[None]:
@@ -86,9 +99,9 @@ class DecidedReplay:
                 case Loop():
                     yield from self._loop(item, stream)
 
-    def _holds(self, condition: Condition, stream: Stream) -> Generator[PendingRead, None, bool]:
+    def _holds(self, condition: Condition, stream: Stream) -> Generator[Read, None, bool]:
         element = bytearray(condition.dtype.itemsize)
-        yield stream.handle.begin_read(condition.buffer, condition.offset, memoryview(element))
+        yield Read(condition.buffer, condition.offset, memoryview(element))
         return condition.holds(element)
 
     def _loop(self, loop: Loop, stream: Stream) -> Waits:
@@ -123,7 +136,7 @@ class DecidedReplay:
 
     def _batch(
         self, loop: Loop, count: int, stream: Stream
-    ) -> Generator[PendingRead, None, tuple[int, bool]]:
+    ) -> Generator[Read, None, tuple[int, bool]]:
         """Run at most `count` iterations. How many of them count, and whether there are more."""
         carried = [(buffer, self._memory(buffer, buffer.size)) for buffer in loop.carried]
         for buffer, saved in carried:
@@ -144,7 +157,7 @@ class DecidedReplay:
 
     def _logged(
         self, loop: Loop, log: base.Buffer, count: int, stream: Stream
-    ) -> Generator[PendingRead, None, int | None]:
+    ) -> Generator[Read, None, int | None]:
         """Run iterations: after which of them, counted from 1, the condition is false first."""
         condition, handle = loop.condition, stream.handle
         size = condition.dtype.itemsize
@@ -157,7 +170,7 @@ class DecidedReplay:
                 self._replay(item, stream)
             handle.copy(condition.buffer, start, log, at * _SLOT, words)
         read = bytearray(count * _SLOT)
-        yield handle.begin_read(log, 0, memoryview(read))
+        yield Read(log, 0, memoryview(read))
         for at in range(count):
             begin = at * _SLOT + place
             if not condition.holds(read[begin : begin + size]):

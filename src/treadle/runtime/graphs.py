@@ -276,7 +276,8 @@ the loop would not end: write to the array that was given (flag[...] = x > 0), o
                 self._replay(Work(self.captured, self._used), stream)
 
     async def replay_async(self, stream: Stream | None = None) -> None:
-        """`replay`, awaiting instead of blocking."""
+        """`replay`, awaiting instead of blocking. Until it has ended, nothing else is to write the
+        arrays that the graph uses."""
         stream = stream or self.device.default_stream
         with self._replaying(stream):
             if self._decided is not None:
