@@ -52,6 +52,13 @@ class HostStream(base.Stream, Generic[Call]):
     def _recording(self, calls: list[Call]) -> base.Recording:
         """What replays captured calls."""
 
+    def record_again(self, calls: Sequence[Call]) -> bool:
+        """Append the calls of a recording, if this stream is captured."""
+        if self._captured is None:
+            return False
+        self._captured += calls
+        return True
+
     def read(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
         """Copy into host memory."""
         if self._captured is not None:

@@ -22,7 +22,7 @@ from treadle.runtime.launch_records import LaunchRecord
 from treadle.runtime.libraries import ForeignStream
 from treadle.runtime.memory import Pool
 from treadle.runtime.sharing import Order
-from treadle.runtime.used_memory import noting_used
+from treadle.runtime.used_memory import NotingStream, UsedMemory, note_used, noting_used
 
 if TYPE_CHECKING:
     from treadle.drivers import base
@@ -74,6 +74,8 @@ class Graph:
         self._conditions: list[base.Buffer] = []  # whose elements are read
         self._decided: DecidedReplay | None = None
         self._arrays: lazy.UsedArrays | None = None  # whose memory the recordings name
+        self._noting: NotingStream | None = None  # while it is captured
+        self._memory = UsedMemory()  # of the recording
 
     @property
     def captured(self) -> base.Recording:
@@ -92,11 +94,10 @@ class Graph:
         self._conditions = []
         finished = False
         try:
-            with (
-                noting_used(self.device.default_stream) as used,
-                lazy.arrays.carrying(self.device, None),
-            ):
+            with lazy.arrays.carrying(self.device, None):
                 yield self
+            assert self._noting is not None
+            used = self._noting.used
             touched = [*used.touched, *self._conditions]
             arrays = lazy.arrays.used_arrays(self.device, touched, used.written)
             if self._unfinished is not None:
@@ -233,6 +234,7 @@ the loop would not end: write to the array that was given (flag[...] = x > 0), o
         self.release()
         lazy.arrays.compute_pending(self.device)  # pending from before: not recorded
         self._begin()
+        self._noting = NotingStream(self.device.default_stream)
 
     def _begin(self) -> None:
         stream = self.device.default_stream
@@ -245,6 +247,9 @@ the loop would not end: write to the array that was given (flag[...] = x > 0), o
         """Stop recording. The recording is dropped unless it is `finished`."""
         stream, pool = self.device.default_stream, self._pool
         assert pool is not None
+        if self._noting is not None:
+            self._noting.remove()
+            self._memory, self._noting = self._noting.used, None
         pool.stop_diverting(self._kept)
         stream.capturing = None
         self._foreign_streams = list(stream.foreign_streams)
@@ -298,6 +303,8 @@ the loop would not end: write to the array that was given (flag[...] = x > 0), o
             stream.interrupt("a graph is replayed")
         if self._arrays is not None:
             self._arrays.prepare()
+        if stream.capturing is not None:
+            note_used(stream, self._memory)
         if not self._foreign_streams:
             yield
             return

@@ -24,20 +24,27 @@ class UsedMemory:
         for buffer in what.writes:
             self.written[_whole(buffer)] = None
 
+    def update(self, other: UsedMemory) -> None:
+        """Note what other work uses."""
+        self.touched.update(other.touched)
+        self.written.update(other.written)
+
 
 def _whole(buffer: base.Buffer) -> base.Buffer:
     parent: base.Buffer | None = getattr(buffer, "parent", None)
     return buffer if parent is None else parent
 
 
-class _NotingStream(StreamProxy):
-    """A stream that notes the memory which is used through it."""
+class NotingStream(StreamProxy):
+    """The value of `Stream.handle` while the memory is noted that work on it uses."""
 
-    __slots__ = ("used",)
+    __slots__ = ("_stream", "used")
 
-    def __init__(self, inner: base.Stream) -> None:
-        super().__init__(inner)
+    def __init__(self, stream: Stream) -> None:
+        super().__init__(stream.handle)
+        self._stream = stream
         self.used = UsedMemory()
+        stream.handle = self
 
     def appending(self, what: Appended, work: Callable[[], object]) -> None:
         """Note the buffers."""
@@ -49,20 +56,32 @@ class _NotingStream(StreamProxy):
         """What the stream itself does."""
         return self.inner.takes_pending
 
+    def remove(self) -> None:
+        """The end."""
+        outer: base.Stream = self._stream.handle
+        if outer is self:
+            self._stream.handle = self.inner
+            return
+        while isinstance(outer, StreamProxy):  # a profile has begun since, and wraps it
+            if outer.inner is self:
+                outer.inner = self.inner
+            outer = outer.inner
+
 
 @contextlib.contextmanager
 def noting_used(stream: Stream) -> Iterator[UsedMemory]:
     """Note the memory that work on a stream uses within this context, by any thread."""
-    noting = _NotingStream(stream.handle)
-    stream.handle = noting
+    noting = NotingStream(stream)
     try:
         yield noting.used
     finally:
-        outer: base.Stream = stream.handle
-        if outer is noting:
-            stream.handle = noting.inner
-        else:  # a profile has begun since, and wraps it
-            while isinstance(outer, StreamProxy):
-                if outer.inner is noting:
-                    outer.inner = noting.inner
-                outer = outer.inner
+        noting.remove()
+
+
+def note_used(stream: Stream, used: UsedMemory) -> None:
+    """Work that uses memory was appended to a stream as a whole, as a recording is."""
+    handle = stream.handle
+    while isinstance(handle, StreamProxy):
+        if isinstance(handle, NotingStream):
+            handle.used.update(used)
+        handle = handle.inner

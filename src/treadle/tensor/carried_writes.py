@@ -153,9 +153,12 @@ class OutsideArrays:
         pairs = zip(self.cells, self.nodes, strict=True)
         moved = [at for at, (cell, node) in enumerate(pairs) if cell.value is not node]
         realize([self.cells[at].value for at in moved])
+        noted = written.get()
         for at in moved:
             cell, array = self.cells[at], self.arrays[at]
             now = cell.value.whole_array
+            if noted is not None:  # a replay in a capture, which carries what it changes
+                noted.setdefault(cell, cell.value)
             if now.buffer is not array.buffer or now.offset != array.offset:
                 finish_readers(array.storage)
                 now.copy_elements_to(array)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 
 import numpy as np
 import pytest
@@ -295,6 +296,48 @@ def test_a_capture_goes_on_from_what_it_has_written(device):
     assert x.tolist() == [2] * 5
 
 
+def test_graphs_share_arrays_that_move(device):
+    """Each graph knows another memory of an array; one is replayed in the other's capture, too."""
+    x, y = td.ones(3), td.zeros(3)
+    inner, outer, other = td.Graph(device), td.Graph(device), td.Graph(device)
+    with inner.capture():
+        x += 1
+    x[...] = 5
+    with outer.capture():
+        inner.replay()
+        y += x
+    assert (x.tolist(), y.tolist()) == ([5] * 3, [0] * 3)
+    outer.replay()
+    outer.replay()
+    assert (x.tolist(), y.tolist()) == ([7] * 3, [13] * 3)
+    inner.replay()
+    x[...] = x * 10
+    with other.capture():
+        x[...] = x - 1
+        inner.replay()
+        x *= 2
+    other.replay()
+    assert x.tolist() == [160] * 3
+    outer.replay()
+    other.replay()
+    assert (x.tolist(), y.tolist()) == ([322] * 3, [174] * 3)
+
+
+def test_a_graph_in_the_body_of_another(device, monkeypatch):
+    """Batches save what the inner graph writes, too."""
+    monkeypatch.setattr(Pace, "_worthwhile", lambda _: 64)
+    x, n, more = td.zeros(3), td.zeros((), dtype=td.int32), td.ones((), dtype=td.bool)
+    step, graph = td.Graph(device), td.Graph(device)
+    with step.capture():
+        x += 2
+    with graph.capture(), graph.while_(more):
+        step.replay()
+        n += 1
+        more[...] = n < 11
+    graph.replay()
+    assert (n.item(), x.tolist()) == (11, [22] * 3)
+
+
 def test_what_a_body_has_made_is_not_used_after_it(device):
     x, flag = td.ones(4), td.zeros((), dtype=td.bool)
     graph = td.Graph(device)
@@ -438,8 +481,24 @@ def test_other_streams_and_awaiting(device):
     assert n.item() == 20
 
 
+def test_replays_at_once(device):
+    """Of two that await in one thread, the second is refused where the first has to wait."""
+    graph, n = counting(device)
+
+    async def both():
+        return await asyncio.gather(
+            graph.replay_async(), graph.replay_async(), return_exceptions=True
+        )
+
+    first, second = asyncio.run(both())
+    assert first is None
+    assert second is None or "being replayed already" in str(second)
+    assert n.item() == 11
+
+
 def test_a_released_graph_gives_its_memory_back(device):
     def used():
+        gc.collect()
         return device.memory_stats()["used"]
 
     x, more, n = td.zeros(5000), td.ones((), dtype=td.bool), td.zeros((), dtype=td.int32)

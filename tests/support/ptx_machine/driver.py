@@ -118,7 +118,7 @@ class Recording(base.Recording):
     def replay(self, stream: base.Stream) -> None:
         stream.device.check_open()  # type: ignore[attr-defined]
         for one in self._work:
-            one()
+            stream._do(one)  # type: ignore[attr-defined]
 
     def change(
         self, place: int, kernel: base.CompiledKernel, grid: Dim3, parameters: bytes

@@ -59,6 +59,8 @@ class Recording(base.Recording):
     def replay(self, stream: base.Stream) -> None:
         """Run everything again, in order."""
         stream.device.check_open()  # type: ignore[attr-defined]
+        if stream.record_again(self._calls):  # type: ignore[attr-defined]
+            return
         if not self._seconds:
             self._threads = stream.device.threads
             self._measure()

@@ -105,6 +105,8 @@ class Recording(base.Recording):
     def replay(self, stream: base.Stream) -> None:
         """Run everything again, in order."""
         stream.device.check_open()  # type: ignore[attr-defined]
+        if stream.record_again(self._calls):  # type: ignore[attr-defined]
+            return
         for call in self._calls:
             call()
 
