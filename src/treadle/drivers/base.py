@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
     from treadle.core.limits import DeviceInfo, Limits
     from treadle.drivers.dense import DenseProduct, PreparedProduct
-    from treadle.drivers.program import Item
 
 # Why a forked child has lost the devices that its parent opened.
 FORKED = (
@@ -296,9 +295,9 @@ class Device(ABC):
         there is no such library, or where it lacks this product."""
         return None
 
-    def compose(self, items: Sequence[Item]) -> Recording | None:
-        """One recording of work with loops and branches, which the device itself decides; None
-        where it cannot, and the host reads the conditions."""
+    def compose(self, items: Sequence[Any]) -> Recording | None:
+        """One recording of work with loops and branches (`program.Item`s), which the device itself
+        decides; None where it cannot, and the host reads the conditions."""
         return None
 
     def read_times(self, events: Sequence[Event]) -> None:
