@@ -274,6 +274,18 @@ the loop would not end: write to the array that was given (flag[...] = x > 0), o
         """Run the captured work. Does not wait for it, except where the host reads the conditions
         of `while_` and `if_` (on all devices at present): then until the last one is read."""
         stream = stream or self.device.default_stream
+        recording = self._recording
+        is_plain = stream.capturing is None and stream.interrupt is None
+        if (
+            recording is not None
+            and is_plain
+            and not self._foreign_streams
+            and (profiler.active is None)
+        ):  # the usual case, where each step of Python counts
+            if self._arrays is not None:
+                self._arrays.prepare()
+            recording.replay(stream.handle)
+            return
         with self._replaying(stream):
             if self._decided is not None:
                 self._decided.run(stream)

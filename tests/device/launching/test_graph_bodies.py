@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.drivers.program import Condition, Loop
+from treadle.drivers.base import Recording
+from treadle.drivers.program import Branch, Condition, Loop, Work
 from treadle.runtime.pace import Pace
 from treadle.tensor.tensor import Tensor
 
@@ -545,3 +546,37 @@ def test_programs_name_what_a_loop_carries(device):
     assert isinstance(loop.condition, Condition)
     assert isinstance(x, Tensor)
     assert set(loop.carried) == {x._array.buffer, more._array.buffer}
+
+
+def test_a_device_that_decides_by_itself(device, monkeypatch):
+    """Where a driver makes one recording of the whole, the host reads nothing."""
+    programs, replays = [], []
+
+    class Composed(Recording):
+        def replay(self, stream):
+            replays.append(stream)
+
+        def release(self):
+            programs.clear()
+
+    def compose(_device, items):
+        programs.append(items)
+        return Composed()
+
+    monkeypatch.setattr(type(device.handle), "compose", compose)
+    n, more = td.zeros((), dtype=td.int32), td.ones((), dtype=td.bool)
+    graph = td.Graph(device)
+    with graph.capture():
+        with graph.while_(more, limit=7):
+            n += 1
+            with graph.if_(n):
+                n += 1
+        n += 1
+    ((loop, after),) = programs
+    assert (loop.limit, after.launches[0].definition.name) == (7, "add")
+    assert [type(item) for item in loop.body] == [Work, Branch, Work]  # n goes to its place last
+    assert loop.condition.buffer is more._array.buffer
+    graph.replay()
+    assert replays == [device.default_stream.handle]
+    graph.release()
+    assert programs == []
