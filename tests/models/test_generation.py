@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-<<<<<<< HEAD
-from dataclasses import replace
-=======
 import threading
->>>>>>> b0c10814 (Check the arguments of language models, end closed generations at once, and compute awaited steps on the CPU in a thread)
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +19,7 @@ from treadle.models.cache import PAGE
 from treadle.models.engine import Engine
 from treadle.models.model import Model
 from treadle.models.sampling import Sampling
-<<<<<<< HEAD
-from treadle.models.steps import Found, PendingFound
 from treadle.runtime.devices import Device, _backend
-=======
->>>>>>> b0c10814 (Check the arguments of language models, end closed generations at once, and compute awaited steps on the CPU in a thread)
 
 PROMPTS = ([5, 9, 11], [7], list(range(3, 40)), [90, 80, 70, 60, 50])
 
