@@ -9,15 +9,19 @@ import platform
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 import treadle as td
+from treadle.cli.app import app
 from treadle.cli.demo import training
 from treadle.core.errors import TreadleError
 from treadle.drivers.webgpu_native import dawn
 
+ROOT = Path(__file__).resolve().parents[3]
 HAS_DIGITS = importlib.util.find_spec("sklearn") is not None
 
 KERNELS = """
@@ -131,6 +135,17 @@ def test_transpile_needs_a_file_and_a_target(kernels, tmp_path):
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert treadle("transpile", kernels, "--kernel", "absent").returncode == 1
+
+
+def test_the_guide_names_options_that_there_are():
+    commands = get_command(app).commands
+    guide = (ROOT / "docs/guides/command-line.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `treadle ([a-z]+).*", guide, re.MULTILINE)
+    assert sorted(rows) == sorted(commands)
+    for row in re.finditer(r"^\| `treadle ([a-z]+).*", guide, re.MULTILINE):
+        known = {name for each in commands[row[1]].params for name in each.opts}
+        known |= {name for each in commands[row[1]].params for name in each.secondary_opts}
+        assert set(re.findall(r"`(-{1,2}[a-zA-Z][a-z-]*)", row[0])) <= known | {"--help"}
 
 
 def test_wrong_usage_is_status_2(kernels):
@@ -330,6 +345,7 @@ PROGRAM = (
     KERNELS
     + """
 import sys
+from pathlib import Path
 x = td.ones((5, 7))
 for _ in range(3):
     double.launch((5, 7), x)

@@ -12,12 +12,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from tests.support.small_engine import SmallEncoder, SmallEngine, SmallModel
 from treadle.cli.app import app, main
 from treadle.cli.chat import Chat
-from treadle.cli.text_generation import Written
+from treadle.cli.text_generation import Writer, Written
 from treadle.core.errors import GrammarError
 from treadle.models import loading
 from treadle.models.sampling import Sampling
@@ -222,6 +223,24 @@ def test_chat_with_the_options_of_generate(run, tmp_path):
     assert run(*options, "--stop", "c", given="abc").stdout == "ab\n"
     assert run(*options, "-n", "1", given="abc").stdout == "a\n"
     assert run("chat", "m.gguf", "--temp", "0", "-p", "/exit").stdout == "/exit/exit\n"
+
+
+def test_all_options_of_generate_are_options_of_chat():
+    commands = get_command(app).commands
+    generate, chat = (
+        {name for each in commands[command].params for name in each.opts}
+        for command in ("generate", "chat")
+    )
+    assert generate - {"model"} <= chat
+
+
+@pytest.mark.parametrize(
+    "arguments", [("generate", "-p", "x"), ("chat", "-p", "x"), ("chat",)], ids=" ".join
+)
+def test_an_answer_that_was_stopped_is_status_130(run, engine, monkeypatch, arguments):
+    stopped = Written("x", 1, 1, "cancelled", 0.1, False, 0, 0.1)
+    monkeypatch.setattr(Writer, "write", lambda *_: stopped)
+    assert run(arguments[0], "m.gguf", *arguments[1:], given="one\ntwo\n").exit_code == 130
 
 
 def test_an_empty_answer_is_noticed(run):
