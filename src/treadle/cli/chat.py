@@ -52,12 +52,19 @@ class Chat:
         KeyboardInterrupt if an answer was stopped whose question was not typed.
         """
         answered = True
-        while (line := read()) is not None:
-            if line.startswith("/"):
-                if not self._command(line.strip()):
+        while True:
+            try:
+                line = read()
+                if line is None:
                     break
-            elif line.strip():
-                answered = self._try_to_answer(line) and answered
+                if line.startswith("/"):
+                    if not self._command(line.strip()):
+                        break
+                elif line.strip():
+                    answered = self._try_to_answer(line) and answered
+            except KeyboardInterrupt:  # in an answer, or a second one that came right after
+                if not self._interactive:
+                    raise
         return answered or self._interactive  # who typed it has seen the error
 
     def _try_to_answer(self, line: str) -> bool:
@@ -68,9 +75,6 @@ class Chat:
                 raise
             self._say(str(error))
             return False
-        except KeyboardInterrupt:
-            if not self._interactive:
-                raise
         return True
 
     def answer(self, text: str) -> None:

@@ -99,7 +99,8 @@ class Writer:
                 self._output.write(piece.text)
                 self._output.flush()
             except queue.Empty:
-                continue
+                if generation.finish_reason is not None or self.has_failed:
+                    break  # Ctrl-C came between the end's arrival and the test for it
             except KeyboardInterrupt:
                 self._loop.cancel(generation)
             except OSError:  # the reader of the output has gone

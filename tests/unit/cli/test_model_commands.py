@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+from queue import SimpleQueue
 from types import SimpleNamespace
 
 import numpy as np
@@ -241,6 +242,22 @@ def test_an_answer_that_was_stopped_is_status_130(run, engine, monkeypatch, argu
     stopped = Written("x", 1, 1, "cancelled", 0.1, False, 0, 0.1)
     monkeypatch.setattr(Writer, "write", lambda *_: stopped)
     assert run(arguments[0], "m.gguf", *arguments[1:], given="one\ntwo\n").exit_code == 130
+
+
+def test_the_end_of_a_text_is_noticed_if_an_interrupt_took_it(engine, monkeypatch, capsys):
+    class Interrupted(SimpleQueue):
+        def get(self, timeout):
+            found = super().get(timeout=timeout)
+            if found is None:
+                raise KeyboardInterrupt
+            return found
+
+    monkeypatch.setattr("treadle.cli.text_generation.queue.SimpleQueue", Interrupted)
+    writer = Writer(SmallModel("m", engine))
+    written = writer.write(engine.tokenizer.encode("ab"), Sampling(), 9)
+    writer.close()
+    assert (written.text, written.finish_reason) == ("abab", "stop")
+    assert capsys.readouterr().out == "abab"
 
 
 def test_an_empty_answer_is_noticed(run):
