@@ -219,6 +219,22 @@ def test_other_programs_read_no_notice(workers, monkeypatch, stderr):
     assert stderr is None or stderr.getvalue() == ""
 
 
+def test_a_line_that_is_being_written_is_not_overwritten(workers, monkeypatch):
+    monkeypatch.setattr(background, "_SLOW_SECONDS", -1.0)
+    terminal = Terminal("treadle: compiling kernel attend")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    gate = Gate()
+    call = begun(gate, "attend")
+    assert gate.entered.wait(SECONDS)
+    with background.without_notice():
+        background.show_notice()
+        assert terminal.getvalue() == ""
+    background.show_notice()
+    assert "compiling kernel attend" in terminal.getvalue()
+    gate.open.set()
+    call.result()
+
+
 def test_a_short_wait_has_no_notice(workers, monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)

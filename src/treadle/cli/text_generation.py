@@ -10,9 +10,11 @@ import queue
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TextIO
 
+from treadle.core.background import without_notice
 from treadle.core.errors import TreadleError
 from treadle.models.model import Model
 from treadle.models.pieces import Piece
@@ -85,27 +87,30 @@ class Writer:
         times = [time.perf_counter()]
         generation = self._loop.submit(tokens, sampling, max_tokens, stop, pieces.put, overflow)
         text, count, untimed, prepared = "", 0, 0, False
-        while True:
-            try:
-                piece = pieces.get(timeout=_LONGEST_WAIT)
-                if piece is None:
-                    break
-                count += len(piece.tokens)
-                if len(times) < 3:
-                    times.append(time.perf_counter())
-                    untimed = count
-                    prepared = prepared or (len(times) == 2 and counts().traces > before)
-                text += piece.text
-                self._output.write(piece.text)
-                self._output.flush()
-            except queue.Empty:
-                if generation.finish_reason is not None or self.has_failed:
-                    break  # Ctrl-C came between the end's arrival and the test for it
-            except KeyboardInterrupt:
-                self._loop.cancel(generation)
-            except OSError:  # the reader of the output has gone
-                self._loop.cancel(generation)
-                raise
+        with ExitStack() as line:
+            while True:
+                try:
+                    piece = pieces.get(timeout=_LONGEST_WAIT)
+                    if piece is None:
+                        break
+                    count += len(piece.tokens)
+                    if len(times) < 3:
+                        times.append(time.perf_counter())
+                        untimed = count
+                        prepared = prepared or (len(times) == 2 and counts().traces > before)
+                    if piece.text and not text:
+                        line.enter_context(without_notice())
+                    text += piece.text
+                    self._output.write(piece.text)
+                    self._output.flush()
+                except queue.Empty:
+                    if generation.finish_reason is not None or self.has_failed:
+                        break  # Ctrl-C came between the end's arrival and the test for it
+                except KeyboardInterrupt:
+                    self._loop.cancel(generation)
+                except OSError:  # the reader of the output has gone
+                    self._loop.cancel(generation)
+                    raise
         end = time.perf_counter()
         if generation.error is not None:
             raise generation.error

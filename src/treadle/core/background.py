@@ -22,7 +22,8 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from treadle.core import forks
@@ -249,13 +250,28 @@ def has_threads() -> bool:
 # --- the notice ----------------------------------------------------------------------------------
 
 _shown = ""
+_without = 0  # how many parts of the program want none
+
+
+@contextmanager
+def without_notice() -> Iterator[None]:
+    """No notice meanwhile: it would overwrite a line that is being written to the terminal."""
+    global _without
+    _without += 1
+    hide_notice()
+    try:
+        yield
+    finally:
+        _without -= 1
 
 
 def show_notice() -> None:
     """Tell a person at a terminal how many kernels are compiled, once that takes long."""
     global _shown
     workers = _workers
-    if workers.asked == workers.finished or time.monotonic() - workers.began < _SLOW_SECONDS:
+    if _without or workers.asked == workers.finished:
+        return
+    if time.monotonic() - workers.began < _SLOW_SECONDS:
         return
     if workers.asked == 1:
         names = [call.name for call in [*workers.running.values()] if call is not None]

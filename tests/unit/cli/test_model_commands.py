@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import select
@@ -20,6 +21,7 @@ from tests.support.small_engine import SmallEncoder, SmallEngine, SmallModel
 from treadle.cli.app import app, main
 from treadle.cli.chat import Chat
 from treadle.cli.text_generation import Writer, Written
+from treadle.core import background
 from treadle.core.errors import GrammarError
 from treadle.models import loading
 from treadle.models.sampling import Sampling
@@ -178,6 +180,22 @@ def test_a_model_without_a_tokenizer(run, engine, monkeypatch):
         done = run(arguments[0], "m.gguf", *arguments[1:])
         assert done.exit_code == 1
         assert "m.gguf has no tokenizer" in str(done.exception)
+
+
+def test_no_notice_overwrites_a_text(engine):
+    """Kernels are prepared until the second token, whose text follows the first one's."""
+    shown = []
+
+    class Output(io.StringIO):
+        def write(self, text):
+            shown.append(background._without)
+            return super().write(text)
+
+    writer = Writer(SmallModel("m", engine), Output())
+    writer.write(engine.tokenizer.encode("ab"), Sampling(), 9)
+    writer.close()
+    assert set(shown) == {1}
+    assert background._without == 0
 
 
 def test_speeds():
