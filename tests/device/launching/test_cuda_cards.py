@@ -51,6 +51,38 @@ for name in ("cpu", "webgpu"):
         assert y.tolist() == [2.0] * 64
         print(name, "works")
 """
+_CONDITIONAL = """
+from treadle.drivers.cuda import decisions
+
+decisions.ENABLED = True
+device = td.device("cuda")
+if device.handle.library.version < 12040:
+    print("too old: nothing to decide")
+    sys.exit()
+td.set_default_device(device)
+x, n, odd, total = td.ones(1000), *(td.zeros((), dtype=td.int32) for _ in range(3))
+more, inner = td.ones((), dtype=td.bool), td.ones(3)
+graph = td.Graph()
+with graph.capture():
+    n[...], total[...], more[...] = 0, 0, True
+    with graph.while_(more):
+        double.launch(1000, x)
+        n += 1
+        odd[...] = n & 1
+        with graph.if_(odd):
+            x *= 0.5
+        inner[1] = 1.0
+        with graph.while_(inner[1], limit=4):
+            total += 1
+        more[...] = n < 10
+assert graph._decided is None, "the driver has not taken the graph"
+for replay in range(1, 4):
+    graph.replay()
+    assert (n.item(), total.item()) == (10, 40), (n.item(), total.item())
+    assert x.tolist() == [2.0 ** (5 * replay)] * 1000
+more[...] = False
+print("decided by the card")
+"""
 _SHARE = """
 x = td.ones(1 << 20, device="cuda")
 for step in range(200):
@@ -95,6 +127,15 @@ def test_an_illegal_address_names_the_kernel_and_spares_other_devices(card, tmp_
     assert process.returncode == 0, err
     assert "astray" in out
     assert "cpu works" in out
+
+
+def test_conditional_nodes(card, tmp_path):
+    """They are off; this is what they have to do to be switched on. In a process of its own, since
+    a fault would end the use of the card."""
+    process = start(tmp_path, _CONDITIONAL)
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == 0, err
+    assert "decide" in out
 
 
 def test_two_processes_share_a_card(card, tmp_path):
