@@ -32,6 +32,7 @@ from treadle.runtime import lazy as _lazy
 NAMES = {
     **_lang.NAMES,
     **_tensor.NAMES,
+    "treadle.actors.decorator": "actor",
     "treadle.autograd.checkpoint": "checkpoint",
     "treadle.autograd.jacobians": "hessian jacfwd jacrev",
     "treadle.autograd.modes": "enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled",
@@ -65,7 +66,7 @@ _ELSEWHERE = {
     "randn": "write td.random.normal(shape)", "transpose": "write td.permute_dims(x, axes)",
 }  # fmt: skip
 __all__, __getattr__, __dir__ = _exports(
-    __name__, NAMES, "autograd data models nn optim quant", _ELSEWHERE
+    __name__, NAMES, "actors autograd data models nn optim quant", _ELSEWHERE
 )
 
 # What lower layers ask of higher ones, which they do not import: all of it, and nowhere else. It is

@@ -17,12 +17,14 @@ Write a kernel once, in Python, and run it on the CPU and on any GPU that WebGPU
 [2.0, 2.0, 2.0, 2.0]
 """
 
+from treadle import actors as actors
 from treadle import autograd as autograd
 from treadle import data as data
 from treadle import models as models
 from treadle import nn as nn
 from treadle import optim as optim
 from treadle import quant as quant
+from treadle.actors.decorator import actor as actor
 from treadle.autograd.checkpoint import checkpoint as checkpoint
 from treadle.autograd.jacobians import hessian as hessian
 from treadle.autograd.jacobians import jacfwd as jacfwd
@@ -344,6 +346,8 @@ __all__ = [
     "abs",
     "acos",
     "acosh",
+    "actor",
+    "actors",
     "add",
     "all",
     "angle",

@@ -142,6 +142,8 @@ _PLANS = frozenset({
     "test_compile_libraries", "test_interrupted_finalizers", "test_plan_functions",
     "test_plans_of_steps", "test_recorded_calls", "test_recurrences", "test_row_major_results",
 })  # fmt: skip
+# Actors, whose kernels are small.
+_ACTORS = frozenset({"test_actors"})
 # And quantized tensors, whose expressions shift and mask bytes.
 _QUANT = frozenset({"test_quantized"})
 _LEFT_OUT = {
@@ -167,6 +169,7 @@ _LEFT_OUT = {
     **dict.fromkeys(_ELEMENTWISE, frozenset({"webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"})),
     # Its functions are those of test_math and test_values, which the evaluator runs.
     "test_elementwise_functions": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
+    **dict.fromkeys(_ACTORS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(_QUANT, frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(
         _ARRAY_RULES | _LIBRARY | _TRAINING | _PLANS,

@@ -405,6 +405,16 @@ PAGES = (
         ),
     ),
     Page(
+        "actors",
+        "td.actors",
+        "Kernels that keep their state and answer messages. "
+        "The guide: [actors](../guides/actors.md).",
+        (
+            _section("Handlers", "actor actors.actor actors.Actor"),
+            Section("Running actors", _room("actors", "actors.actor", "actors.Actor")),
+        ),
+    ),
+    Page(
         "quant",
         "td.quant",
         "Weights in blocks of a few bits. The guide: [quantized weights](../guides/quantized.md).",
@@ -455,7 +465,7 @@ PAGES = (
 
 # Modules whose public names the reference has, beside `td` itself; the modules have no entries.
 ROOMS = (
-    "autograd", "data", "errors", "fft", "linalg", "models",
+    "actors", "autograd", "data", "errors", "fft", "linalg", "models",
     "models.text", "nn", "nn.functional", "nn.init",
     "nn.utils",
     "optim", "optim.lr_scheduler", "quant", "random",

@@ -164,6 +164,11 @@ class QueueFull(TreadleError, RuntimeError):
     """More work than may be queued: ask again later."""
 
 
+class ActorFailed(TreadleError, RuntimeError):
+    """A message that an actor did not handle: its handler failed, or the actor has ended. The text
+    says which, and shows the message that did it."""
+
+
 class ChatTemplateError(TreadleError, ValueError):
     """A chat template that refuses its messages, fails on them, or does what templates may not."""
 

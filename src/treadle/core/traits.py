@@ -66,6 +66,9 @@ class Traits:
     on_host: bool = False
     """Whether kernels are run by this process itself, and events have the host's clock."""
 
+    calls_kernels: bool = False
+    """Whether compiled kernels are functions of this process (`CompiledKernel.entry_point`)."""
+
     host_memory: bool = False
     """Whether its memory is the process's own, which NumPy can use in place."""
 

@@ -72,6 +72,12 @@ class CompiledKernel(ABC):
     device: Device
     is_pending = False  # whether it is a `PendingKernel` of the runtime, which drivers never see
 
+    def entry_point(self) -> int:
+        """The address of its machine code in this process, `void entry(void **buffers, void
+        *parameters, uint32_t *grid, int64_t first, int64_t last)`, which runs some blocks and may
+        be called by any thread. TypeError where `Traits.calls_kernels` is false."""
+        raise TypeError(f"kernels of {self.device.info.id} are not functions of this process")
+
 
 class Event(ABC):
     """A point in a stream. Device time where the device has timestamps, else host time."""

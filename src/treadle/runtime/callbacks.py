@@ -11,8 +11,9 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+from treadle.runtime.host_code import host_functions, keep_forever
+
 Prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-keep_forever = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 
 _SOURCE = """
 define void @treadle.call.{callback}(ptr %argument) {{
@@ -39,19 +40,14 @@ def callbacks(*functions: Callable[[int], None]) -> tuple[int, ...]:
     made = [Prototype(function) for function in functions]
     keep_forever(made)
     plain = [_address(function) for function in made]
-    try:
-        from treadle.drivers.cpu.compiler import compiler
-
-        host = compiler()
-    except ImportError:  # without llvmlite, only pending errors are not preserved
-        return tuple(plain)
     calls = {name: _constant(_address(getattr(ctypes.pythonapi, name))) for name in _PYTHONS}
     texts = [_SOURCE.format(callback=one, target=_constant(one), **calls) for one in plain]
     symbols = tuple(f"treadle.call.{one}" for one in plain)
-    loaded = host.load_object(host.compile_object("".join(texts), "callbacks"), symbols)
-    # Arrays may be freed while the interpreter shuts down.
-    keep_forever(host)
-    keep_forever(loaded)
+    try:
+        loaded = host_functions("".join(texts), "callbacks", symbols)
+    except ImportError:  # without llvmlite, only pending errors are not preserved
+        return tuple(plain)
+    keep_forever(loaded)  # arrays may be freed while the interpreter shuts down
     return tuple(loaded.addresses[symbol] for symbol in symbols)
 
 

@@ -20,7 +20,8 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError
 from treadle.core.once import once
-from treadle.runtime.callbacks import Prototype, callbacks, keep_forever
+from treadle.runtime.callbacks import Prototype, callbacks
+from treadle.runtime.host_code import keep_forever
 
 CPU, CUDA, CUDA_HOST, ROCM_HOST, CUDA_MANAGED = 1, 2, 3, 11, 13  # kinds of devices
 HOST_KINDS = (CPU, CUDA_HOST, ROCM_HOST)

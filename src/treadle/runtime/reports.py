@@ -39,10 +39,10 @@ def launch_with_report(
     report.upload(words)
     stream.handle.launch(compiled, grid, [*buffers, report.buffer], parameters)
     stream.handle.read(report.buffer, 0, bytes_of(words))
-    _show(words, built, grid)
+    show(words, built, grid)
 
 
-def _show(
+def show(
     words: np.ndarray[tuple[int, ...], np.dtype[np.uint32]], built: BuiltKernel, grid: Dim3
 ) -> None:
     """Print the entries of a report; LaunchError for the first failed check in it."""

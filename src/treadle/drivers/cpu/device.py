@@ -38,6 +38,7 @@ TRAITS = Traits(
     usual_block=1024,  # one loop, which likes to be long
     usual_row=1024,
     on_host=True,
+    calls_kernels=True,
     host_memory=True,
     changes_recordings=True,
 )

@@ -26,3 +26,7 @@ class CompiledKernel(base.CompiledKernel):
         self.pack = struct.Struct(f"{len(code.bindings)}Q").pack
         self.grids: dict[Dim3, tuple[bytes, int]] = {}  # as `launch` hands them on
         self.seconds = 0.0  # that one block takes, as last measured; 0.0 before
+
+    def entry_point(self) -> int:
+        """The address of its machine code."""
+        return self.pointer

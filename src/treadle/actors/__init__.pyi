@@ -1,0 +1,19 @@
+# Written by tools/stubs.py: change the tables or docstrings that it reads instead.
+"""Actors: kernels that keep their state on a device and answer messages.
+
+The decorator is `td.actor`; what it makes starts actors, and a `Ref` is a running one.
+"""
+
+from treadle.actors.decorator import Actor as Actor
+from treadle.actors.decorator import actor as actor
+from treadle.actors.ref import Ref as Ref
+from treadle.actors.status import Status as Status
+from treadle.actors.status import Telemetry as Telemetry
+
+__all__ = [
+    "Actor",
+    "Ref",
+    "Status",
+    "Telemetry",
+    "actor",
+]

@@ -1,0 +1,278 @@
+"""What the thread that runs an actor and its `Ref` share: mailbox, lifecycle, waiting.
+
+The condition's lock is taken before those of senders and receivers, which are held for moments.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from treadle.actors import ring_code as code
+from treadle.actors.mailbox import Bytes, Mailbox
+from treadle.actors.messages import Codec
+from treadle.core import forks
+from treadle.core.errors import ActorFailed
+
+_MOST_DEAD_LETTERS = 256
+_MOST_SHOWN = 200  # characters of a message in an error
+
+
+class Executor(Protocol):
+    """What takes an actor's messages."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def wake(self) -> None:
+        """Have it look at its messages and calls."""
+
+    def join(self, timeout: float) -> None:
+        """Wait until it uses nothing of the actor's any more."""
+
+
+class Call:
+    """Work that the actor's thread does between two messages."""
+
+    __slots__ = ("done", "error", "result", "work")
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.work = work
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class Core:
+    """One actor's shared part."""
+
+    def __init__(
+        self, name: str, mailbox: Mailbox, messages: Codec, *, skips: bool, restarts: int
+    ) -> None:
+        self.name = name
+        self.mailbox = mailbox
+        self.messages = messages
+        self.skips = skips
+        self.restarts = restarts
+        self.reset: Callable[[], None] | None = None  # before a restart with fresh state
+        self.senders = forks.lock()
+        self.receivers = forks.lock()
+        self.condition = threading.Condition(forks.lock())
+        self.executor: Executor | None = None
+        self.calls: deque[Call] = deque()
+        self.state = "created"
+        self.closed: str | None = None  # why no message is accepted any more
+        self.error: ActorFailed | None = None
+        self.last_error: str | None = None
+        self.paused = self.draining = self.stopping = self.ended = False
+        self.restarted = 0
+        self.errors_of_answers: dict[int, ActorFailed] = {}
+        self.late: deque[Bytes] = deque()  # replies that were moved out of the outbox
+        self.dead_letters: deque[tuple[str, Any]] = deque(maxlen=_MOST_DEAD_LETTERS)
+        self.dropped = {"drop_oldest": 0, "drop_newest": 0, "terminated": 0}
+        self.batch: Bytes = np.zeros(0, np.uint8)  # the messages being handled
+        self._futures: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+
+    # --- waiting, in any thread ---
+
+    def wait(self, ready: Callable[[], Any], deadline: float | None) -> bool:
+        """Sleep until `ready`, or the actor's end, or the deadline; whether it is ready then."""
+        with self.condition:
+            while True:
+                self.mailbox.announce(code.WAITERS, 1)
+                if ready():
+                    return True
+                if self.ended:
+                    return bool(ready())
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    return False
+                self.condition.wait(left)
+
+    async def wait_async(self, ready: Callable[[], Any], deadline: float | None) -> bool:
+        """`wait`, awaiting instead of blocking."""
+        loop = asyncio.get_running_loop()
+        while True:
+            future: asyncio.Future[None] = loop.create_future()
+            with self.condition:
+                self._futures.append((loop, future))
+                self.mailbox.announce(code.WAITERS, 1)
+            if ready():
+                return True
+            if self.ended:
+                return bool(ready())
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return False
+            try:
+                await asyncio.wait_for(future, left)
+            except asyncio.TimeoutError:  # noqa: UP041 - another class before Python 3.11
+                return bool(ready())
+
+    def notify(self) -> None:
+        """Have all that wait look again."""
+        with self.condition:
+            self.mailbox.words[code.WAITERS] = 0
+            self.condition.notify_all()
+            futures, self._futures = self._futures, []
+        for loop, future in futures:
+            try:
+                loop.call_soon_threadsafe(_resolve, future)
+            except RuntimeError:  # the loop is closed
+                continue
+
+    def notify_waiting(self) -> None:
+        """`notify`, if anything waits."""
+        if self.mailbox.words[code.WAITERS]:
+            self.notify()
+
+    def wake(self) -> None:
+        """Have the executor look at messages and calls."""
+        executor = self.executor
+        if executor is not None:
+            executor.wake()
+
+    def call(self, work: Callable[[], Any], deadline: float | None) -> Any:
+        """Have the actor's thread do something between two messages, and wait for it. Its result;
+        what it raised; TimeoutError."""
+        call = Call(work)
+        with self.senders:
+            self.check_open()
+            self.calls.append(call)
+        self.attend()
+        self.wake()
+        if not self.wait(lambda: call.done, deadline):
+            if self.ended:
+                self.check_open()
+            raise TimeoutError(
+                f"{self.name} has not come to the end of a message in time: its handler still runs"
+            )
+        if call.error is not None:
+            raise call.error
+        return call.result
+
+    def attend(self) -> None:
+        """Have the actor's thread come back to Python after the message that it handles."""
+        self.mailbox.announce(code.ATTENTION, 1)
+
+    def check_sent(self) -> None:
+        """After waiting for room: ActorFailed if the actor ended meanwhile."""
+        if self.ended:
+            self.check_open()
+
+    def check_open(self) -> None:
+        """ActorFailed if nothing is accepted any more."""
+        if self.closed is not None:
+            raise self.error or ActorFailed(f"{self.name} {self.closed}")
+
+    # --- the actor's thread ---
+
+    def run_calls(self) -> None:
+        """Do what was asked for between messages."""
+        self.mailbox.words[code.ATTENTION] = 0
+        done = False
+        while self.calls:
+            call = self.calls.popleft()
+            try:
+                call.result = call.work()
+            except Exception as error:  # noqa: BLE001 - it is the caller's
+                call.error = error
+            call.done = done = True
+        if done:
+            self.notify()
+
+    def set_paused(self, paused: bool) -> None:
+        """Handle no messages from here on, or handle them again. A call."""
+        self.paused = paused
+        self.state = "paused" if paused else "active"
+
+    def shown(self, data: bytes | Bytes) -> str:
+        """A message, for people."""
+        try:
+            text = repr(self.messages.unpack(bytes(data)))
+        except Exception as error:  # noqa: BLE001 - any bytes may be shown
+            text = f"{bytes(data)!r} ({error})"
+        return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+    def handler_failed(self, at: int, reason: str) -> bool:
+        """The handler failed on a message of the batch. Whether the actor goes on."""
+        mailbox = self.mailbox
+        size = mailbox.message_bytes
+        data = self.batch[at * size : (at + 1) * size]
+        self.last_error = f"{self.name} failed on message {self.shown(data)}: {reason}"
+        error = ActorFailed(self.last_error)
+        mailbox.words[code.ERRORS] += 1
+        self.dead_letters.append(("failed", self.messages.unpack(bytes(data))))
+        tag = mailbox.batch_entries[2 * at]
+        if tag >= code.ASKED:
+            self.errors_of_answers[tag - code.ASKED] = error
+        mailbox.drop_taken(at, code.FAILED)
+        if self.skips:
+            self.notify_waiting()
+            return True
+        if self.restarted < self.restarts:
+            self.restarted += 1
+            if self.reset is not None:
+                self.reset()
+            self.notify_waiting()
+            return True
+        self.error = error
+        return False
+
+    def make_room(self) -> None:
+        """Move all replies out of the outbox, so that a full one does not keep the actor from
+        draining."""
+        with self.receivers:
+            count = self.mailbox.replies
+            if not count:
+                return
+            data = np.empty(count * max(self.mailbox.reply_bytes, 1), np.uint8)
+            self.mailbox.pop(data, 0, count)
+            self.late.append(data[: count * self.mailbox.reply_bytes])
+
+    def end(self, error: BaseException | None = None) -> None:
+        """The end: nothing is accepted or handled after it."""
+        with self.senders:
+            if self.ended:
+                return
+            if error is not None and self.error is None:
+                if isinstance(error, ActorFailed):
+                    self.error = error
+                else:
+                    self.error = ActorFailed(f"{self.name} failed: {error}")
+                    self.error.__cause__ = error
+            self.closed = "failed" if self.error is not None else "was terminated"
+            self._drop_all()
+            self.state = "failed" if self.error is not None else "terminated"
+            self.ended = True
+            for call in self.calls:
+                call.error = self.error or ActorFailed(f"{self.name} {self.closed}")
+                call.done = True
+        self.notify()
+
+    def _drop_all(self) -> None:
+        """Drop what was accepted and is not handled; what was asked is answered with an error."""
+        mailbox = self.mailbox
+        for at in range(mailbox.words[code.TAKEN]):  # they are at the end of the batch
+            tag = mailbox.batch_entries[2 * (mailbox.taken_last - 1 - at)]
+            mailbox.flag(tag, code.FAILED)
+            self.dropped["terminated"] += 1
+        mailbox.words[code.TAKEN] = 0
+        for tag, data in mailbox.drop_all():
+            mailbox.flag(tag, code.FAILED)
+            self.dropped["terminated"] += 1
+            self.dead_letters.append(("terminated", self.messages.unpack(data)))
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+__all__ = ["Call", "Core", "Executor"]

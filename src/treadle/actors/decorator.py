@@ -1,0 +1,210 @@
+"""`@td.actor`, and the object that it makes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, overload
+
+from treadle.actors import living
+from treadle.actors.core import Core, Executor
+from treadle.actors.handler import Handler, HandlerKernel, read_handler
+from treadle.actors.mailbox import Mailbox
+from treadle.actors.messages import Codec
+from treadle.actors.program import Program, check_names
+from treadle.actors.ref import POLLS, Ref
+from treadle.actors.relaunch_mode import LARGEST_BATCH, RelaunchExecutor
+from treadle.actors.thread_mode import IDLE_POLLS, ThreadExecutor
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError, TreadleError, shortened
+from treadle.lang.definitions import ByName
+from treadle.runtime.convert import device_of_arguments
+from treadle.runtime.devices import Device, default_device
+from treadle.runtime.devices import device as find_device
+
+Mode = Literal["thread", "relaunch", "persistent"]
+Policy = Literal["block", "raise", "drop_oldest", "drop_newest"]
+OnError = Literal["fail", "skip"]
+_POLICIES = ("block", "raise", "drop_oldest", "drop_newest")
+_MOST_MESSAGES = 1 << 24
+
+
+class Actor(ByName):
+    """A handler of messages, made by `@td.actor`. `spawn` starts an actor that runs it."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        capacity: int,
+        blocks: int,
+        policy: Policy,
+        on_error: OnError,
+        restarts: int,
+        keep_state: bool,
+    ) -> None:
+        self.__name__ = handler.name
+        self.__qualname__ = handler.function.__qualname__
+        self.__module__ = handler.function.__module__
+        self.__doc__ = handler.function.__doc__
+        self.__wrapped__ = handler.function
+        self._handler = handler
+        self._kernels: dict[Any, HandlerKernel] = {}
+        self._capacity = capacity
+        self._blocks = blocks
+        self._policy = policy
+        self._on_error = on_error
+        self._restarts = restarts
+        self._keep_state = keep_state
+
+    def spawn(
+        self,
+        *,
+        device: str | Device | None = None,
+        mode: Mode | None = None,
+        **state: Any,
+    ) -> Ref:
+        """Start an actor with this state: arrays, numbers and structs by the names of the handler's
+        parameters.
+
+        Arrays that the handler writes are copied; those that it only reads are used in place. The
+        device is that of the arrays, or the default one. `mode` is "thread" on the cpu, "relaunch"
+        elsewhere, if it is not given.
+        """
+        try:
+            return self._spawn(device, mode, state)
+        except TreadleError as error:
+            raise shortened(error)  # noqa: B904 - it is the same error
+
+    def _spawn(self, spec: str | Device | None, mode: Mode | None, state: Mapping[str, Any]) -> Ref:
+        handler = self._handler
+        check_names(handler, state)
+        where = _device_for(spec, state)
+        mode = _mode_for(where, mode)
+        count = 1 if mode == "thread" else min(self._capacity, LARGEST_BATCH)
+        program = Program(handler, self._kernels, self._blocks, where, state, count)
+        messages = Codec(handler.message, f"a message of {handler.name}")
+        replies = None
+        if program.reply is not None:
+            replies = Codec(program.reply, f"a reply of {handler.name}")
+        mailbox = Mailbox(self._capacity, messages.size, 0 if replies is None else replies.size)
+        core = Core(
+            handler.name, mailbox, messages, skips=self._on_error == "skip", restarts=self._restarts
+        )
+        if self._restarts and not self._keep_state:
+            fresh = program.snapshot()
+            core.reset = lambda: program.restore(fresh)
+        # With a single processor, a thread that polls keeps the other from answering.
+        several = (os.cpu_count() or 1) > 1
+        executor: Executor = (
+            ThreadExecutor(core, program, IDLE_POLLS if several else 0)
+            if mode == "thread"
+            else RelaunchExecutor(core, program)
+        )
+        executor.start()
+        core.executor = executor
+        living.living.add(core)
+        return Ref(core, program, replies, mode, self._policy, POLLS if several else 0)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """An error that shows how to start it."""
+        raise TreadleError(
+            f"{self.__name__} is an actor: start it with ref = {self.__name__}.spawn(…), and send "
+            "messages to it with ref.ask or ref.send"
+        )
+
+    def __repr__(self) -> str:
+        handler = self._handler
+        return f"<treadle.actor {handler.name}({', '.join(('message', *handler.states))})>"
+
+
+def _device_for(spec: str | Device | None, state: Mapping[str, Any]) -> Device:
+    if spec is not None:
+        return find_device(spec)
+    return device_of_arguments(tuple(state.values())) or default_device()
+
+
+def _mode_for(device: Device, mode: str | None) -> Literal["thread", "relaunch"]:
+    """The mode that is asked for, if the device has it."""
+    modes = ["relaunch"]
+    if device.traits.calls_kernels:
+        modes.insert(0, "thread")
+    if mode is None:
+        mode = modes[0]
+    if mode not in modes:
+        why = ""
+        if mode == "persistent":
+            why = ", which would be a kernel that stays resident: no device has it yet"
+        raise TreadleError(
+            f"actors on {device.id} have no mode {mode!r}{why}; use "
+            f"{' or '.join(map(repr, modes))}, or leave mode out"
+        )
+    return "thread" if mode == "thread" else "relaunch"
+
+
+@overload
+def actor(handler: Callable[..., Any], /) -> Actor: ...
+@overload
+def actor(
+    *,
+    capacity: int = ...,
+    block: int | Sequence[int] | None = ...,
+    blocks: int = ...,
+    policy: Policy = ...,
+    on_error: OnError = ...,
+    restarts: int = ...,
+    keep_state: bool = ...,
+    fastmath: bool = ...,
+) -> Callable[[Callable[..., Any]], Actor]: ...
+def actor(
+    handler: Any = None,
+    /,
+    *,
+    capacity: int = 1024,
+    block: int | Sequence[int] | None = None,
+    blocks: int = 1,
+    policy: Policy = "block",
+    on_error: OnError = "fail",
+    restarts: int = 0,
+    keep_state: bool = False,
+    fastmath: bool = False,
+) -> Any:
+    """Make a function `(message, state…) -> reply` of the kernel language an actor's handler.
+
+    `capacity`, a power of two, is how many messages wait, and how many replies. One thread of the
+    device handles a message; with `block` and `blocks` so many threads handle it together, and the
+    first one's reply counts. `policy` says what sending to a full inbox does: "block", "raise",
+    "drop_oldest" or "drop_newest". `on_error` says what a failed `assert` of the handler does: the
+    actor fails, or it drops ("skip") the message; an actor with `restarts` starts again so many
+    times first, with the state of its spawning, or as it is (`keep_state`).
+    """
+    if (
+        isinstance(capacity, bool)
+        or not isinstance(capacity, int)
+        or not 0 < capacity <= _MOST_MESSAGES
+        or capacity & (capacity - 1)
+    ):
+        raise ValueError(
+            f"an actor's capacity is a power of two up to {_MOST_MESSAGES}, not {capacity!r}"
+        )
+    if policy not in _POLICIES:
+        raise ValueError(f"an actor's policy is one of {', '.join(_POLICIES)}, not {policy!r}")
+    if on_error not in ("fail", "skip"):
+        raise ValueError(f'on_error is "fail" or "skip", not {on_error!r}')
+    if isinstance(blocks, bool) or not isinstance(blocks, int) or blocks < 1:
+        raise ValueError(f"an actor has at least one block, not {blocks!r}")
+    if isinstance(restarts, bool) or not isinstance(restarts, int) or restarts < 0:
+        raise ValueError(f"restarts is a number of times, not {restarts!r}")
+    threads = Dim3(1) if block is None else Dim3.of(block)
+    if blocks > 1 and block is None:
+        threads = Dim3(256)
+    names = sys._getframe(1).f_locals
+
+    def make(decorated: Any) -> Actor:
+        try:
+            found = read_handler(decorated, threads, blocks > 1, fastmath, names)
+            return Actor(found, capacity, blocks, policy, on_error, restarts, keep_state)
+        except CompileError as error:
+            raise shortened(error)  # noqa: B904
+
+    return make if handler is None else make(handler)

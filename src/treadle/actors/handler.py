@@ -1,0 +1,211 @@
+"""A handler's kernel: a loop over messages that calls the handler, in the kernel language.
+
+The text is made here; the front end lowers it as it lowers any kernel, with the handler as a device
+function. A handler's asserts are made in every launch, unlike those of kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import Any
+
+from treadle import lang
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError, DtypeError
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.ir.definition import KernelOptions, LoweredKernel
+from treadle.ir.signature import ArrayArgument, ScalarArgument, Signature
+from treadle.ir.traverse import Node, rewrite_kernel, walk
+from treadle.lang.decorators import Function, Kernel, as_function
+from treadle.lang.lower import lower_in_full
+from treadle.lang.source import Source, function_from_text, resolve_annotations, source_of
+from treadle.lang.types import ArrayType, annotation_of, declared_type
+from treadle.runtime.arguments import argument_of, bind
+from treadle.runtime.convert import Packed, describe
+
+MESSAGES, REPLIES, DONE, FIRST, LAST = (
+    f"treadle_{each}" for each in ("messages", "replies", "done", "first", "last")
+)
+_LOOP = """\
+def {name}({parameters}):
+    for treadle_k in range(treadle_first, treadle_last):
+"""
+_VALUE = "        treadle_reply = treadle_handler(treadle_messages[treadle_k]{states})\n"
+_NOTHING = "        treadle_handler(treadle_messages[treadle_k]{states})\n"
+_STORE = "        treadle_replies[treadle_k] = treadle_reply\n"
+_COUNT = "        treadle_done[0] = treadle_k + 1\n"
+_STORE_OF_FIRST = """\
+        treadle_t = treadle_lang.thread_idx
+        treadle_b = treadle_lang.block_idx
+        if treadle_t.x + treadle_t.y + treadle_t.z + treadle_b.x == 0:
+            treadle_replies[treadle_k] = treadle_reply
+"""
+_BARRIER = "        treadle_lang.sync_threads()\n"
+Value = t.Scalar | t.Vector | t.Struct
+
+
+@dataclass(frozen=True)
+class Handler:
+    """What a handler's definition says: its message, its state, its reply."""
+
+    function: FunctionType
+    message: Value
+    states: tuple[str, ...]  # the names of the parameters after the message
+    annotations: dict[str, Any]
+    reply: Value | type | None  # None: no reply; `Inferred`: what its returns give
+    options: KernelOptions
+    together: bool  # whether several threads run it for one message
+
+    @property
+    def name(self) -> str:
+        """The handler's name."""
+        return self.function.__name__
+
+
+class Inferred:
+    """The reply's type where the handler has no annotation for it."""
+
+
+def read_handler(
+    candidate: Any, block: Dim3, several_blocks: bool, fastmath: bool, names: dict[str, Any]
+) -> Handler:
+    """The handler that a function defines. CompileError if it is not one."""
+    function = as_function(candidate)
+    source = source_of(function)
+    arguments = source.tree.args
+    nodes = arguments.posonlyargs + arguments.args
+    if not nodes or arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
+        raise _refused(
+            source, f"{function.__name__} is an actor's handler: its parameters are the message, "
+            "and then its state, each with a name"
+        )  # fmt: skip
+    if arguments.defaults:
+        raise _refused(source, "an actor's state is given to spawn, not by default values")
+    annotations = resolve_annotations(function, names)
+    states = tuple(node.arg for node in nodes[1:])
+    for reserved in ("device", "mode"):
+        if reserved in states:
+            raise _refused(source, f"state is given to spawn by name, which has its own {reserved}")
+    message = _value(annotations.get(nodes[0].arg), source, f"the message {nodes[0].arg}")
+    reply: Value | type | None = Inferred
+    if "return" in function.__annotations__:
+        declared = annotations.get("return")
+        reply = None if declared is None else _value(declared, source, "the reply")
+    kept = {name: annotations[name] for name in states if name in annotations}
+    options = KernelOptions(block, True, fastmath)
+    together = block.count > 1 or several_blocks
+    return Handler(function, message, states, kept, reply, options, together)
+
+
+def _refused(source: Source, message: str) -> CompileError:
+    return CompileError(message, source.span(source.tree), source.text)
+
+
+def _value(annotation: Any, source: Source, what: str) -> Value:
+    """The type of a message or reply."""
+    try:
+        found = None if annotation is None else declared_type(annotation)
+    except DtypeError as error:
+        raise _refused(source, f"{what}: {error}") from None
+    if not isinstance(found, (t.Scalar, t.Vector, t.Struct)):
+        raise _refused(
+            source, f"{what} of an actor is a dtype, a vector or a td.struct: annotate it, as in "
+            f"{source.tree.name}(message: td.f32)"
+        )  # fmt: skip
+    return found
+
+
+class HandlerKernel(Kernel):
+    """The loop around a handler as a kernel."""
+
+    has_loops = True  # whether the handler has loops, once it was lowered
+
+    def __init__(self, handler: Handler, reply: Value | None, *, stores: bool = True) -> None:
+        text, names = _text_of(handler, reply, stores)
+        super().__init__(function_from_text(text, None, names), handler.options, None)
+        self.parameters = tuple(
+            replace(each, label=f"state {each.name}") if each.name in handler.states else each
+            for each in self.parameters
+        )
+
+    def lower(self, signature: Signature) -> LoweredKernel:
+        """The kernel in IR, with asserts that are always made."""
+        lowered = super().lower(signature)
+        bodies = (lowered.kernel.body, *(each.body for each in lowered.kernel.functions))
+        nodes = (node for body in bodies for node in walk(body))
+        loops = sum(isinstance(node, (n.For, n.While)) for node in nodes)
+        self.has_loops = loops > 1  # one is the kernel's own
+        return replace(lowered, kernel=rewrite_kernel(lowered.kernel, _always))
+
+
+def _always(node: Node) -> Node:
+    return replace(node, always=True) if isinstance(node, n.Assert) else node
+
+
+def _text_of(handler: Handler, reply: Value | None, stores: bool) -> tuple[str, dict[str, Any]]:
+    """The loop's text, and what its names stand for."""
+    names: dict[str, Any] = {
+        "treadle_handler": Function(handler.function),
+        "treadle_lang": lang,
+        "Messages": ArrayType(annotation_of(handler.message)),
+        "Index": annotation_of(t.I32), "Done": ArrayType(annotation_of(t.I32)),
+    }  # fmt: skip
+    parameters = [f"{MESSAGES}: Messages"]
+    if stores and reply is not None:
+        names["Replies"] = ArrayType(annotation_of(reply))
+        parameters.append(f"{REPLIES}: Replies")
+    parameters += [f"{DONE}: Done", f"{FIRST}: Index", f"{LAST}: Index"]
+    for at, state in enumerate(handler.states):
+        if state in handler.annotations:
+            names[f"State{at}"] = handler.annotations[state]
+            state += f": State{at}"
+        parameters.append(state)
+    parts = [_LOOP, _VALUE if reply is not None else _NOTHING]
+    if stores and reply is not None:
+        parts.append(_STORE_OF_FIRST if handler.together else _STORE)
+    parts.append(_BARRIER if handler.together else _COUNT)
+    states = "".join(f", {name}" for name in handler.states)
+    form = "".join(parts)
+    return form.format(name=handler.name, parameters=", ".join(parameters), states=states), names
+
+
+def _described(state: Any) -> tuple[Any, Any]:
+    return (state.key, state.data) if isinstance(state, Packed) else describe(state)
+
+
+def _is_tuple(type: t.Type) -> bool:
+    """Whether a function that returns a tuple has this result."""
+    names = tuple(field.name for field in type.fields) if isinstance(type, t.Struct) else ()
+    return bool(names) and names == tuple(f"item{at}" for at in range(len(names)))
+
+
+def reply_of(handler: Handler, states: Sequence[Any]) -> Value | None:
+    """The type of a handler's reply for these states, which a launch would take."""
+    if handler.reply is not Inferred:
+        return handler.reply  # type: ignore[return-value]
+    probe = HandlerKernel(handler, None, stores=False)
+    index = ScalarArgument(t.I32)
+    known = (ArrayArgument(handler.message, 1), ArrayArgument(t.I32, 1), index, index)
+    given = (
+        argument_of(bind(probe, len(known) + at, *_described(state)))
+        for at, state in enumerate(states)
+    )
+    signature = Signature((*known, *given))
+    _, lowering = lower_in_full(probe.definition, probe.source_code, signature, handler.options)
+    found = next(
+        types.get("return")
+        for (function, _), types in lowering.types.items()
+        if function is handler.function
+    )
+    if found is None or isinstance(found, t.Void):
+        return None
+    if not isinstance(found, (t.Scalar, t.Vector, t.Struct)) or _is_tuple(found):
+        raise _refused(
+            source_of(handler.function),
+            f"the reply of {handler.name} is several values: return a number, a vector or a "
+            "td.struct",
+        )
+    return found

@@ -1,0 +1,52 @@
+"""The actors of the process: how they end with it, and what a forked child finds of them."""
+
+from __future__ import annotations
+
+import atexit
+import time
+import weakref
+
+from treadle.actors.core import Core
+from treadle.actors.relaunch_mode import forget_dispatchers
+from treadle.core import forks
+from treadle.core.errors import ActorFailed
+
+_PATIENCE = 2.0  # seconds that the process waits at its exit for handlers that still run
+
+living: weakref.WeakSet[Core] = weakref.WeakSet()
+
+
+def stop(core: Core) -> None:
+    """Have an actor end after the message that it handles, without waiting."""
+    with core.senders:
+        if core.closed is None:
+            core.closed = "was terminated"
+    core.stopping = True
+    core.attend()
+    core.wake()
+
+
+def _at_exit() -> None:
+    """Stop all actors; wait for a while, so that their devices are closed after their last use."""
+    cores = [core for core in living if not core.ended and core.executor is not None]
+    for core in cores:
+        stop(core)
+    deadline = time.monotonic() + _PATIENCE
+    for core in cores:
+        if core.executor is not None:
+            core.executor.join(max(deadline - time.monotonic(), 0.0))
+
+
+@forks.in_child
+def _in_child(amidst: bool) -> None:
+    """The threads are the parent's: in the child all actors have failed."""
+    forget_dispatchers()
+    for core in list(living):
+        core.error = ActorFailed(
+            f"{core.name} runs in the process that this one was forked from: spawn it here, or "
+            "start workers with multiprocessing's 'spawn'"
+        )
+        core.closed, core.state, core.ended, core.executor = "failed", "failed", True, None
+
+
+atexit.register(_at_exit)

@@ -1,0 +1,159 @@
+"""The memory in which senders, receivers and an actor meet: rings, answers, control block."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.actors import ring_code as code
+
+_LINE = 64
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+def aligned(size: int) -> Bytes:
+    """Zeroed bytes that begin at a cache line."""
+    raw = np.zeros(size + _LINE, np.uint8)
+    start = -raw.ctypes.data % _LINE
+    return raw[start : start + size]
+
+
+class Mailbox:
+    """Rings of one actor. Numbers of bytes are those of a message and of a reply (0: none)."""
+
+    def __init__(self, capacity: int, message_bytes: int, reply_bytes: int) -> None:
+        self.capacity = capacity
+        self.message_bytes = message_bytes
+        self.reply_bytes = reply_bytes
+        self.functions = code.ring_code()
+        self._control = aligned(8 * code.CONTROL_WORDS)
+        self.words = self._control.data.cast("B").cast("q")
+        self.address: int = self._control.ctypes.data
+        self._inbox = aligned(capacity * message_bytes)
+        self._entries = aligned(capacity * 16)
+        self._outbox = aligned(capacity * max(reply_bytes, 1))
+        self.answer_count = max(2 * capacity, 64)
+        self._answers = aligned(self.answer_count * max(reply_bytes, 1))
+        self._answer_bytes = self._answers.data
+        self._flags = aligned(8 * self.answer_count)
+        self.flags = self._flags.data.cast("B").cast("q")
+        self.flags_address: int = self._flags.ctypes.data
+        self.taken_last = 1  # messages in the batch, as last taken
+        self._scratch = aligned(max(message_bytes, 1))
+        words = self.words
+        words[code.MASK] = words[code.OUT_MASK] = capacity - 1
+        words[code.MESSAGE_BYTES] = message_bytes
+        words[code.REPLY_BYTES] = reply_bytes
+        words[code.PARKED] = 1
+        for word, memory in (
+            (code.INBOX, self._inbox), (code.ENTRIES, self._entries), (code.OUTBOX, self._outbox),
+            (code.ANSWERS, self._answers), (code.FLAGS, self._flags),
+        ):  # fmt: skip
+            words[word] = memory.ctypes.data
+
+    def set_batch(self, messages: int, replies: int, count: int, report: int = 0) -> None:
+        """Where messages are copied to be handled, and where their replies are then: addresses.
+        `report` is that of the kernel's report, if the loop in machine code is to look at it."""
+        self._batch_entries = aligned(16 * count)
+        self.batch_entries = self._batch_entries.data.cast("B").cast("q")
+        self.words[code.BATCH] = messages
+        self.words[code.BATCH_REPLIES] = replies
+        self.words[code.BATCH_ENTRIES] = self._batch_entries.ctypes.data
+        self.words[code.REPORT] = report
+
+    # --- senders, under their lock ---
+
+    def push_many(self, data: Bytes, first: int, count: int, tag: int) -> int:
+        """`push` of messages from the one of number `first` on."""
+        address = data.ctypes.data + first * self.message_bytes
+        pointer = ctypes.cast(address, ctypes.c_char_p)
+        pushed: int = self.functions.push(self.address, pointer, count, tag)
+        return pushed
+
+    def drop_oldest(self) -> tuple[int, bytes] | None:
+        """Drop the oldest message of a full ring: its tag and its bytes."""
+        tag: int = self.functions.drop(self.address, self._scratch.ctypes.data)
+        return None if tag < 0 else (tag, self._scratch[: self.message_bytes].tobytes())
+
+    # --- the actor ---
+
+    def take(self, limit: int) -> int:
+        """Take up to so many messages into the batch."""
+        taken: int = self.functions.take(self.address, limit)
+        self.taken_last = taken
+        return taken
+
+    def finish(self, first: int, last: int) -> None:
+        """Publish the replies of some messages of the batch."""
+        self.functions.finish(self.address, first, last)
+
+    def drop_taken(self, at: int, flag: int) -> int:
+        """A message of the batch gets no reply. Its tag; who asked finds the flag."""
+        tag = self.batch_entries[2 * at]
+        self.flag(tag, flag)
+        self.words[code.TAKEN] -= 1
+        return tag
+
+    def flag(self, tag: int, flag: int) -> None:
+        """Set the flag of an answer, if a message with this tag has one."""
+        if tag >= code.ASKED:
+            self.functions.announce(self.flags_address + 8 * (tag - code.ASKED), flag)
+
+    def park(self) -> None:
+        """From here on, senders and receivers wake the actor; look once more after it."""
+        self.announce(code.PARKED, 1)
+
+    def announce(self, word: int, value: int) -> None:
+        """Store a word of the control block, with a fence after it."""
+        self.functions.announce(self.address + 8 * word, value)
+
+    def drop_all(self) -> list[tuple[int, bytes]]:
+        """Take all messages out of the inbox, when nothing else looks at it any more: their tags
+        and bytes."""
+        words, size = self.words, self.message_bytes
+        entries = self._entries.data.cast("B").cast("q")
+        found = []
+        for number in range(words[code.HEAD], words[code.TAIL]):
+            place = number & (self.capacity - 1)
+            found.append((entries[2 * place], self._inbox[place * size :][:size].tobytes()))
+        words[code.HEAD] = words[code.TAIL]
+        return found
+
+    # --- receivers, under their lock ---
+
+    def pop(self, target: Bytes, first: int, limit: int) -> int:
+        """Receive replies; see the function."""
+        address = target.ctypes.data + first * self.reply_bytes
+        popped: int = self.functions.pop(self.address, address, limit)
+        return popped
+
+    def answer(self, which: int) -> bytes:
+        """The reply to a message that was asked."""
+        start = which * self.reply_bytes
+        return bytes(self._answer_bytes[start : start + self.reply_bytes])
+
+    # --- anybody's ---
+
+    def spinner(self, polls: int) -> Callable[[int, int], int]:
+        """A function that polls the word at an address until it is not a value."""
+        spin = self.functions.spin
+        return lambda address, value: spin(address, value, polls)
+
+    @property
+    def waiting(self) -> int:
+        """Messages in the inbox."""
+        head = self.words[code.HEAD]  # first: the tail is never before it
+        return max(self.words[code.TAIL] - head, 0)
+
+    @property
+    def replies(self) -> int:
+        """Replies in the outbox."""
+        head = self.words[code.OUT_HEAD]
+        return max(self.words[code.OUT_TAIL] - head, 0)
+
+    def counts_of_latencies(self) -> list[int]:
+        """How many messages took how long, by bucket of the histogram."""
+        return list(self.words[code.HISTOGRAM : code.HISTOGRAM + code.BUCKETS])

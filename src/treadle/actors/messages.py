@@ -1,0 +1,158 @@
+"""How messages and replies become bytes, and bytes become values again."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from treadle.core.errors import DtypeError, shortened
+from treadle.ir import types as t
+from treadle.lang.types import Vector, annotation_of, class_of, numpy_dtype
+
+# By the scalar's name: its format for `struct`. bfloat16 has none.
+_FORMATS = {
+    "bool": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I",
+    "i64": "q", "u64": "Q", "f16": "e", "f32": "f", "f64": "d",
+}  # fmt: skip
+
+
+class Codec:
+    """The values of one type: messages or replies of an actor."""
+
+    def __init__(self, type: t.Scalar | t.Vector | t.Struct, what: str) -> None:
+        self.type = type
+        self.what = what  # for messages: "a message of scaler"
+        self.dtype = numpy_dtype(type)  # of one value; a vector's is a subarray
+        self.size = t.size_of(type)
+        self.class_: Any = class_of(type) if isinstance(type, t.Struct) else None
+        self._leaves = _leaves_of(type)
+        if self._leaves is not None:
+            self._struct = struct.Struct(_format_of(self._leaves, self.size))
+        self.pack: Callable[[Any], bytes] = self._packer()
+
+    def _packer(self) -> Callable[[Any], bytes]:
+        """A function that makes the bytes of a value. DtypeError for values of another type."""
+        if self._leaves is None:
+            return self._pack_slowly
+        places = ", ".join(f"v{path}" for _, path, _ in self._leaves)
+        text = f"lambda v: pack({places})"
+        convert = eval(text, {"pack": self._struct.pack})
+        accepts = self._accepts()
+        refused = self._refused
+
+        def packed(value: Any) -> bytes:
+            if not accepts(value):
+                raise shortened(refused(value))
+            try:
+                made: bytes = convert(value)
+            except (struct.error, OverflowError, TypeError, AttributeError, IndexError) as error:
+                raise shortened(refused(value, error)) from None
+            return made
+
+        return packed
+
+    def _accepts(self) -> Callable[[Any], bool]:
+        class_, type = self.class_, self.type
+        if isinstance(type, t.Struct):
+            return lambda value: value.__class__ is class_
+        if isinstance(type, t.Vector):
+            like = annotation_of(type)
+            return lambda value: isinstance(value, Vector) and value.type == like
+        if type.name == "bool":
+            return lambda value: isinstance(value, (bool, np.bool_))
+        kinds: tuple[Any, ...] = (int, np.integer)
+        if type.is_float:
+            kinds = (float, int, np.floating, np.integer)
+        return lambda value: isinstance(value, kinds) and value.__class__ is not bool
+
+    def _pack_slowly(self, value: Any) -> bytes:
+        """The bytes of a value with fixed arrays or bfloat16 in it, through NumPy."""
+        if not self._accepts()(value):
+            raise self._refused(value)
+        try:
+            return np.asarray(value, self.dtype).tobytes()
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self._refused(value, error) from None
+
+    def _refused(self, value: Any, reason: Exception | None = None) -> DtypeError:
+        why = f": {reason}" if reason is not None else ""
+        given = value if isinstance(value, (int, float, str)) else type(value).__name__
+        return DtypeError(f"{self.what} is {self.named()}, not {given!r}{why}")
+
+    def named(self) -> str:
+        """The type, for messages."""
+        if isinstance(self.type, t.Struct):
+            return f"a {self.class_.__name__}"
+        return f"td.{self.type}" if isinstance(self.type, t.Scalar) else str(self.type)
+
+    def pack_many(self, values: Any) -> np.ndarray[Any, Any]:
+        """Many values as contiguous bytes, from an array of the type's dtype, or a sequence."""
+        if isinstance(values, np.ndarray):
+            base, shape = self.dtype.subdtype or (self.dtype, ())
+            if values.dtype != base or values.shape[1:] != shape or values.ndim != 1 + len(shape):
+                raise DtypeError(
+                    f"{self.what} is {self.named()}, so many are an array of shape "
+                    f"{('n', *shape)} and dtype {base}, not of shape {values.shape} and dtype "
+                    f"{values.dtype}"
+                )
+            return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+            raise DtypeError(f"send_many takes an array or a sequence, not {values!r}")
+        return np.frombuffer(b"".join(map(self.pack, values)), np.uint8)
+
+    def unpack(self, data: bytes) -> Any:
+        """A value from its bytes: a Python number, a vector, an instance of the struct's class."""
+        if isinstance(self.type, t.Scalar) and self._leaves is not None:
+            return self._struct.unpack(data)[0]
+        if isinstance(self.type, t.Struct):
+            record = np.frombuffer(data, self.dtype)[0]
+            return self.class_(*(record[field.name] for field in self.type.fields))
+        if isinstance(self.type, t.Vector):
+            element = numpy_dtype(self.type.element)
+            return Vector(annotation_of(self.type), *np.frombuffer(data, element, self.type.count))
+        return np.frombuffer(data, self.dtype)[0].item()
+
+    def array(self, data: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
+        """Many values from their bytes, as an array of the type's dtype."""
+        base, shape = self.dtype.subdtype or (self.dtype, ())
+        return data[: count * self.size].view(base).reshape(count, *_rows(self.type, shape))
+
+
+def _rows(type: t.Type, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return shape if isinstance(type, t.Vector) else ()
+
+
+def _leaves_of(type: t.Type) -> list[tuple[int, str, str]] | None:
+    """Each scalar of a type: its offset, how Python reads it, its format. None where NumPy has to
+    convert: fixed arrays, bfloat16."""
+    try:
+        return list(_walk(type, 0, ""))
+    except KeyError:
+        return None
+
+
+def _walk(type: t.Type, offset: int, path: str) -> Iterator[tuple[int, str, str]]:
+    match type:
+        case t.Scalar():
+            yield offset, path, _FORMATS[type.name]
+        case t.Vector():
+            item = t.size_of(type.element)
+            for at in range(type.count):
+                yield from _walk(type.element, offset + at * item, f"{path}.parts[{at}]")
+        case t.Struct():
+            for field in type.fields:
+                start = offset + t.field_offset(type, field.name)
+                yield from _walk(field.type, start, f"{path}.{field.name}")
+        case _:
+            raise KeyError(type)
+
+
+def _format_of(leaves: list[tuple[int, str, str]], size: int) -> str:
+    form, end = "<", 0
+    for offset, _, code in leaves:
+        form += f"{offset - end}x{code}"
+        end = offset + struct.calcsize(f"<{code}")
+    return form + f"{size - end}x"

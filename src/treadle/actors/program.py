@@ -1,0 +1,238 @@
+"""A handler that is compiled for a device, with its state and the memory of its batches."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.actors.handler import Handler, HandlerKernel, reply_of
+from treadle.core.dim3 import Dim3
+from treadle.core.dtypes import int32, uint32
+from treadle.core.errors import LaunchError
+from treadle.drivers import base
+from treadle.ir import types as t
+from treadle.lang.types import annotation_of, numpy_dtype
+from treadle.runtime import reports
+from treadle.runtime.arrays import DeviceArray, array_dtype, as_array, is_array_type
+from treadle.runtime.convert import Packed, describe
+from treadle.runtime.devices import Device, Stream
+from treadle.runtime.launch import Prepared
+from treadle.tensor.creation import asarray
+from treadle.tensor.tensor import Tensor
+
+REPORT_WORDS = 1 << 12
+_UINT32 = np.dtype(np.uint32)
+
+
+class Program:
+    """What runs the handler on batches of up to `count` messages."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        kernels: dict[Any, HandlerKernel],
+        blocks: int,
+        device: Device,
+        state: Mapping[str, Any],
+        count: int,
+    ) -> None:
+        """Compile it. `kernels` has those that the handler has become already, by their replies."""
+        self.handler = handler
+        self.device = device
+        self.stream: Stream = device.default_stream
+        self.grid = Dim3(blocks, 1, 1)
+        self.count = count
+        states = [taken_state(name, state[name], device) for name in handler.states]
+        self.reply = reply_of(handler, states)
+        self.kernel = kernels.get(self.reply) or HandlerKernel(handler, self.reply)
+        kernels[self.reply] = self.kernel
+        self.messages = allocate(device, handler.message, count)
+        self.replies = None if self.reply is None else allocate(device, self.reply, count)
+        self.done = DeviceArray.allocate(device, int32, (1,))
+        self._first_state = 4 if self.replies is None else 5
+        self.states: list[Any] = states
+        self.prepared = self._prepared()
+        written = {at - self._first_state for at in self.prepared.built.written}
+        self.written = tuple(at for at in range(len(states)) if at in written)
+        if self.written:
+            for at in self.written:
+                self.states[at] = states[at].copy_to(device)
+            self.prepared = self._prepared()
+        self._values = [_raw(each) for each in self._arguments(0, 0)]
+        buffers = [each.buffer for each in self._values if isinstance(each, DeviceArray)]
+        self.buffers: list[base.Buffer] = list(dict.fromkeys(buffers))
+        self.sites = self.prepared.built.sites
+        self.report: DeviceArray | None = None
+        if self.sites:
+            self.report = DeviceArray.allocate(device, uint32, (REPORT_WORDS,))
+            self.buffers.append(self.report.buffer)
+            self.clear_report()
+
+    def _arguments(self, first: int, last: int) -> list[Any]:
+        replies = [] if self.replies is None else [self.replies]
+        return [self.messages, *replies, self.done, first, last, *self.states]
+
+    def _prepared(self) -> Prepared:
+        """The kernel compiled for these arguments, by a launch for no message."""
+        block = self.handler.options.block or Dim3(1)
+        launch = self.kernel._launcher.bound(self.grid, block, 0, self.stream)
+        arguments = tuple(self._arguments(0, 0))
+        repeat = launch(arguments)
+        if repeat is None:  # its kernel was still being compiled
+            self.stream.synchronize()
+            repeat = launch(arguments)
+        assert repeat is not None
+        return repeat.prepared
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether each message is a launch of its own: several blocks work on it, or a report would
+        not say which message it is about."""
+        if self.grid.count > 1:
+            return True
+        if self.device.traits.software and self.kernel.has_loops:
+            return True  # llvmpipe ends the loops of a thread after so many iterations in all
+        if not self.sites:
+            return False
+        return self.handler.together or any(site.kind == "check" for site in self.sites)
+
+    def parameters(self, first: int, last: int) -> bytes:
+        """The parameter block of a launch for some messages of the batch."""
+        at = self._first_state - 2
+        self._values[at : at + 2] = first, last
+        return self.prepared.pack(self._values, self.grid, ())
+
+    def launch(self, first: int, last: int) -> None:
+        """Append a launch for some messages of the batch."""
+        self.stream.handle.launch(
+            self.prepared.compiled, self.grid, self.buffers, self.parameters(first, last)
+        )
+
+    # --- reports ---
+
+    def clear_report(self) -> None:
+        """Empty the report, for the next launch."""
+        assert self.report is not None
+        words = np.zeros(REPORT_WORDS, _UINT32)
+        words[1] = REPORT_WORDS
+        self.stream.handle.write(self.report.buffer, 0, words.view(np.uint8).data)
+
+    def read_report(self) -> str | None:
+        """Show what the handler printed; why it failed, if it did. The report is then empty."""
+        assert self.report is not None
+        words = np.empty(REPORT_WORDS, _UINT32)
+        self.stream.handle.read(self.report.buffer, 0, words.view(np.uint8).data)
+        if not words[0]:
+            return None
+        self.clear_report()
+        try:
+            reports.show(words, self.prepared.built, self.grid)
+        except LaunchError as error:
+            return str(error)
+        return None
+
+    def failed_at(self) -> int:
+        """The message at which a batch ended, if it is not launched one by one."""
+        data = bytearray(4)
+        self.stream.handle.read(self.done.buffer, 0, memoryview(data))
+        return int(struct.unpack("<i", data)[0])
+
+    def begin_count(self, first: int) -> None:
+        """Set the number of messages that are done."""
+        self.stream.handle.write(self.done.buffer, 0, memoryview(struct.pack("<i", first)))
+
+    # --- state ---
+
+    def snapshot(self) -> dict[str, Any]:
+        """Copies of the state."""
+        names = self.handler.states
+        return {
+            name: Tensor(each.copy_to(self.device)) if isinstance(each, DeviceArray) else _raw(each)
+            for name, each in zip(names, self.states, strict=True)
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Replace the elements of arrays that the handler writes. TypeError for other names,
+        LaunchError for another shape or dtype."""
+        for name, value in state.items():
+            at = self.handler.states.index(name) if name in self.handler.states else -1
+            if at < 0:
+                raise TypeError(_unknown(self.handler, name))
+            if at not in self.written:
+                continue
+            mine: DeviceArray = self.states[at]
+            given = taken_state(name, value, self.device)
+            if not isinstance(given, DeviceArray) or (given.dtype, given.shape) != (
+                mine.dtype, mine.shape,
+            ):  # fmt: skip
+                raise LaunchError(
+                    f"state {name} of {self.handler.name} has shape {mine.shape} and dtype "
+                    f"{mine.dtype}: restore takes an array of the same"
+                )
+            if given.contiguous:
+                given.copy_elements_to(mine)
+            else:
+                mine.upload(given.to_host())
+
+
+def taken_state(name: str, value: Any, device: Device) -> Any:
+    """A value of spawn's as an argument of launches: an array on the device, a number, a packed
+    struct."""
+    if isinstance(value, np.ndarray) and value.dtype.names is not None:
+        array = DeviceArray.allocate(device, array_dtype(value.dtype), value.shape)
+        array.upload(value)
+        return array
+    if isinstance(value, np.ndarray) or (
+        not is_array_type(type(value)) and hasattr(value, "__dlpack__")
+    ):
+        value = asarray(value, device=device)
+    found = as_array(value)
+    if found is None:
+        key, data = describe(value)
+        return value if isinstance(key, type) else Packed(key, data)
+    if found.device is not device or found.key.read_only:
+        found = found.copy_to(device)
+    return found
+
+
+def _raw(value: Any) -> Any:
+    """What a packer takes for an argument."""
+    return value.data if isinstance(value, Packed) else value
+
+
+def check_names(handler: Handler, state: Mapping[str, Any]) -> None:
+    """TypeError unless each state has a value, and each value is a state's."""
+    for name in state:
+        if name not in handler.states:
+            raise TypeError(_unknown(handler, name))
+    missing = [name for name in handler.states if name not in state]
+    if missing:
+        raise TypeError(
+            f"{handler.name}.spawn needs its state: {', '.join(f'{name}=…' for name in missing)}"
+        )
+
+
+def _unknown(handler: Handler, name: str) -> str:
+    states = ", ".join(handler.states) or "none"
+    return f"{handler.name} has no state {name!r}; its state: {states}"
+
+
+def allocate(device: Device, type: t.Scalar | t.Vector | t.Struct, count: int) -> DeviceArray:
+    """Memory for so many values. One of vectors is an array of their components."""
+    if isinstance(type, t.Vector):
+        return DeviceArray.allocate(device, annotation_of(type.element), (count, type.count))
+    if isinstance(type, t.Scalar):
+        return DeviceArray.allocate(device, annotation_of(type), (count,))
+    return DeviceArray.allocate(device, numpy_dtype(type), (count,))
+
+
+def host_bytes(array: DeviceArray) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The memory of an array on a device whose memory is the host's."""
+    size = array.size * array.dtype.itemsize
+    return np.frombuffer(array.buffer.host_bytes(), np.uint8)[:size]
+
+
+__all__: Sequence[str] = ["Program", "allocate", "check_names", "host_bytes", "taken_state"]

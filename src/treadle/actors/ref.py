@@ -1,0 +1,440 @@
+"""`Ref`: a running actor as its users hold it. Any thread may use it."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from treadle.actors import ring_code as code
+from treadle.actors.core import Core
+from treadle.actors.living import stop
+from treadle.actors.messages import Codec
+from treadle.actors.program import Program
+from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
+from treadle.core.errors import ActorFailed, QueueFull, TreadleError
+
+POLLS = 500  # of a waiting thread before it sleeps
+
+
+class Ref:
+    """A running actor, from `Actor.spawn`. Leaving it as a context terminates the actor, draining.
+
+    Timeouts are in seconds; None waits for ever.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        program: Program,
+        replies: Codec | None,
+        mode: str,
+        policy: str,
+        polls: int,
+    ) -> None:
+        self._core = core
+        self._program = program
+        self._replies = replies
+        self._mode = mode
+        self._policy = policy
+        mailbox = self._mailbox = core.mailbox
+        self._pack = core.messages.pack
+        self._push = mailbox.functions.push
+        self._control = mailbox.address
+        self._spin = mailbox.spinner(polls)
+        self._free = list(range(mailbox.answer_count))
+        self._abandoned: set[int] = set()  # answers that nothing waits for any more
+        self._clock = Clock(mailbox)
+        self._stops = weakref.finalize(self, stop, core)
+        self._stops.atexit = False  # `living` does that
+
+    # --- sending ---
+
+    def send(self, message: Any, *, timeout: float | None = None, reply: bool = True) -> bool:
+        """Send a message. Its reply waits in the outbox; with `reply=False` it is dropped.
+
+        While the inbox is full the actor's policy says what happens: "block" waits, QueueFull after
+        `timeout`; "raise" is QueueFull at once; "drop_oldest" and "drop_newest" drop a message.
+        False if that was this one.
+        """
+        data = self._pack(message)
+        tag = code.TO_OUTBOX if reply and self._replies is not None else code.DROPPED
+        return self._send(data, tag, timeout)
+
+    def _send(self, data: bytes, tag: int, timeout: float | None) -> bool:
+        core = self._core
+        with core.senders:
+            if core.closed is not None:
+                core.check_open()
+            pushed = self._push(self._control, data, 1, tag)
+        if pushed & 1:
+            core.wake()
+        return pushed > 1 or self._send_to_full(data, tag, deadline_of(timeout))
+
+    def _try(self, data: bytes, tag: int) -> bool:
+        """Send a message if there is room."""
+        core = self._core
+        with core.senders:
+            core.check_open()
+            pushed: int = self._push(self._control, data, 1, tag)
+        if pushed & 1:
+            core.wake()
+        return pushed > 1
+
+    def _send_to_full(self, data: bytes, tag: int, deadline: float | None) -> bool:
+        """Send a message as the policy says, where the inbox was full."""
+        core, mailbox = self._core, self._mailbox
+        if self._policy == "drop_newest":
+            core.dropped["drop_newest"] += 1
+            return False
+        if self._policy == "drop_oldest":
+            self._send_after_dropping(data, tag)
+            return True
+        if self._policy == "block":
+            head = mailbox.words[code.HEAD]
+            self._spin(self._control + 8 * code.HEAD, head)
+            if core.wait(lambda: core.ended or self._try(data, tag), deadline):
+                core.check_sent()
+                return True
+        raise QueueFull(
+            f"the inbox of {core.name} is full ({mailbox.capacity} messages)"
+            + (
+                ""
+                if self._policy == "raise"
+                else f", and stayed full for the timeout"
+                f"{': its outbox is full, so receive replies' if self._outbox_is_full() else ''}"
+            )
+        )
+
+    def _outbox_is_full(self) -> bool:
+        return self._mailbox.replies == self._mailbox.capacity
+
+    def _send_after_dropping(self, data: bytes, tag: int) -> None:
+        core, mailbox = self._core, self._mailbox
+        dropped = False
+        with core.senders:
+            core.check_open()
+            while (pushed := self._push(self._control, data, 1, tag)) < 2:
+                found = mailbox.drop_oldest()
+                if found is not None:
+                    core.dropped["drop_oldest"] += 1
+                    core.dead_letters.append(("dropped", core.messages.unpack(found[1])))
+                    mailbox.flag(found[0], code.DISCARDED)
+                    dropped = True
+        if pushed & 1:
+            core.wake()
+        if dropped:
+            core.notify_waiting()
+
+    def send_many(self, messages: Any, *, timeout: float | None = None, reply: bool = True) -> int:
+        """Send many messages: a NumPy array of the message's dtype, or a sequence. It waits until
+        all are accepted, and gives their number; QueueFull after `timeout`, whose `accepted` is how
+        many were. Messages of other threads may come between. Policies that drop are as in `send`.
+        """
+        core, mailbox = self._core, self._mailbox
+        data = core.messages.pack_many(messages)
+        size = mailbox.message_bytes
+        total = data.nbytes // size
+        tag = code.TO_OUTBOX if reply and self._replies is not None else code.DROPPED
+        deadline = deadline_of(timeout)
+        accepted = 0
+
+        def more() -> bool:
+            nonlocal accepted
+            with core.senders:
+                core.check_open()
+                pushed = mailbox.push_many(data, accepted, total - accepted, tag)
+            accepted += pushed >> 1
+            if pushed & 1:
+                core.wake()
+            return pushed > 1
+
+        while accepted < total:
+            if more():
+                continue
+            if self._policy not in ("block", "raise"):
+                if self._send_to_full(
+                    data[accepted * size : (accepted + 1) * size].tobytes(), tag, deadline
+                ):
+                    accepted += 1
+                    continue
+                core.dropped["drop_newest"] += total - accepted - 1
+                break
+            head = mailbox.words[code.HEAD]
+            self._spin(self._control + 8 * code.HEAD, head)
+            if self._policy == "raise" or not core.wait(lambda: core.ended or more(), deadline):
+                error = QueueFull(
+                    f"{accepted} of {total} messages were accepted by {core.name}, whose inbox "
+                    f"is full ({mailbox.capacity} messages)"
+                )
+                error.accepted = accepted  # type: ignore[attr-defined]
+                raise error
+        return accepted
+
+    # --- asking ---
+
+    def ask(self, message: Any, *, timeout: float | None = None) -> Any:
+        """Send a message and wait for its reply, which no other call receives; None if the handler
+        has none. TimeoutError; ActorFailed if it is not handled."""
+        data = self._pack(message)
+        deadline = deadline_of(timeout)
+        answer = self._answer(deadline)
+        sent = False
+        try:
+            sent = self._send(data, code.ASKED + answer, timeout)
+            if not sent:
+                raise QueueFull(f"the inbox of {self._core.name} is full: the message was dropped")
+            flags = self._mailbox.flags
+            if not self._spin(self._mailbox.flags_address + 8 * answer, code.PENDING):
+                self._core.wait(lambda: flags[answer], deadline)
+            return self._answered(answer)
+        except BaseException:
+            self._abandon(answer, sent)
+            raise
+
+    async def ask_async(self, message: Any, *, timeout: float | None = None) -> Any:
+        """`ask`, awaiting instead of blocking."""
+        core = self._core
+        data = self._pack(message)
+        deadline = deadline_of(timeout)
+        answer = self._answer(deadline, blocking=False)
+        while answer is None:
+            if not await core.wait_async(self._has_answer, deadline):
+                raise self._too_late()
+            answer = self._answer(deadline, blocking=False)
+        sent = False
+        tag = code.ASKED + answer
+        try:
+            sent = self._try(data, tag)
+            if not sent and self._policy == "block":
+
+                def sends() -> bool:
+                    nonlocal sent
+                    sent = sent or core.ended or self._try(data, tag)
+                    return sent
+
+                if not await core.wait_async(sends, deadline):
+                    raise QueueFull(f"the inbox of {core.name} stayed full for the timeout")
+                core.check_sent()
+            elif not sent:
+                sent = self._send_to_full(data, tag, deadline)
+                if not sent:
+                    raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
+            flags = self._mailbox.flags
+            await core.wait_async(lambda: flags[answer], deadline)
+            return self._answered(answer)
+        except BaseException:
+            self._abandon(answer, sent)
+            raise
+
+    def _answer(self, deadline: float | None, *, blocking: bool = True) -> Any:
+        """A free answer; None if there is none and it does not block."""
+        while True:
+            try:
+                answer = self._free.pop()
+            except IndexError:
+                pass
+            else:
+                self._mailbox.flags[answer] = code.PENDING
+                return answer
+            if self._has_answer():
+                continue
+            if not blocking:
+                return None
+            if not self._core.wait(self._has_answer, deadline):
+                raise self._too_late()
+
+    def _has_answer(self) -> bool:
+        """Whether there is a free answer, after collecting those that came too late."""
+        if self._abandoned:
+            flags = self._mailbox.flags
+            for answer in [each for each in tuple(self._abandoned) if flags[each]]:
+                self._abandoned.discard(answer)
+                self._core.errors_of_answers.pop(answer, None)
+                self._free.append(answer)
+        return bool(self._free) or self._core.ended
+
+    def _abandon(self, answer: int, sent: bool) -> None:
+        """Nothing waits for an answer any more."""
+        if answer < 0:
+            return
+        if sent:
+            self._abandoned.add(answer)
+        else:
+            self._free.append(answer)
+
+    def _answered(self, answer: int) -> Any:
+        """What an answer says, which is free again if there is one."""
+        core, mailbox = self._core, self._mailbox
+        flag = mailbox.flags[answer]
+        if flag == code.ANSWERED:
+            value = None if self._replies is None else self._replies.unpack(mailbox.answer(answer))
+            self._free.append(answer)
+            return value
+        if flag == code.PENDING:
+            if core.ended:
+                core.check_open()
+            raise self._too_late()
+        if flag == code.DISCARDED:
+            raise QueueFull(f"the inbox of {core.name} was full, and the message was dropped")
+        error = core.errors_of_answers.get(answer)
+        if error is None:
+            core.check_open()
+        raise ActorFailed(str(error))
+
+    def _too_late(self) -> TimeoutError:
+        return TimeoutError(f"{self._core.name} has not answered in time")
+
+    # --- receiving ---
+
+    def receive(self, *, timeout: float | None = None) -> Any:
+        """The next reply to a message that was sent. TimeoutError; ActorFailed if there is none and
+        the actor has ended."""
+        replies = self._replying()
+        data = self._receive(1, deadline_of(timeout))
+        if not len(data):
+            core = self._core
+            if core.ended:
+                core.check_open()
+            raise TimeoutError(f"no reply of {core.name} came in time")
+        return replies.unpack(data.tobytes())
+
+    def receive_many(self, count: int, *, timeout: float | None = None) -> np.ndarray[Any, Any]:
+        """Up to `count` replies in order, as an array; fewer when the time is up, or when the actor
+        has ended. ActorFailed if there are none and it has failed."""
+        replies = self._replying()
+        data = self._receive(count, deadline_of(timeout))
+        found = len(data) // max(replies.size, 1)
+        if not found and count and self._core.error is not None:
+            self._core.check_open()
+        return replies.array(data, found)
+
+    def _replying(self) -> Codec:
+        if self._replies is None:
+            raise TreadleError(f"{self._core.name} has no replies: its handler returns nothing")
+        return self._replies
+
+    def _receive(self, count: int, deadline: float | None) -> Any:
+        """The bytes of replies."""
+        core, mailbox = self._core, self._mailbox
+        size = mailbox.reply_bytes
+        target = np.empty(max(count, 0) * size, np.uint8)
+        got = 0
+
+        def more() -> bool:
+            nonlocal got
+            with core.receivers:
+                before = got
+                while core.late and got < count:
+                    first = core.late[0]
+                    n = min(len(first) // size, count - got)
+                    target[got * size : (got + n) * size] = first[: n * size]
+                    got += n
+                    if n * size == len(first):
+                        core.late.popleft()
+                    else:
+                        core.late[0] = first[n * size :]
+                popped = mailbox.pop(target, got, count - got) if got < count else 0
+                got += popped >> 1
+            if popped & 1:
+                core.wake()
+            return got > before
+
+        while got < count:
+            if more():
+                continue
+            self._spin(self._control + 8 * code.OUT_TAIL, mailbox.words[code.OUT_HEAD])
+            if not more() and not core.wait(more, deadline):
+                break
+        return target[: got * size]
+
+    # --- lifecycle ---
+
+    def pause(self, *, timeout: float | None = None) -> None:
+        """Handle no messages from here on; messages are still accepted. Returns when the message
+        that is being handled is done."""
+        self._core.call(lambda: self._core.set_paused(True), deadline_of(timeout))
+
+    def resume(self, *, timeout: float | None = None) -> None:
+        """Handle messages again."""
+        self._core.call(lambda: self._core.set_paused(False), deadline_of(timeout))
+
+    def snapshot(self, *, timeout: float | None = None) -> dict[str, Any]:
+        """Copies of the state as it is between two messages, by name, as `spawn` takes them."""
+        snapshot: dict[str, Any] = self._core.call(self._program.snapshot, deadline_of(timeout))
+        return snapshot
+
+    def restore(self, state: Mapping[str, Any], *, timeout: float | None = None) -> None:
+        """Replace the elements of the state between two messages, by a snapshot or part of one."""
+        given = dict(state)
+        self._core.call(lambda: self._program.restore(given), deadline_of(timeout))
+
+    def status(self) -> Status:
+        """The state and the counts; also after the end."""
+        return status_of(self._core, self._mode)
+
+    def telemetry(self) -> Telemetry:
+        """Counts, and the times that messages took; also after the end."""
+        return telemetry_of(self._core, self._clock)
+
+    def dead_letters(self) -> list[tuple[str, Any]]:
+        """The last messages that were not handled, each with the reason: "failed", "dropped" or
+        "terminated"."""
+        return list(self._core.dead_letters)
+
+    def terminate(self, *, drain: bool = True, timeout: float | None = 30.0) -> None:
+        """Accept no more messages and end: after all that were accepted, or with `drain=False`
+        after the one that is being handled. TimeoutError once no message was finished for `timeout`
+        seconds. Replies can still be received. Nothing happens after the end."""
+        core = self._core
+        with core.senders:
+            if core.closed is None:
+                core.closed = "was terminated"
+        if drain:
+            core.draining = True
+        else:
+            core.stopping = True
+        core.attend()
+        core.wake()
+        while True:
+            before = self._progress()
+            if core.wait(lambda: core.ended, deadline_of(timeout)):
+                break
+            if self._progress() == before:
+                raise TimeoutError(
+                    f"{core.name} has finished no message for {timeout} s: its handler still runs. "
+                    "The actor is lost, but does not keep the process from exiting"
+                )
+        if core.executor is not None:
+            core.executor.join(timeout if timeout is not None else -1)
+
+    def _progress(self) -> int:
+        return self._mailbox.words[code.PROCESSED] + self._mailbox.words[code.ERRORS]
+
+    def __enter__(self) -> Ref:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Terminate: draining, or at once if the block raised an error."""
+        self.terminate(drain=kind is None)
+
+    def __repr__(self) -> str:
+        status = self.status()
+        return (
+            f"<treadle actor {self._core.name} on {self._program.device.id}: {status.state}, "
+            f"{status.messages_processed} messages>"
+        )
+
+
+def deadline_of(timeout: float | None) -> float | None:
+    """When a timeout is over."""
+    return None if timeout is None else time.monotonic() + timeout

@@ -1,0 +1,261 @@
+"""Mode "relaunch": one thread for all such actors of a device launches kernels while messages wait.
+
+A round takes messages of each actor that has some and launches them, all before the first result is
+waited for; so actors share the device, and none waits for another for longer than a batch. A batch
+grows while messages come faster than they are handled, and as long as it takes little time: an
+actor with few messages answers at once, and one with many handles thousands in a launch.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from treadle.actors import ring_code as code
+from treadle.actors.core import Core
+from treadle.actors.mailbox import aligned
+from treadle.actors.program import Program
+from treadle.core import forks
+from treadle.core.errors import ActorFailed
+from treadle.drivers.pending_read import PendingRead
+from treadle.runtime.devices import Device
+
+LARGEST_BATCH = 4096
+_FIRST_LIMIT = 64
+# Seconds of a batch below which the next may be larger, and above which it is smaller.
+_SHORT, _LONG = 5e-3, 20e-3
+_IDLE_SECONDS = 1.0  # after which a device's thread ends that has no actor any more
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Messages that were launched."""
+
+    count: int
+    began: float
+    read: PendingRead | None  # of the replies
+
+
+class RelaunchExecutor:
+    """One actor among those of a device."""
+
+    def __init__(self, core: Core, program: Program) -> None:
+        self._core = core
+        self._program = program
+        self._limit = min(_FIRST_LIMIT, program.count)
+        mailbox = core.mailbox
+        self._messages = core.batch = aligned(program.count * mailbox.message_bytes)
+        self._replies = aligned(program.count * max(mailbox.reply_bytes, 1))
+        mailbox.set_batch(self._messages.ctypes.data, self._replies.ctypes.data, program.count)
+        self._left = threading.Event()
+
+    def start(self) -> None:
+        """Give it to the thread of its device."""
+        self._core.state = "active"
+        self._dispatcher = dispatcher_of(self._program.device, self)
+
+    def wake(self) -> None:
+        """Have its messages and calls looked at."""
+        self._dispatcher.wake(self)
+
+    def join(self, timeout: float) -> None:
+        """Wait until the dispatcher has left it."""
+        if threading.current_thread() is not self._dispatcher.thread:
+            self._left.wait(timeout)
+
+    # --- in the dispatcher's thread ---
+
+    def begin(self) -> _Batch | None:
+        """Launch what waits; None if there is nothing to wait for."""
+        try:
+            return self._begin()
+        except BaseException as error:  # noqa: BLE001 - it is raised where the actor is used
+            self._core.end(error)
+            return None
+
+    def end(self, batch: _Batch) -> None:
+        """Wait for a batch and publish its replies."""
+        try:
+            self._end(batch)
+        except BaseException as error:  # noqa: BLE001
+            self._core.end(error)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is to be left."""
+        return self._core.ended
+
+    def leave(self) -> None:
+        """The dispatcher looks at it no more."""
+        self._left.set()
+
+    def _begin(self) -> _Batch | None:
+        core, mailbox = self._core, self._core.mailbox
+        if core.calls:
+            core.run_calls()
+        if core.stopping:
+            core.end()
+            return None
+        if core.paused and not core.draining:
+            return None
+        count = self._take()
+        if not count:
+            return None
+        began = time.monotonic()
+        mailbox.words[code.HEARTBEAT] += 1
+        program = self._program
+        size = count * mailbox.message_bytes
+        program.stream.handle.write(program.messages.buffer, 0, self._messages[:size].data)
+        if program.report is not None:
+            return _Batch(count, began, None)
+        if program.one_by_one:
+            for at in range(count):
+                program.launch(at, at + 1)
+        else:
+            program.launch(0, count)
+        return _Batch(count, began, self._begin_read(0, count))
+
+    def _begin_read(self, first: int, last: int) -> PendingRead:
+        """Start to copy replies to the host; without replies, a word that shows the end."""
+        program, size = self._program, self._core.mailbox.reply_bytes
+        if program.replies is None:
+            self._word = np.zeros(4, np.uint8)
+            return program.stream.handle.begin_read(program.done.buffer, 0, self._word.data)
+        target = self._replies[first * size : last * size].data
+        return program.stream.handle.begin_read(program.replies.buffer, first * size, target)
+
+    def _take(self) -> int:
+        """Take messages; 0 after which senders wake the actor."""
+        core, mailbox = self._core, self._core.mailbox
+        mailbox.words[code.PARKED] = 0
+        while True:
+            count = mailbox.take(self._limit)
+            if count:
+                return count
+            mailbox.park()
+            count = mailbox.take(self._limit)
+            if count:
+                mailbox.words[code.PARKED] = 0
+                return count
+            core.notify_waiting()
+            if not core.draining:
+                return 0
+            if not mailbox.waiting:
+                core.end()
+                return 0
+            core.make_room()
+
+    def _end(self, batch: _Batch) -> None:
+        core, mailbox = self._core, self._core.mailbox
+        if batch.read is None:
+            self._handle_with_reports(batch.count)
+        else:
+            batch.read.wait()
+            mailbox.finish(0, batch.count)
+        core.notify_waiting()
+        seconds = time.monotonic() - batch.began
+        if seconds > _LONG:
+            self._limit = max(1, self._limit // 2)
+        elif seconds < _SHORT and batch.count == self._limit:
+            self._limit = min(2 * self._limit, self._program.count)
+
+    def _handle_with_reports(self, count: int) -> None:
+        """Handle a batch whose handler prints or asserts: its report is read after each launch."""
+        core, mailbox, program = self._core, self._core.mailbox, self._program
+        first = 0
+        while first < count:
+            last = first + 1 if program.one_by_one else count
+            program.begin_count(first)
+            program.launch(first, last)
+            read = self._begin_read(first, last)
+            reason = program.read_report()
+            read.wait()
+            if reason is None:
+                mailbox.finish(first, last)
+                first = last
+                continue
+            failed = first if program.one_by_one else program.failed_at()
+            mailbox.finish(first, failed)
+            if not core.handler_failed(failed, reason):
+                raise core.error or ActorFailed(reason)
+            first = failed + 1
+
+
+class Dispatcher:
+    """The thread that launches for the actors of a device."""
+
+    def __init__(self, device: Device) -> None:
+        self._lock = threading.Lock()
+        self._event = threading.Event()
+        self._ready: deque[RelaunchExecutor] = deque()
+        self._queued: set[RelaunchExecutor] = set()
+        self._members: set[RelaunchExecutor] = set()
+        self.closed = False
+        self.thread = threading.Thread(
+            target=self._run, name=f"treadle actors on {device.id}", daemon=True
+        )
+        self.thread.start()
+
+    def join(self, member: RelaunchExecutor) -> bool:
+        """Add an actor; False if the thread has just ended."""
+        with self._lock:
+            if self.closed:
+                return False
+            self._members.add(member)
+            return True
+
+    def wake(self, member: RelaunchExecutor) -> None:
+        """Put an actor into the queue."""
+        with self._lock:
+            if member not in self._queued:
+                self._queued.add(member)
+                self._ready.append(member)
+        self._event.set()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                members = list(self._ready)
+                self._ready.clear()
+                self._queued.clear()
+                if not members and not self._members and not self._event.is_set() and self._idle:
+                    self.closed = True
+                    return
+            if not members:
+                self._idle = not self._event.wait(None if self._members else _IDLE_SECONDS)
+                self._event.clear()
+                continue
+            begun = [(member, batch) for member in members if (batch := member.begin())]
+            for member, batch in begun:
+                member.end(batch)
+                self.wake(member)
+            for member in members:
+                if member.ended:
+                    with self._lock:
+                        self._members.discard(member)
+                    member.leave()
+
+    _idle = False
+
+
+_dispatchers: dict[Device, Dispatcher] = {}
+_lock = forks.lock()
+
+
+def dispatcher_of(device: Device, member: RelaunchExecutor) -> Dispatcher:
+    """The dispatcher of a device, with one more actor."""
+    with _lock:
+        found = _dispatchers.get(device)
+        if found is None or not found.join(member):
+            found = _dispatchers[device] = Dispatcher(device)
+            found.join(member)
+        return found
+
+
+def forget_dispatchers() -> None:
+    """In a forked child: their threads are the parent's."""
+    _dispatchers.clear()

@@ -1,0 +1,471 @@
+"""Actors on every device, in each mode that it has."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle.actors import Ref
+
+
+@td.struct
+class Scale:
+    value: td.f32
+    factor: td.f32
+
+
+@td.actor(capacity=64)
+def scaler(message: Scale, hits: td.Array[td.i32]) -> td.f32:
+    hits[0] += 1
+    return message.value * message.factor
+
+
+@td.actor(capacity=8)
+def counter(message: td.i32, total: td.Array[td.i32]) -> td.i32:
+    total[0] = total[0] + message
+    return total[0]
+
+
+@td.actor(capacity=16, on_error="skip")
+def picky(message: td.i32, total: td.Array[td.i32]) -> td.i32:
+    assert message >= 0, "negative message"
+    total[0] = total[0] + message
+    return total[0]
+
+
+@pytest.fixture(params=["usual", "relaunch"])
+def mode(request: pytest.FixtureRequest, device: td.Device) -> str | None:
+    """Each mode of a device once."""
+    modes = {"usual": None, "relaunch": "relaunch"}
+    return modes[request.param]
+
+
+def zeros(device: td.Device, n: int = 1) -> td.Tensor:
+    return td.zeros(n, dtype=td.int32, device=device)
+
+
+@pytest.fixture
+def counting(device: td.Device, mode: str | None) -> Iterator[Ref]:
+    with counter.spawn(total=zeros(device), device=device, mode=mode) as ref:
+        yield ref
+
+
+def test_ask_and_send(device: td.Device, mode: str | None) -> None:
+    with scaler.spawn(hits=zeros(device), device=device, mode=mode) as ref:
+        assert ref.ask(Scale(2.0, 3.0), timeout=30) == 6.0
+        assert ref.send(Scale(1.5, 2.0), timeout=30)
+        ref.send(Scale(9.0, 9.0), reply=False)
+        assert ref.ask(Scale(2.0, 4.0), timeout=30) == 8.0
+        assert ref.receive(timeout=30) == 3.0
+        status = ref.status()
+        assert (status.messages_processed, status.input_depth, status.output_depth) == (4, 0, 0)
+        assert status.is_active
+        assert status.mode == (mode or ("thread" if device.traits.calls_kernels else "relaunch"))
+    status = ref.status()
+    assert (status.state, status.has_terminated, status.errors_encountered) == (
+        "terminated", True, 0,
+    )  # fmt: skip
+
+
+def test_state_is_the_actors_own(device: td.Device, mode: str | None) -> None:
+    mine = zeros(device)
+    with scaler.spawn(hits=mine, device=device, mode=mode) as ref:
+        for _ in range(3):
+            ref.ask(Scale(1.0, 1.0), timeout=30)
+        assert ref.snapshot()["hits"].tolist() == [3]
+    assert mine.tolist() == [0]
+
+
+def test_many_in_order(device: td.Device, mode: str | None) -> None:
+    """More messages than the rings have places, while another thread receives."""
+    records = np.zeros(1000, Scale.dtype)
+    records["value"] = np.arange(1000)
+    records["factor"] = 2
+    with scaler.spawn(hits=zeros(device), device=device, mode=mode) as ref:
+        sender = threading.Thread(target=lambda: ref.send_many(records))
+        sender.start()
+        parts = [ref.receive_many(n, timeout=30) for n in (300, 1, 600, 99)]
+        sender.join()
+        assert [len(part) for part in parts] == [300, 1, 600, 99]
+        np.testing.assert_array_equal(np.concatenate(parts), 2 * np.arange(1000, dtype=np.float32))
+        assert ref.receive_many(5, timeout=0).shape == (0,)
+
+
+def test_a_full_outbox_stalls(counting: Ref) -> None:
+    """Its messages wait, then its senders; nothing is lost, and asking is possible meanwhile."""
+    accepted = 0
+    full = None
+    while full is None:
+        try:
+            counting.send(1, timeout=0.2)
+            accepted += 1
+        except td.errors.QueueFull as error:
+            full = error
+    assert accepted == 16  # both rings
+    assert "receive replies" in str(full)
+    got = counting.receive_many(accepted, timeout=30)
+    assert got.tolist() == list(range(1, accepted + 1))
+
+
+def test_asks_pass_a_full_outbox(counting: Ref) -> None:
+    for _ in range(8):
+        counting.send(1)
+    assert counting.ask(1, timeout=30) == 9
+    assert counting.receive_many(8, timeout=30).tolist() == list(range(1, 9))
+
+
+def test_pause_and_resume(counting: Ref) -> None:
+    counting.pause(timeout=30)
+    assert counting.status().state == "paused"
+    counting.send(5)
+    with pytest.raises(TimeoutError):
+        counting.ask(1, timeout=0.05)
+    assert counting.status().input_depth == 2
+    counting.resume(timeout=30)
+    assert counting.receive(timeout=30) == 5
+    assert counting.ask(1, timeout=30) == 7  # what timed out was handled all the same
+
+
+def test_restore(counting: Ref, device: td.Device) -> None:
+    counting.ask(3, timeout=30)
+    kept = counting.snapshot(timeout=30)
+    assert counting.ask(4, timeout=30) == 7
+    counting.restore(kept, timeout=30)
+    assert counting.ask(1, timeout=30) == 4
+    with counter.spawn(**kept, device=device) as other:
+        assert other.ask(1, timeout=30) == 4
+    with pytest.raises(TypeError, match="no state 'sum'"):
+        counting.restore({"sum": 3})
+    with pytest.raises(td.errors.LaunchError, match="takes an array of the same"):
+        counting.restore({"total": td.zeros(2, dtype=td.int32, device=device)})
+
+
+def test_draining_and_dropping(device: td.Device, mode: str | None) -> None:
+    """With drain, all that was accepted is handled, though the outbox is full."""
+    ref = counter.spawn(total=zeros(device), device=device, mode=mode)
+    ref.pause(timeout=30)
+    for _ in range(8):
+        ref.send(1)
+    ref.resume()
+    ref.send_many(np.ones(8, np.int32), timeout=30)
+    ref.terminate(timeout=30)
+    assert ref.status().messages_processed == 16
+    assert ref.receive_many(99, timeout=0).tolist() == list(range(1, 17))
+    ref.terminate()
+    for use in (lambda: ref.send(1), lambda: ref.ask(1), ref.pause, ref.snapshot, ref.receive):
+        with pytest.raises(td.errors.ActorFailed, match="counter was terminated"):
+            use()
+
+    ref = counter.spawn(total=zeros(device), device=device, mode=mode)
+    ref.pause(timeout=30)
+    failed: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            ref.ask(1, timeout=30)
+        except td.errors.ActorFailed as error:
+            failed.append(error)
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    while not ref.status().input_depth:
+        time.sleep(0.001)
+    ref.terminate(drain=False, timeout=30)
+    asker.join()
+    assert len(failed) == 1
+    assert ref.status().messages_processed == 0
+    assert ref.dead_letters() == [("terminated", 1)]
+    assert ref.telemetry().dropped_at_end == 1
+
+
+def test_a_failed_message_is_skipped(device: td.Device, mode: str | None) -> None:
+    with picky.spawn(total=zeros(device), device=device, mode=mode) as ref:
+        assert ref.ask(2, timeout=30) == 2
+        with pytest.raises(td.errors.ActorFailed, match=r"message -7: .*negative message"):
+            ref.ask(-7, timeout=30)
+        ref.send_many(np.array([1, -1, 1, -2, 1], np.int32))
+        assert ref.receive_many(3, timeout=30).tolist() == [3, 4, 5]
+        assert ref.ask(0, timeout=30) == 5
+        status = ref.status()
+        assert (status.messages_processed, status.errors_encountered) == (5, 3)
+        assert "message -2" in (status.last_error or "")
+        assert ref.dead_letters() == [("failed", -7), ("failed", -1), ("failed", -2)]
+
+
+def test_a_failed_message_ends_the_actor(device: td.Device, mode: str | None) -> None:
+    @td.actor
+    def strict(message: td.i32) -> td.i32:
+        assert message > 0
+        return message * 2
+
+    ref = strict.spawn(device=device, mode=mode)
+    ref.pause(timeout=30)
+    ref.send_many([1, 2, 0, 3])
+    ref.resume(timeout=30)
+    assert ref.receive_many(4, timeout=30).tolist() == [2, 4]
+    with pytest.raises(td.errors.ActorFailed, match="strict failed on message 0"):
+        ref.receive(timeout=30)
+    with pytest.raises(td.errors.ActorFailed, match="message 0"):
+        ref.send(4)
+    status = ref.status()
+    assert (status.state, status.messages_processed, status.dropped) == ("failed", 2, 1)
+    ref.terminate()
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_restarts(device: td.Device, keep: bool) -> None:
+    @td.actor(restarts=2, keep_state=keep)
+    def fragile(message: td.i32, total: td.Array[td.i32]) -> td.i32:
+        assert message >= 0
+        total[0] = total[0] + message
+        return total[0]
+
+    with fragile.spawn(total=td.full(1, 10, dtype=td.int32, device=device), device=device) as ref:
+        assert ref.ask(1, timeout=30) == 11
+        for _ in range(2):
+            with pytest.raises(td.errors.ActorFailed):
+                ref.ask(-1, timeout=30)
+            ref.ask(1, timeout=30)
+        assert ref.ask(0, timeout=30) == (13 if keep else 11)
+        assert ref.status().restarts == 2
+        with pytest.raises(td.errors.ActorFailed):
+            ref.ask(-1, timeout=30)
+        assert ref.status().state == "failed"
+
+
+@pytest.mark.parametrize("policy", ["raise", "drop_oldest", "drop_newest"])
+def test_policies(device: td.Device, policy: str) -> None:
+    @td.actor(capacity=4, policy=policy)  # type: ignore[call-overload]
+    def echo(message: td.i32) -> td.i32:
+        return message
+
+    with echo.spawn(device=device) as ref:
+        ref.pause(timeout=30)
+        accepted = [ref.send(n) for n in range(4)]
+        assert accepted == [True] * 4
+        if policy == "raise":
+            with pytest.raises(td.errors.QueueFull, match="4 messages"):
+                ref.send(4, timeout=30)
+            expected = [0, 1, 2, 3]
+        elif policy == "drop_oldest":
+            assert ref.send(4)
+            assert ref.send_many([5, 6]) == 2
+            expected = [3, 4, 5, 6]
+            assert ref.dead_letters() == [("dropped", n) for n in range(3)]
+        else:
+            assert not ref.send(4)
+            assert ref.send_many([5, 6]) == 0
+            expected = [0, 1, 2, 3]
+        ref.resume(timeout=30)
+        assert ref.receive_many(4, timeout=30).tolist() == expected
+        dropped = {"raise": 0, "drop_oldest": 3, "drop_newest": 3}[policy]
+        assert ref.status().dropped == dropped
+
+
+def test_a_dropped_ask(device: td.Device) -> None:
+    @td.actor(capacity=1, policy="drop_oldest")
+    def echo(message: td.i32) -> td.i32:
+        return message
+
+    with echo.spawn(device=device) as ref:
+        ref.pause(timeout=30)
+        failed: list[Exception] = []
+
+        def ask() -> None:
+            try:
+                ref.ask(1, timeout=30)
+            except td.errors.QueueFull as error:
+                failed.append(error)
+
+        asker = threading.Thread(target=ask)
+        asker.start()
+        while not ref.status().input_depth:
+            time.sleep(0.001)
+        ref.send(2)
+        asker.join()
+        assert "was dropped" in str(failed[0])
+        ref.resume(timeout=30)
+        assert ref.receive(timeout=30) == 2
+
+
+def test_several_threads_ask(device: td.Device, mode: str | None) -> None:
+    """Each gets its own reply, and every message is handled once."""
+    with scaler.spawn(hits=zeros(device), device=device, mode=mode) as ref:
+        wrong: list[tuple[float, float]] = []
+
+        def ask(first: int) -> None:
+            for n in range(first, first + 40):
+                got = ref.ask(Scale(float(n), 2.0), timeout=60)
+                if got != 2 * n:
+                    wrong.append((got, 2.0 * n))
+
+        threads = [threading.Thread(target=ask, args=(1000 * k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+        assert ref.snapshot(timeout=30)["hits"].tolist() == [160]
+
+
+def test_asyncio(counting: Ref) -> None:
+    """More questions at once than the inbox has places."""
+
+    async def ask() -> list[int]:
+        return list(await asyncio.gather(*(counting.ask_async(1, timeout=60) for _ in range(40))))
+
+    assert sorted(asyncio.run(ask())) == list(range(1, 41))
+
+    async def late() -> None:
+        counting.pause()
+        with pytest.raises(TimeoutError):
+            await counting.ask_async(1, timeout=0.05)
+        counting.resume()
+
+    asyncio.run(late())
+    assert counting.ask(1, timeout=30) == 42
+
+
+def test_abandoned_answers_come_back(counting: Ref) -> None:
+    """Timeouts leave no entry behind."""
+    for _ in range(40):
+        counting.pause(timeout=30)
+        for _ in range(4):
+            with pytest.raises(TimeoutError):
+                counting.ask(1, timeout=0)
+        counting.resume(timeout=30)
+        counting.ask(0, timeout=30)
+    assert counting.ask(0, timeout=30) == 160
+
+
+def test_kinds_of_messages(device: td.Device) -> None:
+    @td.actor
+    def flip(message: td.vec3[td.f32]) -> td.vec3[td.f32]:
+        return td.vec3[td.f32](message.z, message.y, message.x)
+
+    @td.actor
+    def negate(message: td.bool) -> td.bool:
+        return not message
+
+    @td.actor
+    def swap(message: Scale) -> Scale:
+        return Scale(message.factor, message.value)
+
+    @td.actor
+    def narrow(message: td.u8) -> td.i16:
+        return td.i16(message) - td.i16(100)
+
+    with flip.spawn(device=device) as ref:
+        got = ref.ask(td.vec3[td.f32](1, 2, 3), timeout=30)
+        assert list(got) == [3, 2, 1]
+        ref.send_many(np.arange(6, dtype=np.float32).reshape(2, 3))
+        assert ref.receive_many(2, timeout=30).tolist() == [[2, 1, 0], [5, 4, 3]]
+    with negate.spawn(device=device) as ref:
+        assert ref.ask(True, timeout=30) is False
+    with swap.spawn(device=device) as ref:
+        assert ref.ask(Scale(1, 2), timeout=30) == Scale(2, 1)
+    with narrow.spawn(device=device) as ref:
+        assert ref.ask(7, timeout=30) == -93
+
+
+def test_without_replies(device: td.Device, mode: str | None) -> None:
+    @td.actor
+    def add(message: td.i32, total: td.Array[td.i32], scale: td.i32):
+        total[0] += message * scale
+
+    with add.spawn(total=zeros(device), scale=3, device=device, mode=mode) as ref:
+        assert ref.ask(2, timeout=30) is None
+        ref.send_many([1, 2, 3])
+        with pytest.raises(td.errors.TreadleError, match="add has no replies"):
+            ref.receive(timeout=1)
+        assert ref.ask(0, timeout=30) is None
+        assert ref.snapshot()["total"].tolist() == [24]
+
+
+def test_threads_of_a_block(device: td.Device, mode: str | None) -> None:
+    """They share memory and meet at barriers; the first one's reply counts."""
+
+    @td.actor(block=16)
+    def total(message: td.f32, x: td.Array[td.f32]) -> td.f32:
+        part = td.shared(16, td.f32)
+        t = td.thread_idx.x
+        x[t] = x[t] + message
+        part[t] = x[t]
+        td.sync_threads()
+        s = 0.0
+        for k in range(16):
+            s += part[k]
+        td.sync_threads()
+        return s + t * 1000
+
+    x = np.arange(16, dtype=np.float32)
+    with total.spawn(x=x, device=device, mode=mode) as ref:
+        assert ref.ask(1.0, timeout=30) == 136.0
+        ref.send_many([1.0, 1.0])
+        assert ref.receive_many(2, timeout=30).tolist() == [152.0, 168.0]
+        np.testing.assert_array_equal(ref.snapshot()["x"].numpy(), x + 3)
+
+
+def test_many_blocks(device: td.Device, mode: str | None) -> None:
+    @td.actor(blocks=4, block=8)
+    def add(message: td.f32, x: td.Array[td.f32]) -> td.f32:
+        i = td.grid(1)
+        if i < x.size:
+            x[i] += message
+        return message
+
+    with add.spawn(x=np.zeros(30, np.float32), device=device, mode=mode) as ref:
+        ref.send_many([1.0, 2.0])
+        assert ref.receive_many(2, timeout=30).tolist() == [1.0, 2.0]
+        assert ref.snapshot()["x"].tolist() == [3.0] * 30
+
+
+def test_a_handler_that_prints(
+    device: td.Device, mode: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @td.actor
+    def talks(message: td.i32) -> td.i32:
+        print("got", message)
+        return message
+
+    with talks.spawn(device=device, mode=mode) as ref:
+        assert ref.ask(4, timeout=30) == 4
+        ref.send_many([5, 6])
+        assert ref.receive_many(2, timeout=30).tolist() == [5, 6]
+    assert capsys.readouterr().out == "got 4\ngot 5\ngot 6\n"
+
+
+def test_many_actors(device: td.Device) -> None:
+    """Each has its state; those that relaunch share a thread."""
+    refs = [counter.spawn(total=zeros(device), device=device) for _ in range(40)]
+    for n, ref in enumerate(refs):
+        ref.send(n)
+    assert [ref.receive(timeout=30) for ref in refs] == list(range(40))
+    for ref in refs:
+        ref.terminate(timeout=30)
+
+
+def test_arrays_beside_an_actor(counting: Ref, device: td.Device) -> None:
+    x = td.arange(1000, dtype=td.float32, device=device)
+    for n in range(5):
+        counting.send(1)
+        assert float((x * n).sum()) == 499500 * n
+    assert counting.receive_many(5, timeout=30).tolist() == [1, 2, 3, 4, 5]
+
+
+def test_telemetry(counting: Ref) -> None:
+    assert counting.telemetry().latency_median is None
+    for _ in range(20):
+        counting.ask(1, timeout=30)
+    seen = counting.telemetry()
+    assert (seen.accepted, seen.processed, seen.replies, seen.errors) == (20, 20, 0, 0)
+    assert seen.latency_min is not None
+    assert seen.latency_median is not None
+    assert seen.latency_p99 is not None
+    assert 0 < seen.latency_min <= seen.latency_median <= seen.latency_p99 < 60

@@ -1,0 +1,358 @@
+"""Every interleaving of the rings' protocol, for small capacities and few messages.
+
+The protocol is that of docs/design/actors.md, step by step, as generators that yield before each
+access of memory. Each side has a buffer of stores that are not visible yet: plain and relaxed
+stores become visible in any order and at any later time, a release store only after all stores
+before it, and a sequentially consistent fence empties the buffer. Loads see memory, or the side's
+own buffer. So an order that the code does not ask for is not relied upon. (A load that moves before
+an earlier one is not modelled: all loads that another one relies on are acquire loads.)
+
+Without a release, a fence, the exchange or the last look, messages are lost: see
+`test_mistakes_are_found`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+Word = str | tuple[str, int]
+Step = Generator[tuple[Any, ...], Any, None]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a test leaves out of the protocol."""
+
+    release: bool = True  # of counters
+    fence: bool = True  # between a publication and the look at PARKED or WAITERS
+    exchange: bool = True  # of HEAD; else a plain store
+    last_look: bool = True  # after PARKED is set
+
+
+@dataclass(frozen=True)
+class Setup:
+    capacity: int
+    messages: int
+    drops: bool = False  # the policy drop_oldest
+    replies: bool = True
+    rules: Rules = field(default_factory=Rules)
+
+
+def wait(s: Setup, word: str, value: int) -> Step:
+    """`Core.wait`: sleep unless the word has changed. Sleeping lets go of the condition's lock."""
+    yield ("lock",)
+    yield ("store", "WAITERS", 1)
+    if s.rules.fence:
+        yield ("fence",)
+    yield ("sleep",) if (yield ("load", word)) == value else ("unlock",)
+
+
+def notify(s: Setup) -> Step:
+    """`Core.notify_waiting`."""
+    if (yield ("load", "WAITERS")):
+        yield ("lock",)
+        yield ("store", "WAITERS", 0)
+        yield ("notify",)
+        yield ("unlock",)
+
+
+def sender(s: Setup) -> Step:
+    """`push` for each message; with room, or by dropping the oldest; else it waits."""
+    for n in range(s.messages):
+        while True:
+            tail = yield ("load", "TAIL")
+            head = yield ("load", "HEAD")
+            if tail - head < s.capacity:
+                yield ("store", ("slot", tail % s.capacity), n)
+                yield ("release" if s.rules.release else "store", "TAIL", tail + 1)
+                if s.rules.fence:
+                    yield ("fence",)
+                if (yield ("load", "PARKED")):
+                    yield ("wake",)
+                break
+            if s.drops:
+                dropped = yield ("load", ("slot", head % s.capacity))
+                if (yield ("exchange", "HEAD", head, head + 1)):
+                    yield ("dropped", dropped)
+                continue
+            yield from wait(s, "HEAD", head)
+
+
+def take(s: Setup) -> Generator[tuple[Any, ...], Any, int | None]:
+    while True:
+        head = yield ("load", "HEAD")
+        tail = yield ("load", "TAIL")
+        if head == tail:
+            return None
+        out_tail = yield ("load", "OUT_TAIL")
+        out_head = yield ("load", "OUT_HEAD")
+        if s.replies and out_tail - out_head == s.capacity:
+            return None
+        message = yield ("load", ("slot", head % s.capacity))
+        if s.rules.exchange:
+            if not (yield ("exchange", "HEAD", head, head + 1)):
+                continue
+        else:
+            yield ("store", "HEAD", head + 1)
+        assert isinstance(message, int)
+        return message
+
+
+def actor(s: Setup) -> Step:
+    """`serve`: handle a message, publish its reply, notify; park when there is none."""
+    while True:
+        message = yield from take(s)
+        if message is None:
+            yield ("release", "PARKED", 1)
+            if s.rules.fence:
+                yield ("fence",)
+            if s.rules.last_look:
+                message = yield from take(s)
+            if message is None:
+                yield from notify(s)
+                yield ("park",)
+                yield ("release", "PARKED", 0)
+                continue
+            yield ("release", "PARKED", 0)
+        yield ("handled", message)
+        if s.replies:
+            out_tail = yield ("load", "OUT_TAIL")
+            yield ("store", ("out", out_tail % s.capacity), message)
+            yield ("release" if s.rules.release else "store", "OUT_TAIL", out_tail + 1)
+        if s.rules.fence:
+            yield ("fence",)
+        yield from notify(s)
+
+
+def receiver(s: Setup) -> Step:
+    """`pop` until all replies that come have come; waits for each."""
+    while True:
+        head = yield ("load", "OUT_HEAD")
+        tail = yield ("load", "OUT_TAIL")
+        if head != tail:
+            yield ("received", (yield ("load", ("out", head % s.capacity))))
+            yield ("release" if s.rules.release else "store", "OUT_HEAD", head + 1)
+            if s.rules.fence:
+                yield ("fence",)
+            if (yield ("load", "PARKED")):
+                yield ("wake",)
+            continue
+        yield from wait(s, "OUT_TAIL", head)
+
+
+SIDES: dict[str, Callable[[Setup], Step]] = {
+    "sender": sender, "actor": actor, "receiver": receiver,
+}  # fmt: skip
+Buffer = tuple[tuple[Word, int, bool], ...]  # stores that are not visible yet; whether release
+
+
+@dataclass(frozen=True)
+class State:
+    """A point of the exploration. A side is the list of what its loads gave: generators can't be
+    copied, so they are run again from their beginning."""
+
+    memory: tuple[tuple[Word, int], ...] = ()
+    buffers: tuple[Buffer, ...] = ((), (), ())
+    answers: tuple[tuple[Any, ...], ...] = ((), (), ())
+    asleep: frozenset[str] = frozenset()
+    woken: bool = False  # the actor's event is set
+    owner: str = ""  # of the condition's lock
+    handled: tuple[int, ...] = ()
+    dropped: tuple[int, ...] = ()
+    received: tuple[int, ...] = ()
+
+
+class Wrong(AssertionError):
+    """The protocol lost or doubled a message, or all sides sleep for ever."""
+
+
+class Explorer:
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.names = list(SIDES) if setup.replies else ["sender", "actor"]
+        self.places: dict[tuple[str, tuple[Any, ...]], int] = {}
+        self.numbers: dict[Any, int] = {}
+        self.next: dict[tuple[str, tuple[Any, ...]], tuple[Any, ...] | None] = {}
+
+    def step_of(self, name: str, answers: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """What a side does next; None at its end. What it does depends on its answers alone."""
+        key = name, answers
+        if key not in self.next:
+            side = SIDES[name](self.setup)
+            try:
+                step = side.send(None)
+                for answer in answers:
+                    step = side.send(answer)
+            except StopIteration:
+                step = None
+            self.next[key] = step
+        return self.next[key]
+
+    def run(self) -> int:
+        """Visit all states; their number."""
+        start = State()
+        seen = {self.key(start)}
+        stack = [start]
+        while stack:
+            state = stack.pop()
+            moved = False
+            for after in self.successors(state):
+                moved = True
+                key = self.key(after)
+                if key not in seen:
+                    seen.add(key)
+                    stack.append(after)
+            if not moved:
+                self.check_end(state)
+        return len(seen)
+
+    def key(self, state: State) -> Any:
+        """States from which the same follows. Sides forget what they read earlier, so a side is
+        where it stands in its program, with its variables."""
+        places = []
+        for name, answers in zip(self.names, state.answers, strict=False):
+            places.append(self.place(name, answers))
+        return (
+            state.memory, state.buffers, tuple(places), state.asleep, state.woken, state.owner,
+            state.handled, state.dropped, state.received,
+        )  # fmt: skip
+
+    def place(self, name: str, answers: tuple[Any, ...]) -> int:
+        """Where a side stands, as a number."""
+        key = name, answers
+        if key not in self.places:
+            found = self.find_place(name, answers)
+            self.places[key] = self.numbers.setdefault((name, found), len(self.numbers))
+        return self.places[key]
+
+    def find_place(self, name: str, answers: tuple[Any, ...]) -> Any:
+        side = SIDES[name](self.setup)
+        try:
+            side.send(None)
+            for answer in answers:
+                side.send(answer)
+        except StopIteration:
+            return None
+        found = []
+        inner: Any = side
+        while inner is not None and inner.gi_frame is not None:
+            local = {k: v for k, v in inner.gi_frame.f_locals.items() if k != "s"}
+            found.append((inner.gi_frame.f_lasti, tuple(sorted(local.items(), key=repr))))
+            inner = inner.gi_yieldfrom
+        return tuple(found)
+
+    def successors(self, state: State) -> Iterator[State]:
+        for at, name in enumerate(self.names):
+            buffer = state.buffers[at]
+            for index, (word, value, release) in enumerate(buffer):
+                earlier = buffer[:index]
+                # Stores to one word stay in order; a release waits for all before it.
+                if any(each[0] == word for each in earlier) or (release and earlier):
+                    continue
+                memory = {**dict(state.memory), word: value}
+                left = (*earlier, *buffer[index + 1 :])
+                yield replace(state, memory=_sorted(memory), buffers=_at(state.buffers, at, left))
+            if name not in state.asleep:
+                after = self.advance(state, at, name)
+                if after is not None:
+                    yield after
+        if "actor" in state.asleep and state.woken:
+            yield replace(state, asleep=state.asleep - {"actor"}, woken=False)
+
+    def advance(self, state: State, at: int, name: str) -> State | None:
+        """One step of a side; None if it has to wait or is at its end."""
+        step = self.step_of(name, state.answers[at])
+        if step is None:
+            return None
+        answer: Any = None
+        kind = step[0]
+        memory, buffer = dict(state.memory), state.buffers[at]
+        if kind == "load":
+            own = [value for word, value, _ in buffer if word == step[1]]
+            answer = own[-1] if own else memory.get(step[1], 1 if step[1] == "PARKED" else 0)
+        elif kind in ("store", "release"):
+            entry = (step[1], step[2], kind == "release")
+            state = replace(state, buffers=_at(state.buffers, at, (*buffer, entry)))
+        elif kind in ("fence", "exchange", "lock", "unlock", "sleep"):
+            if buffer:
+                return None  # until it is empty
+            if kind == "exchange":
+                answer = memory.get(step[1], 0) == step[2]
+                if answer:
+                    state = replace(state, memory=_sorted({**memory, step[1]: step[3]}))
+            elif kind == "lock":
+                if state.owner:
+                    return None
+                state = replace(state, owner=name)
+            elif kind != "fence":
+                assert state.owner == name
+                asleep = state.asleep | ({name} if kind == "sleep" else set())
+                state = replace(state, owner="", asleep=asleep)
+        elif kind == "wake":
+            state = replace(state, woken=True)
+        elif kind == "park":
+            state = replace(state, asleep=state.asleep | {"actor"})
+        elif kind == "notify":
+            state = replace(state, asleep=state.asleep - {"sender", "receiver"})
+        else:  # handled, dropped, received
+            state = replace(state, **{kind: (*getattr(state, kind), step[1])})
+            self.check(state)
+        return replace(state, answers=_at(state.answers, at, (*state.answers[at], answer)))
+
+    def check(self, state: State) -> None:
+        """Handled in order and once; replies in order."""
+        both = sorted(state.handled + state.dropped)
+        if list(state.handled) != sorted(state.handled) or len(set(both)) < len(both):
+            raise Wrong(f"handled {state.handled}, dropped {state.dropped}")
+        if state.received != state.handled[: len(state.received)]:
+            raise Wrong(f"received {state.received} of {state.handled}")
+
+    def check_end(self, state: State) -> None:
+        """Nothing can happen any more: then all messages are handled, and all replies received."""
+        done = sorted(state.handled + state.dropped)
+        if done != list(range(self.setup.messages)):
+            raise Wrong(f"all sleep; handled {state.handled}, dropped {state.dropped}")
+        if self.setup.replies and state.received != state.handled:
+            raise Wrong(f"all sleep; received {state.received} of {state.handled}")
+
+
+def _sorted(memory: dict[Word, int]) -> tuple[tuple[Word, int], ...]:
+    return tuple(sorted(memory.items(), key=repr))
+
+
+def _at(parts: tuple[Any, ...], at: int, value: Any) -> tuple[Any, ...]:
+    return (*parts[:at], value, *parts[at + 1 :])
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        Setup(1, 2, replies=False),
+        Setup(2, 3, replies=False),
+        Setup(1, 3, drops=True, replies=False),
+        Setup(2, 4, drops=True, replies=False),
+        Setup(1, 2),
+    ],
+    ids=str,
+)
+def test_every_interleaving(setup: Setup) -> None:
+    assert Explorer(setup).run() > 100
+
+
+@pytest.mark.parametrize(
+    ("setup", "rules"),
+    [
+        (Setup(1, 2, replies=False), Rules(release=False)),
+        (Setup(1, 2, replies=False), Rules(fence=False)),
+        (Setup(1, 2, replies=False), Rules(last_look=False)),
+        (Setup(1, 3, drops=True, replies=False), Rules(exchange=False)),
+    ],
+    ids=lambda each: str(each) if isinstance(each, Rules) else "",
+)
+def test_mistakes_are_found(setup: Setup, rules: Rules) -> None:
+    with pytest.raises(Wrong):
+        Explorer(replace(setup, rules=rules)).run()
