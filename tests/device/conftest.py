@@ -144,6 +144,8 @@ _PLANS = frozenset({
 })  # fmt: skip
 # Actors, whose kernels are small.
 _ACTORS = frozenset({"test_actors"})
+# And what is drawn, which the evaluator of PTX would be long about.
+_DRAWN_ACTORS = frozenset({"test_actor_machine"})
 # And quantized tensors, whose expressions shift and mask bytes.
 _QUANT = frozenset({"test_quantized"})
 _LEFT_OUT = {
@@ -170,6 +172,9 @@ _LEFT_OUT = {
     # Its functions are those of test_math and test_values, which the evaluator runs.
     "test_elementwise_functions": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     **dict.fromkeys(_ACTORS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
+    **dict.fromkeys(
+        _DRAWN_ACTORS, frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"})
+    ),
     **dict.fromkeys(_QUANT, frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(
         _ARRAY_RULES | _LIBRARY | _TRAINING | _PLANS,

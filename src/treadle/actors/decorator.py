@@ -74,6 +74,9 @@ class Actor(ByName):
         try:
             return self._spawn(device, mode, state)
         except TreadleError as error:
+            # The call of the handler in its kernel is not the user's.
+            if notes := getattr(error, "__notes__", None):
+                notes[:] = [note for note in notes if "<kernel source" not in note]
             raise shortened(error)  # noqa: B904 - it is the same error
 
     def _spawn(self, spec: str | Device | None, mode: Mode | None, state: Mapping[str, Any]) -> Ref:

@@ -189,7 +189,7 @@ class Dispatcher:
     """The thread that launches for the actors of a device."""
 
     def __init__(self, device: Device) -> None:
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._event = threading.Event()
         self._ready: deque[RelaunchExecutor] = deque()
         self._queued: set[RelaunchExecutor] = set()

@@ -384,7 +384,9 @@ done:
   ret i64 %now
 }
 
-; Handle messages, one call of the kernel each, until there is a reason to return to Python.
+; Handle messages, one call of the kernel each, until there is a reason to return to Python. If a
+; thread waits for something, the messages that are there are handled first, for a moment: to take
+; the interpreter's lock after each would cost more than most handlers.
 define i64 @treadle.serve(ptr %c, ptr %kernel, ptr %bindings, ptr %parameters, ptr %grid,
                           i64 %blocks, i64 %polls) {
 entry:
@@ -398,7 +400,8 @@ entry:
   store atomic i64 0, ptr %parked.at release, align 8
   br label %poll
 poll:
-  %idle = phi i64 [ 0, %entry ], [ 0, %finished ], [ %idle.next, %pause ]
+  %idle = phi i64 [ 0, %entry ], [ 0, %finished ], [ 0, %wait.on ], [ %idle.next, %pause ]
+  %since = phi i64 [ 0, %entry ], [ 0, %finished ], [ %since.new, %wait.on ], [ %since, %pause ]
   %beat = load atomic i64, ptr %heartbeat.at monotonic, align 8
   %beat.next = add i64 %beat, 1
   store atomic i64 %beat.next, ptr %heartbeat.at monotonic, align 8
@@ -421,10 +424,22 @@ publish:
   fence seq_cst
   %waiters = load atomic i64, ptr %waiters.at monotonic, align 8
   %awaited = icmp ne i64 %waiters, 0
-  br i1 %awaited, label %notify, label %finished
+  br i1 %awaited, label %late.now, label %finished
+late.now:
+  %time = call i64 @now()
+  %unseen = icmp eq i64 %since, 0
+  %since.new = select i1 %unseen, i64 %time, i64 %since
+  %waited = sub i64 %time, %since.new
+  %long = icmp ugt i64 %waited, DELAY
+  br i1 %long, label %notify, label %wait.on
+wait.on:
+  br label %poll
 finished:
   br label %poll
 nothing:
+  %none.waits = icmp eq i64 %since, 0
+  br i1 %none.waits, label %idle.on, label %notify
+idle.on:
   %tired = icmp uge i64 %idle, %polls
   br i1 %tired, label %park, label %pause
 pause:
@@ -465,8 +480,11 @@ _CLOCKS = {
     "x86_64": ("call i64 @llvm.readcyclecounter()", "declare i64 @llvm.readcyclecounter()"),
     "aarch64": ('call i64 asm sideeffect "mrs $0, cntvct_el0", "=r"()', ""),
 }
+# Ticks of that clock, some 20 µs, for which threads that wait are not notified while there is work.
+_DELAYS = {"x86_64": "50000", "aarch64": "1000"}
 for _each in (_PAUSES, _CLOCKS):
     _each["arm64"] = _each["aarch64"]
+_DELAYS["arm64"] = _DELAYS["aarch64"]
 
 
 @dataclass(frozen=True)
@@ -497,6 +515,7 @@ def source_for(processor: str) -> str:
     )
     text = re.sub(r"\b[A-Z_]{4,}\b", lambda found: str(_WORDS.get(found[0], found[0])), text)
     text = text.replace("PAUSE", pause).replace("CLOCK", clock)
+    text = text.replace("DELAY", _DELAYS.get(processor, "0"))
     shown = "define i64 @treadle.clock() {\n  %t = call i64 @now()\n  ret i64 %t\n}\n"
     return f"{text}{shown}{declared}\n{clock_declared}\n"
 

@@ -99,6 +99,7 @@ class ThreadExecutor:
                     self._sleep()
             else:
                 mailbox.words[code.ATTENTION] = 0
+                core.notify_waiting()
 
     def _sleep(self) -> None:
         self._event.wait()

@@ -1,0 +1,314 @@
+"""Drawn sequences of what may be done with an actor, beside a model in Python; and long runs of
+several threads, after which no message is lost or doubled."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+import treadle as td
+from treadle.actors import Actor
+
+CAPACITY = 4
+PATIENCE = 60
+
+
+def _accumulator(**options: Any) -> Actor:
+    @td.actor(capacity=CAPACITY, on_error="skip", **options)
+    def accumulate(message: td.i32, total: td.Array[td.i32]) -> td.i32:
+        assert message != 13, "thirteen"
+        total[0] = total[0] + message
+        return total[0]
+
+    return accumulate
+
+
+ACTORS = {policy: _accumulator(policy=policy) for policy in ("block", "raise", "drop_newest")}
+VALUES = st.one_of(st.integers(-100, 100), st.just(13))
+
+
+class Machine(RuleBasedStateMachine):
+    """While the actor is paused, the model knows exactly what is where: the inbox is `waiting`.
+    Otherwise all messages whose replies have room are handled as soon as it matters."""
+
+    device: td.Device
+    mode: str | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[str, Any] | None = None
+        self.kept_total = 0
+        self.begin(0)
+
+    def begin(self, total: int) -> None:
+        """A new actor in the model."""
+        self.waiting: list[tuple[int, bool]] = []  # accepted and not handled: value, reply
+        self.outbox: list[int] = []
+        self.total = total
+        self.handled = self.failed = 0
+        self.paused = False
+
+    @initialize(policy=st.sampled_from(sorted(ACTORS)))
+    def spawn(self, policy: str) -> None:
+        self.policy = policy
+        self.ref = ACTORS[policy].spawn(
+            total=td.zeros(1, dtype=td.int32, device=self.device),
+            device=self.device,
+            mode=self.mode,
+        )
+
+    def settle(self) -> None:
+        """Handle in the model what the actor handles, and wait until it has."""
+        while self.waiting and not self.paused:
+            value, reply = self.waiting[0]
+            if reply and len(self.outbox) == CAPACITY:
+                break
+            self.waiting.pop(0)
+            if value == 13:
+                self.failed += 1
+                continue
+            self.handled += 1
+            self.total += value
+            if reply:
+                self.outbox.append(self.total)
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            status = self.ref.status()
+            seen = status.messages_processed, status.errors_encountered, status.input_depth
+            if seen == (self.handled, self.failed, len(self.waiting)):
+                return
+            assert time.monotonic() < deadline, (seen, self.__dict__)
+
+    @rule(value=VALUES, reply=st.booleans())
+    def send(self, value: int, reply: bool) -> None:
+        if len(self.waiting) < CAPACITY:
+            assert self.ref.send(value, reply=reply, timeout=PATIENCE)
+            self.waiting.append((value, reply))
+        elif self.policy == "drop_newest":
+            assert not self.ref.send(value, reply=reply)
+        else:
+            with pytest.raises(td.errors.QueueFull):
+                self.ref.send(value, reply=reply, timeout=0)
+        self.settle()
+
+    @rule(values=st.lists(VALUES, max_size=6))
+    def send_many(self, values: list[int]) -> None:
+        values = values[: CAPACITY - len(self.waiting)]
+        assert self.ref.send_many(values, timeout=PATIENCE) == len(values)
+        self.waiting += [(value, True) for value in values]
+        self.settle()
+
+    @precondition(lambda self: not self.paused and not self.waiting)
+    @rule(value=VALUES)
+    def ask(self, value: int) -> None:
+        if value == 13:
+            with pytest.raises(td.errors.ActorFailed, match="message 13"):
+                self.ref.ask(value, timeout=PATIENCE)
+            self.failed += 1
+        else:
+            self.total += value
+            self.handled += 1
+            assert self.ref.ask(value, timeout=PATIENCE) == self.total
+        self.settle()
+
+    @precondition(lambda self: len(self.waiting) < CAPACITY and (self.paused or self.waiting))
+    @rule()
+    def ask_in_vain(self) -> None:
+        """The question times out, and is handled all the same."""
+        with pytest.raises(TimeoutError):
+            self.ref.ask(1, timeout=0)
+        self.waiting.append((1, False))
+        self.settle()
+
+    @rule(count=st.integers(0, 6))
+    def receive(self, count: int) -> None:
+        n = min(count, len(self.outbox))
+        assert self.ref.receive_many(n, timeout=PATIENCE).tolist() == self.outbox[:n]
+        del self.outbox[:n]
+        self.settle()
+
+    @precondition(lambda self: not self.outbox)
+    @rule()
+    def receive_in_vain(self) -> None:
+        assert len(self.ref.receive_many(1, timeout=0)) == 0
+        with pytest.raises(TimeoutError):
+            self.ref.receive(timeout=0)
+
+    @rule()
+    def pause(self) -> None:
+        self.ref.pause(timeout=PATIENCE)
+        self.paused = True
+
+    @rule()
+    def resume(self) -> None:
+        self.ref.resume(timeout=PATIENCE)
+        self.paused = False
+        self.settle()
+
+    @rule()
+    def snapshot(self) -> None:
+        self.kept = self.ref.snapshot(timeout=PATIENCE)
+        self.kept_total = self.total
+        assert self.kept["total"].tolist() == [self.total]
+
+    @precondition(lambda self: self.kept is not None)
+    @rule()
+    def restore(self) -> None:
+        assert self.kept is not None
+        self.ref.restore(self.kept, timeout=PATIENCE)
+        self.total = self.kept_total
+
+    @precondition(lambda self: self.kept is not None)
+    @rule(drain=st.booleans())
+    def start_again(self, drain: bool) -> None:
+        """The end, and a new actor with the state that was kept."""
+        assert self.kept is not None
+        old = self.ref
+        old.terminate(drain=drain, timeout=PATIENCE)
+        if drain:
+            for value, reply in self.waiting:
+                if value != 13:
+                    self.total += value
+                    self.outbox += [self.total] if reply else []
+        else:
+            assert sum(k == "terminated" for k, _ in old.dead_letters()) == len(self.waiting)
+        assert old.receive_many(99).tolist() == self.outbox
+        assert old.status().has_terminated
+        self.ref = ACTORS[self.policy].spawn(**self.kept, device=self.device, mode=self.mode)
+        self.begin(self.kept_total)
+
+    @invariant()
+    def depths(self) -> None:
+        if hasattr(self, "ref"):
+            assert self.ref.status().output_depth == len(self.outbox)
+
+    def teardown(self) -> None:
+        if hasattr(self, "ref"):
+            self.ref.terminate(drain=False, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("mode", ["usual", "relaunch"])
+def test_drawn_operations(device: td.Device, mode: str) -> None:
+    where = {"device": device, "mode": None if mode == "usual" else mode}
+    drawn = type("Drawn", (Machine,), where)
+    examples = max(settings.default.max_examples // 4, 1) if settings.default else 25
+    run_state_machine_as_test(
+        drawn, settings=settings(max_examples=examples, stateful_step_count=25)
+    )
+
+
+@td.actor(capacity=256)
+def tally(message: td.u32, seen: td.Array[td.u32], sums: td.Array[td.u32]) -> td.u32:
+    sums[0] += message
+    sums[1] += 1
+    word = td.i32(message // 32)
+    if word < seen.size:
+        bit = td.u32(1) << (message % 32)
+        if (seen[word] & bit) != 0:
+            sums[2] += 1
+        seen[word] = seen[word] | bit
+    return message
+
+
+def soak(device: td.Device, mode: str | None, count: int) -> None:
+    """Threads send numbers in order, each in its own way; others receive, pause and take snapshots.
+    Each number is handled once, and the replies of each thread are in order."""
+    senders = 3
+    share = count // senders
+    seen = td.zeros(-(-share * senders // 32), dtype=td.uint32, device=device)
+    sums = td.zeros(3, dtype=td.uint32, device=device)
+    got: list[np.ndarray[Any, Any]] = []
+    asked = [0] * senders
+    over = threading.Event()
+    errors: list[BaseException] = []
+
+    def guarded(work: Any, *arguments: Any) -> threading.Thread:
+        def run() -> None:
+            try:
+                work(*arguments)
+            except BaseException as error:
+                errors.append(error)
+                over.set()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    def send(which: int) -> None:
+        draw = random.Random(which)
+        at, end = which * share, (which + 1) * share
+        while at < end and not errors:
+            how = draw.random()
+            if how < 0.2:
+                assert ref.ask(at, timeout=PATIENCE) == at
+                asked[which] += 1
+                at += 1
+            elif how < 0.4:
+                ref.send(at, timeout=PATIENCE)
+                at += 1
+            else:
+                n = min(draw.randrange(1, 2000), end - at)
+                ref.send_many(np.arange(at, at + n, dtype=np.uint32), timeout=PATIENCE)
+                at += n
+
+    def receive() -> None:
+        while not over.is_set() or ref.status().output_depth:
+            got.append(ref.receive_many(777, timeout=0.02))
+
+    def disturb() -> None:
+        draw = random.Random(99)
+        while not over.wait(draw.random() / 50):
+            ref.pause(timeout=PATIENCE)
+            ref.snapshot(timeout=PATIENCE)
+            ref.resume(timeout=PATIENCE)
+
+    with tally.spawn(seen=seen, sums=sums, device=device, mode=mode) as ref:
+        sending = [guarded(send, which) for which in range(senders)]
+        others = [guarded(receive), guarded(disturb)]
+        for thread in sending:
+            thread.join()
+        while not errors and ref.status().messages_processed < share * senders:
+            time.sleep(0.001)
+        over.set()
+        for thread in others:
+            thread.join()
+        if errors:
+            raise errors[0]
+        state = ref.snapshot(timeout=PATIENCE)
+        status = ref.status()
+    total = share * senders
+    expected = total * (total - 1) // 2 % 2**32
+    assert state["sums"].tolist() == [expected, total, 0]
+    assert status.messages_processed == total
+    replies = np.concatenate(got)
+    assert len(replies) == total - sum(asked)
+    for which in range(senders):
+        own = replies[(replies >= which * share) & (replies < (which + 1) * share)]
+        assert (np.diff(own.astype(np.int64)) > 0).all()
+
+
+@pytest.mark.parametrize("mode", ["usual", "relaunch"])
+def test_soak(device: td.Device, mode: str) -> None:
+    soak(device, None if mode == "usual" else mode, 30_000)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("mode", ["usual", "relaunch"])
+def test_long_soak(device: td.Device, mode: str) -> None:
+    soak(device, None if mode == "usual" else mode, 10_000_000 if device.id == "cpu" else 1_000_000)
