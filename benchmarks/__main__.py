@@ -5,10 +5,10 @@ throughput of a large GPU, `launch-cuda` what launches cost the host, `arrays-cu
 arrays, `library-cuda` about the kernel library, `compiled-cuda` what calls of compiled functions
 cost the host, `crossover-cuda` from which size on a device is quicker than the host,
 `training-cuda` is about steps of training, `programs-cuda` about whole programs, `quantized-cuda`
-about products with quantized matrices, `encoders-cuda` about embeddings of texts, `compile-cuda`
-about how long a new kernel takes, `ptx` our PTX beside NVRTC's, `cuda_cpp-cuda` CUDA C++ beside
-NVRTC, `parsing` how long reading CUDA C++ takes, `browser` a page of Chromium. A device's name
-stands for all its suites that fit this machine.
+about products with quantized matrices, `encoders-cuda` about embeddings of texts, `actors-cuda`
+about messages to actors, `compile-cuda` about how long a new kernel takes, `ptx` our PTX beside
+NVRTC's, `cuda_cpp-cuda` CUDA C++ beside NVRTC, `parsing` how long reading CUDA C++ takes, `browser`
+a page of Chromium. A device's name stands for all its suites that fit this machine.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ SUITES: dict[str, tuple[str, ...]] = {
     **{f"quantized-{name}": ("quantized", name) for name in DEVICES},
     "encoders-cpu": ("encoders", "cpu"),
     **{f"encoders-{name}": ("encoders", name) for name in DEVICES},
+    "actors-cpu": ("actors", "cpu"),
+    **{f"actors-{name}": ("actors", name) for name in DEVICES},
     "compile-cuda": ("compile", "cuda"),
     "compile-webgpu": ("compile", "webgpu"),
     "ptx": ("ptx",),

@@ -37,6 +37,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "training": _PROGRAMS,
     "programs": _PROGRAMS,
     "encoders": (*_ARRAYS, "models"),
+    "actors": (*_ARRAYS, "actors"),
     "models": (*_ARRAYS, "quant", "models"),
     "browser": _ARRAYS,
 }

@@ -19,6 +19,18 @@ _FORMATS = {
 }  # fmt: skip
 
 
+# One function, since each call would cost as much as the packing.
+_PACKER = """\
+def packed(v):
+    if not ({test}):
+        raise refused(v)
+    try:
+        return pack({places})
+    except errors as error:
+        raise refused(v, error) from None
+"""
+
+
 class Codec:
     """The values of one type: messages or replies of an actor."""
 
@@ -38,21 +50,15 @@ class Codec:
         if self._leaves is None:
             return self._pack_slowly
         places = ", ".join(f"v{path}" for _, path, _ in self._leaves)
-        text = f"lambda v: pack({places})"
-        convert = eval(text, {"pack": self._struct.pack})
-        accepts = self._accepts()
-        refused = self._refused
-
-        def packed(value: Any) -> bytes:
-            if not accepts(value):
-                raise shortened(refused(value))
-            try:
-                made: bytes = convert(value)
-            except (struct.error, OverflowError, TypeError, AttributeError, IndexError) as error:
-                raise shortened(refused(value, error)) from None
-            return made
-
-        return packed
+        test = "v.__class__ is class_" if self.class_ is not None else "accepts(v)"
+        scope = {
+            "pack": self._struct.pack, "class_": self.class_, "accepts": self._accepts(),
+            "refused": lambda *given: shortened(self._refused(*given)),
+            "errors": (struct.error, OverflowError, TypeError, AttributeError, IndexError),
+        }  # fmt: skip
+        exec(_PACKER.format(test=test, places=places), scope)
+        packer: Callable[[Any], bytes] = scope["packed"]
+        return packer
 
     def _accepts(self) -> Callable[[Any], bool]:
         class_, type = self.class_, self.type
