@@ -107,7 +107,7 @@ class Actor(ByName):
         executor.start()
         core.executor = executor
         living.living.add(core)
-        return Ref(core, program, replies, mode, self._policy, POLLS if several else 0)
+        return Ref(core, program, replies, mode, self._policy, POLLS[mode] if several else 0)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """An error that shows how to start it."""

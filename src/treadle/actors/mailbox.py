@@ -137,10 +137,24 @@ class Mailbox:
 
     # --- anybody's ---
 
-    def spinner(self, polls: int) -> Callable[[int, int], int]:
-        """A function that polls the word at an address until it is not a value."""
+    def spinner(self, most: int) -> Callable[[int, int], int]:
+        """A function that polls the word at an address until it is not a value, or for a while:
+        up to `most` times, and fewer after it was in vain. Where other programs use the processors,
+        polling keeps the actor's thread from running. Every 16th call tries again.
+        """
         spin = self.functions.spin
-        return lambda address, value: spin(address, value, polls)
+        least = most >> 6
+        polls = most
+        calls = 0
+
+        def poll(address: int, value: int) -> int:
+            nonlocal polls, calls
+            calls += 1
+            found: int = spin(address, value, polls if calls & 15 else most)
+            polls = most if found != value else max(polls >> 1, least)
+            return found
+
+        return poll
 
     @property
     def waiting(self) -> int:

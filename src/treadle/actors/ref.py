@@ -18,7 +18,10 @@ from treadle.actors.program import Program
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
 from treadle.core.errors import ActorFailed, QueueFull, TreadleError
 
-POLLS = 500  # of a waiting thread before it sleeps
+# Polls of a waiting thread before it sleeps, by mode. An actor's thread that was in Python to
+# notify another one takes up to 20 µs to be back: a thread that sleeps before that sends it there
+# again. A launch takes longer than it is worth to poll.
+POLLS = {"thread": 2000, "relaunch": 50}
 
 
 class Ref:

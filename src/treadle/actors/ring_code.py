@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -365,6 +366,20 @@ define void @treadle.announce(ptr %word, i64 %value) {
   ret void
 }
 
+; Between two polls. Every 64th time the thread gives up its processor, in case the thread that it
+; waits for is to run there: systems often place both on one.
+define internal void @pause(i64 %i) alwaysinline {
+  PAUSE
+  %phase = and i64 %i, 63
+  %yields = icmp eq i64 %phase, 63
+  br i1 %yields, label %give.up, label %done
+give.up:
+  YIELD
+  br label %done
+done:
+  ret void
+}
+
 ; The word, once it is another than %value, or after so many polls.
 define i64 @treadle.spin(ptr %word, i64 %value, i64 %polls) {
 entry:
@@ -377,7 +392,7 @@ poll:
   %leave = or i1 %changed, %tired
   br i1 %leave, label %done, label %again
 again:
-  PAUSE
+  call void @pause(i64 %i)
   %next = add i64 %i, 1
   br label %poll
 done:
@@ -443,7 +458,7 @@ idle.on:
   %tired = icmp uge i64 %idle, %polls
   br i1 %tired, label %park, label %pause
 pause:
-  PAUSE
+  call void @pause(i64 %idle)
   %idle.next = add i64 %idle, 1
   br label %poll
 park:
@@ -504,8 +519,9 @@ class RingCode:
     library: Any
 
 
-def source_for(processor: str) -> str:
-    """The module for a processor."""
+def source_for(processor: str, yields: int) -> str:
+    """The module for a processor. `yields` is the address of the system's function that gives up
+    the processor; 0 if there is none."""
     pause, declared = _PAUSES.get(processor, ("", ""))
     clock, clock_declared = _CLOCKS.get(processor, ("add i64 0, 0", ""))
     text = re.sub(
@@ -515,9 +531,20 @@ def source_for(processor: str) -> str:
     )
     text = re.sub(r"\b[A-Z_]{4,}\b", lambda found: str(_WORDS.get(found[0], found[0])), text)
     text = text.replace("PAUSE", pause).replace("CLOCK", clock)
+    given_up = f"%ignored = call i32 inttoptr (i64 {yields} to ptr)()" if yields else ""
+    text = text.replace("YIELD", given_up)
     text = text.replace("DELAY", _DELAYS.get(processor, "0"))
     shown = "define i64 @treadle.clock() {\n  %t = call i64 @now()\n  ret i64 %t\n}\n"
     return f"{text}{shown}{declared}\n{clock_declared}\n"
+
+
+def _yielding() -> int:
+    """The address of the system's function that gives up the processor."""
+    if sys.platform == "win32":
+        function: Any = ctypes.windll.kernel32.SwitchToThread
+    else:
+        function = getattr(ctypes.CDLL(None), "sched_yield", None)
+    return ctypes.cast(function, ctypes.c_void_p).value or 0 if function is not None else 0
 
 
 @once
@@ -526,7 +553,8 @@ def ring_code() -> RingCode:
     names = ("push", "drop", "take", "finish", "pop", "announce", "spin", "serve", "clock")
     symbols = tuple(f"treadle.{name}" for name in names)
     try:
-        loaded = host_functions(source_for(host_processor()), "the rings of actors", symbols)
+        source = source_for(host_processor(), _yielding())
+        loaded = host_functions(source, "the rings of actors", symbols)
     except ImportError:
         raise TreadleError(
             "actors need llvmlite, which is not installed here (web pages do not have it): launch "

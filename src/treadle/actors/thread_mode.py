@@ -16,7 +16,7 @@ from treadle.actors.program import Program, host_bytes
 from treadle.core.errors import ActorFailed, TreadleError
 
 # Polls of an empty inbox before the thread sleeps; each takes some 10 to 40 ns.
-IDLE_POLLS = 2000
+IDLE_POLLS = 10_000
 
 
 class ThreadExecutor:
