@@ -6,6 +6,7 @@ The condition's lock is taken before those of senders and receivers, which are h
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections import deque
@@ -65,6 +66,7 @@ class Core:
         self.receivers = forks.lock()
         self.condition = threading.Condition(forks.lock())
         self.executor: Executor | None = None
+        self.looks: float | None = None  # seconds after which a waiting thread looks by itself
         self.calls: deque[Call] = deque()
         self.state = "created"
         self.closed: str | None = None  # why no message is accepted any more
@@ -93,7 +95,7 @@ class Core:
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
                     return False
-                self.condition.wait(left)
+                self.condition.wait(self._pause(left))
 
     async def wait_async(self, ready: Callable[[], Any], deadline: float | None) -> bool:
         """`wait`, awaiting instead of blocking."""
@@ -110,10 +112,14 @@ class Core:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 return False
-            try:
-                await asyncio.wait_for(future, left)
-            except asyncio.TimeoutError:  # noqa: UP041 - another class before Python 3.11
-                return bool(ready())
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(future, self._pause(left))
+
+    def _pause(self, left: float | None) -> float | None:
+        """How long to sleep, if that is left."""
+        if self.looks is None or left is None:
+            return self.looks if left is None else left
+        return min(self.looks, left)
 
     def notify(self) -> None:
         """Have all that wait look again."""

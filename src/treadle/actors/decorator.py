@@ -7,11 +7,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, overload
 
-from treadle.actors import living
+from treadle.actors import living, persistent_mode
 from treadle.actors.core import Core, Executor
 from treadle.actors.handler import Handler, HandlerKernel, read_handler
 from treadle.actors.mailbox import Mailbox
 from treadle.actors.messages import Codec
+from treadle.actors.persistent_mode import PersistentExecutor, ResidentProgram
 from treadle.actors.program import Program, check_names
 from treadle.actors.ref import POLLS, Ref
 from treadle.actors.relaunch_mode import LARGEST_BATCH, RelaunchExecutor
@@ -84,13 +85,16 @@ class Actor(ByName):
         check_names(handler, state)
         where = _device_for(spec, state)
         mode = _mode_for(where, mode)
-        count = 1 if mode == "thread" else min(self._capacity, LARGEST_BATCH)
-        program = Program(handler, self._kernels, self._blocks, where, state, count)
+        program = self._program_for(where, mode, state)
         messages = Codec(handler.message, f"a message of {handler.name}")
         replies = None
         if program.reply is not None:
             replies = Codec(program.reply, f"a reply of {handler.name}")
-        mailbox = Mailbox(self._capacity, messages.size, 0 if replies is None else replies.size)
+        if isinstance(program, ResidentProgram):
+            mailbox = program.mailbox
+        else:
+            reply_bytes = 0 if replies is None else replies.size
+            mailbox = Mailbox(self._capacity, messages.size, reply_bytes)
         core = Core(
             handler.name, mailbox, messages, skips=self._on_error == "skip", restarts=self._restarts
         )
@@ -99,15 +103,29 @@ class Actor(ByName):
             core.reset = lambda: program.restore(fresh)
         # With a single processor, a thread that polls keeps the other from answering.
         several = (os.cpu_count() or 1) > 1
-        executor: Executor = (
-            ThreadExecutor(core, program, IDLE_POLLS if several else 0)
-            if mode == "thread"
-            else RelaunchExecutor(core, program)
-        )
+        executor: Executor
+        if mode == "thread":
+            executor = ThreadExecutor(core, program, IDLE_POLLS if several else 0)
+        elif mode == "persistent":
+            executor = PersistentExecutor(core, program, persistent_mode.IDLE_POLLS)
+        else:
+            executor = RelaunchExecutor(core, program)
         executor.start()
         core.executor = executor
         living.living.add(core)
         return Ref(core, program, replies, mode, self._policy, POLLS[mode] if several else 0)
+
+    def _program_for(self, where: Device, mode: Mode, state: Mapping[str, Any]) -> Program:
+        """The handler compiled for a device and a mode."""
+        if mode == "persistent":
+            if self._policy == "drop_oldest":
+                raise TreadleError(
+                    'the policy "drop_oldest" takes messages from the front of the inbox, which '
+                    'only the kernel of a persistent actor may: use mode="relaunch"'
+                )
+            return ResidentProgram(self._handler, self._kernels, where, state, self._capacity)
+        count = 1 if mode == "thread" else min(self._capacity, LARGEST_BATCH)
+        return Program(self._handler, self._kernels, self._blocks, where, state, count)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """An error that shows how to start it."""
@@ -127,22 +145,27 @@ def _device_for(spec: str | Device | None, state: Mapping[str, Any]) -> Device:
     return device_of_arguments(tuple(state.values())) or default_device()
 
 
-def _mode_for(device: Device, mode: str | None) -> Literal["thread", "relaunch"]:
+def modes_of(device: Device) -> list[str]:
+    """The modes that a device has, the usual one first."""
+    traits = device.traits
+    own = {"thread": traits.calls_kernels, "persistent": traits.persistent_kernels}
+    return [*(mode for mode, has in own.items() if has), "relaunch"]
+
+
+def _mode_for(device: Device, mode: str | None) -> Mode:
     """The mode that is asked for, if the device has it."""
-    modes = ["relaunch"]
-    if device.traits.calls_kernels:
-        modes.insert(0, "thread")
+    modes = modes_of(device)
     if mode is None:
         mode = modes[0]
     if mode not in modes:
         why = ""
         if mode == "persistent":
-            why = ", which would be a kernel that stays resident: no device has it yet"
+            why = ", a kernel that stays resident, which has not run on such a device yet"
         raise TreadleError(
             f"actors on {device.id} have no mode {mode!r}{why}; use "
             f"{' or '.join(map(repr, modes))}, or leave mode out"
         )
-    return "thread" if mode == "thread" else "relaunch"
+    return mode  # type: ignore[return-value]
 
 
 @overload

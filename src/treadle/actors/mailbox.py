@@ -24,23 +24,29 @@ def aligned(size: int) -> Bytes:
 class Mailbox:
     """Rings of one actor. Numbers of bytes are those of a message and of a reply (0: none)."""
 
-    def __init__(self, capacity: int, message_bytes: int, reply_bytes: int) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        message_bytes: int,
+        reply_bytes: int,
+        allocate: Callable[[int], Bytes] = aligned,
+    ) -> None:
         self.capacity = capacity
         self.message_bytes = message_bytes
         self.reply_bytes = reply_bytes
         self.functions = code.ring_code()
-        self._control = aligned(8 * code.CONTROL_WORDS)
-        self.words = self._control.data.cast("B").cast("q")
-        self.address: int = self._control.ctypes.data
-        self._inbox = aligned(capacity * message_bytes)
-        self._entries = aligned(capacity * 16)
-        self._outbox = aligned(capacity * max(reply_bytes, 1))
+        self.control_memory = allocate(8 * code.CONTROL_WORDS)
+        self.words = self.control_memory.data.cast("B").cast("q")
+        self.address: int = self.control_memory.ctypes.data
+        self.inbox_memory = allocate(capacity * message_bytes)
+        self.entries_memory = allocate(capacity * 16)
+        self.outbox_memory = allocate(capacity * max(reply_bytes, 1))
         self.answer_count = max(2 * capacity, 64)
-        self._answers = aligned(self.answer_count * max(reply_bytes, 1))
-        self._answer_bytes = self._answers.data
-        self._flags = aligned(8 * self.answer_count)
-        self.flags = self._flags.data.cast("B").cast("q")
-        self.flags_address: int = self._flags.ctypes.data
+        self.answers_memory = allocate(self.answer_count * max(reply_bytes, 1))
+        self._answer_bytes = self.answers_memory.data
+        self.flags_memory = allocate(8 * self.answer_count)
+        self.flags = self.flags_memory.data.cast("B").cast("q")
+        self.flags_address: int = self.flags_memory.ctypes.data
         self.taken_last = 1  # messages in the batch, as last taken
         self._scratch = aligned(max(message_bytes, 1))
         words = self.words
@@ -49,8 +55,9 @@ class Mailbox:
         words[code.REPLY_BYTES] = reply_bytes
         words[code.PARKED] = 1
         for word, memory in (
-            (code.INBOX, self._inbox), (code.ENTRIES, self._entries), (code.OUTBOX, self._outbox),
-            (code.ANSWERS, self._answers), (code.FLAGS, self._flags),
+            (code.INBOX, self.inbox_memory), (code.ENTRIES, self.entries_memory),
+            (code.OUTBOX, self.outbox_memory), (code.ANSWERS, self.answers_memory),
+            (code.FLAGS, self.flags_memory),
         ):  # fmt: skip
             words[word] = memory.ctypes.data
 
@@ -114,11 +121,11 @@ class Mailbox:
         """Take all messages out of the inbox, when nothing else looks at it any more: their tags
         and bytes."""
         words, size = self.words, self.message_bytes
-        entries = self._entries.data.cast("B").cast("q")
+        entries = self.entries_memory.data.cast("B").cast("q")
         found = []
         for number in range(words[code.HEAD], words[code.TAIL]):
             place = number & (self.capacity - 1)
-            found.append((entries[2 * place], self._inbox[place * size :][:size].tobytes()))
+            found.append((entries[2 * place], self.inbox_memory[place * size :][:size].tobytes()))
         words[code.HEAD] = words[code.TAIL]
         return found
 
@@ -167,6 +174,16 @@ class Mailbox:
         """Replies in the outbox."""
         head = self.words[code.OUT_HEAD]
         return max(self.words[code.OUT_TAIL] - head, 0)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether the first message has room for its reply."""
+        head = self.words[code.HEAD]
+        if head >= self.words[code.TAIL]:
+            return False
+        tags = self.entries_memory.data.cast("B").cast("q")
+        plain = tags[2 * (head & (self.capacity - 1))] == code.TO_OUTBOX
+        return not plain or self.replies < self.capacity
 
     def counts_of_latencies(self) -> list[int]:
         """How many messages took how long, by bucket of the histogram."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from treadle.actors.handler import Handler, HandlerKernel, reply_of
+from treadle.actors.mailbox import Bytes
 from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import int32, uint32
 from treadle.core.errors import LaunchError
@@ -20,6 +21,7 @@ from treadle.runtime.arrays import DeviceArray, array_dtype, as_array, is_array_
 from treadle.runtime.convert import Packed, describe
 from treadle.runtime.devices import Device, Stream
 from treadle.runtime.launch import Prepared
+from treadle.runtime.memory import Storage
 from treadle.tensor.creation import asarray
 from treadle.tensor.tensor import Tensor
 
@@ -47,12 +49,12 @@ class Program:
         self.count = count
         states = [taken_state(name, state[name], device) for name in handler.states]
         self.reply = reply_of(handler, states)
-        self.kernel = kernels.get(self.reply) or HandlerKernel(handler, self.reply)
-        kernels[self.reply] = self.kernel
-        self.messages = allocate(device, handler.message, count)
-        self.replies = None if self.reply is None else allocate(device, self.reply, count)
-        self.done = DeviceArray.allocate(device, int32, (1,))
-        self._first_state = 4 if self.replies is None else 5
+        key = type(self), self.reply
+        if key not in kernels:
+            kernels[key] = self._make_kernel()
+        self.kernel = kernels[key]
+        self._allocate()
+        self._first_state = len(self._front(0, 0))
         self.states: list[Any] = states
         self.prepared = self._prepared()
         written = {at - self._first_state for at in self.prepared.built.written}
@@ -61,7 +63,7 @@ class Program:
             for at in self.written:
                 self.states[at] = states[at].copy_to(device)
             self.prepared = self._prepared()
-        self._values = [_raw(each) for each in self._arguments(0, 0)]
+        self._values = [_raw(each) for each in (*self._front(0, 0), *self.states)]
         buffers = [each.buffer for each in self._values if isinstance(each, DeviceArray)]
         self.buffers: list[base.Buffer] = list(dict.fromkeys(buffers))
         self.sites = self.prepared.built.sites
@@ -71,15 +73,27 @@ class Program:
             self.buffers.append(self.report.buffer)
             self.clear_report()
 
-    def _arguments(self, first: int, last: int) -> list[Any]:
+    def _make_kernel(self) -> HandlerKernel:
+        return HandlerKernel(self.handler, self.reply)
+
+    def _allocate(self) -> None:
+        """The memory of batches."""
+        self.messages = allocate(self.device, self.handler.message, self.count)
+        self.replies = None
+        if self.reply is not None:
+            self.replies = allocate(self.device, self.reply, self.count)
+        self.done = DeviceArray.allocate(self.device, int32, (1,))
+
+    def _front(self, first: int, last: int) -> list[Any]:
+        """The kernel's arguments before the state; the two numbers come last."""
         replies = [] if self.replies is None else [self.replies]
-        return [self.messages, *replies, self.done, first, last, *self.states]
+        return [self.messages, *replies, self.done, first, last]
 
     def _prepared(self) -> Prepared:
         """The kernel compiled for these arguments, by a launch for no message."""
         block = self.handler.options.block or Dim3(1)
         launch = self.kernel._launcher.bound(self.grid, block, 0, self.stream)
-        arguments = tuple(self._arguments(0, 0))
+        arguments = (*self._front(0, 0), *self.states)
         repeat = launch(arguments)
         if repeat is None:  # its kernel was still being compiled
             self.stream.synchronize()
@@ -229,10 +243,19 @@ def allocate(device: Device, type: t.Scalar | t.Vector | t.Struct, count: int) -
     return DeviceArray.allocate(device, numpy_dtype(type), (count,))
 
 
+def array_of(
+    device: Device, buffer: base.Buffer, memory: Bytes, type: t.Scalar | t.Vector | t.Struct
+) -> DeviceArray:
+    """Mapped memory as an array of such values."""
+    storage = Storage.borrowed(buffer, memory.nbytes, memory)
+    count = memory.nbytes // t.size_of(type)
+    if isinstance(type, t.Vector):
+        return DeviceArray(device, storage, annotation_of(type.element), (count, type.count))
+    dtype = annotation_of(type) if isinstance(type, t.Scalar) else numpy_dtype(type)
+    return DeviceArray(device, storage, dtype, (count,))
+
+
 def host_bytes(array: DeviceArray) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The memory of an array on a device whose memory is the host's."""
     size = array.size * array.dtype.itemsize
     return np.frombuffer(array.buffer.host_bytes(), np.uint8)[:size]
-
-
-__all__: Sequence[str] = ["Program", "allocate", "check_names", "host_bytes", "taken_state"]

@@ -21,7 +21,7 @@ from treadle.core.errors import ActorFailed, QueueFull, TreadleError
 # Polls of a waiting thread before it sleeps, by mode. An actor's thread that was in Python to
 # notify another one takes up to 20 µs to be back: a thread that sleeps before that sends it there
 # again. A launch takes longer than it is worth to poll.
-POLLS = {"thread": 2000, "relaunch": 50}
+POLLS = {"thread": 2000, "persistent": 2000, "relaunch": 50}
 
 
 class Ref:

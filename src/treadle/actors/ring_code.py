@@ -23,6 +23,7 @@ PARKED, PROCESSED, ERRORS, HEARTBEAT, TAKEN = 40, 41, 42, 43, 44
 # Constants, written by the host before anything starts.
 MASK, OUT_MASK, MESSAGE_BYTES, REPLY_BYTES = 48, 49, 50, 51
 INBOX, ENTRIES, OUTBOX, ANSWERS, FLAGS = 52, 53, 54, 55, 56
+NOISE = 61  # what a resident kernel computes between polls, so that no compiler leaves it out
 BATCH, BATCH_ENTRIES, BATCH_REPLIES, REPORT = 57, 58, 59, 60
 HISTOGRAM = 64  # of the time from sending to the end: eight buckets for each power of two
 BUCKETS = 512
@@ -35,7 +36,7 @@ PENDING, ANSWERED, FAILED, DISCARDED = 0, 1, 2, 3
 # Why `serve` returns.
 HAS_REPORT, HAS_WAITERS, NEEDS_ATTENTION, HAS_PARKED = 1, 2, 3, 4
 
-_WORDS = {
+WORDS = {
     name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)
 }
 
@@ -526,10 +527,10 @@ def source_for(processor: str, yields: int) -> str:
     clock, clock_declared = _CLOCKS.get(processor, ("add i64 0, 0", ""))
     text = re.sub(
         r"@word\((\w+)\)",
-        lambda found: f"getelementptr i64, ptr %c, i64 {_WORDS[found[1]]}",
+        lambda found: f"getelementptr i64, ptr %c, i64 {WORDS[found[1]]}",
         _SOURCE,
     )
-    text = re.sub(r"\b[A-Z_]{4,}\b", lambda found: str(_WORDS.get(found[0], found[0])), text)
+    text = re.sub(r"\b[A-Z_]{4,}\b", lambda found: str(WORDS.get(found[0], found[0])), text)
     text = text.replace("PAUSE", pause).replace("CLOCK", clock)
     given_up = f"%ignored = call i32 inttoptr (i64 {yields} to ptr)()" if yields else ""
     text = text.replace("YIELD", given_up)

@@ -27,6 +27,13 @@ class ThreadExecutor:
         self._program = program
         self._polls = polls
         self._event = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name=f"treadle actor {core.name}", daemon=True
+        )
+        self._prepare(core, program)
+
+    def _prepare(self, core: Core, program: Program) -> None:
+        """What a call of the loop in machine code takes."""
         core.batch = host_bytes(program.messages)
         replies = 0 if program.replies is None else program.replies.buffer.address()
         report = 0 if program.report is None else program.report.buffer.address()
@@ -35,9 +42,16 @@ class ThreadExecutor:
         self._bindings = struct.pack(f"{len(addresses)}Q", *addresses)
         self._parameters = program.parameters(0, 1)
         self._grid = struct.pack("3I", *program.grid)
-        self._thread = threading.Thread(
-            target=self._run, name=f"treadle actor {core.name}", daemon=True
-        )
+        self._arguments = (
+            core.mailbox.address, program.prepared.compiled.entry_point(),
+            _address(self._bindings), _address(self._parameters), _address(self._grid),
+            program.grid.count,
+        )  # fmt: skip
+
+    def _handle(self, polls: int) -> int:
+        """Handle messages, until there is a reason to be here again."""
+        reason: int = self._core.mailbox.functions.serve(*self._arguments, polls)
+        return reason
 
     def start(self) -> None:
         """Start the thread. TreadleError where the system allows no more."""
@@ -70,12 +84,6 @@ class ThreadExecutor:
     def _serve(self) -> None:
         """Handle messages until the actor ends. ActorFailed if the handler failed."""
         core, mailbox = self._core, self._core.mailbox
-        serve = mailbox.functions.serve
-        arguments = (
-            mailbox.address, self._program.prepared.compiled.entry_point(),
-            _address(self._bindings), _address(self._parameters), _address(self._grid),
-            self._program.grid.count,
-        )  # fmt: skip
         while True:
             if core.calls:
                 core.run_calls()
@@ -84,7 +92,7 @@ class ThreadExecutor:
             if core.paused and not core.draining:
                 self._sleep()
                 continue
-            reason = serve(*arguments, 0 if core.draining else self._polls)
+            reason = self._handle(0 if core.draining else self._polls)
             if reason == code.HAS_WAITERS:
                 core.notify()
             elif reason == code.HAS_REPORT:

@@ -112,6 +112,13 @@ def print_code(lowered: Lowered, options: Options, target: Target) -> KernelCode
     """The text for a lowered kernel. Buffers beyond `options.slots` (a report) get slots of their
     own behind the others."""
     record = find_target(target.language)
+    for buffer in lowered.kernel.buffers:
+        if buffer.volatile and not record.has_volatile:
+            raise UnsupportedOnTarget(
+                f"the host writes `{buffer.name}` while the kernel runs, which {target.language} "
+                "has no loads for",
+                buffer.span,
+            )
     job = Job(target, options, lowered.workgroup)
     slots = dict(options.slots)
     for buffer in lowered.kernel.buffers:

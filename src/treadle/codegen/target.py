@@ -77,6 +77,9 @@ class TargetRecord:
     has_fences: bool = True
     """Whether memory is ordered by fences; if not, only barriers do, and replace them."""
 
+    has_volatile: bool = False
+    """Whether kernels may use memory that the host writes meanwhile (`nodes.Buffer.volatile`)."""
+
     folds_grids: bool = True
     """Whether a grid has limits, beyond which it is folded (`core.folding`)."""
 

@@ -69,6 +69,10 @@ class Traits:
     calls_kernels: bool = False
     """Whether compiled kernels are functions of this process (`CompiledKernel.entry_point`)."""
 
+    persistent_kernels: bool = False
+    """Whether a kernel may run for as long as an actor lives, reading memory that the host writes
+    meanwhile (`Device.mapped_memory`)."""
+
     host_memory: bool = False
     """Whether its memory is the process's own, which NumPy can use in place."""
 

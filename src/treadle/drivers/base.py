@@ -261,6 +261,12 @@ class Device(ABC):
         and needs no `free`. TypeError where memory has no addresses."""
         raise TypeError(f"{self.info.id} cannot use another library's memory")
 
+    def mapped_memory(self, size: int) -> tuple[memoryview, Buffer]:
+        """Zeroed memory that kernels and the host use at the same time: the host's bytes, which
+        keep it alive, and a buffer for launches. It needs no `free`. TypeError where there is
+        none."""
+        raise TypeError(f"{self.info.id} has no memory that the host uses at the same time")
+
     def window(self, buffer: Buffer, offset: int, size: int) -> Buffer:
         """A part of a buffer as a buffer to launch with (not to copy), where `max_binding_size` is
         less than a buffer's largest size. It is the same object for the same part, valid as long as

@@ -494,11 +494,16 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A kernel parameter in device memory (space "global"), or a function's memory parameter."""
+    """A kernel parameter in device memory (space "global"), or a function's memory parameter.
+
+    Of a `volatile` one, which the host or another kernel writes meanwhile, each access reaches the
+    memory, where it stands; fences of the system order them.
+    """
 
     name: str
     element: Type
     span: Span = field(default=NOWHERE, compare=False)
+    volatile: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,8 @@ class _Parser(ExpressionParser):
         self.skip_lines()
         buffers: list[n.Buffer] = []
         parameters: list[n.Parameter] = []
-        while self.peek("buffer", "parameter"):
-            if self.peek("buffer"):
+        while self.peek("volatile", "buffer", "parameter"):
+            if self.peek("volatile", "buffer"):
                 buffers.append(self.buffer())
             else:
                 parameters.append(self.parameter())
@@ -89,12 +89,14 @@ class _Parser(ExpressionParser):
         self.structs[token.text] = t.Struct(plain if number and plain else name, tuple(fields))
 
     def buffer(self) -> n.Buffer:
-        span = self.take().span
+        span = self.next.span
+        volatile = self.accept("volatile")
+        self.expect("buffer")
         name = self.name("a buffer")
         self.expect(":")
         element = self.type()
         self.memories[name] = element
-        return n.Buffer(name, element, self.place(span))
+        return n.Buffer(name, element, self.place(span), bool(volatile))
 
     def parameter(self) -> n.Parameter:
         span = self.take().span

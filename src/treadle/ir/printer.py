@@ -44,9 +44,10 @@ UNARY_SIGNS: dict[str, str] = {"neg": "-", "not": "!", "invert": "~"}
 
 # Words that mean something to the parser; a name that begins with one is put in backticks.
 _WORDS = """
-    struct function kernel block fastmath trusting buffer parameter from shared local var if else
-    for in range unroll parallel while update break continue return barrier fence atomic subgroup
-    clock call print assert true false nan inf select bitcast void vec2 vec3 vec4 array
+    struct function kernel block fastmath trusting volatile buffer parameter from shared local
+    var if else for in range unroll parallel while update break continue return barrier fence
+    atomic subgroup clock call print assert true false nan inf select bitcast void
+    vec2 vec3 vec4 array
 """
 RESERVED = frozenset(_WORDS.split()) | frozenset(n.BUILTINS) | frozenset(t.SCALARS)
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*\Z")
@@ -95,7 +96,8 @@ class _Printer:
         trusting = " trusting" if kernel.trusting else ""
         self.open(f"kernel {spell_name(kernel.name)}{block}{fastmath}{trusting}", kernel.span)
         for buffer in kernel.buffers:
-            self.line(f"buffer {spell_name(buffer.name)}: {self.type(buffer.element)}", buffer.span)
+            word = "volatile buffer" if buffer.volatile else "buffer"
+            self.line(f"{word} {spell_name(buffer.name)}: {self.type(buffer.element)}", buffer.span)
         for parameter in kernel.parameters:
             origin = ", ".join(json.dumps(part) for part in parameter.origin)
             source = f" from ({origin})" if parameter.origin else ""

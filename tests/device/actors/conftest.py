@@ -1,10 +1,17 @@
-"""Tests with a `mode` run once on devices that have one mode, and in each on the others."""
+"""Tests with a `mode` run once on devices that have one mode, and in each on the others.
+
+Persistent kernels are run on the CPU, as functions of a thread: the rings' memory is the host's
+there, too, and the kernel is the same. Users cannot ask for that: mode "thread" does it better.
+"""
 
 from __future__ import annotations
 
 import pytest
 
+import treadle as td
+
 _SEVERAL_MODES = frozenset({"cpu", "cuda"})
+_SEVERAL_THREADS = frozenset({"test_threads_of_a_block", "test_many_blocks"})
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -17,5 +24,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_repeated(item: pytest.Item) -> bool:
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    device = parameters.get("device")
-    return parameters.get("mode") == "relaunch" and device not in _SEVERAL_MODES
+    device, mode = parameters.get("device"), parameters.get("mode")
+    if mode == "persistent":
+        return device != "cpu" or getattr(item, "originalname", "") in _SEVERAL_THREADS
+    return mode == "relaunch" and device not in _SEVERAL_MODES
+
+
+@pytest.fixture(params=["usual", "relaunch", "persistent"])
+def mode(
+    request: pytest.FixtureRequest, device: td.Device, monkeypatch: pytest.MonkeyPatch
+) -> str | None:
+    """Each mode of a device once."""
+    if request.param == "persistent":
+        modes = ["thread", "persistent", "relaunch"]
+        monkeypatch.setattr("treadle.actors.decorator.modes_of", lambda device: modes)
+    return None if request.param == "usual" else str(request.param)

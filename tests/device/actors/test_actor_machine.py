@@ -202,9 +202,8 @@ class Machine(RuleBasedStateMachine):
             self.ref.terminate(drain=False, timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("mode", ["usual", "relaunch"])
-def test_drawn_operations(device: td.Device, mode: str) -> None:
-    where = {"device": device, "mode": None if mode == "usual" else mode}
+def test_drawn_operations(device: td.Device, mode: str | None) -> None:
+    where = {"device": device, "mode": mode}
     drawn = type("Drawn", (Machine,), where)
     examples = max(settings.default.max_examples // 4, 1) if settings.default else 25
     run_state_machine_as_test(
@@ -302,13 +301,11 @@ def soak(device: td.Device, mode: str | None, count: int) -> None:
         assert (np.diff(own.astype(np.int64)) > 0).all()
 
 
-@pytest.mark.parametrize("mode", ["usual", "relaunch"])
-def test_soak(device: td.Device, mode: str) -> None:
-    soak(device, None if mode == "usual" else mode, 30_000)
+def test_soak(device: td.Device, mode: str | None) -> None:
+    soak(device, mode, 30_000)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("mode", ["usual", "relaunch"])
-def test_long_soak(device: td.Device, mode: str) -> None:
-    soak(device, None if mode == "usual" else mode, 10_000_000 if device.id == "cpu" else 1_000_000)
+def test_long_soak(device: td.Device, mode: str | None) -> None:
+    soak(device, mode, 10_000_000 if device.id == "cpu" else 1_000_000)

@@ -24,6 +24,7 @@ class Storage:
     grouped: bool = True
     atomic: bool = True  # other threads may reach it at the same time
     copies: int = 1  # lanes, where each of them has a copy of everything
+    volatile: bool = False  # the host writes it meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +58,17 @@ def load(e: Emitter, address: Address, type: Type, marks: str) -> Value:
     """The value of `type` at a place."""
     return Value(
         tuple(
-            load_leaf(e, byte_pointer(e, address, offset), scalar, marks)
+            load_leaf(e, byte_pointer(e, address, offset), scalar, marks, address.storage.volatile)
             for offset, scalar in leaves(type)
         )
     )
 
 
-def load_leaf(e: Emitter, pointer: str, scalar: Scalar, marks: str) -> str:
+def load_leaf(e: Emitter, pointer: str, scalar: Scalar, marks: str, volatile: bool = False) -> str:
     """One scalar from memory."""
     stored = stored_type(scalar)
-    loaded = e.op(f"load {stored}, ptr {pointer}, align {size_of(scalar)}{marks}")
+    word = "load volatile" if volatile else "load"
+    loaded = e.op(f"{word} {stored}, ptr {pointer}, align {size_of(scalar)}{marks}")
     return casts.from_stored(e, scalar, loaded, stored, 1)
 
 
@@ -75,4 +77,7 @@ def store(e: Emitter, address: Address, type: Type, value: Value, marks: str) ->
     for (offset, scalar), leaf in zip(leaves(type), value.leaves, strict=True):
         stored = casts.to_stored(e, scalar, leaf, 1)
         pointer = byte_pointer(e, address, offset)
-        e.do(f"store {stored_type(scalar)} {stored}, ptr {pointer}, align {size_of(scalar)}{marks}")
+        word = "store volatile" if address.storage.volatile else "store"
+        e.do(
+            f"{word} {stored_type(scalar)} {stored}, ptr {pointer}, align {size_of(scalar)}{marks}"
+        )

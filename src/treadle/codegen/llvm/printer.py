@@ -170,7 +170,8 @@ def _load_bindings(e: Emitter, scope: Scope, kernel: n.Kernel, slots: dict[str, 
         pointers[slot] = e.op(f"load ptr, ptr {place}, align 8, !invariant.load !0")
     for buffer in kernel.buffers:
         slot = slots[buffer.name]
-        scope.memories[buffer.name] = (Storage(pointers[slot], marks[slot]), buffer.element)
+        storage = Storage(pointers[slot], marks[slot], volatile=buffer.volatile)
+        scope.memories[buffer.name] = (storage, buffer.element)
 
 
 def _alias_marks(module: Module, count: int) -> list[str]:

@@ -48,5 +48,6 @@ TARGET = TargetRecord(
     arrange=_arrange,
     missing=_missing,
     print=_print,
+    has_volatile=True,
     folds_grids=False,  # the driver counts blocks, and has room for all that a launch allows
 )  # fmt: skip

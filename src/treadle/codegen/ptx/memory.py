@@ -27,13 +27,19 @@ class Storage:
 
     `base` is a register with an address, or the name of a memory whose address is known when the
     kernel is loaded, and `start` is where the memory starts from there. `constant`: the
-    kernel does not write it, nor does anything else while it runs.
+    kernel does not write it, nor does anything else while it runs. `volatile`: something does.
     """
 
     space: str  # "global", "shared", "local"
     base: str
     constant: bool = False
     start: int = 0
+    volatile: bool = False
+
+    @property
+    def accessed(self) -> str:
+        """How loads and stores name the space."""
+        return f"volatile.{self.space}" if self.volatile else self.space
 
     @property
     def pointer(self) -> str:
@@ -95,7 +101,7 @@ def _grouped(
 
 def load(e: Emitter, address: Address, type: Type, predicate: str = "") -> Value:
     """The value of `type` at a place; zero if a predicate does not hold."""
-    space = address.storage.space
+    space = address.storage.accessed
     if address.storage.constant:
         space = "global.nc"
     scalars = [scalar for _, scalar in leaves(type)]
@@ -123,7 +129,7 @@ def store(e: Emitter, address: Address, type: Type, value: Value, predicate: str
     for first, count, at in _accesses(type, address.alignment, address.offset):
         group = raw[first : first + count]
         width = f".v{count}" if count > 1 else ""
-        opcode = f"st.{address.storage.space}{width}.{STORED[scalars[first].name]}"
+        opcode = f"st.{address.storage.accessed}{width}.{STORED[scalars[first].name]}"
         what = f"{{{', '.join(group)}}}" if count > 1 else group[0]
         e.do(opcode, operand(e, address, at), what, guard=when(predicate) if predicate else "")
 

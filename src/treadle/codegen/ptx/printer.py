@@ -151,13 +151,18 @@ def _load_parameters(
     """Load the kernel's parameters; how they are declared."""
     e, names = body.e, body.e.module.names
     declared = []
+    volatile = {buffer.name for buffer in kernel.buffers if buffer.volatile}
     for binding in bindings:
         name = names.fresh(binding.buffers[0])
         declared.append(f"\n    .param .u64 {name}")
         generic = e.first("b64", "ld.param.u64", f"[{name}]")
         pointer = e.first("b64", "cvta.to.global.u64", generic, name=binding.buffers[0])
         for buffer in binding.buffers:
-            body.scope.memories[buffer] = Storage("global", pointer, not binding.writes)
+            written_by_host = buffer in volatile
+            body.scope.memories[buffer] = Storage(
+                "global", pointer, not binding.writes and not written_by_host,
+                volatile=written_by_host,
+            )  # fmt: skip
     for slot in layout.slots:
         parameter, stored = slot.parameter, SCALARS[slot.stored]
         name, kind = names.fresh(parameter.name), KINDS[stored.name]

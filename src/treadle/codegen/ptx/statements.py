@@ -326,7 +326,9 @@ class Statements(Variables):
         return True
 
     def fence(self, node: n.Fence) -> bool:
-        self.e.do(f"fence.acq_rel.{_SCOPES[node.scope]}")
+        # One of the system orders a store before a load, too, as CUDA's __threadfence_system does.
+        order = "sc" if node.scope == "system" else "acq_rel"
+        self.e.do(f"fence.{order}.{_SCOPES[node.scope]}")
         return True
 
     def check_only(self, node: n.Assert) -> bool:

@@ -39,4 +39,5 @@ TARGET = TargetRecord(
     missing=_missing,
     print=_print,
     is_cuda=True,
+    has_volatile=True,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import replace
 
 from treadle.codegen.records import KernelCode
@@ -83,6 +84,12 @@ class Device(HostDevice):
         """The object file of a kernel."""
         assert isinstance(kernel, CompiledKernel)
         return kernel.image
+
+    def mapped_memory(self, size: int) -> tuple[memoryview, base.Buffer]:
+        """Memory of the process: all of it is the host's."""
+        memory = (ctypes.c_uint8 * size)()
+        address = ctypes.addressof(memory)
+        return memoryview(memory).cast("B"), self.borrow_address(address, size, memory)
 
     def create_stream(self) -> Stream:
         """A new stream. Each launch is done when it returns, so streams need no ordering."""

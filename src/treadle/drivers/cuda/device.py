@@ -35,6 +35,7 @@ AFTER_A_FAULT = (
     "webgpu) still work in this one"
 )
 
+_PORTABLE, _MAPPED = 1, 2  # flags of pinned memory: of all cards, at an address for kernels
 _opened: weakref.WeakSet[CudaDevice] = weakref.WeakSet()
 
 
@@ -247,6 +248,17 @@ class CudaDevice(Device):
         """Another library's memory on this card, as a buffer without a copy."""
         self.check()
         return CudaBuffer(self, next(self._identities), size, address, owner)
+
+    def mapped_memory(self, size: int) -> tuple[memoryview, CudaBuffer]:
+        """Pinned memory, which kernels reach at the address that it has for the host."""
+        self.check()
+        place = ctypes.c_uint64()
+        self.do("cuMemHostAlloc", ctypes.addressof(place), size, _PORTABLE | _MAPPED)
+        memory = (ctypes.c_uint8 * size).from_address(place.value)
+        weakref.finalize(memory, self.quietly, "cuMemFreeHost", place.value)
+        view = memoryview(memory).cast("B")
+        view[:] = bytes(size)
+        return view, self.borrow_address(place.value, size, memory)
 
     def holder_of(self, address: int) -> str:
         """The card whose memory lies at an address."""
