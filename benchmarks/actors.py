@@ -58,7 +58,7 @@ _SOFTWARE = _Aims(1000, 5000, 0.2)
 
 def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
     """What this suite measures on a device."""
-    parts = (_round_trip, _sending, _bulk, _mixed)
+    parts = (_round_trip, _sending, _bulk, _mixed, _search)
     return [functools.partial(_on, spec, part) for part in parts]
 
 
@@ -208,3 +208,61 @@ def _mixed(suite: str, aims: _Aims) -> list[Figure]:
     return [
         Figure(suite, name, "ms", 1e3 * mine, 0.4, peer="launch each", peers=1e3 * peer, ratio=True)
     ]
+
+
+POINTS, DIMENSIONS = 4096, 4
+
+
+@td.actor(capacity=4096)
+def search(query: td.vec4[td.f32], points: td.Array[td.vec4[td.f32]]) -> td.i32:
+    """The nearest of some points."""
+    best = 0
+    least = td.f32(1e30)
+    for k in range(points.size):
+        apart = points[k] - query
+        distance = td.dot(apart, apart)
+        if distance < least:
+            least = distance
+            best = k
+    return best
+
+
+@td.kernel
+def search_once(
+    query: td.vec4[td.f32],
+    points: td.Array[td.vec4[td.f32]],
+    distances: td.Array[td.f32],
+):
+    k = td.grid(1)
+    if k < points.size:
+        apart = points[k] - query
+        distances[k] = td.dot(apart, apart)
+
+
+def _search(suite: str, aims: _Aims) -> list[Figure]:
+    """Many clients ask one query at a time: beside launches for each, all threads on one query."""
+    rng = np.random.default_rng(0)
+    index = rng.random((POINTS, DIMENSIONS), np.float32)
+    queries = rng.random((4000, DIMENSIONS), np.float32)
+    points, distances = td.asarray(index), td.zeros(POINTS)
+
+    def theirs() -> None:
+        for query in queries[:200]:
+            search_once.launch(POINTS, td.vec4[td.f32](*query), points, distances)
+            int(td.argmin(distances))
+
+    with search.spawn(points=points) as ref:
+
+        def ours() -> None:
+            ref.send_many(queries, timeout=120)
+            ref.receive_many(len(queries), timeout=120)
+
+        mine = seconds(ours, repeats=5) / len(queries)
+        assert ref.ask(td.vec4[td.f32](*index[77]), timeout=60) == 77
+    peer = seconds(theirs, repeats=5) / 200
+    return [
+        Figure(
+            suite, f"nearest of {POINTS} points, a query", "µs", 1e6 * mine, 0.1,
+            peer="launch each", peers=1e6 * peer, ratio=True,
+        )
+    ]  # fmt: skip

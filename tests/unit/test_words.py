@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "treadle"
 
 CLEAN = (
-    "autograd", "cli", "codegen", "core", "cuda_cpp", "data", "drivers", "formats", "graph", "ir",
-    "kernels", "lang", "nn", "optim", "quant", "runtime", "tensor",
+    "actors", "autograd", "cli", "codegen", "core", "cuda_cpp", "data", "drivers", "formats",
+    "graph", "ir", "kernels", "lang", "nn", "optim", "quant", "runtime", "tensor",
 )  # fmt: skip
 
 # What is wrong in a comment or docstring, wherever it stands, and what to write.

@@ -18,6 +18,7 @@ from treadle.actors.ref import POLLS, Ref
 from treadle.actors.relaunch_mode import LARGEST_BATCH, RelaunchExecutor
 from treadle.actors.thread_mode import IDLE_POLLS, ThreadExecutor
 from treadle.core.dim3 import Dim3
+from treadle.core.environment import is_on
 from treadle.core.errors import CompileError, TreadleError, shortened
 from treadle.lang.definitions import ByName
 from treadle.runtime.convert import device_of_arguments
@@ -29,6 +30,7 @@ Policy = Literal["block", "raise", "drop_oldest", "drop_newest"]
 OnError = Literal["fail", "skip"]
 _POLICIES = ("block", "raise", "drop_oldest", "drop_newest")
 _MOST_MESSAGES = 1 << 24
+_PERSISTENT = "TREADLE_PERSISTENT_ACTORS"  # offers the mode on cards, to try it there
 
 
 class Actor(ByName):
@@ -148,7 +150,8 @@ def _device_for(spec: str | Device | None, state: Mapping[str, Any]) -> Device:
 def modes_of(device: Device) -> list[str]:
     """The modes that a device has, the usual one first."""
     traits = device.traits
-    own = {"thread": traits.calls_kernels, "persistent": traits.persistent_kernels}
+    persistent = traits.persistent_kernels or (traits.cuda_memory and is_on(_PERSISTENT))
+    own = {"thread": traits.calls_kernels, "persistent": persistent}
     return [*(mode for mode, has in own.items() if has), "relaunch"]
 
 
@@ -161,6 +164,8 @@ def _mode_for(device: Device, mode: str | None) -> Mode:
         why = ""
         if mode == "persistent":
             why = ", a kernel that stays resident, which has not run on such a device yet"
+            if device.traits.cuda_memory:
+                why += f" ({_PERSISTENT}=1 offers it, untested)"
         raise TreadleError(
             f"actors on {device.id} have no mode {mode!r}{why}; use "
             f"{' or '.join(map(repr, modes))}, or leave mode out"

@@ -30,9 +30,11 @@ from treadle.runtime.convert import Packed, describe
 MESSAGES, REPLIES, DONE, FIRST, LAST = (
     f"treadle_{each}" for each in ("messages", "replies", "done", "first", "last")
 )
-_LOOP = """\
-def {name}({parameters}):
-    for treadle_k in range(treadle_first, treadle_last):
+_HEAD = "def {name}({parameters}):\n"
+_SERIAL = "    for treadle_k in range(treadle_first, treadle_last):\n"
+_PARALLEL = """\
+    treadle_k = treadle_first + treadle_lang.grid(1)
+    if treadle_k < treadle_last:
 """
 _VALUE = "        treadle_reply = treadle_handler(treadle_messages[treadle_k]{states})\n"
 _NOTHING = "        treadle_handler(treadle_messages[treadle_k]{states})\n"
@@ -99,6 +101,8 @@ if treadle_tag == {TO_OUTBOX}:
         """
 _BARRIER = "        treadle_lang.sync_threads()\n"
 Value = t.Scalar | t.Vector | t.Struct
+# What depends on the threads that run a handler, or on their order.
+_AMONG_THREADS = (n.Builtin, n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.Print, n.Assert)
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,7 @@ class HandlerKernel(Kernel):
     """The loop around a handler as a kernel."""
 
     has_loops = True  # whether the handler has loops, once it was lowered
+    is_independent = False  # and whether it uses nothing that threads have in common
 
     def __init__(self, handler: Handler, reply: Value | None, *, stores: bool = True) -> None:
         self._stores = stores
@@ -197,7 +202,20 @@ class HandlerKernel(Kernel):
         nodes = (node for body in bodies for node in walk(body))
         loops = sum(isinstance(node, (n.For, n.While)) for node in nodes)
         self.has_loops = loops > 1  # one is the kernel's own
+        self.is_independent = not any(
+            each.memories or any(isinstance(node, _AMONG_THREADS) for node in walk(each.body))
+            for each in lowered.kernel.functions
+        )
         return replace(lowered, kernel=rewrite_kernel(lowered.kernel, _always))
+
+
+class ParallelKernel(HandlerKernel):
+    """A thread for each message, for handlers to which the order of messages makes no difference:
+    they write no state."""
+
+    def _text(self, handler: Handler, reply: Value | None) -> tuple[str, dict[str, Any]]:
+        text, names = _text_of(handler, reply, self._stores)
+        return text.replace(_SERIAL, _PARALLEL).replace(_COUNT, ""), names
 
 
 class ResidentKernel(HandlerKernel):
@@ -260,7 +278,7 @@ def _text_of(handler: Handler, reply: Value | None, stores: bool) -> tuple[str, 
         parameters.append(f"{REPLIES}: Replies")
     parameters += [f"{DONE}: Done", f"{FIRST}: Index", f"{LAST}: Index"]
     parameters += _state_parameters(handler, names)
-    parts = [_LOOP, _VALUE if reply is not None else _NOTHING]
+    parts = [_HEAD, _SERIAL, _VALUE if reply is not None else _NOTHING]
     if stores and reply is not None:
         parts.append(_STORE_OF_FIRST if handler.together else _STORE)
     parts.append(_BARRIER if handler.together else _COUNT)

@@ -53,6 +53,9 @@ class ResidentProgram(Program):
     def _make_kernel(self) -> HandlerKernel:
         return ResidentKernel(self.handler, self.reply)
 
+    def _is_independent(self) -> bool:
+        return False  # one thread takes messages
+
     def _allocate(self) -> None:
         """The rings, which the kernel has as arrays."""
         self.stream = self.device.stream()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.actors.handler import Handler, HandlerKernel, reply_of
+from treadle.actors.handler import Handler, HandlerKernel, ParallelKernel, reply_of
 from treadle.actors.mailbox import Bytes
 from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import int32, uint32
@@ -26,6 +26,7 @@ from treadle.tensor.creation import asarray
 from treadle.tensor.tensor import Tensor
 
 REPORT_WORDS = 1 << 12
+_PARALLEL_BLOCK = 64  # threads, each with a message of its own
 _UINT32 = np.dtype(np.uint32)
 
 
@@ -49,10 +50,9 @@ class Program:
         self.count = count
         states = [taken_state(name, state[name], device) for name in handler.states]
         self.reply = reply_of(handler, states)
-        key = type(self), self.reply
-        if key not in kernels:
-            kernels[key] = self._make_kernel()
-        self.kernel = kernels[key]
+        self.parallel = False  # whether each message has a thread of its own
+        self._kernels = kernels
+        self.kernel = self._kernel()
         self._allocate()
         self._first_state = len(self._front(0, 0))
         self.states: list[Any] = states
@@ -62,6 +62,10 @@ class Program:
         if self.written:
             for at in self.written:
                 self.states[at] = states[at].copy_to(device)
+            self.prepared = self._prepared()
+        elif count > 1 and self.reply is not None and self._is_independent():
+            self.parallel = True
+            self.kernel = self._kernel()
             self.prepared = self._prepared()
         self._values = [_raw(each) for each in (*self._front(0, 0), *self.states)]
         buffers = [each.buffer for each in self._values if isinstance(each, DeviceArray)]
@@ -73,8 +77,24 @@ class Program:
             self.buffers.append(self.report.buffer)
             self.clear_report()
 
+    def _kernel(self) -> HandlerKernel:
+        """The kernel, which actors of one handler have in common."""
+        key = type(self), self.reply, self.parallel
+        if key not in self._kernels:
+            self._kernels[key] = self._make_kernel()
+        return self._kernels[key]
+
     def _make_kernel(self) -> HandlerKernel:
-        return HandlerKernel(self.handler, self.reply)
+        kind = ParallelKernel if self.parallel else HandlerKernel
+        return kind(self.handler, self.reply)
+
+    def _is_independent(self) -> bool:
+        """Whether no message makes a difference to another one."""
+        return (
+            self.kernel.is_independent
+            and not self.handler.together
+            and not self.prepared.built.sites
+        )
 
     def _allocate(self) -> None:
         """The memory of batches."""
@@ -91,7 +111,7 @@ class Program:
 
     def _prepared(self) -> Prepared:
         """The kernel compiled for these arguments, by a launch for no message."""
-        block = self.handler.options.block or Dim3(1)
+        block = self._block()
         launch = self.kernel._launcher.bound(self.grid, block, 0, self.stream)
         arguments = (*self._front(0, 0), *self.states)
         repeat = launch(arguments)
@@ -105,6 +125,8 @@ class Program:
     def one_by_one(self) -> bool:
         """Whether each message is a launch of its own: several blocks work on it, or a report would
         not say which message it is about."""
+        if self.parallel:
+            return False
         if self.grid.count > 1:
             return True
         if self.device.traits.software and self.kernel.has_loops:
@@ -121,9 +143,17 @@ class Program:
 
     def launch(self, first: int, last: int) -> None:
         """Append a launch for some messages of the batch."""
-        self.stream.handle.launch(
-            self.prepared.compiled, self.grid, self.buffers, self.parameters(first, last)
-        )
+        grid = self.grid
+        if self.parallel:
+            grid = Dim3(-(-(last - first) // self._block().x), 1, 1)
+        parameters = self.parameters(first, last)
+        self.stream.handle.launch(self.prepared.compiled, grid, self.buffers, parameters)
+
+    def _block(self) -> Dim3:
+        """The threads of a block."""
+        if self.parallel:
+            return Dim3(_PARALLEL_BLOCK, 1, 1)
+        return self.handler.options.block or Dim3(1)
 
     # --- reports ---
 

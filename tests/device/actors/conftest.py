@@ -9,7 +9,10 @@ from __future__ import annotations
 import pytest
 
 import treadle as td
+from treadle.core.environment import is_on
 
+# On a card once it is asked for.
+_RESIDENT = {"cpu", "cuda"} if is_on("TREADLE_PERSISTENT_ACTORS") else {"cpu"}
 _SEVERAL_MODES = frozenset({"cpu", "cuda"})
 _SEVERAL_THREADS = frozenset({"test_threads_of_a_block", "test_many_blocks"})
 
@@ -26,7 +29,7 @@ def _is_repeated(item: pytest.Item) -> bool:
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     device, mode = parameters.get("device"), parameters.get("mode")
     if mode == "persistent":
-        return device != "cpu" or getattr(item, "originalname", "") in _SEVERAL_THREADS
+        return device not in _RESIDENT or getattr(item, "originalname", "") in _SEVERAL_THREADS
     return mode == "relaunch" and device not in _SEVERAL_MODES
 
 

@@ -464,3 +464,51 @@ def test_telemetry(counting: Ref) -> None:
     assert seen.latency_median is not None
     assert seen.latency_p99 is not None
     assert 0 < seen.latency_min <= seen.latency_median <= seen.latency_p99 < 60
+
+
+@td.actor(capacity=1024)
+def nearest(query: td.vec2[td.f32], points: td.Array[td.f32, 2]) -> td.i32:
+    best = 0
+    least = td.f32(1e30)
+    for k in range(points.shape[0]):
+        x = points[k, 0] - query.x
+        y = points[k, 1] - query.y
+        if x * x + y * y < least:
+            least = x * x + y * y
+            best = k
+    return best
+
+
+def test_messages_that_make_no_difference_to_each_other(
+    device: td.Device, mode: str | None, rng: np.random.Generator
+) -> None:
+    """A handler that writes no state has a thread for each message, where launches have many."""
+    points = rng.random((100, 2), np.float32)
+    queries = rng.random((700, 2), np.float32)
+    with nearest.spawn(points=points, device=device, mode=mode) as ref:
+        program = ref._program
+        assert program.parallel == (ref.status().mode == "relaunch")
+        assert not (program.parallel and program.one_by_one)
+        ref.pause(timeout=30)
+        ref.send_many(queries)
+        ref.resume(timeout=30)
+        got = ref.receive_many(700, timeout=60)
+    distances = ((queries[:, None] - points) ** 2).sum(axis=2)
+    assert got.tolist() == distances.argmin(axis=1).tolist()
+
+
+def test_what_depends_on_threads_is_handled_in_turn(device: td.Device) -> None:
+    @td.actor
+    def where(message: td.i32) -> td.i32:
+        return td.grid(1) + td.thread_idx.x
+
+    @td.actor
+    def next_ticket(message: td.i32, tickets: td.Array[td.i32]) -> td.i32:
+        return td.atomic_add(tickets, 0, 1)
+
+    with where.spawn(device=device, mode="relaunch") as ref:
+        ref.send_many(np.zeros(100, np.int32))
+        assert ref.receive_many(100, timeout=60).tolist() == [0] * 100
+    with next_ticket.spawn(tickets=zeros(device), device=device, mode="relaunch") as ref:
+        ref.send_many(np.zeros(100, np.int32))
+        assert ref.receive_many(100, timeout=60).tolist() == list(range(100))
