@@ -143,7 +143,7 @@ _PLANS = frozenset({
     "test_plans_of_steps", "test_recorded_calls", "test_recurrences", "test_row_major_results",
 })  # fmt: skip
 # Actors, whose kernels are small.
-_ACTORS = frozenset({"test_actors"})
+_ACTORS = frozenset({"test_actors", "test_pipes", "test_resident_kernel"})
 # And what is drawn, which the evaluator of PTX would be long about.
 _DRAWN_ACTORS = frozenset({"test_actor_machine"})
 # And quantized tensors, whose expressions shift and mask bytes.

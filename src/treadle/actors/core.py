@@ -22,6 +22,7 @@ from treadle.core import forks
 from treadle.core.errors import ActorFailed
 
 _MOST_DEAD_LETTERS = 256
+_MOST_FORWARDED = 1024  # replies that are piped at a time
 _MOST_SHOWN = 200  # characters of a message in an error
 
 
@@ -79,6 +80,9 @@ class Core:
         self.dead_letters: deque[tuple[str, Any]] = deque(maxlen=_MOST_DEAD_LETTERS)
         self.dropped = {"drop_oldest": 0, "drop_newest": 0, "terminated": 0}
         self.batch: Bytes = np.zeros(0, np.uint8)  # the messages being handled
+        self.pipe: Core | None = None  # the actor that replies are sent to
+        self.feeders: list[Core] = []  # those that send theirs here
+        self._unsent: Bytes | None = None  # replies that it had no room for
         self._futures: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
     # --- waiting, in any thread ---
@@ -127,6 +131,8 @@ class Core:
             self.mailbox.words[code.WAITERS] = 0
             self.condition.notify_all()
             futures, self._futures = self._futures, []
+        for feeder in self.feeders:
+            feeder.wake()
         for loop, future in futures:
             try:
                 loop.call_soon_threadsafe(_resolve, future)
@@ -230,6 +236,51 @@ class Core:
             return True
         self.error = error
         return False
+
+    def forward(self) -> bool:
+        """Send replies on to the actor that they are piped to: whether it had room for all. If not,
+        it wakes this one once it has. ActorFailed if it has ended."""
+        target, mailbox = self.pipe, self.mailbox
+        if target is None:
+            return True
+        size = mailbox.reply_bytes
+        with self.receivers:
+            while True:
+                if self._unsent is None:
+                    count = min(mailbox.replies, _MOST_FORWARDED)
+                    if not count:
+                        return True
+                    self._unsent = np.empty(count * size, np.uint8)
+                    mailbox.pop(self._unsent, 0, count)
+                accepted = target.accept(self._unsent, self.name)
+                self._unsent = self._unsent[accepted * size :]
+                if not len(self._unsent):
+                    self._unsent = None
+                elif not accepted:
+                    target.mailbox.announce(code.WAITERS, 1)
+                    accepted = target.accept(self._unsent, self.name)  # it may just have had room
+                    self._unsent = self._unsent[accepted * size :] if accepted else self._unsent
+                    if not accepted:
+                        return False
+                    if not len(self._unsent):
+                        self._unsent = None
+
+    def accept(self, data: Bytes, sender: str) -> int:
+        """Take messages from another actor, as many as there is room for."""
+        tag = code.TO_OUTBOX if self.mailbox.reply_bytes else code.DROPPED
+        count = len(data) // self.mailbox.message_bytes
+        with self.senders:
+            if self.closed is not None:
+                raise ActorFailed(f"{sender} sends its replies to {self.name}, which {self.ending}")
+            pushed = self.mailbox.push_many(data, 0, count, tag)
+        if pushed & 1:
+            self.wake()
+        return pushed >> 1
+
+    @property
+    def ending(self) -> str:
+        """Why it accepts no messages, for messages."""
+        return "has failed" if self.error is not None else "was terminated"
 
     def make_room(self) -> None:
         """Move all replies out of the outbox, so that a full one does not keep the actor from

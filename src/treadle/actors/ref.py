@@ -16,7 +16,7 @@ from treadle.actors.living import stop
 from treadle.actors.messages import Codec
 from treadle.actors.program import Program
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
-from treadle.core.errors import ActorFailed, QueueFull, TreadleError
+from treadle.core.errors import ActorFailed, DtypeError, QueueFull, TreadleError
 
 # Polls of a waiting thread before it sleeps, by mode. An actor's thread that was in Python to
 # notify another one takes up to 20 µs to be back: a thread that sleeps before that sends it there
@@ -297,7 +297,7 @@ class Ref:
     def receive(self, *, timeout: float | None = None) -> Any:
         """The next reply to a message that was sent. TimeoutError; ActorFailed if there is none and
         the actor has ended."""
-        replies = self._replying()
+        replies = self._receiving()
         data = self._receive(1, deadline_of(timeout))
         if not len(data):
             core = self._core
@@ -309,12 +309,18 @@ class Ref:
     def receive_many(self, count: int, *, timeout: float | None = None) -> np.ndarray[Any, Any]:
         """Up to `count` replies in order, as an array; fewer when the time is up, or when the actor
         has ended. ActorFailed if there are none and it has failed."""
-        replies = self._replying()
+        replies = self._receiving()
         data = self._receive(count, deadline_of(timeout))
         found = len(data) // max(replies.size, 1)
         if not found and count and self._core.error is not None:
             self._core.check_open()
         return replies.array(data, found)
+
+    def _receiving(self) -> Codec:
+        pipe = self._core.pipe
+        if pipe is not None:
+            raise TreadleError(f"the replies of {self._core.name} are sent to {pipe.name}")
+        return self._replying()
 
     def _replying(self) -> Codec:
         if self._replies is None:
@@ -354,6 +360,27 @@ class Ref:
             if not more() and not core.wait(more, deadline):
                 break
         return target[: got * size]
+
+    def pipe(self, other: Ref) -> Ref:
+        """Send the replies to messages that are sent, from here on, to another actor on the device,
+        as its messages; its `Ref`. `ask` is answered as before. If the other one is full, this one
+        stalls; if the other one ends, this one fails. DtypeError if the types differ, ValueError
+        for a circle."""
+        core, target = self._core, other._core
+        if self._replying().type != target.messages.type:
+            raise DtypeError(
+                f"{core.name} replies with {self._replying().named()}, and a message of "
+                f"{target.name} is {target.messages.named()}: they have to be the same"
+            )
+        if self._program.device is not other._program.device:
+            raise TreadleError(
+                f"{core.name} is on {self._program.device.id}, and {target.name} on "
+                f"{other._program.device.id}: a pipe stays on one device"
+            )
+        if "persistent" in (self._mode, other._mode):
+            raise TreadleError("persistent actors have no pipes yet")
+        core.call(lambda: _connect(core, target), None)
+        return other
 
     # --- lifecycle ---
 
@@ -436,6 +463,20 @@ class Ref:
             f"<treadle actor {self._core.name} on {self._program.device.id}: {status.state}, "
             f"{status.messages_processed} messages>"
         )
+
+
+def _connect(core: Core, target: Core) -> None:
+    """Pipe one actor to another: a call of the first one's."""
+    if core.pipe is not None:
+        raise TreadleError(f"the replies of {core.name} are sent to {core.pipe.name} already")
+    following: Core | None = target
+    while following is not None:
+        if following is core:
+            raise ValueError(f"a pipe from {core.name} to {target.name} would go in a circle")
+        following = following.pipe
+    target.check_open()
+    target.feeders.append(core)
+    core.pipe = target
 
 
 def deadline_of(timeout: float | None) -> float | None:

@@ -142,10 +142,14 @@ class RelaunchExecutor:
                 mailbox.words[code.PARKED] = 0
                 return count
             core.notify_waiting()
+            piped = core.forward()
             if not core.draining:
                 return 0
-            if not mailbox.waiting:
+            if not mailbox.waiting and piped:
                 core.end()
+                return 0
+            if core.pipe is not None:
+                self.wake()  # the other one is to have its turn
                 return 0
             core.make_room()
 
@@ -156,6 +160,7 @@ class RelaunchExecutor:
         else:
             batch.read.wait()
             mailbox.finish(0, batch.count)
+        core.forward()
         core.notify_waiting()
         seconds = time.monotonic() - batch.began
         if seconds > _LONG:

@@ -17,6 +17,7 @@ from treadle.core.errors import ActorFailed, TreadleError
 
 # Polls of an empty inbox before the thread sleeps; each takes some 10 to 40 ns.
 IDLE_POLLS = 10_000
+_RETRY = 0.001  # seconds after which replies are sent again that an actor had no room for
 
 
 class ThreadExecutor:
@@ -92,6 +93,9 @@ class ThreadExecutor:
             if core.paused and not core.draining:
                 self._sleep()
                 continue
+            piped = core.forward()
+            if core.pipe is not None:  # have it come back here once there are replies
+                mailbox.announce(code.WAITERS, 1)
             reason = self._handle(0 if core.draining else self._polls)
             if reason == code.HAS_WAITERS:
                 core.notify()
@@ -99,7 +103,13 @@ class ThreadExecutor:
                 self._reported()
             elif reason == code.HAS_PARKED:
                 core.notify_waiting()
-                if core.draining:
+                if core.pipe is not None and (mailbox.replies or not piped) and core.forward():
+                    continue
+                if core.draining and core.pipe is not None:
+                    if not mailbox.waiting and core.forward():
+                        return
+                    self._event.wait(_RETRY)
+                elif core.draining:
                     if not mailbox.waiting:
                         return
                     core.make_room()
