@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 from treadle.actors import living, persistent_mode
@@ -185,6 +186,7 @@ def actor(
     on_error: OnError = ...,
     restarts: int = ...,
     keep_state: bool = ...,
+    finite: bool = ...,
     fastmath: bool = ...,
 ) -> Callable[[Callable[..., Any]], Actor]: ...
 def actor(
@@ -198,6 +200,7 @@ def actor(
     on_error: OnError = "fail",
     restarts: int = 0,
     keep_state: bool = False,
+    finite: bool = False,
     fastmath: bool = False,
 ) -> Any:
     """Make a function `(message, state…) -> reply` of the kernel language an actor's handler.
@@ -207,7 +210,8 @@ def actor(
     first one's reply counts. `policy` says what sending to a full inbox does: "block", "raise",
     "drop_oldest" or "drop_newest". `on_error` says what a failed `assert` of the handler does: the
     actor fails, or it drops ("skip") the message; an actor with `restarts` starts again so many
-    times first, with the state of its spawning, or as it is (`keep_state`).
+    times first, with the state of its spawning, or as it is (`keep_state`). With `finite` a reply
+    that is infinite or NaN is such a failure.
     """
     if (
         isinstance(capacity, bool)
@@ -234,6 +238,7 @@ def actor(
     def make(decorated: Any) -> Actor:
         try:
             found = read_handler(decorated, threads, blocks > 1, fastmath, names)
+            found = replace(found, finite=finite)
             return Actor(found, capacity, blocks, policy, on_error, restarts, keep_state)
         except CompileError as error:
             raise shortened(error)  # noqa: B904

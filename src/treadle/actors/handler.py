@@ -116,6 +116,7 @@ class Handler:
     reply: Value | type | None  # None: no reply; `Inferred`: what its returns give
     options: KernelOptions
     together: bool  # whether several threads run it for one message
+    finite: bool = False  # whether a reply that is not finite is a failure
 
     @property
     def name(self) -> str:
@@ -240,6 +241,7 @@ class ResidentKernel(HandlerKernel):
         store = ""
         if reply is not None:
             call, store = f"treadle_reply = {call}", _RESIDENT_STORE.format(**words)
+            call = "\n        ".join([call, *_checks(handler, reply)])
         text = _RESIDENT.format(
             name=handler.name, parameters=", ".join(parameters), call=call, store=store, **words
         )
@@ -264,6 +266,17 @@ def _always(node: Node) -> Node:
     return replace(node, always=True) if isinstance(node, n.Assert) else node
 
 
+def _checks(handler: Handler, reply: Value | None) -> list[str]:
+    """Lines that check a reply."""
+    if not handler.finite or reply is None:
+        return []
+    parts = [""]
+    if isinstance(reply, t.Vector):
+        parts = [f".{part}" for part in t.COMPONENTS[: reply.count]]
+    tests = (f"treadle_lang.isfinite(treadle_reply{part})" for part in parts)
+    return [f"assert {' and '.join(tests)}, 'the reply is not finite'"]
+
+
 def _text_of(handler: Handler, reply: Value | None, stores: bool) -> tuple[str, dict[str, Any]]:
     """The loop's text, and what its names stand for."""
     names: dict[str, Any] = {
@@ -279,6 +292,7 @@ def _text_of(handler: Handler, reply: Value | None, stores: bool) -> tuple[str, 
     parameters += [f"{DONE}: Done", f"{FIRST}: Index", f"{LAST}: Index"]
     parameters += _state_parameters(handler, names)
     parts = [_HEAD, _SERIAL, _VALUE if reply is not None else _NOTHING]
+    parts += [f"        {line}\n" for line in _checks(handler, reply)]
     if stores and reply is not None:
         parts.append(_STORE_OF_FIRST if handler.together else _STORE)
     parts.append(_BARRIER if handler.together else _COUNT)
@@ -310,7 +324,20 @@ def _is_tuple(type: t.Type) -> bool:
 
 
 def reply_of(handler: Handler, states: Sequence[Any]) -> Value | None:
-    """The type of a handler's reply for these states, which a launch would take."""
+    """The type of a handler's reply for these states, which a launch would take. CompileError if
+    replies are to be finite, and this is not a float or a vector of floats."""
+    found = _reply_of(handler, states)
+    scalar = found.element if isinstance(found, t.Vector) else found
+    if handler.finite and not (isinstance(scalar, t.Scalar) and scalar.is_float):
+        raise _refused(
+            source_of(handler.function),
+            f"finite=True checks replies that are floats or vectors of floats, and {handler.name} "
+            f"replies with {'nothing' if found is None else found}",
+        )
+    return found
+
+
+def _reply_of(handler: Handler, states: Sequence[Any]) -> Value | None:
     if handler.reply is not Inferred:
         return handler.reply  # type: ignore[return-value]
     probe = HandlerKernel(handler, None, stores=False)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from treadle.actors.handler import Handler, HandlerKernel, ParallelKernel, reply_of
 from treadle.actors.mailbox import Bytes
+from treadle.core import forks
 from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import int32, uint32
 from treadle.core.errors import LaunchError
@@ -45,7 +47,7 @@ class Program:
         """Compile it. `kernels` has those that the handler has become already, by their replies."""
         self.handler = handler
         self.device = device
-        self.stream: Stream = device.default_stream
+        self.stream = stream_of(device)
         self.grid = Dim3(blocks, 1, 1)
         self.count = count
         states = [taken_state(name, state[name], device) for name in handler.states]
@@ -220,6 +222,19 @@ class Program:
                 given.copy_elements_to(mine)
             else:
                 mine.upload(given.to_host())
+
+
+def stream_of(device: Device) -> Stream:
+    """The stream of a device's actors: what is captured on others meanwhile is not theirs."""
+    with _lock:
+        found = _streams.get(device)
+        if found is None or found.handle.device is not device.handle:
+            found = _streams[device] = device.stream()
+        return found
+
+
+_streams: WeakKeyDictionary[Device, Stream] = WeakKeyDictionary()
+_lock = forks.lock()
 
 
 def taken_state(name: str, value: Any, device: Device) -> Any:

@@ -512,3 +512,45 @@ def test_what_depends_on_threads_is_handled_in_turn(device: td.Device) -> None:
     with next_ticket.spawn(tickets=zeros(device), device=device, mode="relaunch") as ref:
         ref.send_many(np.zeros(100, np.int32))
         assert ref.receive_many(100, timeout=60).tolist() == list(range(100))
+
+
+def test_replies_that_are_not_finite(device: td.Device, mode: str | None) -> None:
+    @td.actor(finite=True, on_error="skip")
+    def inverse(message: td.vec2[td.f32]) -> td.vec2[td.f32]:
+        return 1.0 / message
+
+    @td.actor(finite=True)
+    def rounded(message: td.f32) -> td.i32:
+        return td.i32(message)
+
+    with inverse.spawn(device=device, mode=mode) as ref:
+        assert list(ref.ask(td.vec2[td.f32](2, 4), timeout=30)) == [0.5, 0.25]
+        with pytest.raises(td.errors.ActorFailed, match="the reply is not finite"):
+            ref.ask(td.vec2[td.f32](2, 0), timeout=30)
+        ref.send_many(np.array([[1, 1], [0, 1], [4, 4]], np.float32))
+        assert ref.receive_many(2, timeout=30).tolist() == [[1, 1], [0.25, 0.25]]
+    with pytest.raises(td.errors.CompileError, match="finite=True checks replies that are floats"):
+        rounded.spawn(device=device, mode=mode)
+
+
+def test_a_capture_beside_an_actor(counting: Ref, device: td.Device) -> None:
+    """What other threads launch meanwhile is not a part of a graph."""
+
+    @td.kernel
+    def step(x: td.Array[td.i32]):
+        i = td.grid(1)
+        if i < x.size:
+            x[i] += 1
+
+    x = td.zeros(8, dtype=td.int32, device=device)
+    step.launch(8, x)
+    graph = td.Graph(device)
+    with graph.capture():
+        step.launch(8, x)
+        other = threading.Thread(target=lambda: counting.ask(5, timeout=30))
+        other.start()
+        other.join()
+    graph.replay()
+    graph.replay()
+    assert x.tolist() == [3] * 8
+    assert counting.ask(0, timeout=30) == 5
