@@ -6,6 +6,7 @@ The decorator is `td.actor`; what it makes starts actors, and a `Ref` is a runni
 
 from treadle.actors.decorator import Actor as Actor
 from treadle.actors.decorator import actor as actor
+from treadle.actors.publishing import publish as publish
 from treadle.actors.ref import Ref as Ref
 from treadle.actors.status import Status as Status
 from treadle.actors.status import Telemetry as Telemetry
@@ -16,4 +17,5 @@ __all__ = [
     "Status",
     "Telemetry",
     "actor",
+    "publish",
 ]

@@ -55,10 +55,20 @@ class Core:
     """One actor's shared part."""
 
     def __init__(
-        self, name: str, mailbox: Mailbox, messages: Codec, *, skips: bool, restarts: int
+        self,
+        name: str,
+        mailbox: Mailbox,
+        messages: Codec,
+        *,
+        device: str,
+        mode: str,
+        skips: bool,
+        restarts: int,
     ) -> None:
         self.name = name
         self.mailbox = mailbox
+        self.device = device  # its id
+        self.mode = mode
         self.messages = messages
         self.skips = skips
         self.restarts = restarts

@@ -17,6 +17,7 @@ from treadle.actors.persistent_mode import PersistentExecutor, ResidentProgram
 from treadle.actors.program import Program, check_names
 from treadle.actors.ref import POLLS, Ref
 from treadle.actors.relaunch_mode import LARGEST_BATCH, RelaunchExecutor
+from treadle.actors.ring_code import ring_code
 from treadle.actors.thread_mode import IDLE_POLLS, ThreadExecutor
 from treadle.core.dim3 import Dim3
 from treadle.core.environment import is_on
@@ -84,6 +85,7 @@ class Actor(ByName):
             raise shortened(error)  # noqa: B904 - it is the same error
 
     def _spawn(self, spec: str | Device | None, mode: Mode | None, state: Mapping[str, Any]) -> Ref:
+        ring_code()  # first, since it says where there can be no actors
         handler = self._handler
         check_names(handler, state)
         where = _device_for(spec, state)
@@ -99,7 +101,13 @@ class Actor(ByName):
             reply_bytes = 0 if replies is None else replies.size
             mailbox = Mailbox(self._capacity, messages.size, reply_bytes)
         core = Core(
-            handler.name, mailbox, messages, skips=self._on_error == "skip", restarts=self._restarts
+            handler.name,
+            mailbox,
+            messages,
+            device=where.id,
+            mode=mode,
+            skips=self._on_error == "skip",
+            restarts=self._restarts,
         )
         if self._restarts and not self._keep_state:
             fresh = program.snapshot()

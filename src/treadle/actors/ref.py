@@ -405,7 +405,7 @@ class Ref:
 
     def status(self) -> Status:
         """The state and the counts; also after the end."""
-        return status_of(self._core, self._mode)
+        return status_of(self._core)
 
     def telemetry(self) -> Telemetry:
         """Counts, and the times that messages took; also after the end."""

@@ -72,12 +72,12 @@ class Clock:
         return float(self._read() - self._start[0]) / seconds
 
 
-def status_of(core: Core, mode: str) -> Status:
+def status_of(core: Core) -> Status:
     """The status of an actor."""
     words = core.mailbox.words
     return Status(
         state="draining" if core.draining and not core.ended else core.state,
-        mode=mode,
+        mode=core.mode,
         is_active=core.state == "active" and not core.ended,
         should_terminate=core.closed is not None,
         has_terminated=core.ended,

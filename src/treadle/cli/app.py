@@ -372,6 +372,18 @@ def cache(
 
 
 @app.command()
+def actors(
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Keep the table up to date, with rates.")
+    ] = False,
+) -> None:
+    """List the actors of programs that show theirs (td.actors.publish)."""
+    from treadle.cli.actor_listing import show_actors
+
+    show_actors(watch)
+
+
+@app.command()
 def demo(
     device: Annotated[
         str | None,
