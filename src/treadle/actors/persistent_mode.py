@@ -35,6 +35,9 @@ LOOKS = 0.0005  # seconds between looks of a thread that waits
 class ResidentProgram(Program):
     """A handler's resident kernel, and its rings."""
 
+    # Other work on an array would wait for the stream on which the kernel stays.
+    owns_all = True
+
     def __init__(
         self,
         handler: Handler,

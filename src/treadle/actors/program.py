@@ -35,6 +35,8 @@ _UINT32 = np.dtype(np.uint32)
 class Program:
     """What runs the handler on batches of up to `count` messages."""
 
+    owns_all = False  # whether arrays that are only read are copied, too
+
     def __init__(
         self,
         handler: Handler,
@@ -61,11 +63,15 @@ class Program:
         self.prepared = self._prepared()
         written = {at - self._first_state for at in self.prepared.built.written}
         self.written = tuple(at for at in range(len(states)) if at in written)
-        if self.written:
-            for at in self.written:
+        copied = [
+            at for at, state in enumerate(states)
+            if at in self.written or (self.owns_all and isinstance(state, DeviceArray))
+        ]  # fmt: skip
+        if copied:
+            for at in copied:
                 self.states[at] = states[at].copy_to(device)
             self.prepared = self._prepared()
-        elif count > 1 and self.reply is not None and self._is_independent():
+        if not self.written and count > 1 and self.reply and self._is_independent():
             self.parallel = True
             self.kernel = self._kernel()
             self.prepared = self._prepared()
