@@ -208,22 +208,28 @@ class Program:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Replace the elements of arrays that the handler writes. TypeError for other names,
-        LaunchError for another shape or dtype."""
+        LaunchError for another shape or dtype, or other values of what it only reads."""
+        replaced = []
         for name, value in state.items():
             at = self.handler.states.index(name) if name in self.handler.states else -1
             if at < 0:
                 raise TypeError(_unknown(self.handler, name))
-            if at not in self.written:
-                continue
-            mine: DeviceArray = self.states[at]
+            mine = self.states[at]
             given = taken_state(name, value, self.device)
-            if not isinstance(given, DeviceArray) or (given.dtype, given.shape) != (
-                mine.dtype, mine.shape,
-            ):  # fmt: skip
+            if at in self.written:
+                kind = (given.dtype, given.shape) if isinstance(given, DeviceArray) else None
+                if kind != (mine.dtype, mine.shape):
+                    raise LaunchError(
+                        f"state {name} of {self.handler.name} has shape {mine.shape} and dtype "
+                        f"{mine.dtype}: restore takes an array of the same"
+                    )
+                replaced.append((given, mine))
+            elif _bytes_of(given) != _bytes_of(mine):
                 raise LaunchError(
-                    f"state {name} of {self.handler.name} has shape {mine.shape} and dtype "
-                    f"{mine.dtype}: restore takes an array of the same"
+                    f"{self.handler.name} only reads its state {name}, and has it as it was given "
+                    "to spawn: spawn another actor for other values"
                 )
+        for given, mine in replaced:  # all or none
             if given.contiguous:
                 given.copy_elements_to(mine)
             else:
@@ -261,6 +267,12 @@ def taken_state(name: str, value: Any, device: Device) -> Any:
     if found.device is not device or found.key.read_only:
         found = found.copy_to(device)
     return found
+
+
+def _bytes_of(state: Any) -> bytes:
+    """A state's value, to be compared."""
+    value = state.to_host() if isinstance(state, DeviceArray) else np.asarray(_raw(state))
+    return repr((value.dtype, value.shape)).encode() + value.tobytes()
 
 
 def _raw(value: Any) -> Any:

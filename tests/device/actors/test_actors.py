@@ -139,6 +139,19 @@ def test_restore(counting: Ref, device: td.Device) -> None:
         counting.restore({"total": td.zeros(2, dtype=td.int32, device=device)})
 
 
+def test_restore_of_what_is_only_read(device: td.Device, mode: str | None) -> None:
+    @td.actor
+    def scaled(message: td.f32, scale: td.Array[td.f32], offset: td.f32) -> td.f32:
+        return message * scale[0] + offset
+
+    with scaled.spawn(scale=np.full(1, 2, np.float32), offset=1.0, device=device, mode=mode) as ref:
+        ref.restore(ref.snapshot(timeout=30), timeout=30)
+        for other in ({"scale": np.full(1, 3, np.float32)}, {"offset": 2.0}):
+            with pytest.raises(td.errors.LaunchError, match="only reads its state"):
+                ref.restore(other, timeout=30)
+        assert ref.ask(4.0, timeout=30) == 9.0
+
+
 def test_draining_and_dropping(device: td.Device, mode: str | None) -> None:
     """With drain, all that was accepted is handled, though the outbox is full."""
     ref = counter.spawn(total=zeros(device), device=device, mode=mode)
