@@ -155,7 +155,7 @@ class State:
     """A point of the exploration. A side is the list of what its loads gave: generators can't be
     copied, so they are run again from their beginning."""
 
-    memory: tuple[tuple[Word, int], ...] = ()
+    memory: frozenset[tuple[Word, int]] = frozenset()
     buffers: tuple[Buffer, ...] = ((), (), ())
     answers: tuple[tuple[Any, ...], ...] = ((), (), ())
     asleep: frozenset[str] = frozenset()
@@ -255,7 +255,9 @@ class Explorer:
                     continue
                 memory = {**dict(state.memory), word: value}
                 left = (*earlier, *buffer[index + 1 :])
-                yield replace(state, memory=_sorted(memory), buffers=_at(state.buffers, at, left))
+                yield replace(
+                    state, memory=frozenset(memory.items()), buffers=_at(state.buffers, at, left)
+                )
             if name not in state.asleep:
                 after = self.advance(state, at, name)
                 if after is not None:
@@ -283,7 +285,7 @@ class Explorer:
             if kind == "exchange":
                 answer = memory.get(step[1], 0) == step[2]
                 if answer:
-                    state = replace(state, memory=_sorted({**memory, step[1]: step[3]}))
+                    state = replace(state, memory=frozenset({**memory, step[1]: step[3]}.items()))
             elif kind == "lock":
                 if state.owner:
                     return None
@@ -318,10 +320,6 @@ class Explorer:
             raise Wrong(f"all sleep; handled {state.handled}, dropped {state.dropped}")
         if self.setup.replies and state.received != state.handled:
             raise Wrong(f"all sleep; received {state.received} of {state.handled}")
-
-
-def _sorted(memory: dict[Word, int]) -> tuple[tuple[Word, int], ...]:
-    return tuple(sorted(memory.items(), key=repr))
 
 
 def _at(parts: tuple[Any, ...], at: int, value: Any) -> tuple[Any, ...]:
