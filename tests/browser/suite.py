@@ -15,6 +15,8 @@ _COPIED = (
 )  # fmt: skip
 # Files that need what a page does not have, by their names: they run elsewhere only.
 ELSEWHERE = {
+    "test_actor_machine": "threads",
+    "test_actors": "threads",
     "test_benchmark_cuda_cpp": "the folder `benchmarks`",
     "test_benchmark_kernels": "the folder `benchmarks`",
     "test_cuda_cards": "NVIDIA's driver",
@@ -25,7 +27,9 @@ ELSEWHERE = {
     "test_large_arrays": "gigabytes of memory",
     "test_layers": "PyTorch",
     "test_math": "SciPy",
+    "test_pipes": "threads",
     "test_quantized": "the package gguf",
+    "test_resident_kernel": "threads",
     "test_side_by_side": "threads",
     "test_token_sampling": "SciPy",
 }
