@@ -28,6 +28,10 @@ class Counter:
         """Of pytest-timeout, which needs threads or alarms."""
         parser.addini("timeout", "seconds of a test")
 
+    def pytest_configure(self, config: Any) -> None:
+        """Its marker, too."""
+        config.addinivalue_line("markers", "timeout(seconds): of pytest-timeout")
+
     @pytest.fixture
     def capfd(self, capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
         """Of descriptors there are none to capture."""
