@@ -50,7 +50,9 @@ class Codec:
         if self._leaves is None:
             return self._pack_slowly
         places = ", ".join(f"v{path}" for _, path, _ in self._leaves)
-        test = "v.__class__ is class_" if self.class_ is not None else "accepts(v)"
+        test = "accepts(v)"
+        if self.class_ is not None:
+            test = f"v.__class__ is class_ or {test}"
         scope = {
             "pack": self._struct.pack, "class_": self.class_, "accepts": self._accepts(),
             "refused": lambda *given: shortened(self._refused(*given)),
@@ -61,9 +63,9 @@ class Codec:
         return packer
 
     def _accepts(self) -> Callable[[Any], bool]:
-        class_, type = self.class_, self.type
-        if isinstance(type, t.Struct):
-            return lambda value: value.__class__ is class_
+        type = self.type
+        if isinstance(type, t.Struct):  # another class may be defined the same
+            return lambda value: getattr(value.__class__, "__treadle_struct__", None) == type
         if isinstance(type, t.Vector):
             like = annotation_of(type)
             return lambda value: isinstance(value, Vector) and value.type == like

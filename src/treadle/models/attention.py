@@ -18,6 +18,7 @@ from treadle.kernels.device_code.activation_prologues import Prologue
 from treadle.kernels.device_code.paged_attention import Paged
 from treadle.kernels.device_code.paged_heads import Storing, power_of_two
 from treadle.kernels.launching import packed, serial_threads
+from treadle.kernels.machine import machine_of
 from treadle.lang.types import VectorType
 from treadle.models.cache import PAGE, LayerCache
 from treadle.models.config import DecoderConfig
@@ -238,7 +239,7 @@ def _paged(
     blocks = -(-n // tokens) * config.key_heads
     what = Paged(
         _dtype(cache), config.group, depth, PAGE, tokens, 1, threads, config.attention_cap > 0,
-        sinks is not None, serial,
+        sinks is not None, serial, not serial and machine_of(device).slow_to_compile,
     )  # fmt: skip
     if parts is None:
         parts = min(max((_BLOCKS_CPU if serial else _BLOCKS) // blocks, 1), _MOST_PARTS)
@@ -256,10 +257,11 @@ def _paged(
 def _storing(
     config: DecoderConfig, cache: LayerCache, angles: Angles, norms: Tensor | None, threads: int
 ) -> Storing:
-    rotary = angles.rotary
+    rotary, device = angles.rotary, cache.elements.device
+    compact = not serial_threads(device) and machine_of(device).slow_to_compile
     return Storing(
         _dtype(cache), config.depth, rotary.pairs, rotary.adjacent, FINE, PAGE, norms is not None,
-        threads,
+        threads, compact,
     )  # fmt: skip
 
 

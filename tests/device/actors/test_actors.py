@@ -26,6 +26,17 @@ def scaler(message: Scale, hits: td.Array[td.i32]) -> td.f32:
     return message.value * message.factor
 
 
+def same_again() -> type:
+    """A class with the same definition, as when a cell of a notebook is run again."""
+
+    @td.struct
+    class Scale:
+        value: td.f32
+        factor: td.f32
+
+    return Scale
+
+
 @td.actor(capacity=8)
 def counter(message: td.i32, total: td.Array[td.i32]) -> td.i32:
     total[0] = total[0] + message
@@ -52,12 +63,13 @@ def counting(device: td.Device, mode: str | None) -> Iterator[Ref]:
 def test_ask_and_send(device: td.Device, mode: str | None) -> None:
     with scaler.spawn(hits=zeros(device), device=device, mode=mode) as ref:
         assert ref.ask(Scale(2.0, 3.0), timeout=30) == 6.0
+        assert ref.ask(same_again()(4.0, 3.0), timeout=30) == 12.0
         assert ref.send(Scale(1.5, 2.0), timeout=30)
         ref.send(Scale(9.0, 9.0), reply=False)
         assert ref.ask(Scale(2.0, 4.0), timeout=30) == 8.0
         assert ref.receive(timeout=30) == 3.0
         status = ref.status()
-        assert (status.messages_processed, status.input_depth, status.output_depth) == (4, 0, 0)
+        assert (status.messages_processed, status.input_depth, status.output_depth) == (5, 0, 0)
         assert status.is_active
         assert status.mode == (mode or ("thread" if device.traits.calls_kernels else "relaunch"))
     status = ref.status()

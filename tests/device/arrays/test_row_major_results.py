@@ -30,7 +30,7 @@ _KERNELS = frozenset(
     "vote_all", "vote_any"}
 )  # fmt: skip
 _OTHERS = frozenset(
-    {"__array_namespace_info__", "can_cast", "checkpoint", "compile", "cuda_module",
+    {"__array_namespace_info__", "actor", "can_cast", "checkpoint", "compile", "cuda_module",
     "default_device", "device", "devices", "elementwise", "explain", "finfo", "func", "grad",
     "hessian", "iinfo", "init", "interpret", "is_available", "is_grad_enabled", "isdtype", "jacfwd",
     "jacrev", "jvp", "kernel", "load", "load_gguf", "manual_seed", "memory_stats",

@@ -151,7 +151,7 @@ WRITES = {
     "mask": lambda y, v: y.__setitem__(y > 0, v.reshape(-1)[: int((y > 0).sum().item())]),
     "mask_with_one_value": lambda y, v: y.T.__setitem__(y.T > 0, v[1, 1]),
     "view_of_a_view": lambda y, v: y[1:].T[::2].__imul__(v[0, 0]),
-    "operators": lambda y, v: (y.__iadd__(v[:3]), y.__imul__(y), y.__itruediv__(v[:1] + 3),
+    "operators": lambda y, v: (y.__iadd__(v[:3]), y.__imul__(y), y.__itruediv__(v[:1] * v[:1] + 4),
                                y[:1].__ipow__(2)),
     "methods": lambda y, v: (y.index_add_(0, places(0, 0), v[:2]), y.masked_fill_(y > 0, v[0, 0]),
                              y.scatter_reduce_(0, places([0, 1]), v[:1], "prod")),

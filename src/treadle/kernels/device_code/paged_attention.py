@@ -53,6 +53,7 @@ class Paged(NamedTuple):
     capped: bool  # whether scores have a soft cap
     sinks: bool  # whether each head has a score that takes weight and gives nothing
     serial: bool  # whether the threads of a block are the lanes of vectors
+    compact: bool = False  # whether loops stay loops, for drivers that are slow to compile
 
     @property
     def queries(self) -> int:
@@ -119,6 +120,7 @@ def _part_of_keys(what: Paged) -> Function:
     rounds = -(-tile // teams)  # keys of a team
     load, power, capped = _loader(what), td.func(_exp2), what.capped
     sinks, vec = what.sinks, td.vec4[td.f32]
+    each: Any = range if what.compact else td.static_range
     of_cache: Any = vec if what.scaled else td.vec4[what.cached]
 
     @td.func
@@ -150,7 +152,7 @@ def _part_of_keys(what: Paged) -> Function:
         for start in range(begin, end, tile):
             key = td.minimum(start + t // lanes, end - 1)
             row = (places[table + key // page] * page + key % page) * heads + head
-            for k in td.static_range(rounds):
+            for k in each(rounds):
                 near_key = td.minimum(start + k * teams + team, end - 1)
                 near_row = (
                     places[table + near_key // page] * page + near_key % page
@@ -158,7 +160,7 @@ def _part_of_keys(what: Paged) -> Function:
                 near[k] = load(cache, scales, keys // 4 + near_row * columns + column)
             for q in td.static_range(queries):
                 dots[q] = 0.0
-            for c in td.static_range(columns // lanes):
+            for c in each(columns // lanes):
                 theirs = vec(load(cache, scales, row * columns + c * lanes + lane))
                 for q in td.static_range(queries):
                     mine = own[q * columns + c * lanes + lane]
@@ -189,7 +191,7 @@ def _part_of_keys(what: Paged) -> Function:
                 i = first + t
                 if i < queries * segments:
                     most = td.f32(-td.inf)
-                    for k in td.static_range(segment):
+                    for k in each(segment):
                         other = scores[i * segment + k]
                         most = other if other > most else most
                     tops_of[i] = most
@@ -212,9 +214,9 @@ def _part_of_keys(what: Paged) -> Function:
                     most = other if other > most else most
                 total *= power(peak - (most if most > td.f32(-td.inf) else td.f32(0.0)))
                 peak = most
-                for k in td.static_range(segment):
+                for k in each(segment):
                     total += scores[t * segment + k]
-            for k in td.static_range(rounds):
+            for k in each(rounds):
                 i = k * teams + team
                 if i < tile and team < teams:
                     theirs = vec(near[k])
@@ -236,7 +238,7 @@ def _part_of_keys(what: Paged) -> Function:
                     for s in td.static_range(segments):
                         whole += tops_of[q * segments + s]
                     value = td.f32(0.0)
-                    for k in td.static_range(teams):
+                    for k in each(teams):
                         value += scratch[d % 4 * threads + k * columns + d // 4]
                     line = (token + q // group) * heads * group + head * group + q % group
                     if parts > 1:

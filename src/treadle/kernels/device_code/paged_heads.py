@@ -28,6 +28,7 @@ class Storing(NamedTuple):
     page: int
     normed: bool  # whether heads of queries and keys are divided by their root mean square
     threads: int
+    compact: bool = False  # whether loops stay loops, for drivers that are slow to compile
 
 
 def power_of_two(n: int) -> int:
@@ -49,6 +50,7 @@ def preparer(what: Storing, count: int = 1) -> Function:
     rotated = count - 1 if several else 1  # all but the value's
     team = threads // power_of_two(count)  # threads that sum the squares of a head
     side = min(team, SIDE)
+    each: Any = range if what.compact else td.static_range
 
     @td.func
     def prepare(
@@ -57,7 +59,7 @@ def preparer(what: Storing, count: int = 1) -> Function:
     ):  # fmt: skip
         t = td.thread_idx.x
         gains = td.local(rounds, td.f32)
-        for k in td.static_range(rounds):
+        for k in each(rounds):
             i = k * threads + t
             if i < count * depth:
                 r = row
@@ -102,17 +104,17 @@ def preparer(what: Storing, count: int = 1) -> Function:
             td.sync_threads()
             if t < count * side:
                 total = td.f32(0.0)
-                for k in td.static_range(team // side):
+                for k in each(team // side):
                     total += board[t // side * team + t % side + k * side]
                 board[threads + t] = total
             td.sync_threads()
             if t < count:
                 total = td.f32(0.0)
-                for k in td.static_range(side):
+                for k in each(side):
                     total += board[threads + t * side + k]
                 board[t] = 1.0 / td.sqrt(total / td.f32(depth) + least)
             td.sync_threads()
-            for k in td.static_range(rounds):
+            for k in each(rounds):
                 i = k * threads + t
                 if i < rotated * depth and row < heads + few:
                     held[i] = held[i] * board[i // depth] * gains[k]
