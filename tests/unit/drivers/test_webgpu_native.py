@@ -953,7 +953,7 @@ def test_freed_buffers_leave_nothing_behind(own_device: WebgpuDevice) -> None:
 
     use_and_free()
     counts = [count_objects(own_device)]
-    for _ in range(5):  # other threads' devices are counted, too: what is left behind grows each time
+    for _ in range(5):  # other devices are counted, too: what is left behind grows each time
         use_and_free()
         counts.append(count_objects(own_device))
         if counts[-1] == counts[-2]:
