@@ -18,17 +18,14 @@ from tests.browser.harness import DEPENDENCIES, PYTEST, ROOT, Browser, Page, run
 _IN_CI = (
     "kernels/test_blocks.py", "kernels/test_captures.py", "kernels/test_control.py",
     "kernels/test_ir_atomics.py", "kernels/test_ir_kernels.py", "kernels/test_values.py",
-    "launching/test_batch.py", "launching/test_graph_bodies.py", "launching/test_launch.py",
-    "launching/test_memory.py",
-    "launching/test_profile.py", "launching/test_streams.py",
+    "launching/test_batch.py", "launching/test_launch.py", "launching/test_profile.py",
+    "launching/test_streams.py",
     "cuda_cpp/test_cpp_atomics.py", "cuda_cpp/test_cpp_lockstep.py",
-    "cuda_cpp/test_cpp_mathematics.py", "cuda_cpp/test_cpp_places.py",
-    "arrays/test_creation.py", "arrays/test_device_windows.py", "arrays/test_manipulation.py",
-    "arrays/test_rows.py", "arrays/test_searching.py",
+    "arrays/test_creation.py", "arrays/test_device_windows.py", "arrays/test_rows.py",
     "compiled/test_compile.py",
     "gradients/test_autograd.py",
 )  # fmt: skip
-_AT_LEAST = 1200  # tests of these that pass
+_AT_LEAST = 950  # tests of these that pass
 _AT_MOST = 80  # that want what Pyodide's page lacks: suite.LACKING
 _IN_A_WORKER = ("launching/test_launch.py", "kernels/test_blocks.py", "arrays/test_rows.py")
 
