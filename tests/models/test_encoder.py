@@ -228,7 +228,8 @@ def test_the_folder_of_a_language_model(tmp_path: Path) -> None:
     """Its tokenizer may be of another kind: what to do with it is said before that is read."""
     (folder_of(tmp_path) / "vocab.txt").unlink()
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "qwen2"}))
-    with pytest.raises(FormatError, match=r"'qwen2': .* `treadle quantize FOLDER model.gguf`"):
+    advice = r"'qwen2': .* `treadle quantize FOLDER model.gguf` makes"
+    with pytest.raises(FormatError, match=advice):
         td.models.load(tmp_path, "cpu")
 
 

@@ -239,7 +239,7 @@ def _paged(
     blocks = -(-n // tokens) * config.key_heads
     what = Paged(
         _dtype(cache), config.group, depth, PAGE, tokens, 1, threads, config.attention_cap > 0,
-        sinks is not None, serial, not serial and machine_of(device).slow_to_compile,
+        sinks is not None, serial, _compact(device),
     )  # fmt: skip
     if parts is None:
         parts = min(max((_BLOCKS_CPU if serial else _BLOCKS) // blocks, 1), _MOST_PARTS)
@@ -257,12 +257,16 @@ def _paged(
 def _storing(
     config: DecoderConfig, cache: LayerCache, angles: Angles, norms: Tensor | None, threads: int
 ) -> Storing:
-    rotary, device = angles.rotary, cache.elements.device
-    compact = not serial_threads(device) and machine_of(device).slow_to_compile
+    rotary, compact = angles.rotary, _compact(cache.elements.device)
     return Storing(
         _dtype(cache), config.depth, rotary.pairs, rotary.adjacent, FINE, PAGE, norms is not None,
         threads, compact,
     )  # fmt: skip
+
+
+def _compact(device: Device) -> bool:
+    """Whether a GPU's driver compiles loops sooner than what they do, unrolled."""
+    return not serial_threads(device) and machine_of(device).slow_to_compile
 
 
 @dataclass(frozen=True, eq=False)
