@@ -32,7 +32,7 @@ from treadle.runtime.devices import Device
 
 MOST_ROWS = 8
 """The rows of activations for which a kernel has sums in registers."""
-_MOST_LAUNCHES = 4  # of such rows, until a GPU is faster by tiles
+_MOST_PARTS = 4  # of such rows, until a GPU is faster by tiles
 _PACKED_TOGETHER = 8  # groups of a block, on GPUs
 _BUSY = 1 << 16  # threads that keep a GPU busy
 _INTEGERS = VectorType(i32, 4)
@@ -88,12 +88,7 @@ def multiply_packed(act: DeviceArray, *more: Any) -> DeviceArray:
             arguments = (*planes, flat(act), flat(out), rows, groups)
             _multiply_on_host(CpuWork(matrix.format, floats, many), arguments, rows)
             return out
-        launches = -(-many // MOST_ROWS)
-        for launch in range(launches):
-            first, last = (many * at // launches for at in (launch, launch + 1))
-            part = act.view((last - first, act.shape[1]), act.strides, first * act.shape[1])
-            into = out.view((last - first, rows), out.strides, first * rows)
-            _multiply_by_warps(part, [(matrix, planes)], floats, n, into)
+        _multiply_by_warps(act, [(matrix, planes)], floats, n, out)
     return out
 
 
@@ -122,7 +117,10 @@ def multiply_rows(*given: Any) -> list[DeviceArray]:
         act = new(first, dtype, *shape)
         threads = _threads(machine)
         packer_of = row_packer(prologue, floats, threads, machine.subgroup == 32)
-        packer_of[many, threads](*_of_prologue(prologue, sources, results[0]), flat(act), least)
+        slices = 1 if machine.slow_to_compile else -(-n // (4 * threads))
+        packer_of[(slices, many), threads](
+            *_of_prologue(prologue, sources, results[0]), flat(act), least
+        )
         prologue, sources = _PACKED, [flat(act)]
     several = MOST_FORMATS if fused or not machine.slow_to_compile else 1
     for group in _groups(made, n, several, buffers):
@@ -194,6 +192,7 @@ def is_fused(machine: Machine, prologue: Prologue, floats: bool, many: int, rows
     size = many * n
     return (
         not machine.slow_to_compile  # for which few kernels serve all products
+        and many <= MOST_ROWS
         and rows * n <= _FUSED
         and size <= _FUSED_ROWS
         and size * prologue.parts <= _FUSED_READS
@@ -226,10 +225,12 @@ def _multiply_by_warps(
     """The product of a few packed rows with some matrices."""
     many = act.shape[0]
     rows = sum(matrix.rows for matrix, _ in group)
-    work = Work(tuple(matrix.format for matrix, _ in group), floats, many, _PACKED)
+    parts = -(-many // MOST_ROWS)
+    formats = tuple(matrix.format for matrix, _ in group)
+    work = Work(formats, floats, -(-many // parts), _PACKED, parts > 1)
     spread = spread_for(machine_of(act.device), work, rows, n // GROUP)
     if not spread.unrolled:  # one kernel for any number of rows
-        work = work._replace(rows=MOST_ROWS)
+        work = work._replace(rows=MOST_ROWS, parted=True)
     if len(group) > 1:
         spread = spread._replace(repeated=True)
     _launch(work, spread, 1, (flat(act), 0, 0, 0, 0), group, flat(out), pitch or rows, n, many, 0.0)
@@ -242,7 +243,8 @@ def _launch(
     teams = spread.threads // spread.span * spread.lines * repeats
     blocks = [-(-matrix.rows // teams) for matrix, _ in group]
     others = group[1][1] if len(group) > 1 else (0,) * len(PLANES)
-    multiplier(work, spread)[sum(blocks), spread.threads](
+    parts = -(-many // work.rows)
+    multiplier(work, spread)[sum(blocks) * parts, spread.threads](
         *before, *group[0][1], *others, out,
         packed(_INTEGERS, group[0][0].rows, pitch, blocks[0], repeats), group[-1][0].rows,
         n // GROUP, many, least,
@@ -288,7 +290,7 @@ def can_multiply(device: Device, name: str, floats: bool, many: int, rows: int, 
         return False
     if many * max(rows, n) >= MOST_NARROW:
         return False
-    most = MOST_ROWS * _MOST_LAUNCHES
+    most = MOST_ROWS * _MOST_PARTS
     if serial_threads(device):
         most = MOST_ROWS if floats else MOST_NARROW
     size = rows * n  # of the largest plane at most, in bytes

@@ -334,6 +334,8 @@ class Engine:
         for running in list(self._decoding):
             if running in self._decoding:
                 self._reserve(running, len(running.tokens))
+        if self._changed:
+            self._reserve_ahead()
         if any(running.constraint is not None for running in self._decoding):
             self._allow(list(self._decoding))
         group = list(self._decoding)
@@ -500,11 +502,25 @@ class Engine:
                 if last is running:
                     return False
                 continue
-            page = self.pages.take()
-            self._table[running.slot, len(running.pages)] = page
-            running.pages.append(page)
-            self._changed = True
+            self._add_page(running)
         return True
+
+    def _add_page(self, running: Running) -> None:
+        page = self.pages.take()
+        self._table[running.slot, len(running.pages)] = page
+        running.pages.append(page)
+        self._changed = True
+
+    def _reserve_ahead(self) -> None:
+        """Pages for the next PAGE - 1 tokens of all sequences, as far as many are free, so that it
+        takes many steps until the device has to be given another table."""
+        spare = len(self._decoding)
+        for running in self._decoding:
+            tokens = min(
+                len(running.tokens) + PAGE - 1, self.context, running.prompt + running.most
+            )
+            while len(running.pages) * PAGE < tokens and self.pages.available > spare:
+                self._add_page(running)
 
     def _last_to_come(self) -> Running:
         return (self._prompts or self._decoding)[-1]

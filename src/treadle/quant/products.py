@@ -81,13 +81,9 @@ def can_follow(
 ) -> bool:
     """Whether `product_after` takes so many rows and these matrices: few rows, on a GPU."""
     floats = activations == "float"
-    return (
-        not serial_threads(device)
-        and many <= MOST_ROWS
-        and all(
-            w.shape[1] == n and can_multiply(device, w.format.name, floats, many, w.shape[0], n)
-            for w in weights
-        )
+    return not serial_threads(device) and all(
+        w.shape[1] == n and can_multiply(device, w.format.name, floats, many, w.shape[0], n)
+        for w in weights
     )
 
 

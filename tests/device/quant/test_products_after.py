@@ -32,16 +32,16 @@ def check(
 ) -> None:  # fmt: skip
     """The results of matrices (with their elements) for rows, beside those of the formula."""
     weights = [w for w, _ in matrices]
-    device = weights[0].device
+    device, count = weights[0].device, len(rows)
     if device.traits.serial_threads:  # processors read one matrix at a time
-        assert not can_follow(device, weights, kind, ROWS, prologue.columns)
+        assert not can_follow(device, weights, kind, count, prologue.columns)
         return
-    assert can_follow(device, weights, kind, ROWS, prologue.columns)
+    assert can_follow(device, weights, kind, count, prologue.columns)
     rows = rows.astype(np.float32)
     exact = (in_eight_bits(rows) if kind == "int8" else rows).astype(np.float64)
     with poisoned(device):
         given = [td.asarray(array.astype(np.float32)) for array in arrays]
-        found, summed = product_after(prologue, given, ROWS, weights, kind, EPSILON)
+        found, summed = product_after(prologue, given, count, weights, kind, EPSILON)
         assert error(found, exact @ np.concatenate([each for _, each in matrices]).T) < 2e-3
     assert (summed is None) == (stream is None)
     if summed is not None and stream is not None:
@@ -105,6 +105,17 @@ def test_neighbours_in_memory_are_one_matrix(device, rng, fused):
     pieces = [(w[:16], elements[:16]), (w[16:28], elements[16:28]), (w[30:], elements[30:])]
     x = rng.standard_normal((ROWS, N), dtype=np.float32)
     check(x, Prologue("rows", N), [x], pieces, "int8")
+
+
+def test_many_long_rows(device, rng):
+    """More rows than a block has sums for, whose packing takes several blocks."""
+    n, count = 1152, 11
+    x, more = rng.standard_normal((2, count, n), dtype=np.float32)
+    weight = rng.standard_normal(n, dtype=np.float32)
+    stream = x.astype(np.float64) + more
+    matrices = [matrix("q8_0", 37, n), matrix("q5_0", 5, n)]
+    rows = normed(stream) * weight
+    check(rows, Prologue("normed", n, True), [x, more, weight], matrices, "int8", stream)
 
 
 def test_blocks_go_on_to_more_rows(device, rng, monkeypatch):

@@ -78,7 +78,7 @@ def test_float_activations(device, name):
 
 
 @pytest.mark.parametrize("name", ["q4_0", "q4_k", "q8_0"])
-@pytest.mark.parametrize("count", [1, 8, 9, 33])
+@pytest.mark.parametrize("count", [1, 8, 9, 31, 33])
 def test_rows_of_activations(device, name, count):
     w, elements = matrix(name, 5, 512)
     x = activations(count, 512)

@@ -69,9 +69,10 @@ def vectors_of(floats: bool) -> int:
 def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> Function:
     """A function with which a block of `threads` computes and packs a row.
 
-    It takes the arrays, the packed row's vec4s and where they begin in them, the row, what is added
-    to mean squares, whether this block writes the stream, and shared memory: a float and an integer
-    for each thread, and a few floats. Threads wait for each other before what is packed is read."""
+    It takes the arrays, the packed row's vec4s and where they begin in them, the row, the first vec4
+    that this block packs and how far apart those of a thread are, what is added to mean squares,
+    whether this block writes the stream, and shared memory: a float and an integer for each thread,
+    and a few floats. Threads wait for each other before what is packed is read."""
     kind, n4 = prologue.kind, prologue.columns // 4
     added, scaled, gate = prologue.added, prologue.scaled, prologue.gate
     parts, depth4 = prologue.parts, prologue.depth // 4
@@ -170,8 +171,9 @@ def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> F
 
     @td.func
     def fill(
-        first, second, weights, others, stream, act, base, row, least, writes, board, words, few
-    ):
+        first, second, weights, others, stream, act, base, row, begin, step, least, writes, board,
+        words, few,
+    ):  # fmt: skip
         t = td.thread_idx.x
         factor = td.f32(1.0)
         own_factor = td.f32(1.0)
@@ -190,7 +192,7 @@ def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> F
                     if writes:
                         stream[row * n4 + i] = x
             own_factor = 1.0 / td.sqrt(summed(squares, board, few) * td.f32(mean) + least)
-        for s in range(0, n4, threads):
+        for s in range(begin, n4, step):
             i = s + t
             value = vec(0.0)
             if i < n4:
@@ -246,7 +248,7 @@ def array_kinds(prologue: Prologue) -> tuple[Any, Any, Any, Any]:
 
 @functools.cache
 def row_packer(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> Kernel:
-    """A kernel that computes and packs rows, one in a block."""
+    """A kernel that computes and packs rows, which blocks share; its grid is (blocks, rows)."""
     fill = filler(prologue, floats, threads, subgroups)
     kind: Any = td.vec4[td.f32] if floats else td.vec4[td.i32]
     vectors = prologue.columns // 32 * vectors_of(floats)
@@ -261,9 +263,10 @@ def row_packer(prologue: Prologue, floats: bool, threads: int, subgroups: bool) 
         board = td.shared(threads, td.f32)
         words = td.shared(threads, td.i32)
         few = td.shared(side, td.f32)
-        row = td.block_idx.x
+        row = td.block_idx.y
         fill(
-            first, second, weights, others, stream, out, row * vectors, row, least, row >= 0, board,
+            first, second, weights, others, stream, out, row * vectors, row,
+            td.block_idx.x * threads, td.grid_dim.x * threads, least, td.block_idx.x == 0, board,
             words, few,
         )  # fmt: skip
 

@@ -28,12 +28,14 @@ MOST_FORMATS = 2
 
 class Work(NamedTuple):
     """What a kernel computes: rows of activations, as floats or not, after a prologue, times
-    matrices of these formats."""
+    matrices of these formats. `parted`: there are more rows than `rows`, for so many of which a
+    block is there."""
 
     formats: tuple[str, ...]
     floats: bool
     rows: int
     prologue: Prologue
+    parted: bool = False
 
 
 class Spread(NamedTuple):
@@ -51,9 +53,9 @@ class Spread(NamedTuple):
 
 
 @functools.cache
-def _line_sums(form: Form, floats: bool, many: int, spread: Spread) -> Function:
-    """A function of a block that computes its rows of a matrix. Of each 32 bytes two threads read a
-    half."""
+def _line_sums(form: Form, floats: bool, many: int, parted: bool, spread: Spread) -> Function:
+    """A function of a block that computes its rows of a matrix, for `many` rows of activations from
+    `lead` on. Of each 32 bytes two threads read a half."""
     span, lines, subgroups, unrolled = spread[1:5]
     step, paired, halves = form.step * form.wide, form.paired, form.halves
     wide, together, has_together = form.wide, form.together, form.together is not None
@@ -104,9 +106,12 @@ def _line_sums(form: Form, floats: bool, many: int, spread: Spread) -> Function:
         return total
 
     @td.func
-    def accumulate(act, m, k, groups, start, own, half, words, factors, shifts, sums):
+    def accumulate(
+        act, lead, last, m, k, groups, start, own, half, words, factors, shifts, sums
+    ):  # fmt: skip
         """Add the products of a row of activations with a group of each line to the sums."""
-        group = m * groups + start + own * step + (half if paired else k)
+        row = td.minimum(lead + m, last) if parted else m
+        group = row * groups + start + own * step + (half if paired else k)
         facts = act[group * vectors + elements]
         total = number(facts.y)
         if not paired:
@@ -125,8 +130,9 @@ def _line_sums(form: Form, floats: bool, many: int, spread: Spread) -> Function:
     @td.func
     def line_sums(
         values, high, of_blocks, mins_of_blocks, scales, mins, act, out, first, rows, groups, into,
-        pitch, extent, board,
+        pitch, lead, extent, board,
     ):  # fmt: skip
+        extent_here = td.minimum(extent - lead, many) if parted else extent
         t = td.thread_idx.x % span
         team = td.thread_idx.x // span
         half = t % 2
@@ -165,15 +171,17 @@ def _line_sums(form: Form, floats: bool, many: int, spread: Spread) -> Function:
                 for m in td.static_range(many):
                     for k in td.static_range(of_step):
                         accumulate(
-                            act, m, k, groups, start, own, half, words, factors, shifts, sums
-                        )
+                            act, lead, extent - 1, m, k, groups, start, own, half, words, factors,
+                            shifts, sums,
+                        )  # fmt: skip
             else:
                 # The driver unrolls loops whose trip counts it knows.
-                for m in range(extent):
+                for m in range(extent_here):
                     for k in range(of_step):
                         accumulate(
-                            act, m, k, groups, start, own, half, words, factors, shifts, sums
-                        )
+                            act, lead, extent - 1, m, k, groups, start, own, half, words, factors,
+                            shifts, sums,
+                        )  # fmt: skip
         if subgroups:
             for r in td.static_range(lines):
                 for m in td.static_range(many):
@@ -183,18 +191,18 @@ def _line_sums(form: Form, floats: bool, many: int, spread: Spread) -> Function:
                     else:
                         for bit in td.static_range(bits):
                             total += td.shuffle_xor(total, span >> (bit + 1))
-                    if t == 0 and row + r < rows and m < extent:
-                        out[m * pitch + into + row + r] = total
+                    if t == 0 and row + r < rows and m < extent_here:
+                        out[(lead + m) * pitch + into + row + r] = total
         else:
             for r in td.static_range(lines):
                 for m in td.static_range(many):
                     board[td.thread_idx.x] = sums[r * many + m]
                     td.sync_threads()
-                    if t == 0 and row + r < rows and m < extent:
+                    if t == 0 and row + r < rows and m < extent_here:
                         total = td.f32(0.0)
                         for k in range(span):
                             total += board[team * span + k]
-                        out[m * pitch + into + row + r] = total
+                        out[(lead + m) * pitch + into + row + r] = total
                     td.sync_threads()
 
     return line_sums
@@ -216,9 +224,10 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
     threads, teams = spread.threads, spread.threads // spread.span
     subgroups, repeated = spread.subgroups, spread.repeated
     forms = [FORMS[name] for name in work.formats]
-    multiply_first = _line_sums(forms[0], floats, many, spread)
+    parted = work.parted
+    multiply_first = _line_sums(forms[0], floats, many, parted, spread)
     several = len(forms) > 1
-    multiply_second = _line_sums(forms[-1], floats, many, spread)
+    multiply_second = _line_sums(forms[-1], floats, many, parted, spread)
     packed = prologue.kind == "packed"
     fill = None if packed else filler(prologue, floats, threads, subgroups)
     kind: Any = td.vec4[td.f32] if floats else td.vec4[td.i32]
@@ -243,27 +252,33 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
         groups, extent, board,
     ):  # fmt: skip
         repeats = sizes.w
+        block = td.block_idx.x
+        lead = td.i32(0)
+        if parted:  # neighbours have the same rows of the matrix
+            parts = (extent + (many - 1)) // many
+            lead = block % parts * many
+            block = block // parts
         if several:  # noqa: SIM102 (known as the kernel is compiled, what is in it is not)
-            if td.block_idx.x >= sizes.z:
-                begin = (td.block_idx.x - sizes.z) * sizes.w * teams
+            if block >= sizes.z:
+                begin = (block - sizes.z) * sizes.w * teams
                 for repeat in range(sizes.w):
                     multiply_second(
                         other_values, others_high, of_other_blocks, mins_of_other_blocks,
                         other_scales, other_mins, act, out, begin + repeat * teams, other_rows,
-                        groups, sizes.x, sizes.y, extent, board,
+                        groups, sizes.x, sizes.y, lead, extent, board,
                     )  # fmt: skip
                 repeats = td.i32(0)
-        begin = td.block_idx.x * sizes.w * teams
+        begin = block * sizes.w * teams
         if repeated:
             for repeat in range(repeats):
                 multiply_first(
                     values, high, of_blocks, mins_of_blocks, scales, mins, act, out,
-                    begin + repeat * teams, sizes.x, groups, 0, sizes.y, extent, board,
+                    begin + repeat * teams, sizes.x, groups, 0, sizes.y, lead, extent, board,
                 )  # fmt: skip
         else:
             multiply_first(
                 values, high, of_blocks, mins_of_blocks, scales, mins, act, out,
-                td.block_idx.x * teams, sizes.x, groups, 0, sizes.y, extent, board,
+                block * teams, sizes.x, groups, 0, sizes.y, lead, extent, board,
             )  # fmt: skip
 
     @td.kernel(checked=False)
@@ -289,8 +304,8 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
             writes = td.block_idx.x == 0
             for m in range(extent):
                 fill(
-                    first, second, weights, others, stream, act, m * vectors, m, least, writes,
-                    board, words, few,
+                    first, second, weights, others, stream, act, m * vectors, m, 0, threads, least,
+                    writes, board, words, few,
                 )  # fmt: skip
             td.sync_threads()
             products(
