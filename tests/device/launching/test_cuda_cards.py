@@ -52,9 +52,6 @@ for name in ("cpu", "webgpu"):
         print(name, "works")
 """
 _CONDITIONAL = """
-from treadle.drivers.cuda import decisions
-
-decisions.ENABLED = True
 device = td.device("cuda")
 if device.handle.library.version < 12040:
     print("too old: nothing to decide")
@@ -130,8 +127,7 @@ def test_an_illegal_address_names_the_kernel_and_spares_other_devices(card, tmp_
 
 
 def test_conditional_nodes(card, tmp_path):
-    """They are off; this is what they have to do to be switched on. In a process of its own, since
-    a fault would end the use of the card."""
+    """In a process of its own, since a fault would end the use of the card."""
     process = start(tmp_path, _CONDITIONAL)
     out, err = process.communicate(timeout=100)
     assert process.returncode == 0, err

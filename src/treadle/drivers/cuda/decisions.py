@@ -24,9 +24,6 @@ from treadle.drivers.program import Branch, Condition, Item, Loop, Work
 if TYPE_CHECKING:
     from treadle.drivers.cuda.device import CudaDevice
 
-# Whether conditional nodes are used. They have not been tried on a card: until then the host reads
-# the conditions, as on other devices.
-ENABLED = False
 _OLDEST = 12040  # CUDA 12.4 has both kinds of nodes
 _CONDITIONAL = 13  # CU_GRAPH_NODE_TYPE_CONDITIONAL
 _IF, _WHILE = 0, 1  # CU_GRAPH_COND_TYPE_IF and _WHILE
@@ -36,8 +33,8 @@ _NODE_BYTES, _BODIES_AT = 256, 32
 _pack_node = struct.Struct("<I12xQIIQQ").pack
 # The parameters of the kernel: handle; condition, bytes of a part, parts, mask; counter (0: there
 # is none), limit; whether this is before the first iteration.
-_pack_arguments = struct.Struct("<QQIIQQQI4x").pack
-_ARGUMENT_BYTES = 56
+_pack_arguments = struct.Struct("<QQIIQQQI").pack
+_ARGUMENT_BYTES = 52  # as the driver counts: without padding at the end
 
 _PTX = """.version 8.3
 .target sm_{architecture}
@@ -106,7 +103,7 @@ decided:
 
 def composed(device: CudaDevice, items: Sequence[Item]) -> CudaRecording | None:
     """A program as one graph; None where the driver cannot."""
-    if not ENABLED or device.library.version < _OLDEST:
+    if device.library.version < _OLDEST:
         return None
     if not device.calls.has("cuGraphConditionalHandleCreate"):
         return None

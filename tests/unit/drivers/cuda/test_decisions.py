@@ -16,13 +16,12 @@ from treadle.core.errors import LaunchError
 from treadle.drivers.cuda import decisions
 from treadle.drivers.program import Branch, Condition, Loop, Work
 
-_DECIDES = struct.Struct("<QQIIQQQI4x")
+_DECIDES = struct.Struct("<QQIIQQQI")
 
 
 @pytest.fixture
-def adding(fake, monkeypatch):
+def adding(fake):
     """A kernel that adds 1 to the first byte of its buffer, and what sets conditions."""
-    monkeypatch.setattr(decisions, "ENABLED", True)
 
     def run(_grid, arguments):
         if len(arguments) == 8:
@@ -144,11 +143,10 @@ def test_memory_lives_as_long_as_the_graph(device, fake, adding):
     assert device.memory_stats()["allocated"] == 0
 
 
-def test_where_the_host_decides(install, monkeypatch):
-    """Not enabled, an older driver, one that refuses the graph: no recording, nothing left."""
+def test_where_the_host_decides(install):
+    """An older driver, one that refuses the graph: no recording, nothing left."""
     fake = install(FakeDriver(version=12030))
     old = open_device()
-    monkeypatch.setattr(decisions, "ENABLED", True)
     program = [Branch(Condition(bytes_of(old, bytes(4)), 0, int32), [])]
     assert old.compose(program) is None
     old.close()
@@ -156,9 +154,6 @@ def test_where_the_host_decides(install, monkeypatch):
     device = open_device()
     program = [Branch(Condition(bytes_of(device, bytes(4)), 0, int32), [])]
     assert device.compose(program) is not None
-    monkeypatch.setattr(decisions, "ENABLED", False)
-    assert device.compose(program) is None
-    monkeypatch.setattr(decisions, "ENABLED", True)
     made, ended = len(fake.named("cuGraphCreate")), len(fake.named("cuGraphDestroy"))
     fake.failures["cuGraphInstantiateWithFlags"] = 801
     assert device.compose(program) is None
