@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,9 +114,8 @@ def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
 def _measured(suite: str, device: Device, model: _Model) -> list[Figure]:
     with _file_of(model) as path:
         size = path.stat().st_size
-        gc.collect()
-        device.pool.trim()  # what the last model had
-        before = _used(device)
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            used = process.submit(_memory, device.id, path, model.shape.vocabulary).result()
         began = time.perf_counter()
         td.models.load(path, device, context=_CONTEXT, progress=False)
         began, first = time.perf_counter(), time.perf_counter() - began
@@ -122,7 +123,6 @@ def _measured(suite: str, device: Device, model: _Model) -> list[Figure]:
         warm = time.perf_counter() - began
         engine = loaded.engine(1)
         ours = [_rates(engine, model.shape.vocabulary) for _ in range(1 + _ROUNDS)][1:]
-        used = _used(device) - before
         peers = _llama_cpp(path, device)
         del engine
         many = _rate_of_many(loaded, model.shape.vocabulary)
@@ -211,6 +211,17 @@ def _rate_of_many(model: td.models.Model, vocabulary: int) -> float:
 
 def _ignored(piece: Any) -> None:
     """Text is not looked at."""
+
+
+def _memory(spec: str, path: Path, vocabulary: int) -> int:
+    """Bytes of memory that a model takes in a process that does nothing else."""
+    device = td.device(spec)
+    td.ones(1, device=device).realize()
+    before = _used(device)
+    loaded = td.models.load(path, device, context=_CONTEXT, progress=False)
+    _rates(loaded.engine(1), vocabulary)
+    gc.collect()
+    return _used(device) - before
 
 
 def _used(device: Device) -> int:

@@ -69,10 +69,10 @@ def vectors_of(floats: bool) -> int:
 def filler(prologue: Prologue, floats: bool, threads: int, subgroups: bool) -> Function:
     """A function with which a block of `threads` computes and packs a row.
 
-    It takes the arrays, the packed row's vec4s and where they begin in them, the row, the first vec4
-    that this block packs and how far apart those of a thread are, what is added to mean squares,
-    whether this block writes the stream, and shared memory: a float and an integer for each thread,
-    and a few floats. Threads wait for each other before what is packed is read."""
+    It takes the arrays, the packed row's vec4s and where they begin in them, the row, the first
+    vec4 that this block packs and how far apart those of a thread are, what is added to mean
+    squares, whether this block writes the stream, and shared memory: a float and an integer for
+    each thread, and a few floats. Threads wait for each other before what is packed is read."""
     kind, n4 = prologue.kind, prologue.columns // 4
     added, scaled, gate = prologue.added, prologue.scaled, prologue.gate
     parts, depth4 = prologue.parts, prologue.depth // 4
