@@ -48,12 +48,14 @@ def operators() -> dict[tuple[str, str], Any]:
 def samples_of(operator: Any, dtype: Any, tracked: bool) -> list[Any]:
     """PyTorch's samples for an operator, the same at each call."""
     from torch.testing._internal import common_utils
+    from torch.testing._internal.opinfo import core
 
     seed(0)
-    # For each sample PyTorch looks through the stack for the name of the test, and sets all seeds,
-    # which takes longer than most samples.
+    # For each list of samples and for each sample PyTorch looks through the stack for the name of
+    # the test, and sets all seeds, which takes longer than the samples.
     nothing = {"extract_test_fn": lambda: None, "set_rng_seed": lambda *_, **__: None}
-    with mock.patch.multiple(common_utils, **nothing):
+    without_name = mock.patch.object(core, "extract_test_fn", nothing["extract_test_fn"])
+    with mock.patch.multiple(common_utils, **nothing), without_name:
         return list(operator.sample_inputs("cpu", dtype, requires_grad=tracked))
 
 
