@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,19 +20,65 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
+# Each way in which Python may run: in the window or in a worker, with stack switching or without.
+WAYS = {
+    "window": (False, True),
+    "worker": (True, True),
+    "window without stack switching": (False, False),
+    "worker without stack switching": (True, False),
+}
+
+
+@dataclass
+class Way:
+    """A page in which Python runs in one of these ways, what `td.device` did there before
+    `td.init()`, and whether Python can wait."""
+
+    page: Page
+    first: str
+    switches: bool
+
+
+def _opened(browser: Browser, name: str) -> Way:
+    worker, switches = WAYS[name]
+    page = browser.python(worker=worker, stack_switching=switches)
+    first = page.run(
+        """
+import treadle as td
+try:
+    found = td.device("webgpu").id
+except td.errors.WouldBlock as error:
+    found = f"WouldBlock: {error}"
+found
+"""
+    )
+    return Way(page, first, switches)
+
+
 @pytest.fixture(scope="session")
-def shared_page(browser: Browser) -> Page:
+def window(browser: Browser) -> Way:
     """Python with treadle in a window, one for all tests: loading it takes seconds."""
-    return browser.python()
+    return _opened(browser, "window")
+
+
+# For the session, so that pytest runs the tests of one way one after another, whatever their files.
+@pytest.fixture(scope="session", params=WAYS)
+def way(request: pytest.FixtureRequest, browser: Browser, window: Way) -> Iterator[Way]:
+    """Each of the ways; tests name one of them with `indirect`."""
+    found = window if request.param == "window" else _opened(browser, request.param)
+    yield found
+    assert found.page.complaints() == []
+    if found is not window:
+        found.page.close()
 
 
 @pytest.fixture
-def page(shared_page: Page) -> Iterator[Page]:
-    """That page; a test fails if it leaves errors or warnings in the console."""
-    shared_page.console.clear()
-    shared_page.printed()
-    yield shared_page
-    assert shared_page.complaints() == []
+def page(window: Way) -> Iterator[Page]:
+    """That window; a test fails if it leaves errors or warnings in the console."""
+    window.page.console.clear()
+    window.page.printed()
+    yield window.page
+    assert window.page.complaints() == []
 
 
 @pytest.fixture(scope="session")

@@ -14,10 +14,11 @@ import pytest
 from tests.browser import suite
 from tests.browser.harness import DEPENDENCIES, PYTEST, ROOT, Browser, Page, running
 
-# About a thousand tests, most of them short.
+# Six hundred tests, most of them short. What numbers are (test_values), the WGSL of a page has in
+# common with Dawn's, on which all of those tests run natively.
 _IN_CI = (
-    "kernels/test_blocks.py", "kernels/test_captures.py", "kernels/test_control.py",
-    "kernels/test_ir_atomics.py", "kernels/test_ir_kernels.py", "kernels/test_values.py",
+    "kernels/test_captures.py", "kernels/test_control.py",
+    "kernels/test_ir_atomics.py", "kernels/test_ir_kernels.py",
     "launching/test_batch.py", "launching/test_launch.py", "launching/test_profile.py",
     "launching/test_streams.py",
     "cuda_cpp/test_cpp_atomics.py", "cuda_cpp/test_cpp_lockstep.py",
@@ -25,9 +26,9 @@ _IN_CI = (
     "compiled/test_compile.py",
     "gradients/test_autograd.py",
 )  # fmt: skip
-_AT_LEAST = 950  # tests of these that pass
-_AT_MOST = 80  # that want what Pyodide's page lacks: suite.LACKING
-_IN_A_WORKER = ("launching/test_launch.py", "kernels/test_blocks.py", "arrays/test_rows.py")
+_AT_LEAST = 570  # tests of these that pass
+_AT_MOST = 8  # that want what Pyodide's page lacks: suite.LACKING
+_IN_A_WORKER = ("launching/test_launch.py", "kernels/test_blocks.py")
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +74,12 @@ def test_a_part_of_the_suite_in_a_worker(browser_of_suite: Browser) -> None:
     counts = _run(page, _IN_A_WORKER)
     page.close()
     assert counts.failures == []
-    assert counts.passed >= 240, counts.summary()
+    assert counts.passed >= 210, counts.summary()
 
 
 # The folders of the suite, and how many tests of them pass beside those above.
 _REST = {
-    "arrays": 1480, "compiled": 380, "cuda_cpp": 160, "gradients": 700, "kernels": 140,
+    "arrays": 1480, "compiled": 380, "cuda_cpp": 160, "gradients": 700, "kernels": 250,
     "launching": 120, "nn": 320, "quant": 65,
 }  # fmt: skip
 
@@ -110,4 +111,4 @@ def test_files_left_out_exist() -> None:
     found = {path.stem for path in (ROOT / "tests" / "device").rglob("test_*.py")}
     assert suite.ELSEWHERE.keys() <= found
     assert suite.PARTS.keys() <= found
-    assert {Path(file).stem for file in _IN_CI} <= found
+    assert {Path(file).stem for file in (*_IN_CI, *_IN_A_WORKER)} <= found

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
-from tests.browser.harness import Browser, Page, PageError, running
+from tests.browser.conftest import Way
+from tests.browser.harness import Browser, Page, running
 
 KERNELS = """
 import numpy as np
@@ -25,42 +27,6 @@ def increment(y: td.Array[td.f32]):
     if i < y.size:
         y[i] = y[i] + 1.0
 """
-# Each way in which Python may run: in the window or in a worker, with stack switching or without.
-WAYS = {
-    "window": (False, True),
-    "worker": (True, True),
-    "window without stack switching": (False, False),
-    "worker without stack switching": (True, False),
-}
-
-
-@dataclass
-class Way:
-    """A page in which Python runs in one of these ways, what `td.device` did there before
-    `td.init()`, and whether Python can wait."""
-
-    page: Page
-    first: str
-    switches: bool
-
-
-@pytest.fixture(scope="module", params=WAYS)
-def way(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Way]:
-    worker, switches = WAYS[request.param]
-    page = browser.python(worker=worker, stack_switching=switches)
-    first = page.run(
-        """
-import treadle as td
-try:
-    found = td.device("webgpu").id
-except td.errors.WouldBlock as error:
-    found = f"WouldBlock: {error}"
-found
-"""
-    )
-    yield Way(page, first, switches)
-    assert page.complaints() == []
-    page.close()
 
 
 @pytest.fixture(scope="module")
@@ -275,25 +241,6 @@ await heard
     )
     assert text.startswith("WouldBlock")
     assert "numpy_async" in text
-
-
-def test_without_webgpu_or_an_adapter_the_reason_is_said(browser: Browser) -> None:
-    page = browser.python()
-    page.tab.evaluate(
-        "Object.defineProperty(navigator, 'gpu', { value: undefined, configurable: true })"
-    )
-    ask = "import treadle as td; await td.init(); td.device('webgpu').id"
-    with pytest.raises(PageError, match=r"DeviceNotFound: .*no WebGPU.*current Chrome"):
-        page.run(ask)
-    assert page.run("__import__('treadle').default_device().id") == "cpu"
-    page.tab.evaluate("delete navigator.gpu; navigator.gpu.requestAdapter = async () => null")
-    with pytest.raises(PageError, match=r"DeviceNotFound: .*gives no adapter.*chrome://gpu"):
-        page.run(ask)
-    page.tab.evaluate("delete navigator.gpu.requestAdapter")  # it comes back
-    page.run(ask)
-    assert page.run("__import__('treadle').ones(3, device='webgpu').tolist()") == [1.0] * 3
-    assert page.complaints() == []
-    page.close()
 
 
 @pytest.mark.parametrize("use", ["x.numpy()", "td.ones(5).realize().numpy()", "td.zeros(4) + x"])
@@ -630,27 +577,18 @@ except (td.errors.OutOfMemory, td.errors.DeviceLost) as error:
         page.close()
 
 
-def test_a_tab_in_the_background_goes_on(browser: Browser) -> None:
-    context = browser.browser.new_context()
-    page = browser.python(context=context)
-    front = context.new_page()
-    front.goto(browser.address + "/harness/index.html")
-    front.bring_to_front()
-    assert page.run(
-        """
-import treadle as td
-td.set_default_device("webgpu")
-x = td.ones(1000)
-for _ in range(20):
-    x = (x + 1).realize()
-[(await x.sum().item_async()), x.sum().item()]
-"""
-    ) == [21000.0, 21000.0]
-    context.close()
+@dataclass
+class Visits:
+    """What a program found in storage and computed at two visits, and the page of the second."""
+
+    first: list[Any]
+    second: list[Any]
+    printers: list[list[str]]  # the module that prints WGSL, where it was needed
+    page: Page
 
 
-def test_a_second_visit_loads_the_kernels(browser: Browser) -> None:
-    context = browser.browser.new_context()
+@pytest.fixture(scope="module")
+def visits(browser: Browser) -> Iterator[Visits]:
     code = """
 import treadle as td
 from treadle.runtime import disk_cache, page_storage
@@ -663,14 +601,36 @@ await page_storage.saved()
 [before, disk_cache.usage().entries, round(y[0], 3), y[1]]
 """
     printer = "[name for name in __import__('sys').modules if name == 'treadle.codegen.wgsl']"
-    first = browser.python(context=context)
-    empty, entries, *values = first.run(code)
-    assert first.run(printer) == ["treadle.codegen.wgsl"]
+    context = browser.browser.new_context()
+    page = browser.python(context=context)
+    first, printers = page.run(code), [page.run(printer)]
+    page.close()
+    page = browser.python(context=context)
+    second = page.run(code)
+    yield Visits(first, second, [*printers, page.run(printer)], page)
+    assert page.complaints() == []
+    context.close()
+
+
+def test_a_second_visit_loads_the_kernels(visits: Visits) -> None:
+    empty, entries, *values = visits.first
     assert empty == 0
     assert entries > 0
-    first.close()
-    second = browser.python(context=context)
-    assert second.run(code) == [entries, entries, *values]
-    assert second.run(printer) == []  # it was not needed
-    assert second.complaints() == []
-    context.close()
+    assert visits.second == [entries, entries, *values]
+    assert visits.printers == [["treadle.codegen.wgsl"], []]
+
+
+def test_a_tab_in_the_background_goes_on(browser: Browser, visits: Visits) -> None:
+    front = visits.page.tab.context.new_page()
+    front.goto(browser.address + "/harness/index.html")
+    front.bring_to_front()
+    assert visits.page.run(
+        """
+import treadle as td
+td.set_default_device("webgpu")
+x = td.ones(1000)
+for _ in range(20):
+    x = (x + 1).realize()
+[(await x.sum().item_async()), x.sum().item()]
+"""
+    ) == [21000.0, 21000.0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.harness import Browser, Page, wheel_folder
+from tests.browser.harness import Browser, Page, PageError, wheel_folder
 
 LARGEST = 2_500_000
 """Bytes of the wheel, which every visitor of a page fetches once."""
@@ -42,7 +42,9 @@ def index(browser: Browser) -> str:
 def installed(browser: Browser, index: str) -> Page:
     """A page with nothing but treadle, from the index, in a browser without WebGPU."""
     page = browser.python(packages=("micropip",), wheels=())
-    page.tab.evaluate("Object.defineProperty(navigator, 'gpu', {value: undefined})")
+    page.tab.evaluate(
+        "Object.defineProperty(navigator, 'gpu', {value: undefined, configurable: true})"
+    )
     page.run(f"import micropip; await micropip.install('treadle', index_urls={index!r})")
     page.run(LISTEN)
     return page
@@ -195,3 +197,18 @@ def test_the_cpu_runs_kernels_and_training(installed: Page) -> None:
         [out.item(), [round(v, 3) for v in w.tolist()]]
     """
     assert installed.run(code) == [256.0, [1.0, -2.0]]
+
+
+def test_an_adapter_that_comes_later_is_found(installed: Page) -> None:
+    """The last test of this page, which has WebGPU afterwards."""
+    installed.console.clear()  # of what the index does not have
+    ask = "import treadle as td; await td.init(); td.device('webgpu').id"
+    with pytest.raises(PageError, match=r"DeviceNotFound: .*no WebGPU.*current Chrome"):
+        installed.run(ask)
+    installed.tab.evaluate("delete navigator.gpu; navigator.gpu.requestAdapter = async () => null")
+    with pytest.raises(PageError, match=r"DeviceNotFound: .*gives no adapter.*chrome://gpu"):
+        installed.run(ask)
+    installed.tab.evaluate("delete navigator.gpu.requestAdapter")
+    assert installed.run(ask) == "webgpu:0"
+    assert installed.run("__import__('treadle').ones(3, device='webgpu').tolist()") == [1.0] * 3
+    assert installed.complaints() == []

@@ -5,15 +5,17 @@ from __future__ import annotations
 from base64 import b64encode
 from pathlib import Path
 
+import pytest
+
 import treadle as td
-from tests.browser.harness import Browser
+from tests.browser.conftest import Way
 
 
-def test_text_is_awaited_where_python_cannot_wait(browser: Browser, model: Path) -> None:
+@pytest.mark.parametrize("way", ["window without stack switching"], indirect=True)
+def test_text_is_awaited_where_python_cannot_wait(way: Way, model: Path) -> None:
     here = td.models.load(model, "cpu", context=64).generate("The capital of", max_tokens=8)
     text = here.text()
-    page = browser.python(stack_switching=False)
-    found = page.run(
+    found = way.page.run(
         f"""
 import base64
 import treadle as td
@@ -34,5 +36,3 @@ again = await model.generate("The capital of", max_tokens=8).text_async()
     )
     assert found[:3] == [text, here.tokens, text]
     assert "await generation.text_async()" in found[3]
-    assert page.complaints() == []
-    page.close()
