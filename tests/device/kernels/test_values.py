@@ -34,16 +34,24 @@ def edge_integers(rng, dtype, n=400):
     )
 
 
-def run_binary(op, dtype, a, b, result):
-    @td.kernel
-    def apply(a: td.Array[dtype], b: td.Array[dtype], out: td.Array[result]):
-        i = td.grid(1)
-        if i < out.size:
-            out[i] = op(a[i], b[i])
+def run_binary(table, dtype, a, b, result):
+    """What each function of a table gives: with its name, its results and those of what the table
+    has for it. One kernel computes all of them, since each takes longer to compile than to run."""
+    functions = tuple(table)
+    count = len(functions)
 
-    out = td.zeros(a.size, dtype=result)
+    @td.kernel
+    def apply(a: td.Array[dtype], b: td.Array[dtype], out: td.Array[result, 2]):
+        i = td.grid(1)
+        if i < a.size:
+            for k in td.static_range(count):
+                out[k, i] = functions[k](a[i], b[i])
+
+    out = td.zeros((count, a.size), dtype=result)
     apply[-(-a.size // 64), 64](td.asarray(a), td.asarray(b), out)
-    return out.numpy()
+    with np.errstate(all="ignore"):
+        expected = [table[each](a, b) for each in functions]
+    return zip([each.__name__ for each in functions], out.numpy(), expected, strict=True)
 
 
 @td.func
@@ -105,15 +113,13 @@ WRAPPING = {
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
-@pytest.mark.parametrize("op", WRAPPING, ids=lambda op: op.__name__)
-def test_integer_operators(device, rng, dtype, op):
+def test_integer_operators(device, rng, dtype):
     if not need(device, dtype):
         return
     a = edge_integers(rng, dtype)
     b = rng.permutation(edge_integers(rng, dtype))
-    with np.errstate(all="ignore"):
-        expected = WRAPPING[op](a, b)
-    np.testing.assert_array_equal(run_binary(op, dtype, a, b, dtype), expected)
+    for name, found, expected in run_binary(WRAPPING, dtype, a, b, dtype):
+        np.testing.assert_array_equal(found, expected, name)
 
 
 @td.func
@@ -126,14 +132,17 @@ def shift_right(a, b):
     return a >> b
 
 
+SHIFTS = {shift_left: np.left_shift, shift_right: np.right_shift}
+
+
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_shifts(device, rng, dtype):
     if not need(device, dtype):
         return
     a = edge_integers(rng, dtype)
     b = rng.integers(0, 8 * dtype.itemsize + 3, a.size).astype(dtype.numpy)
-    np.testing.assert_array_equal(run_binary(shift_left, dtype, a, b, dtype), np.left_shift(a, b))
-    np.testing.assert_array_equal(run_binary(shift_right, dtype, a, b, dtype), np.right_shift(a, b))
+    for name, found, expected in run_binary(SHIFTS, dtype, a, b, dtype):
+        np.testing.assert_array_equal(found, expected, name)
 
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.5, np.inf, -np.inf, np.nan, 100.0, -7.25]
@@ -159,17 +168,15 @@ _ULPS = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 4e-7, "float64": 1e-15}
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("op", FLOATING, ids=lambda op: op.__name__)
-def test_float_operators(device, rng, dtype, op):
+def test_float_operators(device, rng, dtype):
     if not need(device, dtype):
         return
     a, b = special_pairs(rng, dtype)
-    with np.errstate(all="ignore"):
-        expected = FLOATING[op](a, b).astype(dtype.numpy)
-    found = run_binary(op, dtype, a, b, dtype)
-    np.testing.assert_allclose(
-        found.astype(np.float64), expected.astype(np.float64), rtol=_ULPS[dtype.name], atol=1e-30
-    )
+    for name, found, expected in run_binary(FLOATING, dtype, a, b, dtype):
+        np.testing.assert_allclose(
+            found.astype(np.float64), expected.astype(dtype.numpy).astype(np.float64),
+            rtol=_ULPS[dtype.name], atol=1e-30, err_msg=name,
+        )  # fmt: skip
 
 
 @td.func
@@ -196,8 +203,7 @@ COMPARING = {less: operator.lt, at_most: operator.le, equal: operator.eq, unequa
 
 
 @pytest.mark.parametrize("dtype", [td.i8, td.u16, td.i32, td.u32, td.i64, *FLOATS], ids=str)
-@pytest.mark.parametrize("op", COMPARING, ids=lambda op: op.__name__)
-def test_comparisons(device, rng, dtype, op):
+def test_comparisons(device, rng, dtype):
     if not need(device, dtype):
         return
     if dtype.is_float:
@@ -205,23 +211,33 @@ def test_comparisons(device, rng, dtype, op):
     else:
         a = edge_integers(rng, dtype)
         b = np.where(rng.random(a.size) < 0.3, a, rng.permutation(a))
-    found = run_binary(op, dtype, a, b, td.bool)
-    with np.errstate(invalid="ignore"):
-        np.testing.assert_array_equal(found, COMPARING[op](a, b))
+    for name, found, expected in run_binary(COMPARING, dtype, a, b, td.bool):
+        np.testing.assert_array_equal(found, expected, name)
+
+
+def convert(x, targets):
+    """An array cast to each of four dtypes, by one kernel: each takes longer to compile than to
+    run, and a device may bind no more than eight arrays."""
+    source = td.asarray(x).dtype
+    t0, t1, t2, t3 = targets
+
+    @td.kernel
+    def cast(
+        x: td.Array[source], a: td.Array[t0], b: td.Array[t1], c: td.Array[t2], d: td.Array[t3]
+    ):
+        i = td.grid(1)
+        if i < x.size:
+            a[i], b[i], c[i], d[i] = t0(x[i]), t1(x[i]), t2(x[i]), t3(x[i])
+
+    found = [td.zeros(x.size, dtype=target) for target in targets]
+    cast[-(-x.size // 64), 64](td.asarray(x), *found)
+    return [each.numpy() for each in found]
 
 
 @pytest.mark.parametrize("source", [*INTEGERS, *FLOATS, td.bool], ids=str)
-@pytest.mark.parametrize("target", [*INTEGERS, *FLOATS, td.bool], ids=str)
-def test_casts(device, rng, source, target):
-    if not need(device, source, target):
+def test_casts(device, rng, source):
+    if not need(device, source):
         return
-
-    @td.kernel
-    def convert(x: td.Array[source], out: td.Array[target]):
-        i = td.grid(1)
-        if i < out.size:
-            out[i] = target(x[i])
-
     if source.is_float:
         values = [*SPECIAL, 127.9, -128.9, 255.5, 300.0, -300.0, 65535.9, 7e4, 3e9, -3e9, 1e10, 5e9]
         x = np.concatenate([values, rng.standard_normal(200) * 100])
@@ -231,13 +247,14 @@ def test_casts(device, rng, source, target):
         x = edge_integers(rng, source)
     else:
         x = np.array([True, False])
-    out = td.zeros(x.size, dtype=target)
-    convert[-(-x.size // 64), 64](td.asarray(x), out)
-    expected = np.array([target(value) for value in x], dtype=target.numpy)
-    np.testing.assert_array_equal(
-        out.numpy().astype(np.float64) if target.is_float else out.numpy(),
-        expected.astype(np.float64) if target.is_float else expected,
-    )
+    targets = [each for each in (*INTEGERS, *FLOATS, td.bool) if need(device, each)]
+    for first in range(0, len(targets), 4):
+        four = (targets + targets[:3])[first : first + 4]
+        for target, found in zip(four, convert(x, four), strict=True):
+            expected = np.array([target(value) for value in x], dtype=target.numpy)
+            if target.is_float:
+                found, expected = found.astype(np.float64), expected.astype(np.float64)
+            np.testing.assert_array_equal(found, expected, f"{source} to {target}")
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
