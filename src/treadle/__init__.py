@@ -53,6 +53,7 @@ NAMES = {
     "treadle.runtime.events": "Event",
     "treadle.runtime.graphs": "Graph",
     "treadle.runtime.profile.session": "profile",
+    "treadle.stencils.decorator": "stencil",
     "treadle.tensor": "fft linalg random",
     "treadle.tensor.array_api": "__array_api_version__ __array_namespace_info__",
 }
@@ -66,7 +67,7 @@ _ELSEWHERE = {
     "randn": "write td.random.normal(shape)", "transpose": "write td.permute_dims(x, axes)",
 }  # fmt: skip
 __all__, __getattr__, __dir__ = _exports(
-    __name__, NAMES, "actors autograd data models nn optim quant", _ELSEWHERE
+    __name__, NAMES, "actors autograd data models nn optim quant stencils", _ELSEWHERE
 )
 
 # What lower layers ask of higher ones, which they do not import: all of it, and nowhere else. It is

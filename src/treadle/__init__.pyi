@@ -24,6 +24,7 @@ from treadle import models as models
 from treadle import nn as nn
 from treadle import optim as optim
 from treadle import quant as quant
+from treadle import stencils as stencils
 from treadle.actors.decorator import actor as actor
 from treadle.autograd.checkpoint import checkpoint as checkpoint
 from treadle.autograd.jacobians import hessian as hessian
@@ -46,6 +47,7 @@ from treadle.cuda_cpp.load import cuda_module as cuda_module
 from treadle.data.saving import load as load
 from treadle.data.saving import save as save
 from treadle.lang import Array as Array
+from treadle.lang import GridPos as GridPos
 from treadle.lang import abs as abs
 from treadle.lang import acos as acos
 from treadle.lang import acosh as acosh
@@ -222,6 +224,7 @@ from treadle.runtime.devices import use_device as use_device
 from treadle.runtime.events import Event as Event
 from treadle.runtime.graphs import Graph as Graph
 from treadle.runtime.profile.session import profile as profile
+from treadle.stencils.decorator import stencil as stencil
 from treadle.tensor import fft as fft
 from treadle.tensor import linalg as linalg
 from treadle.tensor import random as random
@@ -338,6 +341,7 @@ __all__ = [
     "Generator",
     "GradScaler",
     "Graph",
+    "GridPos",
     "Stream",
     "Tensor",
     "__array_api_version__",
@@ -590,6 +594,8 @@ __all__ = [
     "stack",
     "static_range",
     "std",
+    "stencil",
+    "stencils",
     "struct",
     "subgroup_max",
     "subgroup_min",

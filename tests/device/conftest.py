@@ -146,6 +146,8 @@ _PLANS = frozenset({
 _ACTORS = frozenset({"test_actors", "test_pipes", "test_resident_kernel"})
 # And what is drawn, which the evaluator of PTX would be long about.
 _DRAWN_ACTORS = frozenset({"test_actor_machine"})
+# Stencils, whose kernels are loops and accesses, of which every device has the tests of kernels.
+_STENCILS = frozenset({"test_boundaries", "test_stencils", "test_stencil_steps"})
 # And quantized tensors, whose expressions shift and mask bytes.
 _QUANT = frozenset({"test_quantized"})
 _LEFT_OUT = {
@@ -171,6 +173,7 @@ _LEFT_OUT = {
     **dict.fromkeys(_ELEMENTWISE, frozenset({"webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"})),
     # Its functions are those of test_math and test_values, which the evaluator runs.
     "test_elementwise_functions": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
+    **dict.fromkeys(_STENCILS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(_ACTORS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(
         _DRAWN_ACTORS, frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"})

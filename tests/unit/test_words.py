@@ -21,7 +21,7 @@ SOURCE = ROOT / "src" / "treadle"
 
 CLEAN = (
     "actors", "autograd", "cli", "codegen", "core", "cuda_cpp", "data", "drivers", "formats",
-    "graph", "ir", "kernels", "lang", "nn", "optim", "quant", "runtime", "tensor",
+    "graph", "ir", "kernels", "lang", "nn", "optim", "quant", "runtime", "stencils", "tensor",
 )  # fmt: skip
 
 # What is wrong in a comment or docstring, wherever it stands, and what to write.

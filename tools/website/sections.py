@@ -415,6 +415,13 @@ PAGES = (
         ),
     ),
     Page(
+        "stencils",
+        "td.stencils",
+        "Grids whose cells are updated from their neighbours. "
+        "The guide: [stencils](../guides/stencils.md).",
+        (_section("Stencils", "stencil GridPos stencils.stencil stencils.Stencil"),),
+    ),
+    Page(
         "quant",
         "td.quant",
         "Weights in blocks of a few bits. The guide: [quantized weights](../guides/quantized.md).",
@@ -468,7 +475,7 @@ ROOMS = (
     "actors", "autograd", "data", "errors", "fft", "linalg", "models",
     "models.text", "nn", "nn.functional", "nn.init",
     "nn.utils",
-    "optim", "optim.lr_scheduler", "quant", "random",
+    "optim", "optim.lr_scheduler", "quant", "random", "stencils",
 )  # fmt: skip
 
 

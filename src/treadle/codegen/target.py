@@ -70,6 +70,9 @@ class TargetRecord:
     after: Callable[[n.Kernel, Job], n.Kernel] = unchanged
     """And those behind that."""
 
+    serial_threads: bool = False
+    """Whether the threads of a block are loops (`Traits.serial_threads`)."""
+
     is_cuda: bool = False
     """Whether threads behave as CUDA says: a barrier counts the threads that are left, masks choose
     threads of a warp, and a kernel that trusts its accesses has them unchecked."""

@@ -26,7 +26,7 @@ NAMES = {
         "greater greater_equal grid grid_dim grid_size hypot i16 i32 i64 i8 inf int16 int32 "
         "int64 int8 isfinite isinf isnan lane less less_equal lgamma local log log10 log1p "
         "log2 logaddexp logical_and logical_not logical_or logical_xor maximum minimum "
-        "mul_high multiply nan negative nextafter not_equal pi popcount positive pow "
+        "GridPos mul_high multiply nan negative nextafter not_equal pi popcount positive pow "
         "rand_normal rand_uniform reciprocal remainder reverse_bits round rsqrt shared "
         "shuffle shuffle_down shuffle_up shuffle_xor sigmoid sign signbit sin sinh sqrt "
         "square static_range struct subgroup_max subgroup_min subgroup_prefix_sum "

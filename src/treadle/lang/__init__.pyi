@@ -51,6 +51,7 @@ from treadle.lang.builtins import BuiltinVariable
 from treadle.lang.decorators import func as func
 from treadle.lang.decorators import kernel as kernel
 from treadle.lang.interpreter_state import interpret as interpret
+from treadle.lang.positions import GridPos as GridPos
 from treadle.lang.types import struct as struct
 from treadle.lang.values import Value
 from treadle.tensor.annotations import ArrayLike, Shape
@@ -58,6 +59,7 @@ from treadle.tensor.tensor import Tensor
 
 __all__ = [
     "Array",
+    "GridPos",
     "abs",
     "acos",
     "acosh",

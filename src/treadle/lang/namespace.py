@@ -41,10 +41,12 @@ from treadle.core.dtypes import (
 from treadle.core.dtypes import bool_ as bool
 from treadle.lang import builtins
 from treadle.lang.builtins import *  # noqa: F403  every name there is public
+from treadle.lang.positions import GridPos
 from treadle.lang.types import Array, struct, vec2, vec3, vec4
 
 __all__ = [
     "Array",
+    "GridPos",
     "bf16",
     "bfloat16",
     "bool",

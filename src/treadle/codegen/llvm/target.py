@@ -48,6 +48,7 @@ TARGET = TargetRecord(
     arrange=_arrange,
     missing=_missing,
     print=_print,
+    serial_threads=True,
     has_volatile=True,
     folds_grids=False,  # the driver counts blocks, and has room for all that a launch allows
 )  # fmt: skip

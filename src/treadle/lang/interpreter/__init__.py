@@ -38,6 +38,7 @@ from treadle.lang.interpreter.threads import BlockState, Request, ThreadState, r
 from treadle.lang.interpreter.transform import python_function
 from treadle.lang.interpreter_state import state
 from treadle.lang.lower import lower_in_full
+from treadle.lang.positions import GridPos
 from treadle.lang.rules import Literal
 from treadle.lang.source import Source, resolve_annotations
 from treadle.lang.types import (
@@ -202,6 +203,9 @@ def _converted(function: FunctionType, arguments: dict[str, Any]) -> list[Any]:
     values = []
     for name, value in arguments.items():
         annotation = annotations.get(name)
+        if isinstance(value, GridPos):
+            values.append(value)
+            continue
         if annotation is not None and not isinstance(annotation, ArrayType):
             declared = declared_type(annotation)
             if isinstance(declared, t.Scalar):
@@ -223,6 +227,8 @@ def kind_of(value: Any) -> Any:
         return (value.element, value.ndim)
     if isinstance(value, tuple):
         return tuple(kind_of(part) for part in value)
+    if isinstance(value, GridPos):
+        return value.rules
     if numbers.is_literal(value):
         return (type(value).__name__, value)
     if is_struct(type(value)):

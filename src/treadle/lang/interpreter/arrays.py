@@ -13,6 +13,7 @@ from treadle.core.errors import LaunchError
 from treadle.ir import types as t
 from treadle.lang import rules
 from treadle.lang.interpreter import numbers
+from treadle.lang.positions import GridPos
 from treadle.lang.rules import Literal
 from treadle.lang.types import Vector, annotation_of, ir_type, is_struct, make_value, store_value
 from treadle.runtime import settings
@@ -58,6 +59,8 @@ class KernelArray:
     def find(self, index: Any) -> tuple[int, ...] | None:
         """An index in NumPy's form; None if it is outside. TypeError for a value that is not an
         index."""
+        if isinstance(index, GridPos):
+            index = index.index
         parts = index if isinstance(index, tuple) else (index,)
         if len(parts) != self.ndim:
             raise TypeError(f"{self.name} has {self.ndim} axes, and the index has {len(parts)}")
@@ -74,7 +77,9 @@ class KernelArray:
         return tuple(found)
 
     def load(self, index: Any) -> Any:
-        """The element at an index; zero outside."""
+        """The element at an index; zero outside. At a position, what its rules say."""
+        if isinstance(index, GridPos):
+            return index.at(self, *(0 for _ in index.index))
         at = self.find(index)
         if at is None:
             return make_value(self.annotation, None)

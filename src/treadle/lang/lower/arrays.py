@@ -11,11 +11,12 @@ from treadle.core.errors import DtypeError
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
-from treadle.lang.lower.context import Context
+from treadle.lang.lower.context import Access, CellAccess, Context
 from treadle.lang.lower.conversions import cast, constant, convert_for_store, number
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
+    Position,
     PythonObject,
     TupleValue,
     Value,
@@ -28,9 +29,18 @@ from treadle.lang.types import ir_type
 
 
 def place_of(
-    cx: Context, array: ArrayView | FixedArrayPlace, index: Value, node: ast.AST
+    cx: Context,
+    array: ArrayView | FixedArrayPlace,
+    index: Value,
+    node: ast.AST,
+    access: Access = "read",
 ) -> n.MemoryPlace:
-    """The place of an element; `index` is a number, or a tuple with one number for each axis."""
+    """The place of an element; `index` is a number, a tuple with one number for each axis, or the
+    position of a stencil."""
+    if isinstance(index, Position):
+        return _cell(cx, array, index, node, access)
+    if isinstance(array, ArrayView) and array.origin:
+        cx.lowering.accesses.append(CellAccess(array.origin, access, None, cx.span(node)))
     parts: Sequence[Value] = index.items if isinstance(index, TupleValue) else (index,)
     ndim = array.ndim if isinstance(array, ArrayView) else 1
     if len(parts) != ndim:
@@ -49,8 +59,60 @@ def place_of(
         at = cast(cx, indices[0], t.I32, node)
         return n.Item(array.place, at, array.type.element, checks, cx.span(node))
     checks = _checks(cx, indices, array.extents, node)
-    flat = _flatten(cx, array, indices, node)
+    flat = flat_index(cx, array, indices, node)
     return n.Element(array.memory, flat, array.element, checks, cx.span(node))
+
+
+def _cell(
+    cx: Context,
+    array: ArrayView | FixedArrayPlace,
+    position: Position,
+    node: ast.AST,
+    access: Access,
+) -> n.Element:
+    """The place of a stencil's own cell. Where the cell may be outside the array, the context's
+    guard says whether it is inside; an atomic has checks instead."""
+    array = cell_array(cx, array, position, node)
+    ndim = len(position.indices)
+    if array.origin:
+        note = CellAccess(array.origin, access, (0,) * ndim, cx.span(node))
+        cx.lowering.accesses.append(note)
+    rules, span = position.rules, cx.span(node)
+    checks: list[n.Check] = []
+    for axis, (index, extent) in enumerate(zip(position.indices, array.extents, strict=True)):
+        if not rules.same_shape and not rules.inside[axis]:
+            checks.append(n.Check(index, cast(cx, extent, _scalar_type(index), node), axis))
+    if checks and access != "atomic":
+        for check in checks:
+            inside = n.Binary("lt", check.index, check.bound, t.BOOL, span)
+            cx.guard = (
+                inside
+                if cx.guard is None
+                else n.Binary("logical_and", cx.guard, inside, t.BOOL, span)
+            )
+        checks = []
+    flat = flat_index(cx, array, position.indices, node)
+    return n.Element(array.memory, flat, array.element, tuple(checks), span)
+
+
+def cell_array(cx: Context, array: Value, position: Position, node: ast.AST) -> ArrayView:
+    """The array that a position indexes; an error for one of another rank."""
+    ndim = len(position.indices)
+    if not isinstance(array, ArrayView):
+        raise cx.error(f"a position indexes arrays, and this is {describe(array)}", node)
+    if array.ndim != ndim:
+        axes = f"{ndim} {'axis' if ndim == 1 else 'axes'}"
+        raise cx.error(
+            f"the grid of this stencil has {axes}, and this is {describe(array)}: index it with "
+            "numbers (pos.index has those of the cell)",
+            node,
+        )
+    return array
+
+
+def _scalar_type(value: n.Expression) -> t.Scalar:
+    assert isinstance(value.type, t.Scalar)
+    return value.type
 
 
 def _index(cx: Context, part: Value, node: ast.AST) -> n.Expression:
@@ -92,7 +154,7 @@ def _checks(
     return tuple(checks)
 
 
-def _flatten(
+def flat_index(
     cx: Context, array: ArrayView, indices: Sequence[n.Expression], node: ast.AST
 ) -> n.Expression:
     """The element's offset in its memory."""

@@ -16,7 +16,7 @@ from treadle.lang.lower.arrays import (
     store,
 )
 from treadle.lang.lower.calls import lower_call
-from treadle.lang.lower.context import Binding, Context, Frame
+from treadle.lang.lower.context import Access, Binding, Context, Frame
 from treadle.lang.lower.conversions import convert, number, type_of, typed
 from treadle.lang.lower.expressions import (
     component,
@@ -25,8 +25,10 @@ from treadle.lang.lower.expressions import (
 )
 from treadle.lang.lower.operators import SYMBOLS, binary
 from treadle.lang.lower.values import (
+    EXPRESSIONS,
     ArrayView,
     FixedArrayPlace,
+    Position,
     PythonObject,
     Range,
     TupleValue,
@@ -93,9 +95,10 @@ def assign_to(cx: Context, target: ast.expr, value: Value) -> None:
             _unpack(cx, target, value)
         case ast.Subscript() | ast.Attribute():
             mark = len(cx.statements)
-            place = place_of_target(cx, target)
+            place = place_of_target(cx, target, "write")
             (value,) = cx.protect([value], mark)
-            store(cx, place, value, target, _called(target))
+            with cx.guarded(cx.span(target)):
+                store(cx, place, value, target, _called(target))
         case ast.Starred():
             raise cx.refusal("Starred", target)
         case _:
@@ -140,9 +143,7 @@ def items_of(cx: Context, value: Value, node: ast.AST) -> list[Value]:
     """The parts of a tuple or vector."""
     if isinstance(value, TupleValue):
         return list(value.items)
-    if not isinstance(value, (Literal, ArrayView, FixedArrayPlace, PythonObject, Range)) and (
-        isinstance(value.type, t.Vector)
-    ):
+    if isinstance(value, EXPRESSIONS) and isinstance(value.type, t.Vector):
         kept = cx.spill(value)
         return [
             n.Extract(kept, c, value.type.element, cx.span(node))
@@ -163,7 +164,7 @@ def _kept(cx: Context, value: Value, node: ast.AST) -> Value:
 def assign_name(cx: Context, name: str, value: Value, node: ast.AST) -> None:
     """Assign to a local name: a variable, or a name for a compile-time value."""
     binding = cx.bindings.get(name)
-    if isinstance(value, (ArrayView, FixedArrayPlace, PythonObject, TupleValue, Range)):
+    if not isinstance(value, Literal) and not is_expression(value):
         _bind_object(cx, name, binding, value, node)
         return
     found = number(cx, value, node)
@@ -323,12 +324,12 @@ def _assign_memory(
 # --- places --------------------------------------------------------------------------------------
 
 
-def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute) -> n.Place:
+def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute, access: Access) -> n.Place:
     """The place of a target `a[i]`, `p.x` or `a[i].x`."""
     if isinstance(target, ast.Subscript):
         owner, index = in_order_with_index(cx, target)
         if isinstance(owner, (ArrayView, FixedArrayPlace)):
-            return place_of(cx, owner, index, target)
+            return place_of(cx, owner, index, target, access)
         if isinstance(owner, TupleValue):
             raise cx.error("a tuple's items can't be assigned: assign a new tuple", target)
         place = _place_of_value(cx, owner, target)
@@ -336,10 +337,13 @@ def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute) -> n.Pla
             name = component(cx, place.type, index, target)
             return n.Member(place, name, place.type.element, cx.span(target))
         raise cx.refusal("number_index", target, given=describe(owner))
-    owner = lower_expression(cx, target.value)
-    if isinstance(owner, ArrayView):
-        raise cx.refusal("array_assignment", target, name=target.attr)
-    place = _place_of_value(cx, owner, target)
+    if _is_cell(cx, target.value):
+        place = place_of_target(cx, target.value, "update")  # type: ignore[arg-type]
+    else:
+        owner = lower_expression(cx, target.value)
+        if isinstance(owner, ArrayView):
+            raise cx.refusal("array_assignment", target, name=target.attr)
+        place = _place_of_value(cx, owner, target)
     known = (
         [field.name for field in place.type.fields]
         if isinstance(place.type, t.Struct)
@@ -358,6 +362,17 @@ def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute) -> n.Pla
         )
     type = t.member_type(place.type, target.attr)
     return n.Member(place, target.attr, type, cx.span(target))
+
+
+def _is_cell(cx: Context, node: ast.expr) -> bool:
+    """Whether an expression is `out[pos]`, or a field of it. (Such a place may be outside an array,
+    and then it is not the one that `out[pos]` reads.)"""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name):
+        return False
+    binding = cx.bindings.get(node.slice.id)
+    return binding is not None and isinstance(binding.value, Position)
 
 
 def _place_of_value(cx: Context, value: Value, node: ast.AST) -> n.Place:
@@ -386,9 +401,15 @@ def lower_augmented(cx: Context, node: ast.AugAssign) -> None:
         assign_name(cx, node.target.id, binary(cx, symbol, old, right, node), node)
         return
     assert isinstance(node.target, (ast.Subscript, ast.Attribute))
-    place = _repeatable_place(cx, place_of_target(cx, node.target))
+    place = _repeatable_place(cx, place_of_target(cx, node.target, "update"))
     if isinstance(place.type, t.Array) or contains_array(place.type):
         raise cx.refusal("whole_array", node)
+    with cx.guarded(cx.span(node.target)):
+        _update(cx, place, symbol, node)
+
+
+def _update(cx: Context, place: n.Place, symbol: str, node: ast.AugAssign) -> None:
+    """`place op= value` for a place in memory, or a part of a variable."""
     span = cx.span(node.target)
     root: n.Place = place
     while isinstance(root, (n.Member, n.Item)):

@@ -17,7 +17,7 @@ from treadle.ir import types as t
 from treadle.ir.rules import subgroup_type
 from treadle.lang.builtins import NAMES, SUBGROUP_OPERATIONS, BuiltinFunction
 from treadle.lang.definitions import DeviceFunction, KernelFunction
-from treadle.lang.lower import mathematics
+from treadle.lang.lower import mathematics, positions
 from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_array, place_of, store
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import (
@@ -48,6 +48,8 @@ from treadle.lang.lower.operators import join
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
+    Position,
+    PositionMethod,
     PythonObject,
     Range,
     TupleValue,
@@ -56,6 +58,7 @@ from treadle.lang.lower.values import (
     describe,
     spelled,
 )
+from treadle.lang.positions import CellRules
 from treadle.lang.rules import Literal
 from treadle.lang.source import source_of
 from treadle.lang.types import VectorFamily, VectorType, ir_type, is_struct
@@ -71,6 +74,8 @@ def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = Fa
         if keyword.arg is None:
             raise cx.refusal("Starred", keyword.value)
     callee = lower_expression(cx, node.func)
+    if isinstance(callee, PositionMethod):
+        return positions.call_method(cx, callee, _positional(cx, node), node)
     if not isinstance(callee, PythonObject):
         raise cx.refusal("not_callable", node.func, name=ast.unparse(node.func))
     target = callee.value
@@ -91,6 +96,9 @@ def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = Fa
 
 def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool) -> Value:
     target = callee.value
+    if isinstance(target, CellRules):
+        indices = [typed(cx, value, node) for value in _positional(cx, node)]
+        return Position(target, tuple(cx.spill(index, "cell") for index in indices))
     if target is range:
         return _range(cx, node, unrolled=False)
     if target is print:
@@ -506,7 +514,7 @@ def _atomic(cx: Context, op: str, node: ast.Call, unused: bool) -> Value:
             node,
         )
     mark = len(cx.statements)
-    place = place_of(cx, array, index, node)
+    place = place_of(cx, array, index, node, "atomic")
     values = cx.protect(values, mark)
     type = place.type
     if not isinstance(type, t.Scalar) or type == t.BOOL:

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeAlias
+from typing import Literal as Literal_
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
+from treadle.lang.definitions import DeviceFunction
 from treadle.lang.lower.scope import Scope, analyze
 from treadle.lang.lower.values import EXPRESSIONS, TupleValue, Value, contains_array
 from treadle.lang.refusals import REFUSALS
@@ -38,6 +40,19 @@ class Specialization:
     in_memory: bool = False  # the result holds an array: it is stored in the caller's memory
 
 
+Access: TypeAlias = Literal_["read", "write", "update", "atomic"]
+
+
+@dataclass(frozen=True, slots=True)
+class CellAccess:
+    """An access to a parameter of a stencil: at offsets from the position, or (None) at indices."""
+
+    parameter: str
+    kind: Access
+    offsets: tuple[int, ...] | None
+    span: Span
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The functions of the lowering that recur: a call lowers a body, which has expressions, which
@@ -49,6 +64,7 @@ class Rules:
     call: Callable[[Context, ast.Call], Value]
     power: Callable[[Context, n.Expression | Literal, n.Expression | Literal, ast.AST], Value]
     copied: Callable[[Context, n.Expression, str, Span], n.Load]
+    call_device_function: Callable[[Context, DeviceFunction, list[Value], ast.AST], Value]
 
 
 @dataclass
@@ -67,6 +83,8 @@ class Lowering:
     sources: dict[str, str] = field(default_factory=dict)  # texts by file, for messages
     # (function, kinds of its arguments) -> the types of its local names, for the interpreter
     types: dict[Any, dict[str, Any]] = field(default_factory=dict)
+    # Accesses to the parameters of a stencil, each noted once for each place in the source.
+    accesses: list[CellAccess] = field(default_factory=list)
 
     def unique_function(self, name: str) -> str:
         """A function name that this kernel does not use yet."""
@@ -119,6 +137,7 @@ class Context:
         self.result_declared = False
         self.tuple_result = False
         self.result_place: n.Element | None = None  # for a result that holds an array
+        self.guard: n.Expression | None = None  # of the cell that is stored, if it may be outside
         self._names: dict[str, int] = {}
 
     # --- names and places ---
@@ -158,6 +177,18 @@ class Context:
         frame = Frame([], body, loop)
         with self._entered(frame):
             yield frame.statements
+
+    @contextmanager
+    def guarded(self, span: Span) -> Iterator[None]:
+        """The store of a place, where it may be outside: only if the guard says that it is inside.
+        The guard is used up."""
+        guard, self.guard = self.guard, None
+        if guard is None:
+            yield
+            return
+        with self.block() as body:
+            yield
+        self.emit(n.If(guard, tuple(body), (), span))
 
     @contextmanager
     def taken(self, body: int) -> Iterator[None]:

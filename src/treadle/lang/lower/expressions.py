@@ -12,6 +12,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
 from treadle.lang.builtins import BuiltinFunction, BuiltinVariable
+from treadle.lang.lower import positions
 from treadle.lang.lower.arrays import copy_parts, load, memory_variable, place_of, static_number
 from treadle.lang.lower.context import Context, is_movable
 from treadle.lang.lower.conversions import condition, literal, number, typed
@@ -28,6 +29,8 @@ from treadle.lang.lower.operators import (
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
+    Position,
+    PositionMethod,
     PythonObject,
     TupleValue,
     Value,
@@ -264,6 +267,8 @@ def attribute(cx: Context, owner: Value, name: str, node: ast.AST) -> Value:
     match owner:
         case ArrayView():
             return _array_attribute(cx, owner, name, node)
+        case Position():
+            return positions.attribute(cx, owner, name, node)
         case FixedArrayPlace():
             if name in ("size", "shape"):
                 length = Literal(owner.type.length)
@@ -275,7 +280,7 @@ def attribute(cx: Context, owner: Value, name: str, node: ast.AST) -> Value:
             return n.Builtin(owner.value.name, "xyz".index(name), t.I32, cx.span(node))
         case PythonObject():
             return attribute_of_object(cx, owner, name, node)
-        case TupleValue() | Literal():
+        case TupleValue() | Literal() | PositionMethod():
             raise cx.refusal("number_attribute", node, owner=describe(owner), name=name)
     value = number(cx, owner, node)
     assert not isinstance(value, Literal)
@@ -336,6 +341,8 @@ def _no_attribute(
 
 def _subscript(cx: Context, node: ast.Subscript) -> Value:
     owner, index = in_order_with_index(cx, node)
+    if isinstance(index, Position):
+        return positions.read(cx, index, owner, (0,) * len(index.indices), node)
     if isinstance(owner, (ArrayView, FixedArrayPlace)):
         return load(cx, place_of(cx, owner, index, node), node)
     if isinstance(owner, TupleValue):

@@ -19,6 +19,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.effects import ends
 from treadle.ir.traverse import walk
+from treadle.lang.definitions import DeviceFunction
 from treadle.lang.lower.arrays import copied, load, memory_variable
 from treadle.lang.lower.context import Binding, Context, Specialization
 from treadle.lang.lower.conversions import convert, typed
@@ -27,6 +28,8 @@ from treadle.lang.lower.names import from_python, hides_function
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
+    Position,
+    PositionMethod,
     PythonObject,
     Range,
     TupleValue,
@@ -34,6 +37,7 @@ from treadle.lang.lower.values import (
     contains_array,
     describe,
 )
+from treadle.lang.positions import GridPos
 from treadle.lang.rules import Literal
 from treadle.lang.source import Source, resolve_annotations
 from treadle.lang.types import ArrayType, declared_type
@@ -90,6 +94,13 @@ def check_parameters(cx: Context, source: Source, node: ast.AST) -> None:
         raise cx.refusal("keyword_only", node, name=arguments.kwonlyargs[0].arg)
 
 
+def call_device_function(
+    cx: Context, function: DeviceFunction, values: list[Value], node: ast.AST
+) -> Value:
+    """A call of a device function with lowered arguments."""
+    return call_with(cx, function.definition, function.source_code, values, node)
+
+
 # --- arguments -----------------------------------------------------------------------------------
 
 
@@ -100,6 +111,7 @@ class _ArrayKey:
     strided: bool
     offset: bool
     index_type: t.Scalar
+    origin: str
 
 
 def _key(value: Value) -> Any:
@@ -115,6 +127,7 @@ def _key(value: Value) -> Any:
                 value.strides is not None,
                 value.offset is not None,
                 value.index_type,
+                value.origin,
             )
         case TupleValue():
             return tuple(_key(item) for item in value.items)
@@ -122,6 +135,8 @@ def _key(value: Value) -> Any:
             return ("literal", type(value.value), value.value)
         case PythonObject():
             return ("object", id(value.value))
+        case Position():
+            return ("position", value.rules, tuple(index.type for index in value.indices))
         case _:
             return value.type  # type: ignore[union-attr]
 
@@ -138,6 +153,8 @@ def kind_of(value: Value) -> Any:
             return (type(value.value).__name__, value.value)
         case PythonObject():
             return id(value.value)
+        case Position():
+            return value.rules
         case _:
             return value.type  # type: ignore[union-attr]
 
@@ -153,6 +170,11 @@ def call_with(
 ) -> Value:
     """A call with lowered arguments, in order of the parameters."""
     values = annotated(cx, function, source, values, node)
+    if cx.is_kernel and any(isinstance(value, Position) for value in values):
+        values = [
+            replace(value, origin=value.memory) if isinstance(value, ArrayView) else value
+            for value in values
+        ]
     key = (function, tuple(_key(value) for value in values))
     if key in cx.lowering.active:
         name = function.__name__
@@ -196,6 +218,9 @@ def annotated(
                 or value.ndim != wanted.ndim
             ):
                 raise cx.error(f"{what} is {wanted}, and this is {describe(value)}", node)
+        elif annotation is GridPos or isinstance(value, Position):
+            if not isinstance(value, Position) or annotation not in (GridPos, None):
+                raise cx.error(f"{what} is {annotation}, and this is {describe(value)}", node)
         elif annotation is not None:
             try:
                 declared = declared_type(annotation)
@@ -221,6 +246,8 @@ def _settled(cx: Context, value: Value, node: ast.AST) -> Value:
         raise cx.error("an array inside a struct can't be passed: pass the array of structs", node)
     if isinstance(value, Range):
         raise cx.error("a range can't be passed: pass its bounds", node)
+    if isinstance(value, PositionMethod):
+        raise cx.error("a neighbour can't be passed: pass the position", node)
     return value
 
 
@@ -238,6 +265,8 @@ def _passed(cx: Context, value: Value, node: ast.AST) -> list[n.Argument]:
             return parts
         case TupleValue():
             return [part for item in value.items for part in _passed(cx, item, node)]
+        case Position():
+            return list(value.indices)
         case Literal() | PythonObject():
             return []
         case n.Load() if contains_array(value.type):
@@ -266,6 +295,12 @@ class _Receiver:
                 )
             case Literal() | PythonObject():
                 return value
+            case Position():
+                indices = (
+                    self._variable(f"{name}.{axis}", index.type)
+                    for axis, index in enumerate(value.indices)
+                )
+                return Position(value.rules, tuple(indices))
             case _:
                 return self._variable(name, value.type)  # type: ignore[union-attr]
 
@@ -299,7 +334,9 @@ class _Receiver:
                 self._variable(f"{memory}.stride.{axis}", type) for axis in range(view.ndim)
             )
         offset = None if view.offset is None else self._variable(f"{memory}.offset", type)
-        return ArrayView(memory, view.element, tuple(extents), size, strides, offset, type)
+        return ArrayView(
+            memory, view.element, tuple(extents), size, strides, offset, type, view.origin
+        )
 
 
 # --- lowering a function -------------------------------------------------------------------------

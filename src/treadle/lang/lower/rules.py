@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.lang.lower import arrays, calls, mathematics, statements
+from treadle.lang.lower import arrays, calls, functions, mathematics, statements
 from treadle.lang.lower.context import Rules
 
 RULES = Rules(
@@ -10,4 +10,5 @@ RULES = Rules(
     call=calls.lower_call,
     power=mathematics.power,
     copied=arrays.copied,
+    call_device_function=functions.call_device_function,
 )

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.lang.positions import CellRules
 from treadle.lang.rules import Literal
 
 
@@ -29,6 +30,7 @@ class ArrayView:
     strides: tuple[n.Expression, ...] | None = None
     offset: n.Expression | None = None
     index_type: t.Scalar = t.I32
+    origin: str = ""  # in the body of a stencil: the kernel's parameter
 
     @property
     def ndim(self) -> int:
@@ -69,9 +71,26 @@ class Range:
     unrolled: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A cell of a stencil's grid."""
+
+    rules: CellRules
+    indices: tuple[n.Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PositionMethod:
+    """A neighbour of a position, `pos.north` or `pos.at`, before it is read."""
+
+    position: Position
+    name: str
+
+
 Value: TypeAlias = (
     Literal | n.Expression | ArrayView | FixedArrayPlace | TupleValue | PythonObject | Range
-)
+    | Position | PositionMethod
+)  # fmt: skip
 
 EXPRESSIONS = (
     n.Constant, n.Variable, n.Builtin, n.Unary, n.Binary, n.Select, n.Cast, n.Bitcast,
@@ -102,6 +121,10 @@ def describe(value: Value) -> str:
             return value.name
         case Range():
             return "a range"
+        case Position():
+            return "a position"
+        case PositionMethod():
+            return f"the function pos.{value.name}"
         case _:
             return f"a value of type {spelled(value.type)}"
 

@@ -1,0 +1,220 @@
+"""Positions of stencils: neighbours of a cell, and the rules of what lies outside an array.
+
+A neighbour's offsets are constants. Where a read is known to be inside along an axis, its index is
+the cell's plus the offset; elsewhere the axis' rule maps the index into the array, replaces the
+value, or calls a function of the user's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from treadle.core.source import Span
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.lang.lower.arrays import cell_array, flat_index, load, static_number
+from treadle.lang.lower.context import CellAccess, Context
+from treadle.lang.lower.conversions import cast, convert
+from treadle.lang.lower.values import (
+    ArrayView,
+    Position,
+    PositionMethod,
+    TupleValue,
+    Value,
+    contains_array,
+    spelled,
+)
+from treadle.lang.positions import NEIGHBOURS, AxisRule
+from treadle.lang.rules import Literal
+
+
+def attribute(cx: Context, position: Position, name: str, node: ast.AST) -> Value:
+    """`pos.index`, or the method of a neighbour."""
+    if name == "index":
+        return TupleValue(position.indices)
+    names = [each for each, (axis, _) in NEIGHBOURS.items() if axis <= len(position.indices)]
+    if name == "at" or name in names:
+        return PositionMethod(position, name)
+    raise cx.refusal(
+        "unknown_attribute", node, owner="a position", name=name,
+        choices=", ".join((*names, "at", "index")),
+    )  # fmt: skip
+
+
+def call_method(
+    cx: Context, method: PositionMethod, values: Sequence[Value], node: ast.Call
+) -> Value:
+    """The neighbour that `pos.north(u)` or `pos.at(u, di, dj)` gives."""
+    ndim = len(method.position.indices)
+    if method.name == "at":
+        if len(values) != ndim + 1:
+            offsets = ", ".join(("dk", "di", "dj")[3 - ndim :])
+            raise cx.error(
+                f"pos.at takes an array and an offset along each axis, as in pos.at(u, {offsets})",
+                node,
+            )
+        found = [_offset(cx, value, node) for value in values[1:]]
+    else:
+        if len(values) != 1:
+            raise cx.error(f"pos.{method.name} takes an array, as in pos.{method.name}(u)", node)
+        axis, step = NEIGHBOURS[method.name]
+        found = [0] * ndim
+        found[-axis] = step
+    return read(cx, method.position, values[0], tuple(found), node)
+
+
+def _offset(cx: Context, value: Value, node: ast.Call) -> int:
+    known = static_number(cx, value)
+    if known is None or isinstance(known, float):
+        raise cx.error(
+            "the offsets of pos.at are constant integers: literals, captured numbers, or variables "
+            "of td.static_range (a computed index is read as in u[i, j], with i, j = pos.index)",
+            node,
+        )
+    return int(known)
+
+
+def read(
+    cx: Context, position: Position, array: Value, offsets: tuple[int, ...], node: ast.AST
+) -> Value:
+    """The element of an array at offsets from a position."""
+    view = cell_array(cx, array, position, node)
+    span = cx.span(node)
+    if view.origin:
+        cx.lowering.accesses.append(CellAccess(view.origin, "read", offsets, span))
+    rules = position.rules
+    indices = [
+        _moved(index, offset, span) for index, offset in zip(position.indices, offsets, strict=True)
+    ]
+    where = _Outside(cx, view, node, span)
+    for axis, rule in enumerate(rules.axes):
+        if rules.inside[axis] or (rules.same_shape and not offsets[axis]):
+            continue
+        where.map_axis(axis, rule, indices)
+    return where.load(indices)
+
+
+def _moved(index: n.Expression, offset: int, span: Span) -> n.Expression:
+    if not offset:
+        return index
+    assert isinstance(index.type, t.Scalar)
+    op = "add" if offset > 0 else "sub"
+    return n.Binary(op, index, n.Constant(abs(offset), index.type, span), index.type, span)
+
+
+@dataclass
+class _Replacement:
+    """What a read gives where `test` holds: a rule's constant, or its function's result."""
+
+    test: n.Expression
+    rule: AxisRule
+
+
+class _Outside:
+    """A read of an array whose indices may be outside."""
+
+    def __init__(self, cx: Context, view: ArrayView, node: ast.AST, span: Span) -> None:
+        self.cx = cx
+        self.view = view
+        self.node = node
+        self.span = span
+        self.mapped: dict[int, n.Expression] = {}  # the index inside the array, by axis
+        self.replacements: list[_Replacement] = []
+
+    def map_axis(self, axis: int, rule: AxisRule, indices: list[n.Expression]) -> None:
+        """Take the rule of one axis."""
+        index = indices[axis] = self.cx.spill(indices[axis], "near")
+        extent = cast(self.cx, self.view.extents[axis], _scalar(index), self.node)
+        if rule.name in ("zero", "constant", "function"):
+            below = self.compare("lt", index, self.number(0, index))
+            above = self.compare("ge", index, extent)
+            test = n.Binary("logical_or", below, above, t.BOOL, self.span)
+            self.replacements.append(_Replacement(test, rule))
+        elif rule.name == "wrap":
+            below = self.compare("lt", index, self.number(0, index))
+            index = self.choose(below, self.binary("add", index, extent), index)
+            above = self.compare("ge", index, extent)
+            index = self.choose(above, self.binary("sub", index, extent), index)
+        elif rule.name == "mirror":
+            last = self.binary("sub", extent, self.number(1, index))
+            index = n.Intrinsic("abs", (index,), index.type, self.span)
+            index = self.cx.keep(index, len(self.cx.statements), "near")
+            back = self.binary("sub", self.binary("add", last, last), index)
+            index = self.choose(self.compare("gt", index, last), back, index)
+        self.mapped[axis] = self.cx.spill(self.clamped(index, extent), "near")
+
+    def load(self, indices: list[n.Expression]) -> Value:
+        """The element, or what replaces it."""
+        inside = [self.mapped.get(axis, index) for axis, index in enumerate(indices)]
+        flat = flat_index(self.cx, self.view, inside, self.node)
+        place = n.Element(self.view.memory, flat, self.view.element, (), self.span)
+        value = load(self.cx, place, self.node)
+        for each in reversed(self.replacements):
+            value = self.replaced(each, value, indices)
+        return value
+
+    def replaced(
+        self, replacement: _Replacement, value: Value, indices: list[n.Expression]
+    ) -> Value:
+        cx, element, node = self.cx, self.view.element, self.node
+        if contains_array(element):
+            raise cx.error(
+                f"the boundary {replacement.rule.name!r} gives numbers, vectors and structs, and "
+                f'an element here is {spelled(element)}: use "clamp", "wrap", "mirror" or "skip"',
+                node,
+            )
+        assert isinstance(value, n.Load | n.Select | n.Variable)
+        if replacement.rule.function is None:
+            constant = self.constant(replacement.rule.value, element)
+            return n.Select(replacement.test, constant, value, element, self.span)
+        holder = cx.temporary(element, self.span, "outside")
+        with cx.block() as then:
+            outside = replacement.rule.function
+            given: list[Value] = [self.view, *indices]
+            result = cx.rules.call_device_function(cx, outside, given, node)
+            what = f"the boundary {outside.definition.__name__}"
+            cx.emit(n.Assign(holder, convert(cx, result, element, node, what), self.span))
+        with cx.block() as otherwise:
+            cx.emit(n.Assign(holder, value, self.span))
+        cx.emit(n.If(replacement.test, tuple(then), tuple(otherwise), self.span))
+        return holder
+
+    def constant(self, value: bool | int | float, type: t.Type) -> n.Expression:
+        """A number as an element: of a vector all components, of a struct all fields."""
+        match type:
+            case t.Scalar():
+                return cast(self.cx, Literal(value), type, self.node)
+            case t.Vector():
+                parts = (self.constant(value, type.element),) * type.count
+                return n.Construct(parts, type, self.span)
+            case t.Struct():
+                fields = tuple(self.constant(value, each.type) for each in type.fields)
+                return n.Construct(fields, type, self.span)
+        raise AssertionError(type)
+
+    # --- arithmetic of indices ---
+
+    def number(self, value: int, like: n.Expression) -> n.Constant:
+        return n.Constant(value, _scalar(like), self.span)
+
+    def binary(self, op: str, left: n.Expression, right: n.Expression) -> n.Expression:
+        return n.Binary(op, left, right, left.type, self.span)
+
+    def compare(self, op: str, left: n.Expression, right: n.Expression) -> n.Expression:
+        return n.Binary(op, left, right, t.BOOL, self.span)
+
+    def choose(self, test: n.Expression, one: n.Expression, other: n.Expression) -> n.Expression:
+        chosen = n.Select(test, one, other, one.type, self.span)
+        return self.cx.keep(chosen, len(self.cx.statements), "near")
+
+    def clamped(self, index: n.Expression, extent: n.Expression) -> n.Expression:
+        last = self.binary("sub", extent, self.number(1, index))
+        below = n.Intrinsic("min", (index, last), index.type, self.span)
+        return n.Intrinsic("max", (below, self.number(0, index)), index.type, self.span)
+
+
+def _scalar(value: n.Expression) -> t.Scalar:
+    assert isinstance(value.type, t.Scalar)
+    return value.type

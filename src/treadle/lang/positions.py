@@ -1,0 +1,125 @@
+"""The cell of a grid at which a stencil is computed, and what reads near it give.
+
+A stencil's kernel makes positions of indices with a `CellRules` object. The lowering knows these
+objects (`lower.positions`); the interpreter calls them, and gets a `GridPos`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treadle.lang.definitions import DeviceFunction
+from treadle.lang.types import make_value
+
+# The steps of named neighbours along the last axes, the last one first.
+NEIGHBOURS: dict[str, tuple[int, int]] = {  # name: (axis from the end, step)
+    "west": (1, -1), "east": (1, 1), "north": (2, -1), "south": (2, 1), "up": (3, -1),
+    "down": (3, 1),
+}  # fmt: skip
+RULES = ("clamp", "wrap", "mirror", "zero", "constant", "skip")
+
+
+@dataclass(frozen=True, slots=True)
+class AxisRule:
+    """What a read outside an array along one axis gives: one of RULES, or "function"."""
+
+    name: str
+    value: bool | int | float = 0
+    function: DeviceFunction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CellRules:
+    """How positions read. `inside` says for each axis whether all reads along it are known to be
+    inside all arrays; `same_shape` whether all arrays have the grid's extents."""
+
+    axes: tuple[AxisRule, ...]
+    inside: tuple[bool, ...]
+    same_shape: bool = True
+
+    def __call__(self, *indices: Any) -> GridPos:
+        """The position in the interpreter."""
+        return GridPos(self, indices)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of the grid."""
+        return len(self.axes)
+
+
+class GridPos:
+    """The cell at which a stencil is computed, annotated `pos: td.GridPos`.
+
+    `u[pos]` is the element of an array there, and `out[pos] = value` writes it. `pos.north(u)` is
+    the element of the row before, `south`, `west`, `east` those of the next row and of the adjacent
+    columns; in three dimensions `up` and `down` are those of the adjacent planes. `pos.at(u, di,
+    dj)` is any neighbour, by constant offsets along each axis. `pos.index` is the tuple of the
+    indices. Outside an array, a neighbour is what the stencil's `boundary` says.
+    """
+
+    __slots__ = ("index", "rules")
+
+    def __init__(self, rules: CellRules, indices: tuple[Any, ...]) -> None:
+        self.rules = rules
+        self.index = tuple(np.int32(index) for index in indices)
+
+    def at(self, array: Any, *offsets: int) -> Any:
+        """The element of an array at constant offsets from this cell, one for each axis."""
+        indices = [int(index) + int(step) for index, step in zip(self.index, offsets, strict=True)]
+        for axis, rule in enumerate(self.rules.axes):
+            extent = int(array.extents[axis])
+            if 0 <= indices[axis] < extent:
+                continue
+            if rule.name in ("zero", "constant"):
+                return make_value(array.annotation, rule.value if rule.value else None)
+            if rule.name == "function":
+                assert rule.function is not None
+                return rule.function(array, *map(np.int32, indices))  # type: ignore[operator]
+            indices[axis] = mapped(rule.name, indices[axis], extent)
+        return array.load(tuple(indices))
+
+    def _neighbour(self, name: str, array: Any) -> Any:
+        axis, step = NEIGHBOURS[name]
+        offsets = [0] * len(self.index)
+        offsets[-axis] = step
+        return self.at(array, *offsets)
+
+    def north(self, array: Any) -> Any:
+        """The element at the same column of the row before."""
+        return self._neighbour("north", array)
+
+    def south(self, array: Any) -> Any:
+        """The element at the same column of the next row."""
+        return self._neighbour("south", array)
+
+    def west(self, array: Any) -> Any:
+        """The element at the column before."""
+        return self._neighbour("west", array)
+
+    def east(self, array: Any) -> Any:
+        """The element at the next column."""
+        return self._neighbour("east", array)
+
+    def up(self, array: Any) -> Any:
+        """The element at the same place of the plane before."""
+        return self._neighbour("up", array)
+
+    def down(self, array: Any) -> Any:
+        """The element at the same place of the next plane."""
+        return self._neighbour("down", array)
+
+    def __repr__(self) -> str:
+        return f"GridPos{tuple(map(int, self.index))}"
+
+
+def mapped(rule: str, index: int, extent: int) -> int:
+    """The index inside an axis that an index outside stands for."""
+    if rule == "wrap":
+        return index % extent
+    if rule == "mirror" and extent > 1:
+        index %= 2 * extent - 2
+        return min(index, 2 * extent - 2 - index)
+    return min(max(index, 0), extent - 1)

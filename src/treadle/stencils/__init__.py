@@ -1,0 +1,13 @@
+"""Stencils: grids whose cells are updated from their neighbours.
+
+`body` reads the decorated function, `boundary` what lies outside, `analysis` finds which arrays it
+reads at which offsets, `kernel_text` writes the kernel that runs it over a grid, `launching`
+decides the threads, `sharing` finds arrays that overlap, `decorator` has what users call.
+"""
+
+from treadle.core.deferred_imports import exports
+
+NAMES = {
+    "treadle.stencils.decorator": "Stencil stencil",
+}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES)

@@ -1,0 +1,15 @@
+# Written by tools/stubs.py: change the tables or docstrings that it reads instead.
+"""Stencils: grids whose cells are updated from their neighbours.
+
+`body` reads the decorated function, `boundary` what lies outside, `analysis` finds which arrays it
+reads at which offsets, `kernel_text` writes the kernel that runs it over a grid, `launching`
+decides the threads, `sharing` finds arrays that overlap, `decorator` has what users call.
+"""
+
+from treadle.stencils.decorator import Stencil as Stencil
+from treadle.stencils.decorator import stencil as stencil
+
+__all__ = [
+    "Stencil",
+    "stencil",
+]

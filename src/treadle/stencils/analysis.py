@@ -1,0 +1,169 @@
+"""Which arrays a stencil's body reads at which offsets, and which it writes.
+
+The body is lowered once for the types of a call. The lowering notes its accesses, by which races
+are refused, and from which the kernel's text is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from treadle import lang
+from treadle.core.errors import CompileError, ShapeError
+from treadle.core.nesting import deep_nesting
+from treadle.ir.definition import KernelOptions
+from treadle.ir.signature import Signature
+from treadle.lang.decorators import Function
+from treadle.lang.lower import lower_in_full
+from treadle.lang.lower.context import CellAccess
+from treadle.lang.positions import AxisRule, CellRules
+from treadle.lang.source import function_from_text, source_of
+from treadle.stencils.body import Body
+
+MOST_AXES = 3
+Reach = tuple[tuple[int, int], ...]  # for each axis: the least and the greatest offset
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A body for arguments of some types. Parameters are their positions among the arguments."""
+
+    rules: tuple[AxisRule, ...]
+    reaches: tuple[tuple[int, Reach], ...]  # the items of `cells`
+    written: tuple[int, ...]  # those that are written at the position
+    outputs: tuple[int, ...]  # and those of them of which nothing is read
+    indexed: frozenset[int]  # the arrays that are read at computed indices
+    fixed: frozenset[int]  # read at their own cell alone
+
+    @cached_property
+    def cells(self) -> dict[int, Reach]:
+        """The arrays accessed at the position, and how far from it."""
+        return dict(self.reaches)
+
+    @property
+    def ndim(self) -> int:
+        """The axes of the grid."""
+        return len(self.rules)
+
+    def reach(self, axis: int) -> tuple[int, int]:
+        """The least and the greatest offset along an axis, of all arrays."""
+        found = [each[axis] for each in self.cells.values()]
+        return min(low for low, _ in found), max(high for _, high in found)
+
+
+def grid_rank(body: Body, ranks: Sequence[int | None]) -> int:
+    """The axes of a stencil's grid: those of the arrays that it writes. ShapeError if they
+    differ, or are not 1 to 3."""
+    of = dict(zip(body.names, ranks, strict=True))
+    chosen = body.written_at_position or tuple(name for name in body.names if of[name])[:1]
+    found = {of[name] for name in chosen}
+    if len(found) > 1:
+        texts = ", ".join(f"{name} has {of[name]}" for name in chosen)
+        raise ShapeError(f"the arrays that {body.name} writes have one number of axes: {texts}")
+    (rank,) = found or {None}
+    if rank is None or not 1 <= rank <= MOST_AXES:
+        what = "no array" if rank is None else f"{chosen[0]}, which has {rank} axes"
+        raise ShapeError(
+            f"the stencil {body.name} writes {what}: the grid has 1, 2 or 3 axes, and the body "
+            "assigns to an array at its position, as in out[pos] = …"
+        )
+    return rank
+
+
+def analyze(
+    body: Body,
+    signature: Signature,
+    rules: tuple[AxisRule, ...],
+    options: KernelOptions,
+    halo: tuple[int, ...] | None,
+) -> Analysis:
+    """The accesses of a body. CompileError, with the line, for a race, and for offsets beyond the
+    halo that was declared."""
+    ndim = len(rules)
+    probe = CellRules(rules, (False,) * ndim, same_shape=False)
+    names: dict[str, Any] = {
+        "treadle_body": Function(body.function), "treadle_cell": probe, "treadle_lang": lang,
+    }  # fmt: skip
+    indices = ", ".join(["treadle_lang.grid(1)"] * ndim)
+    passed = ", ".join(
+        f"treadle_cell({indices})" if name == body.position else name for name in body.order
+    )
+    head = f"def {body.name}({', '.join(body.names)}):"
+    function = function_from_text(f"{head}\n    treadle_body({passed})\n", None, names)
+    source = source_of(function)
+    with deep_nesting(body.name, source.span(source.tree), source.text):
+        _, lowering = lower_in_full(function, source, signature, options)
+    notes = list(dict.fromkeys(lowering.accesses))
+    _check_races(body, notes, lowering.sources)
+    if halo is not None:
+        _check_halo(body, notes, halo, ndim, lowering.sources)
+    return _analysis(body, notes, rules)
+
+
+def _analysis(body: Body, notes: Sequence[CellAccess], rules: tuple[AxisRule, ...]) -> Analysis:
+    at = {name: number for number, name in enumerate(body.names)}
+    offsets: dict[int, list[tuple[int, ...]]] = {}
+    for note in notes:
+        if note.offsets is not None:
+            offsets.setdefault(at[note.parameter], []).append(note.offsets)
+    cells: dict[int, Reach] = {
+        number: tuple((min(axis), max(axis)) for axis in zip(*found, strict=True))
+        for number, found in sorted(offsets.items())
+    }
+    own = {at[n.parameter] for n in notes if n.offsets is not None and n.kind != "read"}
+    reads = {at[n.parameter] for n in notes if n.kind != "write"}
+    return Analysis(
+        rules=rules,
+        reaches=tuple(cells.items()),
+        written=tuple(sorted(own)),
+        outputs=tuple(sorted(own - reads)),
+        indexed=frozenset(at[n.parameter] for n in notes if n.kind == "read" and n.offsets is None),
+        fixed=frozenset(
+            number for number, reach in cells.items() if all(pair == (0, 0) for pair in reach)
+        ),
+    )
+
+
+def _check_races(body: Body, notes: Sequence[CellAccess], sources: Mapping[str, str]) -> None:
+    written = {note.parameter for note in notes if note.kind in ("write", "update")}
+    for note in notes:
+        if note.kind != "read" or note.parameter not in written:
+            continue
+        if note.offsets is None or any(note.offsets):
+            name = note.parameter
+            raise CompileError(
+                f"{body.name} writes {name}, and reads it here at another cell, which another "
+                f"thread may have written or not: write to another array (a stencil may read "
+                f"{name}[{body.position}], its own cell)",
+                note.span,
+                sources.get(note.span.file),
+            )
+
+
+def _check_halo(
+    body: Body,
+    notes: Sequence[CellAccess],
+    halo: tuple[int, ...],
+    ndim: int,
+    sources: Mapping[str, str],
+) -> None:
+    allowed = halo * ndim if len(halo) == 1 else halo
+    if len(allowed) != ndim:
+        raise ShapeError(
+            f"{body.name} has a halo for {len(halo)} axes, and its grid has {ndim}: give one "
+            "number, or one for each axis"
+        )
+    for note in notes:
+        far = note.offsets or ()
+        for offset, most in zip(far, allowed, strict=False):
+            if abs(offset) > most:
+                raise CompileError(
+                    f"{body.name} reads {note.parameter} at the offsets {far}, beyond its halo of "
+                    f"{halo[0] if len(halo) == 1 else halo}: declare a larger halo, or leave it "
+                    "out (it is found by itself)",
+                    note.span,
+                    sources.get(note.span.file),
+                )

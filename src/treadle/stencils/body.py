@@ -1,0 +1,108 @@
+"""The function that `@td.stencil` decorates: its arrays and numbers, and its position."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType
+from typing import Any
+
+from treadle.core.errors import CompileError
+from treadle.lang.captures import CaptureSet
+from treadle.lang.decorators import as_function
+from treadle.lang.positions import GridPos
+from treadle.lang.source import Source, resolve_annotations, source_of
+from treadle.lang.types import ArrayType
+
+
+@dataclass(frozen=True)
+class Body:
+    """A stencil's function. `names` are its parameters but the position, `order` all of them."""
+
+    function: FunctionType
+    source: Source
+    names: tuple[str, ...]
+    order: tuple[str, ...]
+    position: str
+    annotations: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The stencil's name."""
+        return self.function.__name__
+
+    @cached_property
+    def captures(self) -> CaptureSet:
+        """The constants from outside, on whose values the halo may depend."""
+        return CaptureSet(self.function)
+
+    @cached_property
+    def written_at_position(self) -> tuple[str, ...]:
+        """The parameters that the function assigns at its position, as in `out[pos] = …`."""
+        found = []
+        for node in ast.walk(self.source.tree):
+            if (
+                isinstance(node, ast.Subscript)
+                and isinstance(node.value, ast.Name)
+                and isinstance(node.slice, ast.Name)
+                and node.slice.id == self.position
+                and node.value.id in self.names
+            ):
+                stored = isinstance(node.ctx, ast.Store) or node in self._bases
+                if stored and node.value.id not in found:
+                    found.append(node.value.id)
+        return tuple(found)
+
+    @cached_property
+    def _bases(self) -> set[ast.AST]:
+        """What is before the dots of assigned fields, as `out[pos]` in `out[pos].x = …`."""
+        found: set[ast.AST] = set()
+        for node in ast.walk(self.source.tree):
+            base: ast.AST = node
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                while isinstance(base, ast.Attribute):
+                    base = base.value
+                found.add(base)
+        return found
+
+    def ndim_of(self, name: str, given: int | None) -> int | None:
+        """The number of axes of a parameter: as annotated, or else those of the argument."""
+        annotation = self.annotations.get(name)
+        return annotation.ndim if isinstance(annotation, ArrayType) else given
+
+    def refused(self, message: str, node: ast.AST | None = None) -> CompileError:
+        """A CompileError at a node, or at the function."""
+        source = self.source
+        return CompileError(message, source.span(node or source.tree), source.text)
+
+
+def read_body(candidate: Any, names: dict[str, Any]) -> Body:
+    """The function that a decorator is applied to. CompileError if it cannot be a stencil's."""
+    function = as_function(candidate)
+    source = source_of(function)
+    arguments = source.tree.args
+    nodes = arguments.posonlyargs + arguments.args
+    annotations = resolve_annotations(function, names)
+    positions = [each.arg for each in nodes if annotations.get(each.arg) is GridPos]
+    if not positions and nodes and nodes[-1].arg == "pos" and "pos" not in annotations:
+        positions = ["pos"]
+    body = Body(
+        function=function,
+        source=source,
+        names=tuple(each.arg for each in nodes if each.arg not in positions),
+        order=tuple(each.arg for each in nodes),
+        position=positions[0] if positions else "",
+        annotations={name: found for name, found in annotations.items() if name not in positions},
+    )
+    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
+        raise body.refused(
+            f"the parameters of the stencil {body.name} are arrays, numbers and a position, each "
+            "with a name and without a default"
+        )
+    if len(positions) != 1:
+        raise body.refused(
+            f"a stencil has one parameter for its position: write def {body.name}"
+            f"({', '.join((*body.names, 'pos: td.GridPos'))})"
+        )
+    return body

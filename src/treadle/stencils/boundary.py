@@ -1,0 +1,81 @@
+"""What reads outside an array give: the `boundary=` and `value=` of a stencil."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from treadle.core.errors import ShapeError
+from treadle.lang.decorators import Function, as_function
+from treadle.lang.definitions import DeviceFunction
+from treadle.lang.positions import RULES, AxisRule
+
+_CHOICES = ", ".join(f'"{rule}"' for rule in RULES)
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """The rules: one for all axes, or one for each."""
+
+    rules: tuple[AxisRule, ...]
+    each: bool
+
+    def of_axes(self, ndim: int, name: str) -> tuple[AxisRule, ...]:
+        """The rule of each axis of a grid; ShapeError if there are fewer or more."""
+        if not self.each:
+            return self.rules * ndim
+        if len(self.rules) != ndim:
+            raise ShapeError(
+                f"{name} has {len(self.rules)} boundaries, one for each axis, and its grid has "
+                f"{ndim} {'axis' if ndim == 1 else 'axes'}"
+            )
+        return self.rules
+
+
+def read_boundary(boundary: Any, value: Any) -> Boundary:
+    """The rules that a decorator's arguments say. ValueError for what is not a rule."""
+    each = isinstance(boundary, Sequence) and not isinstance(boundary, str)
+    given = tuple(boundary) if each else (boundary,)
+    values = tuple(value) if isinstance(value, Sequence) else (value,) * len(given)
+    if len(values) != len(given):
+        raise ValueError(
+            f"a stencil's value= is a number, or one for each of the {len(given)} boundaries"
+        )
+    rules = tuple(_rule(one, number) for one, number in zip(given, values, strict=True))
+    if value is not None and not any(rule.name == "constant" for rule in rules):
+        raise ValueError('a stencil\'s value= goes with boundary="constant"')
+    return Boundary(rules, each)
+
+
+def _rule(given: Any, value: Any) -> AxisRule:
+    if isinstance(given, (FunctionType, DeviceFunction)):
+        function = given if isinstance(given, DeviceFunction) else Function(as_function(given))
+        return AxisRule("function", 0, function)
+    if not isinstance(given, str) or given not in RULES:
+        raise ValueError(
+            f"a stencil's boundary is one of {_CHOICES}, a function of an array and the indices "
+            f"outside it, or a list of these, one for each axis: not {given!r}"
+        )
+    if given != "constant":
+        return AxisRule(given)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (bool, int, float)):
+        raise ValueError(
+            f'a stencil with boundary="constant" needs value=, a number, not {value!r}'
+        )
+    return AxisRule("constant", value)
+
+
+def check_halo(halo: Any) -> tuple[int, ...] | None:
+    """The halo that a decorator declares: one number, or one for each axis."""
+    if halo is None:
+        return None
+    given = tuple(halo) if isinstance(halo, Sequence) else (halo,)
+    if not given or any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in given):
+        raise ValueError(f"a stencil's halo is a number of cells, or one for each axis: {halo!r}")
+    return given

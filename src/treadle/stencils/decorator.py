@@ -1,0 +1,272 @@
+"""`@td.stencil`, and the object that it makes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, overload
+
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError, LaunchError, TreadleError, shortened
+from treadle.ir.definition import KernelOptions
+from treadle.ir.signature import ArrayArgument, Signature
+from treadle.ir.types import size_of
+from treadle.lang.decorators import Kernel
+from treadle.lang.definitions import ByName
+from treadle.lang.interpreter_state import state
+from treadle.lang.source import function_from_text
+from treadle.runtime.arguments import argument_of, bind, declared_arguments
+from treadle.runtime.arrays import ArrayClass
+from treadle.runtime.convert import describe, device_of_arguments
+from treadle.runtime.devices import default_device
+from treadle.stencils.analysis import Analysis, analyze, grid_rank
+from treadle.stencils.body import Body, read_body
+from treadle.stencils.boundary import Boundary, check_halo, read_boundary
+from treadle.stencils.kernel_text import Form, StencilKernel
+from treadle.stencils.launching import grid_of, serial_parts
+from treadle.stencils.sharing import same_elements, share
+
+Extent = int | Sequence[int]
+
+
+class Stencil(ByName):
+    """A stencil, made by `@td.stencil`. Called with its arrays and numbers, it runs over a grid."""
+
+    def __init__(
+        self,
+        body: Body,
+        boundary: Boundary,
+        halo: tuple[int, ...] | None,
+        options: KernelOptions,
+    ) -> None:
+        self.__name__ = body.name
+        self.__qualname__ = body.function.__qualname__
+        self.__module__ = body.function.__module__
+        self.__doc__ = body.function.__doc__
+        self.__wrapped__ = body.function
+        self.body = body
+        self._boundary = boundary
+        self._halo = halo
+        self._options = options
+        self._analyses: dict[Any, Analysis] = {}
+        self._kernels: dict[Any, StencilKernel] = {}
+
+    @cached_property
+    def _declared(self) -> Kernel:
+        """A kernel with the stencil's parameters, which checks arguments."""
+        return _parameters_of(self.body, self._options)
+
+    def __call__(self, *arguments: Any) -> None:
+        """Compute all cells of the grid."""
+        try:
+            self._run(arguments)
+        except TreadleError as error:
+            raise _of_user(error)  # noqa: B904 - it is the same error
+
+    def source(self, target: str, *arguments: Any) -> str:
+        """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl", "numpy" or
+        "ir". The types are those of the arguments, or of the annotations without arguments. No
+        device is needed."""
+        try:
+            kernel, serial = self._kernel_for_target(target, arguments)
+            if arguments and serial:
+                arguments = (*arguments, 1, 1, 1)
+            return kernel.source(target, *arguments)
+        except TreadleError as error:
+            raise _of_user(error)  # noqa: B904
+
+    def __repr__(self) -> str:
+        return f"<treadle.stencils {self.body.name}({', '.join(self.body.order)})>"
+
+    # --- a call ---
+
+    def _run(self, arguments: tuple[Any, ...]) -> None:
+        self._check_count(arguments)
+        described = [describe(value) for value in arguments]
+        analysis = self.analysis_of(described)
+        shapes = {at: _extents(described[at][1], analysis.ndim) for at in analysis.cells}
+        grid = grid_of(self.body, analysis, shapes)
+        self._check_sharing(analysis, arguments, described)
+        if grid.is_empty:
+            return
+        device = device_of_arguments(arguments) or default_device()
+        wide = any(isinstance(key, ArrayClass) and key.big for key, _ in described)
+        serial = device.traits.serial_threads and not state.active
+        kernel = self._kernel(analysis, Form(serial, grid.same_shape, wide))
+        if not serial:
+            kernel.launch(grid.region, *arguments)
+            return
+        count, parts = serial_parts(grid.region, *_bytes_near(analysis, described))
+        kernel[count, 1](*arguments, *parts)
+
+    def _check_count(self, arguments: tuple[Any, ...]) -> None:
+        names = self.body.names
+        if len(arguments) != len(names):
+            raise LaunchError(
+                f"{self.body.name}({', '.join(names)}) takes {len(names)} "
+                f"argument{'' if len(names) == 1 else 's'}, not {len(arguments)} (the position is "
+                "given by treadle)"
+            )
+
+    def analysis_of(self, described: Sequence[tuple[Any, Any]]) -> Analysis:
+        """The accesses of the body for arguments of these classes."""
+        key = (tuple(one for one, _ in described), self.body.captures.key())
+        known = self._analyses.get(key)
+        if known is None:
+            known = self._analyses[key] = self._analyze(described)
+        return known
+
+    def _analyze(self, described: Sequence[tuple[Any, Any]]) -> Analysis:
+        declared = self._declared
+        bound = [bind(declared, position, *one) for position, one in enumerate(described)]
+        ranks = [
+            self.body.ndim_of(name, key.ndim if isinstance(key, ArrayClass) else None)
+            for name, (key, _) in zip(self.body.names, described, strict=True)
+        ]
+        signature = Signature(tuple(map(argument_of, bound)))
+        return self._analysis(signature, ranks)
+
+    def _analysis(self, signature: Signature, ranks: Sequence[int | None]) -> Analysis:
+        ndim = grid_rank(self.body, ranks)
+        rules = self._boundary.of_axes(ndim, self.body.name)
+        return analyze(self.body, signature, rules, self._options, self._halo)
+
+    def _kernel(self, analysis: Analysis, form: Form) -> StencilKernel:
+        key = analysis, form
+        known = self._kernels.get(key)
+        if known is None:
+            known = StencilKernel(self.body, analysis, form, self._options)
+            self._kernels[key] = known
+        return known
+
+    def _check_sharing(
+        self, analysis: Analysis, arguments: Sequence[Any], described: Sequence[tuple[Any, Any]]
+    ) -> None:
+        """Refuse an array that is read at other cells and shares memory with one that is
+        written."""
+        for at in analysis.written:
+            for other in (*analysis.cells, *analysis.indexed):
+                if other == at:
+                    continue
+                one, two = described[at][1], described[other][1]
+                own = other in analysis.fixed and other not in analysis.indexed
+                if own and same_elements(one, two):
+                    continue  # each thread reads what it writes itself
+                if share(arguments[at], one, arguments[other], two):
+                    names = self.body.names
+                    raise LaunchError(
+                        f"{self.body.name} writes {names[at]}, which shares memory with "
+                        f"{names[other]}, of which it reads other cells: give it another array "
+                        f"(td.empty_like({names[other]}))"
+                    )
+
+    def _kernel_for_target(
+        self, target: str, arguments: tuple[Any, ...]
+    ) -> tuple[StencilKernel, bool]:
+        """The kernel whose source is printed, and whether its threads are serial."""
+        from treadle.codegen import TARGETS
+        from treadle.codegen.target import find_target
+
+        serial = target in TARGETS and find_target(target).serial_threads
+        same, wide = True, False
+        if arguments:
+            self._check_count(arguments)
+            described = [describe(value) for value in arguments]
+            analysis = self.analysis_of(described)
+            shapes = {at: _extents(described[at][1], analysis.ndim) for at in analysis.cells}
+            same = grid_of(self.body, analysis, shapes).same_shape
+            wide = any(isinstance(key, ArrayClass) and key.big for key, _ in described)
+        else:
+            declared = declared_arguments(self._declared)
+            ranks = [each.ndim if isinstance(each, ArrayArgument) else None for each in declared]
+            analysis = self._analysis(Signature(declared), ranks)
+        return self._kernel(analysis, Form(serial, same, wide)), serial
+
+
+def _parameters_of(body: Body, options: KernelOptions) -> Kernel:
+    """A kernel with a stencil's parameters that does nothing."""
+    parameters, names = [], {}
+    for at, name in enumerate(body.names):
+        parameters.append(f"{name}: treadle_p{at}" if name in body.annotations else name)
+        names[f"treadle_p{at}"] = body.annotations.get(name)
+    text = f"def {body.name}({', '.join(parameters)}):\n    pass\n"
+    return Kernel(function_from_text(text, None, names), options, None)
+
+
+def _extents(array: Any, ndim: int) -> tuple[int, ...]:
+    """The extents of an array's grid (an array of vectors has one more axis)."""
+    return tuple(array.shape[:ndim])
+
+
+def _bytes_near(analysis: Analysis, described: Sequence[tuple[Any, Any]]) -> tuple[int, int]:
+    """The bytes of a cell in all arrays together, and how many planes are near it."""
+    size = 0
+    for at in analysis.cells:
+        size += size_of(described[at][0].element)
+    low, high = analysis.reach(0)
+    return size, high - low + 1
+
+
+def _of_user(error: TreadleError) -> TreadleError:
+    """An error without the lines of the kernel around the body, and with a short traceback."""
+    if notes := getattr(error, "__notes__", None):
+        notes[:] = [note for note in notes if "<kernel source" not in note]
+    return shortened(error)
+
+
+@overload
+def stencil(body: Callable[..., Any], /) -> Stencil: ...
+@overload
+def stencil(
+    *,
+    boundary: Any = ...,
+    value: Any = ...,
+    halo: Extent | None = ...,
+    tile: Extent | None = ...,
+    fastmath: bool = ...,
+) -> Callable[[Callable[..., Any]], Stencil]: ...
+def stencil(
+    body: Any = None,
+    /,
+    *,
+    boundary: Any = "clamp",
+    value: Any = None,
+    halo: Extent | None = None,
+    tile: Extent | None = None,
+    fastmath: bool = False,
+) -> Any:
+    """Make a function of arrays and a position a stencil: it computes each cell of a grid.
+
+    The function reads neighbours of its position, as in `pos.north(u)` or `pos.at(u, di, dj)`, and
+    writes its own cell, `out[pos] = …` (see `td.GridPos`). Arrays have 1, 2 or 3 axes. `boundary`
+    says what a neighbour outside an array is: the nearest element ("clamp"), that at the other end
+    ("wrap"), the one as far inside ("mirror"), 0 ("zero") or `value` ("constant"); or that cells
+    with such neighbours are not computed ("skip"); or what a function of the array and the indices
+    returns. A list has one for each axis. `halo` is checked if it is given: how far from its cell
+    the function may read. `tile` is the block of threads on a GPU, in array order.
+
+    >>> import numpy as np, treadle as td
+    >>> @td.stencil(boundary="zero")
+    ... def blur(u, out, pos):
+    ...     out[pos] = (pos.west(u) + 2.0 * u[pos] + pos.east(u)) / 4.0
+    >>> u, out = td.asarray([0.0, 4.0, 8.0], device="cpu"), td.zeros(3, device="cpu")
+    >>> blur(u, out)
+    >>> out.tolist()
+    [1.0, 4.0, 5.0]
+    """
+    rules = read_boundary(boundary, value)
+    checked = check_halo(halo)
+    block = None
+    if tile is not None:
+        block = Dim3(*reversed((tile,) if isinstance(tile, int) else tuple(tile)))
+    options = KernelOptions(block, True, fastmath)
+    names = sys._getframe(1).f_locals
+
+    def make(decorated: Any) -> Stencil:
+        try:
+            return Stencil(read_body(decorated, names), rules, checked, options)
+        except CompileError as error:
+            raise shortened(error)  # noqa: B904
+
+    return make if body is None else make(body)
