@@ -54,6 +54,7 @@ NAMES = {
     "treadle.runtime.graphs": "Graph",
     "treadle.runtime.profile.session": "profile",
     "treadle.stencils.decorator": "stencil",
+    "treadle.stencils.loop": "stencil_loop",
     "treadle.tensor": "fft linalg random",
     "treadle.tensor.array_api": "__array_api_version__ __array_namespace_info__",
 }

@@ -225,6 +225,7 @@ from treadle.runtime.events import Event as Event
 from treadle.runtime.graphs import Graph as Graph
 from treadle.runtime.profile.session import profile as profile
 from treadle.stencils.decorator import stencil as stencil
+from treadle.stencils.loop import stencil_loop as stencil_loop
 from treadle.tensor import fft as fft
 from treadle.tensor import linalg as linalg
 from treadle.tensor import random as random
@@ -595,6 +596,7 @@ __all__ = [
     "static_range",
     "std",
     "stencil",
+    "stencil_loop",
     "stencils",
     "struct",
     "subgroup_max",

@@ -419,7 +419,13 @@ PAGES = (
         "td.stencils",
         "Grids whose cells are updated from their neighbours. "
         "The guide: [stencils](../guides/stencils.md).",
-        (_section("Stencils", "stencil GridPos stencils.stencil stencils.Stencil"),),
+        (
+            _section(
+                "Stencils",
+                "stencil stencil_loop GridPos stencils.stencil stencils.stencil_loop "
+                "stencils.Stencil",
+            ),
+        ),
     ),
     Page(
         "quant",

@@ -2,12 +2,14 @@
 
 `body` reads the decorated function, `boundary` what lies outside, `analysis` finds which arrays it
 reads at which offsets, `kernel_text` writes the kernel that runs it over a grid, `launching`
-decides the threads, `sharing` finds arrays that overlap, `decorator` has what users call.
+decides the threads, `sharing` finds arrays that overlap, `decorator` has what users
+call, `loop` runs steps.
 """
 
 from treadle.core.deferred_imports import exports
 
 NAMES = {
     "treadle.stencils.decorator": "Stencil stencil",
+    "treadle.stencils.loop": "stencil_loop",
 }
 __all__, __getattr__, __dir__ = exports(__name__, NAMES)

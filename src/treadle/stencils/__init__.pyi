@@ -3,13 +3,16 @@
 
 `body` reads the decorated function, `boundary` what lies outside, `analysis` finds which arrays it
 reads at which offsets, `kernel_text` writes the kernel that runs it over a grid, `launching`
-decides the threads, `sharing` finds arrays that overlap, `decorator` has what users call.
+decides the threads, `sharing` finds arrays that overlap, `decorator` has what users
+call, `loop` runs steps.
 """
 
 from treadle.stencils.decorator import Stencil as Stencil
 from treadle.stencils.decorator import stencil as stencil
+from treadle.stencils.loop import stencil_loop as stencil_loop
 
 __all__ = [
     "Stencil",
     "stencil",
+    "stencil_loop",
 ]

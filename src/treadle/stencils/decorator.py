@@ -82,7 +82,7 @@ class Stencil(ByName):
     # --- a call ---
 
     def _run(self, arguments: tuple[Any, ...]) -> None:
-        self._check_count(arguments)
+        self.check_count(arguments)
         described = [describe(value) for value in arguments]
         analysis = self.analysis_of(described)
         shapes = {at: _extents(described[at][1], analysis.ndim) for at in analysis.cells}
@@ -100,7 +100,8 @@ class Stencil(ByName):
         count, parts = serial_parts(grid.region, *_bytes_near(analysis, described))
         kernel[count, 1](*arguments, *parts)
 
-    def _check_count(self, arguments: tuple[Any, ...]) -> None:
+    def check_count(self, arguments: tuple[Any, ...]) -> None:
+        """LaunchError unless there is an argument for each parameter."""
         names = self.body.names
         if len(arguments) != len(names):
             raise LaunchError(
@@ -171,7 +172,7 @@ class Stencil(ByName):
         serial = target in TARGETS and find_target(target).serial_threads
         same, wide = True, False
         if arguments:
-            self._check_count(arguments)
+            self.check_count(arguments)
             described = [describe(value) for value in arguments]
             analysis = self.analysis_of(described)
             shapes = {at: _extents(described[at][1], analysis.ndim) for at in analysis.cells}

@@ -118,7 +118,7 @@ VALUES: dict[str, tuple[str, float]] = {
     "rand_uniform": ("td.rand_uniform(n, m)", 0.6700757741928101),
     "rand_normal": ("td.rand_normal(n, m)", -0.5202521681785583),
 }  # fmt: skip
-OUTSIDE = {"interpret", "kernel"}  # what is around a kernel
+OUTSIDE = {"GridPos", "interpret", "kernel"}  # what is around a kernel
 AROUND = {"c64", "complex128", "func", "struct"}  # what its annotations and helpers use
 
 KERNEL = """

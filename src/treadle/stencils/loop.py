@@ -1,0 +1,306 @@
+"""`td.stencil_loop`: steps of stencils whose arrays change places, recorded once and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treadle.core.errors import LaunchError, TreadleError, shortened
+from treadle.lang.interpreter_state import state
+from treadle.runtime.arrays import ArrayClass
+from treadle.runtime.convert import describe, device_of_arguments
+from treadle.runtime.devices import Device, default_device
+from treadle.runtime.graphs import Graph
+from treadle.stencils.decorator import Stencil
+from treadle.tensor.creation import asarray
+
+_RECORDED = 32  # launches in a recording, about: more save little
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One stencil of a step. `slots` are the arrays among its arguments, by their numbers among
+    all arrays of the loop; `cycle` are those that change places after it, the newest first."""
+
+    stencil: Stencil
+    arguments: tuple[Any, ...]
+    slots: tuple[tuple[int, int], ...]  # (position among the arguments, number)
+    cycles: tuple[tuple[int, ...], ...]
+    newest: tuple[int, ...]  # the numbers of what it writes, after the change of places
+
+
+class _Steps:
+    """The arrays of a loop in their present places, and the launches that are recorded."""
+
+    def __init__(self, parts: Sequence[_Part], arrays: list[Any], device: Device) -> None:
+        self.parts = parts
+        self.arrays = arrays
+        self.device = device
+        self.places = list(range(len(arrays)))  # for each number, which array has its place now
+        self._start = list(self.places)
+        self._graph: Graph | None = None
+        self._unit = 0
+
+    def array(self, number: int) -> Any:
+        """The array that has a place now."""
+        return self.arrays[self.places[number]]
+
+    def period(self) -> int:
+        """The steps after which all arrays are back in their places."""
+        places, count = list(self._start), 0
+        while True:
+            for part in self.parts:
+                _rotate(places, part.cycles)
+            count += 1
+            if places == self._start:
+                return count
+
+    def one(self) -> None:
+        """One step."""
+        for part in self.parts:
+            arguments = list(part.arguments)
+            for position, number in part.slots:
+                arguments[position] = self.array(number)
+            part.stencil(*arguments)
+            _rotate(self.places, part.cycles)
+
+    def run(self, count: int) -> None:
+        """Some steps: replayed where there are enough, as they are recorded."""
+        period = self.period()
+        while count and self.places != self._start:
+            self.one()
+            count -= 1
+        unit = self._unit or period * max(1, _RECORDED // (period * len(self.parts)))
+        if count >= (unit if self._graph else 2 * unit) and not state.active:
+            if self._graph is None:
+                self._record(unit)
+            assert self._graph is not None
+            while count >= unit:
+                self._graph.replay()
+                count -= unit
+        for _ in range(count):
+            self.one()
+
+    def _record(self, unit: int) -> None:
+        graph = Graph(self.device)
+        with graph.capture():
+            for _ in range(unit):
+                self.one()
+        self._graph, self._unit = graph, unit
+
+
+def _rotate(places: list[int], cycles: Sequence[Sequence[int]]) -> None:
+    """The newest array of each cycle takes the place of the next one, and the oldest is written
+    next."""
+    for cycle in cycles:
+        before = [places[number] for number in cycle]
+        for number, place in zip((*cycle[1:], cycle[0]), before, strict=True):
+            places[number] = place
+
+
+def stencil_loop(
+    kernel: Stencil | Sequence[tuple[Any, ...]],
+    /,
+    *arguments: Any,
+    steps: int,
+    rotate: Sequence[str] | Sequence[Sequence[str]] | None = None,
+    every: int | None = None,
+    callback: Callable[..., None] | None = None,
+    until: Callable[..., Any] | None = None,
+) -> Any:
+    """Run a stencil `steps` times, and return the array that was written last.
+
+    After each step the array that was written and the one that was read change places: the first
+    array of the call that the stencil does not write, the second one if it writes two, and so on.
+    `rotate` names the parameters where there are more, the oldest first: with `rotate=("before",
+    "now", "after")` what was `now` is `before` in the next step. A stencil that writes in place
+    changes nothing. The steps are recorded once and replayed.
+
+    Instead of a stencil and its arguments, a list of tuples `(stencil, *arguments)` runs one after
+    the other in each step; they share arrays, which keep their places between them.
+
+    Every `every` steps (and after the last) `callback(step, array)` is called with the number of
+    steps so far and what was written last, and `until(new, old)` with the arrays of the last two
+    steps: the loop ends when it is true, as in `until=lambda new, old: td.max(td.abs(new - old)) <
+    1e-4`, which is computed on the device. Stencils that write several arrays give them all:
+    `callback(step, u, v)`, `until(u, v, old_u, old_v)`, and a tuple is returned.
+
+    >>> import treadle as td
+    >>> @td.stencil(boundary="wrap")
+    ... def shift(u, out, pos):
+    ...     out[pos] = pos.west(u)
+    >>> a = td.asarray([1.0, 2.0, 3.0, 4.0], device="cpu")
+    >>> td.stencil_loop(shift, a, td.zeros_like(a), steps=3).tolist()
+    [2.0, 3.0, 4.0, 1.0]
+    """
+    for name, number, least in (("steps", steps, 0), ("every", every, 1)):
+        if number is None:
+            continue
+        if isinstance(number, bool) or not isinstance(number, int) or number < least:
+            raise ValueError(f"stencil_loop: {name} is an integer from {least} on, not {number!r}")
+    if every is not None and callback is None and until is None:
+        raise ValueError("stencil_loop: every= goes with callback= or until=")
+    try:
+        return _Loop(kernel, arguments, rotate).run(steps, every, callback, until)
+    except TreadleError as error:
+        raise shortened(error)  # noqa: B904 - it is the same error
+
+
+class _Loop:
+    """A loop with its arguments on one device."""
+
+    def __init__(self, kernel: Any, arguments: tuple[Any, ...], rotate: Any) -> None:
+        given = [(kernel, *arguments)] if isinstance(kernel, Stencil) else list(kernel)
+        if not given or not all(
+            isinstance(each, (tuple, list)) and each and isinstance(each[0], Stencil)
+            for each in given
+        ):
+            raise LaunchError(
+                "stencil_loop takes a stencil and its arguments, or a list of tuples of these, as "
+                "in [(update_h, h, e), (update_e, e, h)]"
+            )
+        if not isinstance(kernel, Stencil) and (arguments or rotate is not None):
+            raise LaunchError(
+                "stencil_loop: of several stencils each has its arguments in its own tuple, and "
+                "arrays change places as they are written"
+            )
+        every = [value for each in given for value in each[1:]]
+        self.device = device_of_arguments(tuple(every)) or default_device()
+        self.hosts: dict[int, np.ndarray[Any, Any]] = {}
+        self.arrays: list[Any] = []
+        self._numbers: dict[int, int] = {}
+        parts = [self._part(each[0], tuple(each[1:]), rotate) for each in given]
+        self.steps = _Steps(parts, self.arrays, self.device)
+
+    def _part(self, stencil: Stencil, arguments: tuple[Any, ...], rotate: Any) -> _Part:
+        stencil.check_count(arguments)
+        placed = list(arguments)
+        slots = []
+        for position, value in enumerate(arguments):
+            if not isinstance(describe(value)[0], ArrayClass):
+                continue
+            number = self._number(value)
+            placed[position] = self.arrays[number]
+            slots.append((position, number))
+        described = [describe(value) for value in placed]
+        analysis = stencil.analysis_of(described)
+        numbers = dict(slots)
+        cycles = tuple(
+            tuple(numbers[position] for position in cycle)
+            for cycle in stencil_cycles(
+                stencil, analysis.outputs, analysis.written, numbers, rotate
+            )
+        )
+        for cycle in cycles:
+            _check_alike(stencil, [self.arrays[number] for number in cycle])
+        newest = tuple(_after(numbers[position], cycles) for position in analysis.written)
+        return _Part(stencil, tuple(placed), tuple(slots), cycles, newest)
+
+    def _number(self, value: Any) -> int:
+        """The number of an array among those of the loop. NumPy's are copied to the device."""
+        known = self._numbers.get(id(value))
+        if known is not None:
+            return known
+        number = self._numbers[id(value)] = len(self.arrays)
+        if isinstance(value, np.ndarray) and not state.active:
+            self.hosts[number] = value
+            value = asarray(value, device=self.device)
+        self.arrays.append(value)
+        return number
+
+    def run(self, steps: int, every: int | None, callback: Any, until: Any) -> Any:
+        """All steps, and what was written last."""
+        done = 0
+        segment = every or (1 if callback is not None or until is not None else steps)
+        while done < steps:
+            count = min(segment, steps - done)
+            self.steps.run(count)
+            done += count
+            if callback is not None:
+                callback(done, *self._newest())
+            if until is not None and bool(until(*self._newest(), *self._older())):
+                break
+        for number, host in self.hosts.items():
+            if host.flags.writeable:
+                np.copyto(host, self.arrays[number].numpy())
+        found = tuple(
+            self.hosts.get(self.steps.places[number], self.steps.array(number))
+            for number in self._newest_numbers()
+        )
+        return found[0] if len(found) == 1 else found
+
+    def _newest_numbers(self) -> list[int]:
+        return list(dict.fromkeys(number for part in self.steps.parts for number in part.newest))
+
+    def _newest(self) -> list[Any]:
+        return [self.steps.array(number) for number in self._newest_numbers()]
+
+    def _older(self) -> list[Any]:
+        """What the arrays of cycles were one step before, in the order of the newest."""
+        found = []
+        for number in self._newest_numbers():
+            for part in self.steps.parts:
+                for cycle in part.cycles:
+                    if number in cycle:
+                        older = cycle[(cycle.index(number) + 1) % len(cycle)]
+                        found.append(self.steps.array(older))
+        return found
+
+
+def stencil_cycles(
+    stencil: Stencil,
+    outputs: Sequence[int],
+    written: Sequence[int],
+    arrays: dict[int, int],
+    rotate: Any,
+) -> list[list[int]]:
+    """The parameters that change places, each cycle with what is written first, then from the
+    newest to the oldest."""
+    names = stencil.body.names
+    if rotate is None:
+        others = [at for at in arrays if at not in written]
+        if len(others) < len(outputs):
+            raise LaunchError(
+                f"{stencil.body.name} writes {len(outputs)} arrays and reads {len(others)} others: "
+                "stencil_loop pairs them; say with rotate= which change places"
+            )
+        return [[at, other] for at, other in zip(outputs, others, strict=False)]
+    cycles = [rotate] if all(isinstance(name, str) for name in rotate) else list(rotate)
+    found = []
+    for cycle in cycles:
+        unknown = [name for name in cycle if name not in names or names.index(name) not in arrays]
+        if unknown or len(cycle) < 2 or len(set(cycle)) < len(cycle):
+            raise LaunchError(
+                f"rotate= names arrays of {stencil.body.name}({', '.join(names)}) that change "
+                f"places, the oldest first and the one that is written last: not {tuple(cycle)!r}"
+            )
+        numbers = [names.index(name) for name in reversed(cycle)]
+        if numbers[0] not in outputs:
+            raise LaunchError(
+                f"rotate={tuple(cycle)!r}: the last one is written, and {cycle[-1]} is not an "
+                f"output of {stencil.body.name}"
+            )
+        found.append(numbers)
+    return found
+
+
+def _after(number: int, cycles: Sequence[Sequence[int]]) -> int:
+    """The place that an array has after a step."""
+    for cycle in cycles:
+        if cycle[0] == number:
+            return cycle[1]
+    return number
+
+
+def _check_alike(stencil: Stencil, arrays: Sequence[Any]) -> None:
+    """Refuse arrays that cannot take each other's places."""
+    kinds = {(str(array.dtype), tuple(array.shape)) for array in arrays}
+    if len(kinds) > 1:
+        texts = " and ".join(sorted(f"{dtype}{list(shape)}" for dtype, shape in kinds))
+        raise LaunchError(
+            f"the arrays of {stencil.body.name} that change places have one dtype and shape, and "
+            f"these are {texts}"
+        )
