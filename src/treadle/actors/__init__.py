@@ -10,5 +10,6 @@ NAMES = {
     "treadle.actors.publishing": "publish",
     "treadle.actors.ref": "Ref",
     "treadle.actors.status": "Status Telemetry",
+    "treadle.actors.topics": "Topics",
 }
 __all__, __getattr__, __dir__ = _exports(__name__, NAMES)

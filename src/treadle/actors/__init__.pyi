@@ -10,12 +10,14 @@ from treadle.actors.publishing import publish as publish
 from treadle.actors.ref import Ref as Ref
 from treadle.actors.status import Status as Status
 from treadle.actors.status import Telemetry as Telemetry
+from treadle.actors.topics import Topics as Topics
 
 __all__ = [
     "Actor",
     "Ref",
     "Status",
     "Telemetry",
+    "Topics",
     "actor",
     "publish",
 ]

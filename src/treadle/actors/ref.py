@@ -13,6 +13,7 @@ import numpy as np
 from treadle.actors import ring_code as code
 from treadle.actors.core import Core
 from treadle.actors.living import stop
+from treadle.actors.mailbox import Bytes
 from treadle.actors.messages import Codec
 from treadle.actors.program import Program
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
@@ -64,9 +65,11 @@ class Ref:
         `timeout`; "raise" is QueueFull at once; "drop_oldest" and "drop_newest" drop a message.
         False if that was this one.
         """
-        data = self._pack(message)
-        tag = code.TO_OUTBOX if reply and self._replies is not None else code.DROPPED
-        return self._send(data, tag, timeout)
+        return self._send(self._pack(message), self._tag(reply), timeout)
+
+    def _tag(self, reply: bool) -> int:
+        """What becomes of the reply to a message that is sent."""
+        return code.TO_OUTBOX if reply and self._replies is not None else code.DROPPED
 
     def _send(self, data: bytes, tag: int, timeout: float | None) -> bool:
         core = self._core
@@ -138,11 +141,14 @@ class Ref:
         all are accepted, and gives their number; QueueFull after `timeout`, whose `accepted` is how
         many were. Messages of other threads may come between. Policies that drop are as in `send`.
         """
+        data = self._core.messages.pack_many(messages)
+        return self._send_bytes(data, data.nbytes // self._mailbox.message_bytes, timeout, reply)
+
+    def _send_bytes(self, data: Bytes, total: int, timeout: float | None, reply: bool) -> int:
+        """Send many messages that were packed."""
         core, mailbox = self._core, self._mailbox
-        data = core.messages.pack_many(messages)
         size = mailbox.message_bytes
-        total = data.nbytes // size
-        tag = code.TO_OUTBOX if reply and self._replies is not None else code.DROPPED
+        tag = self._tag(reply)
         deadline = deadline_of(timeout)
         accepted = 0
 
@@ -482,3 +488,8 @@ def _connect(core: Core, target: Core) -> None:
 def deadline_of(timeout: float | None) -> float | None:
     """When a timeout is over."""
     return None if timeout is None else time.monotonic() + timeout
+
+
+def remaining(deadline: float | None) -> float | None:
+    """What is left of a timeout, in seconds."""
+    return None if deadline is None else max(deadline - time.monotonic(), 0.0)
