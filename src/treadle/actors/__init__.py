@@ -9,6 +9,7 @@ NAMES = {
     "treadle.actors.decorator": "Actor actor",
     "treadle.actors.publishing": "publish",
     "treadle.actors.ref": "Ref",
+    "treadle.actors.stamps": "Stamp merge_stamp stamp",
     "treadle.actors.status": "Status Telemetry",
     "treadle.actors.topics": "Topics",
 }

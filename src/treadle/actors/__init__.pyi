@@ -8,6 +8,9 @@ from treadle.actors.decorator import Actor as Actor
 from treadle.actors.decorator import actor as actor
 from treadle.actors.publishing import publish as publish
 from treadle.actors.ref import Ref as Ref
+from treadle.actors.stamps import Stamp as Stamp
+from treadle.actors.stamps import merge_stamp as merge_stamp
+from treadle.actors.stamps import stamp as stamp
 from treadle.actors.status import Status as Status
 from treadle.actors.status import Telemetry as Telemetry
 from treadle.actors.topics import Topics as Topics
@@ -15,9 +18,12 @@ from treadle.actors.topics import Topics as Topics
 __all__ = [
     "Actor",
     "Ref",
+    "Stamp",
     "Status",
     "Telemetry",
     "Topics",
     "actor",
+    "merge_stamp",
     "publish",
+    "stamp",
 ]

@@ -86,7 +86,8 @@ class Core:
         self.paused = self.draining = self.stopping = self.ended = False
         self.restarted = 0
         self.errors_of_answers: dict[int, ActorFailed] = {}
-        self.late: deque[Bytes] = deque()  # replies that were moved out of the outbox
+        # Replies that were moved out of the outbox, with their stamps.
+        self.late: deque[tuple[Bytes, Any]] = deque()
         self.dead_letters: deque[tuple[str, Any]] = deque(maxlen=_MOST_DEAD_LETTERS)
         self.dropped = {"drop_oldest": 0, "drop_newest": 0, "terminated": 0}
         self.batch: Bytes = np.zeros(0, np.uint8)  # the messages being handled
@@ -300,8 +301,9 @@ class Core:
             if not count:
                 return
             data = np.empty(count * max(self.mailbox.reply_bytes, 1), np.uint8)
+            stamps = self.mailbox.stamps_of_next(count)
             self.mailbox.pop(data, 0, count)
-            self.late.append(data[: count * self.mailbox.reply_bytes])
+            self.late.append((data[: count * self.mailbox.reply_bytes], stamps))
 
     def end(self, error: BaseException | None = None) -> None:
         """The end: nothing is accepted or handled after it."""

@@ -18,6 +18,7 @@ from treadle.actors.program import Program, check_names
 from treadle.actors.ref import POLLS, Ref
 from treadle.actors.relaunch_mode import LARGEST_BATCH, RelaunchExecutor
 from treadle.actors.ring_code import ring_code
+from treadle.actors.stamps import clock_address
 from treadle.actors.thread_mode import IDLE_POLLS, ThreadExecutor
 from treadle.core.dim3 import Dim3
 from treadle.core.environment import is_on
@@ -47,6 +48,7 @@ class Actor(ByName):
         on_error: OnError,
         restarts: int,
         keep_state: bool,
+        stamps: bool,
     ) -> None:
         self.__name__ = handler.name
         self.__qualname__ = handler.function.__qualname__
@@ -61,6 +63,7 @@ class Actor(ByName):
         self._on_error = on_error
         self._restarts = restarts
         self._keep_state = keep_state
+        self._stamps = stamps
 
     def spawn(
         self,
@@ -99,7 +102,8 @@ class Actor(ByName):
             mailbox = program.mailbox
         else:
             reply_bytes = 0 if replies is None else replies.size
-            mailbox = Mailbox(self._capacity, messages.size, reply_bytes)
+            clock = clock_address if self._stamps else 0
+            mailbox = Mailbox(self._capacity, messages.size, reply_bytes, clock=clock)
         core = Core(
             handler.name,
             mailbox,
@@ -133,6 +137,11 @@ class Actor(ByName):
                 raise TreadleError(
                     'the policy "drop_oldest" takes messages from the front of the inbox, which '
                     'only the kernel of a persistent actor may: use mode="relaunch"'
+                )
+            if self._stamps:
+                raise TreadleError(
+                    "the kernel of a persistent actor has no clock that it shares with the host, "
+                    'so its replies get no stamps: use mode="relaunch"'
                 )
             return ResidentProgram(self._handler, self._kernels, where, state, self._capacity)
         count = 1 if mode == "thread" else min(self._capacity, LARGEST_BATCH)
@@ -195,6 +204,7 @@ def actor(
     restarts: int = ...,
     keep_state: bool = ...,
     finite: bool = ...,
+    stamps: bool = ...,
     fastmath: bool = ...,
 ) -> Callable[[Callable[..., Any]], Actor]: ...
 def actor(
@@ -209,6 +219,7 @@ def actor(
     restarts: int = 0,
     keep_state: bool = False,
     finite: bool = False,
+    stamps: bool = False,
     fastmath: bool = False,
 ) -> Any:
     """Make a function `(message, state…) -> reply` of the kernel language an actor's handler.
@@ -219,7 +230,8 @@ def actor(
     "drop_oldest" or "drop_newest". `on_error` says what a failed `assert` of the handler does: the
     actor fails, or it drops ("skip") the message; an actor with `restarts` starts again so many
     times first, with the state of its spawning, or as it is (`keep_state`). With `finite` a reply
-    that is infinite or NaN is such a failure.
+    that is infinite or NaN is such a failure. With `stamps` replies get times of a hybrid logical
+    clock, which `receive` and `ask` give on request.
     """
     if (
         isinstance(capacity, bool)
@@ -247,7 +259,7 @@ def actor(
         try:
             found = read_handler(decorated, threads, blocks > 1, fastmath, names)
             found = replace(found, finite=finite)
-            return Actor(found, capacity, blocks, policy, on_error, restarts, keep_state)
+            return Actor(found, capacity, blocks, policy, on_error, restarts, keep_state, stamps)
         except CompileError as error:
             raise shortened(error)  # noqa: B904
 

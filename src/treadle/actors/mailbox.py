@@ -30,7 +30,10 @@ class Mailbox:
         message_bytes: int,
         reply_bytes: int,
         allocate: Callable[[int], Bytes] = aligned,
+        *,
+        clock: int = 0,
     ) -> None:
+        """`clock` is the address of the word from which replies get stamps, if they get any."""
         self.capacity = capacity
         self.message_bytes = message_bytes
         self.reply_bytes = reply_bytes
@@ -60,6 +63,11 @@ class Mailbox:
             (code.FLAGS, self.flags_memory),
         ):  # fmt: skip
             words[word] = memory.ctypes.data
+        self.stamps: np.ndarray[Any, np.dtype[np.int64]] | None = None  # of replies, of answers
+        if clock:
+            self.stamps = aligned(8 * (capacity + self.answer_count)).view(np.int64)
+            words[code.CLOCK_WORD] = clock
+            words[code.STAMPS] = self.stamps.ctypes.data
 
     def set_batch(self, messages: int, replies: int, count: int, report: int = 0) -> None:
         """Where messages are copied to be handled, and where their replies are then: addresses.
@@ -136,6 +144,20 @@ class Mailbox:
         address = target.ctypes.data + first * self.reply_bytes
         popped: int = self.functions.pop(self.address, address, limit)
         return popped
+
+    def stamps_of_next(self, limit: int) -> np.ndarray[Any, Any] | None:
+        """The stamps of the next replies in the outbox, as words; None if they have none."""
+        if self.stamps is None:
+            return None
+        head = self.words[code.OUT_HEAD]
+        places = np.arange(head, head + min(self.replies, limit)) & (self.capacity - 1)
+        stamps: np.ndarray[Any, Any] = self.stamps[places]
+        return stamps
+
+    def stamp_of_answer(self, which: int) -> int:
+        """The stamp of the reply to a message that was asked, as a word."""
+        assert self.stamps is not None
+        return int(self.stamps[self.capacity + which])
 
     def answer(self, which: int) -> bytes:
         """The reply to a message that was asked."""

@@ -6,7 +6,7 @@ import time
 import weakref
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from treadle.actors.living import stop
 from treadle.actors.mailbox import Bytes
 from treadle.actors.messages import Codec
 from treadle.actors.program import Program
+from treadle.actors.stamps import stamp_of, stamp_rows
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
 from treadle.core.errors import ActorFailed, DtypeError, QueueFull, TreadleError
 
@@ -186,9 +187,11 @@ class Ref:
 
     # --- asking ---
 
-    def ask(self, message: Any, *, timeout: float | None = None) -> Any:
+    def ask(self, message: Any, *, timeout: float | None = None, stamp: bool = False) -> Any:
         """Send a message and wait for its reply, which no other call receives; None if the handler
-        has none. TimeoutError; ActorFailed if it is not handled."""
+        has none. With `stamp` the reply and its `Stamp`. TimeoutError; ActorFailed if it is not
+        handled."""
+        self._check_stamps(stamp)
         data = self._pack(message)
         deadline = deadline_of(timeout)
         answer = self._answer(deadline)
@@ -200,13 +203,16 @@ class Ref:
             flags = self._mailbox.flags
             if not self._spin(self._mailbox.flags_address + 8 * answer, code.PENDING):
                 self._core.wait(lambda: flags[answer], deadline)
-            return self._answered(answer)
+            return self._answered(answer, stamp)
         except BaseException:
             self._abandon(answer, sent)
             raise
 
-    async def ask_async(self, message: Any, *, timeout: float | None = None) -> Any:
+    async def ask_async(
+        self, message: Any, *, timeout: float | None = None, stamp: bool = False
+    ) -> Any:
         """`ask`, awaiting instead of blocking."""
+        self._check_stamps(stamp)
         core = self._core
         data = self._pack(message)
         deadline = deadline_of(timeout)
@@ -235,7 +241,7 @@ class Ref:
                     raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
             flags = self._mailbox.flags
             await core.wait_async(lambda: flags[answer], deadline)
-            return self._answered(answer)
+            return self._answered(answer, stamp)
         except BaseException:
             self._abandon(answer, sent)
             raise
@@ -276,12 +282,14 @@ class Ref:
         else:
             self._free.append(answer)
 
-    def _answered(self, answer: int) -> Any:
+    def _answered(self, answer: int, stamp: bool) -> Any:
         """What an answer says, which is free again if there is one."""
         core, mailbox = self._core, self._mailbox
         flag = mailbox.flags[answer]
         if flag == code.ANSWERED:
             value = None if self._replies is None else self._replies.unpack(mailbox.answer(answer))
+            if stamp:
+                value = value, stamp_of(mailbox.stamp_of_answer(answer))
             self._free.append(answer)
             return value
         if flag == code.PENDING:
@@ -300,29 +308,52 @@ class Ref:
 
     # --- receiving ---
 
-    def receive(self, *, timeout: float | None = None) -> Any:
-        """The next reply to a message that was sent. TimeoutError; ActorFailed if there is none and
-        the actor has ended."""
-        replies = self._receiving()
-        data = self._receive(1, deadline_of(timeout))
+    def receive(self, *, timeout: float | None = None, stamp: bool = False) -> Any:
+        """The next reply to a message that was sent; with `stamp` the reply and its `Stamp`.
+        TimeoutError; ActorFailed if there is none and the actor has ended."""
+        replies = self._receiving(stamp)
+        stamps: list[np.ndarray[Any, Any]] = []
+        data = self._receive(1, deadline_of(timeout), stamps if stamp else None)
         if not len(data):
             core = self._core
             if core.ended:
                 core.check_open()
             raise TimeoutError(f"no reply of {core.name} came in time")
-        return replies.unpack(data.tobytes())
+        value = replies.unpack(data.tobytes())
+        return (value, stamp_of(int(np.concatenate(stamps)[0]))) if stamp else value
 
-    def receive_many(self, count: int, *, timeout: float | None = None) -> np.ndarray[Any, Any]:
+    @overload
+    def receive_many(
+        self, count: int, *, timeout: float | None = ..., stamps: Literal[False] = ...
+    ) -> np.ndarray[Any, Any]: ...
+    @overload
+    def receive_many(
+        self, count: int, *, timeout: float | None = ..., stamps: Literal[True]
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]: ...
+    def receive_many(
+        self, count: int, *, timeout: float | None = None, stamps: bool = False
+    ) -> Any:
         """Up to `count` replies in order, as an array; fewer when the time is up, or when the actor
-        has ended. ActorFailed if there are none and it has failed."""
-        replies = self._receiving()
-        data = self._receive(count, deadline_of(timeout))
+        has ended. With `stamps` also an array of their stamps, with a row of microseconds and
+        counter for each. ActorFailed if there are none and it has failed."""
+        replies = self._receiving(stamps)
+        words = [np.zeros(0, np.int64)]
+        data = self._receive(count, deadline_of(timeout), words if stamps else None)
         found = len(data) // max(replies.size, 1)
         if not found and count and self._core.error is not None:
             self._core.check_open()
-        return replies.array(data, found)
+        values = replies.array(data, found)
+        return (values, stamp_rows(np.concatenate(words))) if stamps else values
 
-    def _receiving(self) -> Codec:
+    def _check_stamps(self, wanted: bool) -> None:
+        if wanted and self._mailbox.stamps is None:
+            raise TreadleError(
+                f"replies of {self._core.name} have no stamps: ask for them with "
+                "@td.actor(stamps=True)"
+            )
+
+    def _receiving(self, stamps: bool) -> Codec:
+        self._check_stamps(stamps)
         pipe = self._core.pipe
         if pipe is not None:
             raise TreadleError(f"the replies of {self._core.name} are sent to {pipe.name}")
@@ -333,8 +364,10 @@ class Ref:
             raise TreadleError(f"{self._core.name} has no replies: its handler returns nothing")
         return self._replies
 
-    def _receive(self, count: int, deadline: float | None) -> Any:
-        """The bytes of replies."""
+    def _receive(
+        self, count: int, deadline: float | None, stamps: list[np.ndarray[Any, Any]] | None
+    ) -> Any:
+        """The bytes of replies; their stamps are added to the list, if one is given."""
         core, mailbox = self._core, self._mailbox
         size = mailbox.reply_bytes
         target = np.empty(max(count, 0) * size, np.uint8)
@@ -345,15 +378,23 @@ class Ref:
             with core.receivers:
                 before = got
                 while core.late and got < count:
-                    first = core.late[0]
+                    first, times = core.late[0]
                     n = min(len(first) // size, count - got)
                     target[got * size : (got + n) * size] = first[: n * size]
                     got += n
+                    if stamps is not None:
+                        stamps.append(times[:n])
                     if n * size == len(first):
                         core.late.popleft()
                     else:
-                        core.late[0] = first[n * size :]
-                popped = mailbox.pop(target, got, count - got) if got < count else 0
+                        core.late[0] = first[n * size :], None if times is None else times[n:]
+                if stamps is not None and got < count:
+                    next_ones = mailbox.stamps_of_next(count - got)
+                    assert next_ones is not None
+                    stamps.append(next_ones)
+                    popped = mailbox.pop(target, got, len(next_ones))
+                else:
+                    popped = mailbox.pop(target, got, count - got) if got < count else 0
                 got += popped >> 1
             if popped & 1:
                 core.wake()

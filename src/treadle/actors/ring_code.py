@@ -1,18 +1,18 @@
 """The rings of an actor: the layout of the control block, and the machine code that works on it.
 
-The protocol, and why each step has the memory order that it has, is in docs/design/actors.md. The
-functions are LLVM assembly, in which `@word(NAME)` is the address of a word of the control block
-`%c`. A ring's entry beside a message is two words: its tag and the time at which it was sent.
+The protocol, and why each step has the memory order that it has, is in docs/design/actors.md; the
+text of the machine code is in `ring_assembly`. A ring's entry beside a message is two words: its
+tag and the time at which it was sent.
 """
 
 from __future__ import annotations
 
 import ctypes
-import re
 import sys
 from dataclasses import dataclass
 from typing import Any
 
+from treadle.actors.ring_assembly import source_for
 from treadle.core.errors import TreadleError
 from treadle.core.once import once
 from treadle.runtime.host_code import host_functions, host_processor
@@ -25,9 +25,16 @@ MASK, OUT_MASK, MESSAGE_BYTES, REPLY_BYTES = 48, 49, 50, 51
 INBOX, ENTRIES, OUTBOX, ANSWERS, FLAGS = 52, 53, 54, 55, 56
 NOISE = 61  # what a resident kernel computes between polls, so that no compiler leaves it out
 BATCH, BATCH_ENTRIES, BATCH_REPLIES, REPORT = 57, 58, 59, 60
+CLOCK_WORD, STAMPS = (
+    62,
+    63,
+)  # of stamps, or 0: their clock; where those of replies are, and of answers
 HISTOGRAM = 64  # of the time from sending to the end: eight buckets for each power of two
 BUCKETS = 512
 CONTROL_WORDS = HISTOGRAM + BUCKETS
+
+# Stamps: microseconds since 1970, and a counter in the bits below.
+COUNTER_BITS = 11
 
 # Tags: what becomes of a reply. From `ASKED` on it is the number of an answer.
 DROPPED, TO_OUTBOX, ASKED = 0, 1, 2
@@ -39,468 +46,6 @@ HAS_REPORT, HAS_WAITERS, NEEDS_ATTENTION, HAS_PARKED = 1, 2, 3, 4
 WORDS = {
     name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)
 }
-
-_SOURCE = """
-define internal i64 @now() alwaysinline {
-  %t = CLOCK
-  ret i64 %t
-}
-
-define internal void @copy.ring(ptr %ring, i64 %at, i64 %mask, i64 %size, ptr %source, i64 %n) {
-  %capacity = add i64 %mask, 1
-  %place = and i64 %at, %mask
-  %to.end = sub i64 %capacity, %place
-  %first = call i64 @llvm.umin.i64(i64 %n, i64 %to.end)
-  %rest = sub i64 %n, %first
-  %offset = mul i64 %place, %size
-  %to = getelementptr i8, ptr %ring, i64 %offset
-  %bytes = mul i64 %first, %size
-  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %source, i64 %bytes, i1 false)
-  %next = getelementptr i8, ptr %source, i64 %bytes
-  %more = mul i64 %rest, %size
-  call void @llvm.memcpy.p0.p0.i64(ptr %ring, ptr %next, i64 %more, i1 false)
-  ret void
-}
-
-; Send up to %count messages with one tag. Twice the number that was accepted, + 1 if the actor is
-; to be woken. Called under the senders' lock.
-define i64 @treadle.push(ptr %c, ptr %source, i64 %count, i64 %tag) {
-entry:
-  %tail.at = @word(TAIL)
-  %head.at = @word(HEAD)
-  %parked.at = @word(PARKED)
-  %tail = load atomic i64, ptr %tail.at monotonic, align 8
-  %head = load atomic i64, ptr %head.at acquire, align 8
-  %mask.at = @word(MASK)
-  %mask = load i64, ptr %mask.at
-  %size.at = @word(MESSAGE_BYTES)
-  %size = load i64, ptr %size.at
-  %inbox.at = @word(INBOX)
-  %inbox = load ptr, ptr %inbox.at
-  %entries.at = @word(ENTRIES)
-  %entries = load ptr, ptr %entries.at
-  %capacity = add i64 %mask, 1
-  %used = sub i64 %tail, %head
-  %room = sub i64 %capacity, %used
-  %n = call i64 @llvm.umin.i64(i64 %count, i64 %room)
-  %none = icmp eq i64 %n, 0
-  br i1 %none, label %published, label %copy
-copy:
-  call void @copy.ring(ptr %inbox, i64 %tail, i64 %mask, i64 %size, ptr %source, i64 %n)
-  %time = call i64 @now()
-  br label %tags
-tags:
-  %i = phi i64 [ 0, %copy ], [ %next, %tags ]
-  %number = add i64 %tail, %i
-  %place = and i64 %number, %mask
-  %pair = mul i64 %place, 2
-  %tag.at = getelementptr i64, ptr %entries, i64 %pair
-  %time.at = getelementptr i64, ptr %tag.at, i64 1
-  store i64 %tag, ptr %tag.at
-  store i64 %time, ptr %time.at
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %n
-  br i1 %more, label %tags, label %publish
-publish:
-  %end = add i64 %tail, %n
-  store atomic i64 %end, ptr %tail.at release, align 8
-  br label %published
-published:
-  fence seq_cst
-  %parked = load atomic i64, ptr %parked.at monotonic, align 8
-  %twice = shl i64 %n, 1
-  %result = or i64 %twice, %parked
-  ret i64 %result
-}
-
-; Drop the oldest message, if the ring is full and the actor does not take it first: its tag, and
-; its bytes at %target; -1 if nothing was dropped. Called under the senders' lock.
-define i64 @treadle.drop(ptr %c, ptr %target) {
-entry:
-  %tail.at = @word(TAIL)
-  %head.at = @word(HEAD)
-  %mask.at = @word(MASK)
-  %size.at = @word(MESSAGE_BYTES)
-  %inbox.at = @word(INBOX)
-  %entries.at = @word(ENTRIES)
-  %tail = load atomic i64, ptr %tail.at monotonic, align 8
-  %head = load atomic i64, ptr %head.at acquire, align 8
-  %mask = load i64, ptr %mask.at
-  %used = sub i64 %tail, %head
-  %full = icmp ugt i64 %used, %mask
-  br i1 %full, label %read, label %nothing
-read:
-  %size = load i64, ptr %size.at
-  %inbox = load ptr, ptr %inbox.at
-  %entries = load ptr, ptr %entries.at
-  %place = and i64 %head, %mask
-  %pair = mul i64 %place, 2
-  %tag.at = getelementptr i64, ptr %entries, i64 %pair
-  %tag = load i64, ptr %tag.at
-  %offset = mul i64 %place, %size
-  %message = getelementptr i8, ptr %inbox, i64 %offset
-  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %message, i64 %size, i1 false)
-  %after = add i64 %head, 1
-  %exchange = cmpxchg ptr %head.at, i64 %head, i64 %after acq_rel acquire, align 8
-  %won = extractvalue { i64, i1 } %exchange, 1
-  br i1 %won, label %done, label %nothing
-done:
-  ret i64 %tag
-nothing:
-  ret i64 -1
-}
-
-; Take up to %limit messages into the batch, as many as have room for their replies.
-define i64 @treadle.take(ptr %c, i64 %limit) {
-entry:
-  %tail.at = @word(TAIL)
-  %head.at = @word(HEAD)
-  %out.tail.at = @word(OUT_TAIL)
-  %out.head.at = @word(OUT_HEAD)
-  %taken.at = @word(TAKEN)
-  %mask.at = @word(MASK)
-  %out.mask.at = @word(OUT_MASK)
-  %size.at = @word(MESSAGE_BYTES)
-  %inbox.at = @word(INBOX)
-  %entries.at = @word(ENTRIES)
-  %batch.at = @word(BATCH)
-  %batch.entries.at = @word(BATCH_ENTRIES)
-  br label %again
-again:
-  %head = load atomic i64, ptr %head.at acquire, align 8
-  %tail = load atomic i64, ptr %tail.at acquire, align 8
-  %waiting = sub i64 %tail, %head
-  %wanted = call i64 @llvm.umin.i64(i64 %waiting, i64 %limit)
-  %empty = icmp eq i64 %wanted, 0
-  br i1 %empty, label %nothing, label %begin
-begin:
-  %out.tail = load atomic i64, ptr %out.tail.at monotonic, align 8
-  %out.head = load atomic i64, ptr %out.head.at acquire, align 8
-  %mask = load i64, ptr %mask.at
-  %out.mask = load i64, ptr %out.mask.at
-  %size = load i64, ptr %size.at
-  %inbox = load ptr, ptr %inbox.at
-  %entries = load ptr, ptr %entries.at
-  %batch = load ptr, ptr %batch.at
-  %batch.entries = load ptr, ptr %batch.entries.at
-  %out.used = sub i64 %out.tail, %out.head
-  %out.capacity = add i64 %out.mask, 1
-  %out.room = sub i64 %out.capacity, %out.used
-  br label %copy
-copy:
-  %i = phi i64 [ 0, %begin ], [ %next, %copied ]
-  %room = phi i64 [ %out.room, %begin ], [ %room.after, %copied ]
-  %number = add i64 %head, %i
-  %place = and i64 %number, %mask
-  %pair = mul i64 %place, 2
-  %tag.at = getelementptr i64, ptr %entries, i64 %pair
-  %time.at = getelementptr i64, ptr %tag.at, i64 1
-  %tag = load i64, ptr %tag.at
-  %time = load i64, ptr %time.at
-  %plain = icmp eq i64 %tag, TO_OUTBOX
-  %no.room = icmp eq i64 %room, 0
-  %stalled = and i1 %plain, %no.room
-  br i1 %stalled, label %exchange, label %one
-one:
-  %needs = zext i1 %plain to i64
-  %room.after = sub i64 %room, %needs
-  %offset = mul i64 %place, %size
-  %from = getelementptr i8, ptr %inbox, i64 %offset
-  %to.offset = mul i64 %i, %size
-  %to = getelementptr i8, ptr %batch, i64 %to.offset
-  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %size, i1 false)
-  %to.pair = mul i64 %i, 2
-  %to.tag = getelementptr i64, ptr %batch.entries, i64 %to.pair
-  %to.time = getelementptr i64, ptr %to.tag, i64 1
-  store i64 %tag, ptr %to.tag
-  store i64 %time, ptr %to.time
-  br label %copied
-copied:
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %wanted
-  br i1 %more, label %copy, label %exchange
-exchange:
-  %n = phi i64 [ %i, %copy ], [ %next, %copied ]
-  %none = icmp eq i64 %n, 0
-  br i1 %none, label %nothing, label %claim
-claim:
-  %after = add i64 %head, %n
-  %pair.of = cmpxchg ptr %head.at, i64 %head, i64 %after acq_rel acquire, align 8
-  %won = extractvalue { i64, i1 } %pair.of, 1
-  br i1 %won, label %done, label %again
-done:
-  store atomic i64 %n, ptr %taken.at monotonic, align 8
-  ret i64 %n
-nothing:
-  ret i64 0
-}
-
-; Publish the replies of the messages %first to %last of the batch, and count them.
-define void @treadle.finish(ptr %c, i64 %first, i64 %last) {
-entry:
-  %out.tail.at = @word(OUT_TAIL)
-  %processed.at = @word(PROCESSED)
-  %taken.at = @word(TAKEN)
-  %out.mask.at = @word(OUT_MASK)
-  %size.at = @word(REPLY_BYTES)
-  %outbox.at = @word(OUTBOX)
-  %answers.at = @word(ANSWERS)
-  %flags.at = @word(FLAGS)
-  %entries.at = @word(BATCH_ENTRIES)
-  %replies.at = @word(BATCH_REPLIES)
-  %histogram = @word(HISTOGRAM)
-  %out.tail = load atomic i64, ptr %out.tail.at monotonic, align 8
-  %out.mask = load i64, ptr %out.mask.at
-  %size = load i64, ptr %size.at
-  %outbox = load ptr, ptr %outbox.at
-  %answers = load ptr, ptr %answers.at
-  %flags = load ptr, ptr %flags.at
-  %entries = load ptr, ptr %entries.at
-  %replies = load ptr, ptr %replies.at
-  %some = icmp ult i64 %first, %last
-  br i1 %some, label %begin, label %over
-begin:
-  %time = call i64 @now()
-  br label %one
-one:
-  %i = phi i64 [ %first, %begin ], [ %next, %next.one ]
-  %out = phi i64 [ %out.tail, %begin ], [ %out.after, %next.one ]
-  %pair = mul i64 %i, 2
-  %tag.at = getelementptr i64, ptr %entries, i64 %pair
-  %sent.at = getelementptr i64, ptr %tag.at, i64 1
-  %tag = load i64, ptr %tag.at
-  %sent = load i64, ptr %sent.at
-  %offset = mul i64 %i, %size
-  %reply = getelementptr i8, ptr %replies, i64 %offset
-  switch i64 %tag, label %answer [ i64 DROPPED, label %next.one
-                                   i64 TO_OUTBOX, label %plain ]
-plain:
-  %place = and i64 %out, %out.mask
-  %place.offset = mul i64 %place, %size
-  %to = getelementptr i8, ptr %outbox, i64 %place.offset
-  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %reply, i64 %size, i1 false)
-  %out.next = add i64 %out, 1
-  br label %next.one
-answer:
-  %which = sub i64 %tag, ASKED
-  %answer.offset = mul i64 %which, %size
-  %answer.to = getelementptr i8, ptr %answers, i64 %answer.offset
-  call void @llvm.memcpy.p0.p0.i64(ptr %answer.to, ptr %reply, i64 %size, i1 false)
-  %flag = getelementptr i64, ptr %flags, i64 %which
-  store atomic i64 ANSWERED, ptr %flag release, align 8
-  br label %next.one
-next.one:
-  %out.after = phi i64 [ %out, %one ], [ %out.next, %plain ], [ %out, %answer ]
-  %took = sub i64 %time, %sent
-  %positive = call i64 @llvm.smax.i64(i64 %took, i64 8)
-  %zeros = call i64 @llvm.ctlz.i64(i64 %positive, i1 false)
-  %power = sub i64 63, %zeros
-  %shift = sub i64 %power, 3
-  %top = lshr i64 %positive, %shift
-  %fine = and i64 %top, 7
-  %coarse = mul i64 %power, 8
-  %bucket = or i64 %coarse, %fine
-  %bucket.at = getelementptr i64, ptr %histogram, i64 %bucket
-  %count = load i64, ptr %bucket.at
-  %count.after = add i64 %count, 1
-  store i64 %count.after, ptr %bucket.at
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %last
-  br i1 %more, label %one, label %done
-done:
-  store atomic i64 %out.after, ptr %out.tail.at release, align 8
-  %n = sub i64 %last, %first
-  %processed = load atomic i64, ptr %processed.at monotonic, align 8
-  %processed.after = add i64 %processed, %n
-  store atomic i64 %processed.after, ptr %processed.at release, align 8
-  %taken = load atomic i64, ptr %taken.at monotonic, align 8
-  %left = sub i64 %taken, %n
-  store atomic i64 %left, ptr %taken.at release, align 8
-  br label %over
-over:
-  ret void
-}
-
-; Receive up to %limit replies: twice their number, + 1 if the actor is to be woken. Called under
-; the receivers' lock.
-define i64 @treadle.pop(ptr %c, ptr %target, i64 %limit) {
-entry:
-  %out.tail.at = @word(OUT_TAIL)
-  %out.head.at = @word(OUT_HEAD)
-  %parked.at = @word(PARKED)
-  %mask.at = @word(OUT_MASK)
-  %size.at = @word(REPLY_BYTES)
-  %outbox.at = @word(OUTBOX)
-  %head = load atomic i64, ptr %out.head.at monotonic, align 8
-  %tail = load atomic i64, ptr %out.tail.at acquire, align 8
-  %mask = load i64, ptr %mask.at
-  %size = load i64, ptr %size.at
-  %outbox = load ptr, ptr %outbox.at
-  %there = sub i64 %tail, %head
-  %n = call i64 @llvm.umin.i64(i64 %there, i64 %limit)
-  %place = and i64 %head, %mask
-  %capacity = add i64 %mask, 1
-  %to.end = sub i64 %capacity, %place
-  %first = call i64 @llvm.umin.i64(i64 %n, i64 %to.end)
-  %rest = sub i64 %n, %first
-  %offset = mul i64 %place, %size
-  %from = getelementptr i8, ptr %outbox, i64 %offset
-  %bytes = mul i64 %first, %size
-  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %from, i64 %bytes, i1 false)
-  %next = getelementptr i8, ptr %target, i64 %bytes
-  %more = mul i64 %rest, %size
-  call void @llvm.memcpy.p0.p0.i64(ptr %next, ptr %outbox, i64 %more, i1 false)
-  %after = add i64 %head, %n
-  store atomic i64 %after, ptr %out.head.at release, align 8
-  fence seq_cst
-  %parked = load atomic i64, ptr %parked.at monotonic, align 8
-  %twice = shl i64 %n, 1
-  %result = or i64 %twice, %parked
-  ret i64 %result
-}
-
-; Store a word so that everything before it is seen with it, and what follows sees what others
-; stored before.
-define void @treadle.announce(ptr %word, i64 %value) {
-  store atomic i64 %value, ptr %word release, align 8
-  fence seq_cst
-  ret void
-}
-
-; Between two polls. Every 64th time the thread gives up its processor, in case the thread that it
-; waits for is to run there: systems often place both on one.
-define internal void @pause(i64 %i) alwaysinline {
-  PAUSE
-  %phase = and i64 %i, 63
-  %yields = icmp eq i64 %phase, 63
-  br i1 %yields, label %give.up, label %done
-give.up:
-  YIELD
-  br label %done
-done:
-  ret void
-}
-
-; The word, once it is another than %value, or after so many polls.
-define i64 @treadle.spin(ptr %word, i64 %value, i64 %polls) {
-entry:
-  br label %poll
-poll:
-  %i = phi i64 [ 0, %entry ], [ %next, %again ]
-  %now = load atomic i64, ptr %word acquire, align 8
-  %changed = icmp ne i64 %now, %value
-  %tired = icmp uge i64 %i, %polls
-  %leave = or i1 %changed, %tired
-  br i1 %leave, label %done, label %again
-again:
-  call void @pause(i64 %i)
-  %next = add i64 %i, 1
-  br label %poll
-done:
-  ret i64 %now
-}
-
-; Handle messages, one call of the kernel each, until there is a reason to return to Python. If a
-; thread waits for something, the messages that are there are handled first, for a moment: to take
-; the interpreter's lock after each would cost more than most handlers.
-define i64 @treadle.serve(ptr %c, ptr %kernel, ptr %bindings, ptr %parameters, ptr %grid,
-                          i64 %blocks, i64 %polls) {
-entry:
-  %attention.at = @word(ATTENTION)
-  %waiters.at = @word(WAITERS)
-  %parked.at = @word(PARKED)
-  %heartbeat.at = @word(HEARTBEAT)
-  %report.at = @word(REPORT)
-  %report = load ptr, ptr %report.at
-  %reports = icmp ne ptr %report, null
-  store atomic i64 0, ptr %parked.at release, align 8
-  br label %poll
-poll:
-  %idle = phi i64 [ 0, %entry ], [ 0, %finished ], [ 0, %wait.on ], [ %idle.next, %pause ]
-  %since = phi i64 [ 0, %entry ], [ 0, %finished ], [ %since.new, %wait.on ], [ %since, %pause ]
-  %beat = load atomic i64, ptr %heartbeat.at monotonic, align 8
-  %beat.next = add i64 %beat, 1
-  store atomic i64 %beat.next, ptr %heartbeat.at monotonic, align 8
-  %attention = load atomic i64, ptr %attention.at acquire, align 8
-  %asked = icmp ne i64 %attention, 0
-  br i1 %asked, label %attend, label %look
-look:
-  %n = call i64 @treadle.take(ptr %c, i64 1)
-  %some = icmp ne i64 %n, 0
-  br i1 %some, label %handle, label %nothing
-handle:
-  call void %kernel(ptr %bindings, ptr %parameters, ptr %grid, i64 0, i64 %blocks)
-  br i1 %reports, label %check, label %publish
-check:
-  %words = load atomic i32, ptr %report acquire, align 4
-  %quiet = icmp eq i32 %words, 0
-  br i1 %quiet, label %publish, label %reported
-publish:
-  call void @treadle.finish(ptr %c, i64 0, i64 1)
-  fence seq_cst
-  %waiters = load atomic i64, ptr %waiters.at monotonic, align 8
-  %awaited = icmp ne i64 %waiters, 0
-  br i1 %awaited, label %late.now, label %finished
-late.now:
-  %time = call i64 @now()
-  %unseen = icmp eq i64 %since, 0
-  %since.new = select i1 %unseen, i64 %time, i64 %since
-  %waited = sub i64 %time, %since.new
-  %long = icmp ugt i64 %waited, DELAY
-  br i1 %long, label %notify, label %wait.on
-wait.on:
-  br label %poll
-finished:
-  br label %poll
-nothing:
-  %none.waits = icmp eq i64 %since, 0
-  br i1 %none.waits, label %idle.on, label %notify
-idle.on:
-  %tired = icmp uge i64 %idle, %polls
-  br i1 %tired, label %park, label %pause
-pause:
-  call void @pause(i64 %idle)
-  %idle.next = add i64 %idle, 1
-  br label %poll
-park:
-  store atomic i64 1, ptr %parked.at release, align 8
-  fence seq_cst
-  %m = call i64 @treadle.take(ptr %c, i64 1)
-  %late = icmp ne i64 %m, 0
-  br i1 %late, label %unpark, label %sleep
-unpark:
-  store atomic i64 0, ptr %parked.at release, align 8
-  br label %handle
-sleep:
-  ret i64 HAS_PARKED
-reported:
-  ret i64 HAS_REPORT
-notify:
-  ret i64 HAS_WAITERS
-attend:
-  ret i64 NEEDS_ATTENTION
-}
-
-declare i64 @llvm.umin.i64(i64, i64)
-declare i64 @llvm.smax.i64(i64, i64)
-declare i64 @llvm.ctlz.i64(i64, i1)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-"""
-
-# By the processor: what a thread does while it polls, and a clock that all of its cores share.
-_PAUSES = {
-    "x86_64": ("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
-    "aarch64": ("call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"),
-}
-_CLOCKS = {
-    "x86_64": ("call i64 @llvm.readcyclecounter()", "declare i64 @llvm.readcyclecounter()"),
-    "aarch64": ('call i64 asm sideeffect "mrs $0, cntvct_el0", "=r"()', ""),
-}
-# Ticks of that clock, some 20 µs, for which threads that wait are not notified while there is work.
-_DELAYS = {"x86_64": "50000", "aarch64": "1000"}
-for _each in (_PAUSES, _CLOCKS):
-    _each["arm64"] = _each["aarch64"]
-_DELAYS["arm64"] = _DELAYS["aarch64"]
 
 
 @dataclass(frozen=True)
@@ -517,26 +62,9 @@ class RingCode:
     spin: Any
     serve: Any
     clock: Any
+    stamp: Any
+    merge: Any
     library: Any
-
-
-def source_for(processor: str, yields: int) -> str:
-    """The module for a processor. `yields` is the address of the system's function that gives up
-    the processor; 0 if there is none."""
-    pause, declared = _PAUSES.get(processor, ("", ""))
-    clock, clock_declared = _CLOCKS.get(processor, ("add i64 0, 0", ""))
-    text = re.sub(
-        r"@word\((\w+)\)",
-        lambda found: f"getelementptr i64, ptr %c, i64 {WORDS[found[1]]}",
-        _SOURCE,
-    )
-    text = re.sub(r"\b[A-Z_]{4,}\b", lambda found: str(WORDS.get(found[0], found[0])), text)
-    text = text.replace("PAUSE", pause).replace("CLOCK", clock)
-    given_up = f"%ignored = call i32 inttoptr (i64 {yields} to ptr)()" if yields else ""
-    text = text.replace("YIELD", given_up)
-    text = text.replace("DELAY", _DELAYS.get(processor, "0"))
-    shown = "define i64 @treadle.clock() {\n  %t = call i64 @now()\n  ret i64 %t\n}\n"
-    return f"{text}{shown}{declared}\n{clock_declared}\n"
 
 
 def _yielding() -> int:
@@ -548,13 +76,25 @@ def _yielding() -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0 if function is not None else 0
 
 
+def _wall_clock() -> int:
+    """The address of the system's function that says what time it is."""
+    if sys.platform == "win32":
+        function: Any = ctypes.windll.kernel32.GetSystemTimePreciseAsFileTime
+    else:
+        function = ctypes.CDLL(None).clock_gettime
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
 @once
 def ring_code() -> RingCode:
     """The functions, compiled at first use. TreadleError where there is no LLVM."""
-    names = ("push", "drop", "take", "finish", "pop", "announce", "spin", "serve", "clock")
+    names = (
+        "push", "drop", "take", "finish", "pop", "announce", "spin", "serve", "clock", "stamp",
+        "merge",
+    )  # fmt: skip
     symbols = tuple(f"treadle.{name}" for name in names)
     try:
-        source = source_for(host_processor(), _yielding())
+        source = source_for(host_processor(), WORDS, _yielding(), _wall_clock())
         loaded = host_functions(source, "the rings of actors", symbols)
     except ImportError:
         raise TreadleError(
@@ -573,6 +113,8 @@ def ring_code() -> RingCode:
         releases(word, pointer, word, word),
         releases(word, pointer, pointer, pointer, pointer, pointer, word, word),
         keeps(word),
+        keeps(word, pointer, word),
+        keeps(None, pointer, word),
     )
     made = {
         name: prototype(loaded.addresses[symbol])
