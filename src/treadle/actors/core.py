@@ -38,6 +38,9 @@ class Executor(Protocol):
     def join(self, timeout: float) -> None:
         """Wait until it uses nothing of the actor's any more."""
 
+    def lose(self) -> None:
+        """The handler is taken for one that never returns."""
+
 
 class Call:
     """Work that the actor's thread does between two messages."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 
 from treadle.actors import living, persistent_mode
 from treadle.actors.core import Core, Executor
-from treadle.actors.handler import Handler, HandlerKernel, read_handler
+from treadle.actors.handler import Handler, HandlerKernel, Value, read_handler
 from treadle.actors.mailbox import Mailbox
 from treadle.actors.messages import Codec
 from treadle.actors.persistent_mode import PersistentExecutor, ResidentProgram
@@ -19,7 +19,7 @@ from treadle.actors.ref import POLLS, Ref
 from treadle.actors.relaunch_mode import LARGEST_BATCH, RelaunchExecutor
 from treadle.actors.ring_code import ring_code
 from treadle.actors.stamps import clock_address
-from treadle.actors.thread_mode import IDLE_POLLS, ThreadExecutor
+from treadle.actors.thread_mode import IDLE_POLLS, PooledExecutor
 from treadle.core.dim3 import Dim3
 from treadle.core.environment import is_on
 from treadle.core.errors import CompileError, TreadleError, shortened
@@ -57,6 +57,7 @@ class Actor(ByName):
         self.__wrapped__ = handler.function
         self._handler = handler
         self._kernels: dict[Any, HandlerKernel] = {}
+        self._codecs: dict[tuple[Value, str], Codec] = {}
         self._capacity = capacity
         self._blocks = blocks
         self._policy = policy
@@ -94,10 +95,8 @@ class Actor(ByName):
         where = _device_for(spec, state)
         mode = _mode_for(where, mode)
         program = self._program_for(where, mode, state)
-        messages = Codec(handler.message, f"a message of {handler.name}")
-        replies = None
-        if program.reply is not None:
-            replies = Codec(program.reply, f"a reply of {handler.name}")
+        messages = self._codec(handler.message, "message")
+        replies = None if program.reply is None else self._codec(program.reply, "reply")
         if isinstance(program, ResidentProgram):
             mailbox = program.mailbox
         else:
@@ -120,7 +119,7 @@ class Actor(ByName):
         several = (os.cpu_count() or 1) > 1
         executor: Executor
         if mode == "thread":
-            executor = ThreadExecutor(core, program, IDLE_POLLS if several else 0)
+            executor = PooledExecutor(core, program, IDLE_POLLS if several else 0)
         elif mode == "persistent":
             executor = PersistentExecutor(core, program, persistent_mode.IDLE_POLLS)
         else:
@@ -129,6 +128,13 @@ class Actor(ByName):
         core.executor = executor
         living.living.add(core)
         return Ref(core, program, replies, mode, self._policy, POLLS[mode] if several else 0)
+
+    def _codec(self, type: Value, what: str) -> Codec:
+        """How values of a type become bytes; actors of one handler have it in common."""
+        key = type, what
+        if key not in self._codecs:
+            self._codecs[key] = Codec(type, f"a {what} of {self._handler.name}")
+        return self._codecs[key]
 
     def _program_for(self, where: Device, mode: Mode, state: Mapping[str, Any]) -> Program:
         """The handler compiled for a device and a mode."""

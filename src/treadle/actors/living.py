@@ -8,6 +8,7 @@ import weakref
 
 from treadle.actors.core import Core
 from treadle.actors.relaunch_mode import forget_dispatchers
+from treadle.actors.thread_pool import forget_pool
 from treadle.core import forks
 from treadle.core.errors import ActorFailed
 
@@ -41,6 +42,7 @@ def _at_exit() -> None:
 def _in_child(amidst: bool) -> None:
     """The threads are the parent's: in the child all actors have failed."""
     forget_dispatchers()
+    forget_pool()
     for core in list(living):
         core.error = ActorFailed(
             f"{core.name} runs in the process that this one was forked from: spawn it here, or "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Mapping
+from operator import length_hint
 from types import TracebackType
 from typing import Any, Literal, overload
 
@@ -51,7 +52,8 @@ class Ref:
         self._push = mailbox.functions.push
         self._control = mailbox.address
         self._spin = mailbox.spinner(polls)
-        self._free = list(range(mailbox.answer_count))
+        self._free: list[int] = []  # answers that were used and are free again
+        self._unused = iter(range(mailbox.answer_count))
         self._abandoned: set[int] = set()  # answers that nothing waits for any more
         self._clock = Clock(mailbox)
         self._stops = weakref.finalize(self, stop, core)
@@ -252,8 +254,8 @@ class Ref:
             try:
                 answer = self._free.pop()
             except IndexError:
-                pass
-            else:
+                answer = next(self._unused, -1)
+            if answer >= 0:
                 self._mailbox.flags[answer] = code.PENDING
                 return answer
             if self._has_answer():
@@ -271,7 +273,7 @@ class Ref:
                 self._abandoned.discard(answer)
                 self._core.errors_of_answers.pop(answer, None)
                 self._free.append(answer)
-        return bool(self._free) or self._core.ended
+        return bool(self._free) or length_hint(self._unused) > 0 or self._core.ended
 
     def _abandon(self, answer: int, sent: bool) -> None:
         """Nothing waits for an answer any more."""
@@ -482,6 +484,8 @@ class Ref:
             if core.wait(lambda: core.ended, deadline_of(timeout)):
                 break
             if self._progress() == before:
+                if core.executor is not None:
+                    core.executor.lose()
                 raise TimeoutError(
                     f"{core.name} has finished no message for {timeout} s: its handler still runs. "
                     "The actor is lost, but does not keep the process from exiting"

@@ -67,6 +67,10 @@ class RelaunchExecutor:
         if threading.current_thread() is not self._dispatcher.thread:
             self._left.wait(timeout)
 
+    def lose(self) -> None:
+        """Its handler is taken for one that never returns: nothing more is launched on the device
+        until it does."""
+
     # --- in the dispatcher's thread ---
 
     def begin(self) -> _Batch | None:

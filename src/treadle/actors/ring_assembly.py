@@ -428,12 +428,15 @@ done:
   ret i64 %now
 }
 
-; Handle messages, one call of the kernel each, until there is a reason to return to Python. If a
+; Handle messages, one call of the kernel each, until there is a reason to return to Python; also
+; after some milliseconds, if others wait for the thread (%limited). If a
 ; thread waits for something, the messages that are there are handled first, for a moment: to take
 ; the interpreter's lock after each would cost more than most handlers.
 define i64 @treadle.serve(ptr %c, ptr %kernel, ptr %bindings, ptr %parameters, ptr %grid,
-                          i64 %blocks, i64 %polls) {
+                          i64 %blocks, i64 %polls, i64 %limited) {
 entry:
+  %began = call i64 @now()
+  %others = icmp ne i64 %limited, 0
   %attention.at = @word(ATTENTION)
   %waiters.at = @word(WAITERS)
   %parked.at = @word(PARKED)
@@ -444,8 +447,10 @@ entry:
   store atomic i64 0, ptr %parked.at release, align 8
   br label %poll
 poll:
-  %idle = phi i64 [ 0, %entry ], [ 0, %finished ], [ 0, %wait.on ], [ %idle.next, %pause ]
-  %since = phi i64 [ 0, %entry ], [ 0, %finished ], [ %since.new, %wait.on ], [ %since, %pause ]
+  %idle = phi i64 [ 0, %entry ], [ 0, %finished ], [ 0, %go.on ], [ 0, %wait.on ],
+                  [ %idle.next, %pause ]
+  %since = phi i64 [ 0, %entry ], [ 0, %finished ], [ 0, %go.on ], [ %since.new, %wait.on ],
+                   [ %since, %pause ]
   %beat = load atomic i64, ptr %heartbeat.at monotonic, align 8
   %beat.next = add i64 %beat, 1
   store atomic i64 %beat.next, ptr %heartbeat.at monotonic, align 8
@@ -479,7 +484,14 @@ late.now:
 wait.on:
   br label %poll
 finished:
-  br label %poll
+  br i1 %others, label %go.on, label %poll
+go.on:
+  %then = call i64 @now()
+  %ran = sub i64 %then, %began
+  %over = icmp uge i64 %ran, SLICE
+  br i1 %over, label %turn.over, label %poll
+turn.over:
+  ret i64 HAS_TURNED
 nothing:
   %none.waits = icmp eq i64 %since, 0
   br i1 %none.waits, label %idle.on, label %notify
@@ -544,6 +556,7 @@ _WALL_OF_WINDOWS = """\
 
 # Ticks of that clock, some 20 µs, for which threads that wait are not notified while there is work.
 _DELAYS = {"x86_64": "50000", "aarch64": "1000"}
+_SLICE = 100  # such delays are a turn
 for _each in (_PAUSES, _CLOCKS):
     _each["arm64"] = _each["aarch64"]
 _DELAYS["arm64"] = _DELAYS["aarch64"]
@@ -565,6 +578,7 @@ def source_for(processor: str, words: Mapping[str, int], yields: int, wall: int)
     text = text.replace("  WALL\n", f"  {wall_code.replace('ADDRESS', str(wall))}\n")
     given_up = f"%ignored = call i32 inttoptr (i64 {yields} to ptr)()" if yields else ""
     text = text.replace("YIELD", given_up)
-    text = text.replace("DELAY", _DELAYS.get(processor, "0"))
+    delay = _DELAYS.get(processor, "0")
+    text = text.replace("DELAY", delay).replace("SLICE", str(_SLICE * int(delay)))
     shown = "define i64 @treadle.clock() {\n  %t = call i64 @now()\n  ret i64 %t\n}\n"
     return f"{text}{shown}{declared}\n{clock_declared}\n"

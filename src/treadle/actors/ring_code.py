@@ -41,7 +41,7 @@ DROPPED, TO_OUTBOX, ASKED = 0, 1, 2
 # Flags of answers.
 PENDING, ANSWERED, FAILED, DISCARDED = 0, 1, 2, 3
 # Why `serve` returns.
-HAS_REPORT, HAS_WAITERS, NEEDS_ATTENTION, HAS_PARKED = 1, 2, 3, 4
+HAS_REPORT, HAS_WAITERS, NEEDS_ATTENTION, HAS_PARKED, HAS_TURNED = 1, 2, 3, 4, 5
 
 WORDS = {
     name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)
@@ -111,7 +111,7 @@ def ring_code() -> RingCode:
         keeps(word, pointer, pointer, word),
         keeps(None, pointer, word),
         releases(word, pointer, word, word),
-        releases(word, pointer, pointer, pointer, pointer, pointer, word, word),
+        releases(word, pointer, pointer, pointer, pointer, pointer, word, word, word),
         keeps(word),
         keeps(word, pointer, word),
         keeps(None, pointer, word),

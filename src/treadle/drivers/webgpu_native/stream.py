@@ -492,7 +492,7 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
         live = getattr(self, "_live", None)
         if live is None:
             return
-        if self.device.lost is None:
+        if self.device.lost is None and not ends():  # then modules have lost their names
             self._capture, self._batch = None, live
             with contextlib.suppress(TreadleError):  # no caller is left to handle it
                 self.flush()
