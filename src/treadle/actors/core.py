@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import threading
 import time
 from collections import deque
@@ -20,7 +21,9 @@ from treadle.actors.mailbox import Bytes, Mailbox
 from treadle.actors.messages import Codec
 from treadle.core import forks
 from treadle.core.errors import ActorFailed
+from treadle.runtime import profiler
 
+_numbers = itertools.count(1)  # of actors
 _MOST_DEAD_LETTERS = 256
 _MOST_FORWARDED = 1024  # replies that are piped at a time
 _MOST_SHOWN = 200  # characters of a message in an error
@@ -69,6 +72,7 @@ class Core:
         restarts: int,
     ) -> None:
         self.name = name
+        self.track = f"{name} {next(_numbers)} on {device}"  # in a profile's trace
         self.mailbox = mailbox
         self.device = device  # its id
         self.mode = mode
@@ -96,6 +100,7 @@ class Core:
         self.batch: Bytes = np.zeros(0, np.uint8)  # the messages being handled
         self.pipe: Core | None = None  # the actor that replies are sent to
         self.feeders: list[Core] = []  # those that send theirs here
+        self._noted = 0  # messages that were reported
         self._unsent: Bytes | None = None  # replies that it had no room for
         self._futures: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
@@ -197,6 +202,18 @@ class Core:
         if self.closed is not None:
             raise self.error or ActorFailed(f"{self.name} {self.closed}")
 
+    def note(self, name: str, began: float | None = None, **facts: Any) -> None:
+        """Report to the active profile what happened to the actor."""
+        if profiler.active is not None:
+            profiler.active.note_event(self.track, name, began, **facts)
+
+    def note_handled(self, began: float) -> None:
+        """Report the messages that were handled since the last time."""
+        done = self.mailbox.words[code.PROCESSED]
+        count, self._noted = done - self._noted, done
+        if count:
+            self.note("handle", began, messages=count)
+
     # --- the actor's thread ---
 
     def run_calls(self) -> None:
@@ -217,6 +234,7 @@ class Core:
         """Handle no messages from here on, or handle them again. A call."""
         self.paused = paused
         self.state = "paused" if paused else "active"
+        self.note("pause" if paused else "resume")
 
     def shown(self, data: bytes | Bytes) -> str:
         """A message, for people."""
@@ -233,6 +251,7 @@ class Core:
         data = self.batch[at * size : (at + 1) * size]
         self.last_error = f"{self.name} failed on message {self.shown(data)}: {reason}"
         error = ActorFailed(self.last_error)
+        self.note("error", error=self.last_error)
         mailbox.words[code.ERRORS] += 1
         self.dead_letters.append(("failed", self.messages.unpack(bytes(data))))
         tag = mailbox.batch_entries[2 * at]
@@ -246,6 +265,7 @@ class Core:
             self.restarted += 1
             if self.reset is not None:
                 self.reset()
+            self.note("restart", count=self.restarted)
             self.notify_waiting()
             return True
         self.error = error
@@ -326,6 +346,7 @@ class Core:
             for call in self.calls:
                 call.error = self.error or ActorFailed(f"{self.name} {self.closed}")
                 call.done = True
+        self.note("end", state=self.state)
         self.notify()
 
     def _drop_all(self) -> None:

@@ -24,6 +24,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.environment import is_on
 from treadle.core.errors import CompileError, TreadleError, shortened
 from treadle.lang.definitions import ByName
+from treadle.runtime import profiler
 from treadle.runtime.convert import device_of_arguments
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.devices import device as find_device
@@ -90,6 +91,7 @@ class Actor(ByName):
 
     def _spawn(self, spec: str | Device | None, mode: Mode | None, state: Mapping[str, Any]) -> Ref:
         ring_code()  # first, since it says where there can be no actors
+        began = profiler.clock()
         handler = self._handler
         check_names(handler, state)
         where = _device_for(spec, state)
@@ -126,7 +128,8 @@ class Actor(ByName):
             executor = RelaunchExecutor(core, program)
         executor.start()
         core.executor = executor
-        living.living.add(core)
+        living.add(core)
+        core.note("spawn", began, mode=mode)
         return Ref(core, program, replies, mode, self._policy, POLLS[mode] if several else 0)
 
     def _codec(self, type: Value, what: str) -> Codec:

@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import time
 import weakref
 
+from treadle.actors import ring_code as code
 from treadle.actors.core import Core
 from treadle.actors.relaunch_mode import forget_dispatchers
 from treadle.actors.thread_pool import forget_pool
 from treadle.core import forks
 from treadle.core.errors import ActorFailed
+from treadle.runtime import profiler
 
 _PATIENCE = 2.0  # seconds that the process waits at its exit for handlers that still run
+_PATIENCE_OF_PROFILES = 0.2  # seconds
 
 living: weakref.WeakSet[Core] = weakref.WeakSet()
+
+
+def add(core: Core) -> None:
+    """An actor was spawned."""
+    living.add(core)
+    profiler.settlers.add(settle)
+
+
+def settle() -> None:
+    """Have actors come back to Python that handle messages, so that profiles see what they have
+    done; for a moment, as a handler may never return."""
+    deadline = time.monotonic() + _PATIENCE_OF_PROFILES
+    for core in list(living):
+        if not core.ended and not core.mailbox.words[code.PARKED]:
+            with contextlib.suppress(TimeoutError, ActorFailed):
+                core.call(lambda: None, deadline)
 
 
 def stop(core: Core) -> None:

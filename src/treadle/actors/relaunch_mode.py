@@ -9,7 +9,6 @@ actor with few messages answers at once, and one with many handles thousands in 
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from dataclasses import dataclass
 
@@ -22,6 +21,7 @@ from treadle.actors.program import Program
 from treadle.core import forks
 from treadle.core.errors import ActorFailed
 from treadle.drivers.pending_read import PendingRead
+from treadle.runtime import profiler
 from treadle.runtime.devices import Device
 
 LARGEST_BATCH = 4096
@@ -109,7 +109,7 @@ class RelaunchExecutor:
         count = self._take()
         if not count:
             return None
-        began = time.monotonic()
+        began = profiler.clock()
         mailbox.words[code.HEARTBEAT] += 1
         program = self._program
         size = count * mailbox.message_bytes
@@ -160,19 +160,20 @@ class RelaunchExecutor:
     def _end(self, batch: _Batch) -> None:
         core, mailbox = self._core, self._core.mailbox
         if batch.read is None:
-            self._handle_with_reports(batch.count)
+            self._handle_with_reports(batch.count, batch.began)
         else:
             batch.read.wait()
             mailbox.finish(0, batch.count)
         core.forward()
         core.notify_waiting()
-        seconds = time.monotonic() - batch.began
+        core.note_handled(batch.began)
+        seconds = profiler.clock() - batch.began
         if seconds > _LONG:
             self._limit = max(1, self._limit // 2)
         elif seconds < _SHORT and batch.count == self._limit:
             self._limit = min(2 * self._limit, self._program.count)
 
-    def _handle_with_reports(self, count: int) -> None:
+    def _handle_with_reports(self, count: int, began: float) -> None:
         """Handle a batch whose handler prints or asserts: its report is read after each launch."""
         core, mailbox, program = self._core, self._core.mailbox, self._program
         first = 0
@@ -189,6 +190,7 @@ class RelaunchExecutor:
                 continue
             failed = first if program.one_by_one else program.failed_at()
             mailbox.finish(first, failed)
+            core.note_handled(began)
             if not core.handler_failed(failed, reason):
                 raise core.error or ActorFailed(reason)
             first = failed + 1

@@ -17,6 +17,7 @@ from treadle.actors.core import Core
 from treadle.actors.program import Program, host_bytes
 from treadle.actors.thread_pool import Member, thread_pool
 from treadle.core.errors import ActorFailed, TreadleError
+from treadle.runtime import profiler
 
 # Polls of an empty inbox before the thread sleeps; each takes some 10 to 40 ns.
 IDLE_POLLS = 10_000
@@ -70,11 +71,14 @@ class ServingExecutor:
             piped = core.forward()
             if core.pipe is not None:  # have it come back here once there are replies
                 mailbox.announce(code.WAITERS, 1)
+            began = profiler.clock()
             reason = self._handle(0 if core.draining else self._polls)
+            core.note_handled(began)
             if reason == code.HAS_WAITERS:
                 core.notify()
             elif reason == code.HAS_REPORT:
                 self._reported()
+                core.note_handled(began)
             elif reason == code.HAS_PARKED:
                 core.notify_waiting()
                 if core.pipe is not None and (mailbox.replies or not piped) and core.forward():
@@ -170,9 +174,11 @@ class PooledExecutor(ServingExecutor, Member):
         )  # fmt: skip
 
     def _handle(self, polls: int) -> int:
+        """For some milliseconds, if others wait for the thread or a profile for what was done."""
         crowded = self._pool.crowded
+        limited = crowded or profiler.active is not None
         serve = self._core.mailbox.functions.serve
-        reason: int = serve(*self._arguments, 0 if crowded else polls, int(crowded))
+        reason: int = serve(*self._arguments, 0 if crowded else polls, int(limited))
         return reason
 
     def _has_to_wait(self) -> bool:

@@ -7,6 +7,7 @@ only cost is the test of that name.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -48,7 +49,14 @@ class Profiler(Protocol):
         """The arrays of a device use `used` bytes now. Finalizers call this too: it takes no
         locks."""
 
+    def note_event(self, track: str, name: str, began: float | None, **facts: Any) -> None:
+        """What happened to something with a track of its own in the trace: at this moment, or since
+        a time of `clock`."""
 
+
+clock = time.perf_counter  # of all times in a profile
+# Called where a profile begins and ends: what works by itself for long reports what it has done.
+settlers: set[Callable[[], None]] = set()
 active: Profiler | None = None  # at most one in the process
 
 
@@ -56,6 +64,12 @@ def begin(profiler: Profiler) -> None:
     """Make this the active profile."""
     global active
     active = profiler
+
+
+def settle() -> None:
+    """Have all that work by themselves report what they have done."""
+    for each in tuple(settlers):
+        each()
 
 
 def end() -> None:

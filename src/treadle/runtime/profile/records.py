@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,11 +13,10 @@ from treadle.core.errors import TreadleError
 from treadle.ir.definition import Work
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.launch_records import LaunchRecord
+from treadle.runtime.profiler import clock as clock
 
 if TYPE_CHECKING:
     from treadle.drivers import base
-
-clock = time.perf_counter
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +60,24 @@ class Entry:
     on_device: tuple[float, float] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to something that has a track of its own, such as an actor. It began when it
+    ended, if it took no time."""
+
+    track: str
+    name: str
+    began: float
+    ended: float
+    facts: dict[str, Any]
+
+
 class ProfileData:
     """The entries of a profile, with the devices, threads and memory that they refer to."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
+        self.events: list[Event] = []
         self.memory: dict[str, int] = {}  # peak bytes of arrays, by device
         self.memory_used: list[tuple[float, str, int]] = []  # when, device, bytes of arrays
         self.threads: dict[int, str] = {}

@@ -14,7 +14,7 @@ from treadle.core.paths import as_path
 from treadle.runtime import profiler
 from treadle.runtime.devices import Stream, streams
 from treadle.runtime.profile.profiled_stream import ProfiledStream
-from treadle.runtime.profile.records import Amount, Entry, ProfileData, amount_of, clock
+from treadle.runtime.profile.records import Amount, Entry, Event, ProfileData, amount_of, clock
 from treadle.runtime.profile.table import ProfileTable, tabulate
 from treadle.runtime.profile.trace import write_trace
 
@@ -63,6 +63,7 @@ class Profile(ProfileData):
     # ------------------------------------------------------------------ beginning and end
 
     def __enter__(self) -> Profile:
+        profiler.settle()  # what was done before is not the profile's
         with streams.lock:
             if profiler.active is not None:
                 raise TreadleError(
@@ -75,6 +76,7 @@ class Profile(ProfileData):
             for stream in streams.subscribe(self):
                 self.watch(stream)
             self.began = clock()
+        profiler.settle()  # outside of the lock, which they may need; from here on they report
         return self
 
     def __exit__(
@@ -83,6 +85,7 @@ class Profile(ProfileData):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        profiler.settle()
         try:
             # Work that was launched belongs to the profile: wait for it.
             for stream, watched in list(self._watched):
@@ -225,6 +228,13 @@ class Profile(ProfileData):
         locks."""
         self.memory[device] = max(self.memory.get(device, 0), used)
         self.memory_used.append((clock(), device, used))
+
+    def note_event(self, track: str, name: str, began: float | None, **facts: Any) -> None:
+        """What happened to something with a track of its own."""
+        now = clock()
+        if self.ended is None:
+            since = now if began is None else max(began, self.began)
+            self.events.append(Event(track, name, since, now, facts))
 
     # ------------------------------------------------------------------ results
 

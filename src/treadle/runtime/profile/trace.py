@@ -1,4 +1,4 @@
-"""A profile as Chrome's trace events, which Perfetto shows: one track a thread and a stream.
+"""A profile as Chrome's trace events, which Perfetto shows: a track a thread, stream and actor.
 
 A device's times are converted to the host's clock by an offset that is measured at the device's
 first work, with an error of at most half the time of the measurement.
@@ -52,6 +52,20 @@ def trace_events(notes: ProfileData) -> Iterator[dict[str, Any]]:
         arrow = {"name": "launch", "cat": "launch", "id": flow}
         yield {**arrow, "ph": "s", "ts": span["ts"], **host}
         yield {**arrow, "ph": "f", "bp": "e", "ts": done["ts"], **there}
+    tracks = {track: i + 1 for i, track in enumerate(dict.fromkeys(e.track for e in notes.events))}
+    process = _HOST + 1 + len(devices)
+    if tracks:
+        yield _name("process_name", "actors", process)
+    for track, number in tracks.items():
+        yield _name("thread_name", track, process, number)
+    for event in notes.events:
+        began = _microseconds(notes, event.began)
+        took = round((event.ended - event.began) * 1e6, 3)
+        length = {"ph": "X", "dur": took} if took else {"ph": "i", "s": "t"}
+        yield {
+            "name": event.name, "cat": "actor", "ts": began, "pid": process,
+            "tid": tracks[event.track], "args": event.facts, **length,
+        }  # fmt: skip
     for when, device, used in notes.memory_used:
         yield {
             "name": "memory of arrays", "ph": "C", "ts": _microseconds(notes, when),
