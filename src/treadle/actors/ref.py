@@ -19,6 +19,7 @@ from treadle.actors.messages import Codec
 from treadle.actors.program import Program
 from treadle.actors.stamps import stamp_of, stamp_rows
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
+from treadle.core import forks
 from treadle.core.errors import ActorFailed, DtypeError, QueueFull, TreadleError
 
 # Polls of a waiting thread before it sleeps, by mode. An actor's thread that was in Python to
@@ -516,18 +517,22 @@ class Ref:
         )
 
 
+_connecting = forks.lock()
+
+
 def _connect(core: Core, target: Core) -> None:
     """Pipe one actor to another: a call of the first one's."""
-    if core.pipe is not None:
-        raise TreadleError(f"the replies of {core.name} are sent to {core.pipe.name} already")
-    following: Core | None = target
-    while following is not None:
-        if following is core:
-            raise ValueError(f"a pipe from {core.name} to {target.name} would go in a circle")
-        following = following.pipe
-    target.check_open()
-    target.feeders.append(core)
-    core.pipe = target
+    with _connecting:  # two at once could make a circle together
+        if core.pipe is not None:
+            raise TreadleError(f"the replies of {core.name} are sent to {core.pipe.name} already")
+        following: Core | None = target
+        while following is not None:
+            if following is core:
+                raise ValueError(f"a pipe from {core.name} to {target.name} would go in a circle")
+            following = following.pipe
+        target.check_open()
+        target.feeders.append(core)
+        core.pipe = target
 
 
 def deadline_of(timeout: float | None) -> float | None:

@@ -17,6 +17,7 @@ from treadle.actors.core import Core
 from treadle.actors.program import Program, host_bytes
 from treadle.actors.thread_pool import Member, thread_pool
 from treadle.core.errors import ActorFailed, TreadleError
+from treadle.drivers.host_memory import HostDevice
 from treadle.runtime import profiler
 
 # Polls of an empty inbox before the thread sleeps; each takes some 10 to 40 ns.
@@ -156,6 +157,9 @@ class PooledExecutor(ServingExecutor, Member):
         ServingExecutor.__init__(self, core, program, polls)
         Member.__init__(self)
         self._pool = thread_pool()
+        driver = program.stream.handle.device
+        assert isinstance(driver, HostDevice)  # others do not call kernels
+        self._check_open = driver.check_open
 
     def _prepare(self, core: Core, program: Program) -> None:
         """What a call of the loop in machine code takes."""
@@ -174,7 +178,9 @@ class PooledExecutor(ServingExecutor, Member):
         )  # fmt: skip
 
     def _handle(self, polls: int) -> int:
-        """For some milliseconds, if others wait for the thread or a profile for what was done."""
+        """Handle messages; for some milliseconds, if others wait for the thread, or a profile for
+        what was done."""
+        self._check_open()
         crowded = self._pool.crowded
         limited = crowded or profiler.active is not None
         serve = self._core.mailbox.functions.serve

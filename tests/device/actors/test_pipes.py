@@ -102,6 +102,10 @@ def test_what_cannot_be_piped(device: td.Device, zeros: td.Tensor) -> None:
             b.pipe(a)
         with pytest.raises(td.errors.TreadleError, match="already"):
             a.pipe(b)
+        with double.spawn() as last:
+            b.pipe(last)
+            with pytest.raises(ValueError, match="in a circle"):
+                last.pipe(a)
 
 
 def test_the_end_of_the_other_one(device: td.Device, mode: str | None) -> None:

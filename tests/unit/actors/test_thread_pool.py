@@ -71,9 +71,10 @@ def test_one_that_is_woken_as_it_runs_runs_again() -> None:
 
 
 def test_a_lost_one_gives_its_place_away() -> None:
-    pool, released = ThreadPool(1), threading.Event()
+    pool, started, released = ThreadPool(1), threading.Event(), threading.Event()
 
     def stuck() -> Iterator[float | None]:
+        started.set()
         released.wait(30)
         yield from ()
 
@@ -82,6 +83,7 @@ def test_a_lost_one_gives_its_place_away() -> None:
 
     lost, others = Scripted(stuck), [Scripted(quick) for _ in range(3)]
     pool.wake(lost)
+    assert started.wait(30)
     pool.wake(others[0])
     pool.lose(lost)
     others[0].wait_for_end(30)
