@@ -2,10 +2,11 @@
 
 The simulation is an actor. Its state is the pressure at three times, and the medium. A command
 moves the source, says how strong it is and how much is damped, and asks for some steps; its reply
-is the energy of the wave. The pictures are snapshots of the state, taken while it runs.
+is the energy of the wave. The pictures are snapshots of the state, taken while it runs, one every
+so many steps.
 
     python examples/live_wave.py --out results
-    python examples/live_wave.py --size 256 --steps 4000 --device webgpu --out results
+    python examples/live_wave.py --size 256 --steps 4000 --every 500 --device webgpu --out results
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from showing import count, options, save
 import treadle as td
 
 THREADS = 256
-PICTURES = 6
 
 
 @td.struct
@@ -85,9 +85,13 @@ def main(arguments: list[str] | None = None) -> float:
     parser = options(__doc__)
     parser.add_argument("--size", type=count, default=128, help="points along each side (128)")
     parser.add_argument("--steps", type=count, default=600, help="time steps (600)")
+    parser.add_argument("--every", type=count, default=100, help="steps for a picture (100)")
+    parser.add_argument("--strength", type=float, default=1.0, help="of the source (1)")
+    parser.add_argument("--damping", type=float, default=0.0005, help="of each step (0.0005)")
     given = parser.parse_args(arguments)
     device = td.device(given.device) if given.device else td.default_device()
-    size, steps = given.size, max(given.steps // PICTURES, 2)
+    size, steps = given.size, min(given.every, given.steps)
+    count_of_pictures = given.steps // steps
 
     still = np.zeros((size, size), np.float32)
     fields = {"after": still, "now": still, "before": still, "speed": medium(size)}
@@ -95,12 +99,12 @@ def main(arguments: list[str] | None = None) -> float:
     pictures: list[np.ndarray] = []
     began = time.perf_counter()
     with wave.spawn(device=device, **fields) as ref:
-        for picture in range(PICTURES):
-            angle = 2 * math.pi * picture / PICTURES
+        for picture in range(count_of_pictures):
+            angle = 2 * math.pi * picture / count_of_pictures
             x, y = (int(size * (0.5 + 0.3 * f(angle))) for f in (math.cos, math.sin))
             for step in range(steps):  # the source swings, and is steered at every step
-                strength = math.sin(0.3 * (picture * steps + step))
-                ref.send(Command(x, y, strength, 0.0005, 1), reply=False)
+                strength = given.strength * math.sin(0.3 * (picture * steps + step))
+                ref.send(Command(x, y, strength, given.damping, 1), reply=False)
             energies.append(ref.ask(Command(x, y, 0.0, 0.0, 0), timeout=600))
             pictures.append(ref.snapshot()["now"].numpy())
         calm = ref.ask(Command(0, 0, 0.0, 0.05, 4 * steps), timeout=600)
@@ -110,7 +114,9 @@ def main(arguments: list[str] | None = None) -> float:
 
     def draw(figure, _):
         most = max(float(np.abs(each).max()) for each in pictures)
-        for axes, each in zip(figure.subplots(1, PICTURES), pictures, strict=True):
+        for axes, each in zip(
+            figure.subplots(1, len(pictures), squeeze=False)[0], pictures, strict=True
+        ):
             axes.imshow(each, cmap="RdBu", vmin=-0.5 * most, vmax=0.5 * most)
             axes.set_axis_off()
 
