@@ -8,7 +8,7 @@ JOBS ?= 2
 # Without this variable, Mesa complains in every process that looks for devices.
 export XDG_RUNTIME_DIR ?= /tmp
 
-.PHONY: help demo test announce-test test-full lint format docs docs-serve site serve packages bench software-gpu browser-parts clean
+.PHONY: help demo test announce-test test-full checks lint format docs docs-serve site serve packages bench software-gpu browser-parts clean
 
 help:
 	@echo "make demo       install into $(VENV) and run the main job on every device present"
@@ -32,14 +32,14 @@ $(VENV)/.installed-test: EXTRAS := test,docs
 demo: $(VENV)/.installed-demo
 	@$(BIN)/treadle demo
 
-test: announce-test lint docs software-gpu browser-parts
+test: announce-test checks software-gpu browser-parts
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 announce-test:
 	@echo "treadle: lint, documentation and tests take about 21 minutes on 2 idle cores (JOBS=N uses more)," \
 		"and up to 3 GB of disk with the environment and the software drivers." >&2
 
-test-full: lint docs software-gpu browser-parts
+test-full: checks software-gpu browser-parts
 	@$(BIN)/python -m pytest -n $(JOBS) -m "" --hypothesis-profile=full --timeout=3600
 
 software-gpu: $(VENV)/.installed-test
@@ -47,6 +47,10 @@ software-gpu: $(VENV)/.installed-test
 
 browser-parts: $(VENV)/.installed-test
 	@tools/browser_parts.sh $(VENV)
+
+# Side by side: mypy and mkdocs each keep a core busy for twenty seconds.
+checks: $(VENV)/.installed-test
+	@$(MAKE) --no-print-directory -j $(JOBS) lint docs
 
 lint: $(VENV)/.installed-test
 	@$(BIN)/ruff check --quiet .
