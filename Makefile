@@ -36,7 +36,7 @@ test: announce-test checks software-gpu browser-parts
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 announce-test:
-	@echo "treadle: lint, documentation and tests take about 21 minutes on 2 idle cores (JOBS=N uses more)," \
+	@echo "treadle: lint, documentation and tests take about 20 minutes on 2 idle cores (JOBS=N uses more)," \
 		"and up to 3 GB of disk with the environment and the software drivers." >&2
 
 test-full: checks software-gpu browser-parts
