@@ -33,16 +33,25 @@ class AxisRule:
 
 @dataclass(frozen=True, slots=True)
 class CellRules:
-    """How positions read. `inside` says for each axis whether all reads along it are known to be
-    inside all arrays; `same_shape` whether all arrays have the grid's extents."""
+    """How positions read. `inside` says for each axis whether reads before the cell, and behind it,
+    are known to be inside all arrays; `same_shape` whether all have the grid's extents."""
 
     axes: tuple[AxisRule, ...]
-    inside: tuple[bool, ...]
+    inside: tuple[tuple[bool, bool], ...]
     same_shape: bool = True
+    wide: bool = False  # whether `pos.index` has 64 bits
 
     def __call__(self, *indices: Any) -> GridPos:
         """The position in the interpreter."""
         return GridPos(self, indices)
+
+    def sides(self, axis: int, offset: int) -> tuple[bool, bool]:
+        """Whether a read at an offset along an axis may be before the array, and behind it."""
+        before, behind = self.inside[axis]
+        return (
+            not before and offset < 0,
+            not behind and (offset > 0 or not self.same_shape),
+        )
 
     @property
     def ndim(self) -> int:

@@ -36,6 +36,7 @@ class Analysis:
     written: tuple[int, ...]  # those that are written at the position
     outputs: tuple[int, ...]  # and those of them of which nothing is read
     indexed: frozenset[int]  # the arrays that are read at computed indices
+    reads: int  # different neighbours that are read
     fixed: frozenset[int]  # read at their own cell alone
 
     @cached_property
@@ -83,7 +84,7 @@ def analyze(
     """The accesses of a body. CompileError, with the line, for a race, and for offsets beyond the
     halo that was declared."""
     ndim = len(rules)
-    probe = CellRules(rules, (False,) * ndim, same_shape=False)
+    probe = CellRules(rules, ((False, False),) * ndim, same_shape=False)
     names: dict[str, Any] = {
         "treadle_body": Function(body.function), "treadle_cell": probe, "treadle_lang": lang,
     }  # fmt: skip
@@ -121,6 +122,7 @@ def _analysis(body: Body, notes: Sequence[CellAccess], rules: tuple[AxisRule, ..
         written=tuple(sorted(own)),
         outputs=tuple(sorted(own - reads)),
         indexed=frozenset(at[n.parameter] for n in notes if n.kind == "read" and n.offsets is None),
+        reads=len({(note.parameter, note.offsets) for note in notes if note.kind != "write"}),
         fixed=frozenset(
             number for number, reach in cells.items() if all(pair == (0, 0) for pair in reach)
         ),

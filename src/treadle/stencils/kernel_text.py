@@ -27,6 +27,13 @@ from treadle.stencils.analysis import Analysis
 from treadle.stencils.body import Body
 
 _AXES = ("k", "i", "j")  # the indices, of which a grid has the last
+# Bodies of so many reads at most have two rows computed in one loop: registers hold what both read.
+# In three dimensions the planes that are read at once take the cache instead.
+_MOST_SHARED_READS = 12
+# Bodies of so many reads begin at a whole vector of the output: half of their time is that of loads
+# that are in two lines of the cache. A row then has one vector more, of which a part is computed.
+_LEAST_ALIGNED_READS = 16
+_LANES = 16
 CHUNKS = ("treadle_planes", "treadle_rows", "treadle_bands")
 
 
@@ -81,15 +88,22 @@ def _text_of(body: Body, analysis: Analysis, form: Form) -> tuple[str, dict[str,
     axes = _axes(body, analysis, form)
     names: dict[str, Any] = {
         "treadle_body": Function(body.function), "treadle_lang": lang,
-        "treadle_index": annotation_of(t.I64 if form.wide else t.I32),
+        "treadle_index": annotation_of(t.I64 if form.serial or form.wide else t.I32),
         "Index": annotation_of(t.I32),
     }  # fmt: skip
+    known, unknown = (True, True), (False, False)
+    outer = [known if axis.closed else unknown for axis in axes[:-1]]
+    end = known if axes[-1].closed else unknown
+    interior = [known] * (analysis.ndim - 1)
     for name, inside in (
-        ("interior", (True,) * analysis.ndim),
-        ("row", (*(axis.closed for axis in axes[:-1]), True)),
-        ("edge", tuple(axis.closed for axis in axes)),
+        ("interior", (*interior, known)),
+        ("left", (*interior, (False, True))),
+        ("right", (*interior, (True, False))),
+        ("row", (*outer, known)),
+        ("edge", (*outer, end)),
     ):
-        names[f"treadle_at_{name}"] = CellRules(analysis.rules, inside, form.same_shape)
+        rules = CellRules(analysis.rules, inside, form.same_shape, form.wide)
+        names[f"treadle_at_{name}"] = rules
     parameters = []
     for at, name in enumerate(body.names):
         annotation = body.annotations.get(name)
@@ -138,6 +152,12 @@ def _of(function: str, texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{function}({', '.join(texts)})"
 
 
+def _rows_together(analysis: Analysis) -> int:
+    """How many adjacent rows are computed in one loop: they share what they read of each other."""
+    shares = analysis.ndim == 2 and analysis.reach(0) != (0, 0)
+    return 2 if shares and analysis.reads <= _MOST_SHARED_READS else 1
+
+
 class _Writer:
     """The lines of a kernel."""
 
@@ -150,6 +170,7 @@ class _Writer:
             name if name not in taken else f"treadle_{name}" for name in _AXES[3 - analysis.ndim :]
         ]
         self.lines: list[str] = []
+        self.together = _rows_together(analysis)
         self.depth = 1
 
     def put(self, line: str) -> None:
@@ -208,44 +229,117 @@ class _Writer:
             self.put("treadle_high = min(treadle_low + treadle_rows, treadle_high)")
         self.put(f"treadle_first = min(max(treadle_low, {last.low}), treadle_high)")
         self.put(f"treadle_last = min(max({last.high}, treadle_first), treadle_high)")
+        if ndim == 1:
+            self.row(self.indices[:-1])
+            return
         if ndim == 3:
             self.loop(0, "treadle_t // treadle_bands", "treadle_planes")
-        if ndim >= 2:
-            part = "treadle_t % treadle_bands" if ndim == 3 else "treadle_t"
-            self.loop(ndim - 2, part, "treadle_rows")
-        self.row()
+        self.rows("treadle_t % treadle_bands" if ndim == 3 else "treadle_t")
 
     def loop(self, axis: int, part: str, count: str) -> None:
         """The loop over a thread's part of an axis."""
         bounds, index = self.axes[axis], self.indices[axis]
-        self.put(f"{index}_first = {bounds.first} + {part} * {count}")
+        self.put(f"{index}_first = treadle_index({bounds.first}) + {part} * {count}")
         end = f"min({index}_first + {count}, {bounds.last})"
         self.put(f"for {index} in range({index}_first, {end}):")
         self.depth += 1
 
-    def row(self) -> None:
+    def rows(self, part: str) -> None:
+        """The rows of a thread: several at once in the interior, which share what they read."""
+        axis = self.analysis.ndim - 2
+        bounds, index = self.axes[axis], self.indices[axis]
+        self.put(f"treadle_i = treadle_index({bounds.first}) + {part} * treadle_rows")
+        self.put(f"treadle_end = min(treadle_i + treadle_rows, {bounds.last})")
+        self.put("while treadle_i < treadle_end:")
+        self.depth += 1
+        if self.together > 1:
+            last = f"treadle_i + {self.together}"
+            tests = [f"{last} <= treadle_end"]
+            if not bounds.closed:
+                tests += [f"treadle_i >= {bounds.low}", f"{last} <= {bounds.high}"]
+            if not self.axes[-1].closed:
+                tests.append(f"{self.axes[-1].low} <= {self.axes[-1].high}")
+            self.put(f"if {' and '.join((*tests, *filter(None, [self.inside(range(axis))])))}:")
+            self.depth += 1
+            several = [f"treadle_i + {row}" if row else "treadle_i" for row in range(self.together)]
+            self.cells("interior", [(*self.indices[:-2], row) for row in several])
+            for row in several:
+                self.ends((*self.indices[:-2], row))
+            self.put(f"treadle_i += {self.together}")
+            self.depth -= 1
+            self.put("else:")
+            self.depth += 1
+        self.put(f"{index} = treadle_i")
+        self.row(self.indices[:-1])
+        self.put("treadle_i += 1")
+
+    def row(self, outer: Sequence[str]) -> None:
         """The cells of a row: the interior, then those at its two ends."""
+        last = self.axes[-1]
         test = self.inside(range(self.analysis.ndim - 1))
+        if not last.closed:  # a row that is shorter than the halo has cells near both ends
+            test = " and ".join(filter(None, [test, f"{last.low} <= {last.high}"]))
         if test:
             self.put(f"if {test}:")
             self.depth += 1
-        self.cells("interior")
+        self.cells("interior", [outer])
+        self.ends(outer)
         if test:
             self.depth -= 1
             self.put("else:")
             self.depth += 1
-            self.cells("row")
+            self.cells("row", [outer])
+            self.both_ends(outer)
             self.depth -= 1
-        if not self.axes[-1].closed:
-            self.put("treadle_left = treadle_first - treadle_low")
-            self.put("for treadle_e in range(treadle_left + treadle_high - treadle_last):")
-            self.depth += 1
-            at = "treadle_low + treadle_e, treadle_last + treadle_e - treadle_left"
-            end = f"treadle_lang.where(treadle_e < treadle_left, {at})"
-            self.call("edge", (*self.indices[:-1], end))
 
-    def cells(self, rules: str) -> None:
-        self.put(f"for {self.indices[-1]} in range(treadle_first, treadle_last):")
+    def ends(self, outer: Sequence[str]) -> None:
+        """The cells at the ends of a row of the interior."""
+        if self.axes[-1].closed:
+            return
+        for name, first, last in (("left", "low", "first"), ("right", "last", "high")):
+            self.put(f"for treadle_e in range(treadle_{first}, treadle_{last}):")
+            self.depth += 1
+            self.call(name, (*outer, "treadle_e"))
+            self.depth -= 1
+
+    def both_ends(self, outer: Sequence[str]) -> None:
+        """The cells at the ends of any other row."""
+        if self.axes[-1].closed:
+            return
+        self.put("treadle_left = treadle_first - treadle_low")
+        self.put("for treadle_e in range(treadle_left + treadle_high - treadle_last):")
         self.depth += 1
-        self.call(rules, self.indices)
+        at = "treadle_low + treadle_e, treadle_last + treadle_e - treadle_left"
+        self.call("edge", (*outer, f"treadle_lang.where(treadle_e < treadle_left, {at})"))
         self.depth -= 1
+
+    def cells(self, rules: str, rows: Sequence[Sequence[str]]) -> None:
+        """The cells of the interior of some rows."""
+        index, start = self.indices[-1], "treadle_first"
+        if rules == "interior" and self.analysis.reads >= _LEAST_ALIGNED_READS:
+            start = self.head(rows[0])
+        self.put(f"for {index} in range({start}, treadle_last):")
+        self.depth += 1
+        for outer in rows:
+            self.call(rules, (*outer, index))
+        self.depth -= 1
+
+    def head(self, outer: Sequence[str]) -> str:
+        """The cells before the first whole vector of the output; the index of that."""
+        output = self.body.names[(self.analysis.written or tuple(self.analysis.cells))[0]]
+        place = "0"
+        for axis, each in enumerate(outer):
+            place = f"({place} + {each}) * treadle_index({output}.shape[{axis + 1}])"
+        self.put(f"treadle_head = (0 - ({place} + treadle_first)) % {_LANES}")
+        self.put("treadle_start = min(treadle_first + treadle_head, treadle_last)")
+        index = self.indices[-1]
+        self.put("if treadle_start > treadle_first:")
+        self.depth += 1
+        self.put(f"for {index} in range({_LANES}):")
+        self.depth += 1
+        self.put(f"treadle_at = treadle_start - {_LANES} + {index}")
+        self.put("if treadle_at >= treadle_first:")
+        self.depth += 1
+        self.call("interior", (*outer, "treadle_at"))
+        self.depth -= 3
+        return "treadle_start"

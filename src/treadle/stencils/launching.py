@@ -14,7 +14,7 @@ from treadle.stencils.body import Body
 _MOST_BYTES = 1 << 18
 # The planes that are near a cell, in three dimensions: what of them a thread goes along stays in
 # the processor's second cache.
-_CACHE_BYTES = 1 << 18
+_CACHE_BYTES = 1 << 23
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import ast
 import typing
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from treadle.core.errors import DtypeError
 from treadle.core.source import Span
@@ -80,7 +81,7 @@ def _cell(
     rules, span = position.rules, cx.span(node)
     checks: list[n.Check] = []
     for axis, (index, extent) in enumerate(zip(position.indices, array.extents, strict=True)):
-        if not rules.same_shape and not rules.inside[axis]:
+        if rules.sides(axis, 0)[1]:
             checks.append(n.Check(index, cast(cx, extent, _scalar_type(index), node), axis))
     if checks and access != "atomic":
         for check in checks:
@@ -91,8 +92,24 @@ def _cell(
                 else n.Binary("logical_and", cx.guard, inside, t.BOOL, span)
             )
         checks = []
-    flat = flat_index(cx, array, position.indices, node)
+    flat = cell_index(cx, array, position.indices, node)
     return n.Element(array.memory, flat, array.element, tuple(checks), span)
+
+
+def cell_index(
+    cx: Context, array: ArrayView, indices: Sequence[n.Expression], node: ast.AST
+) -> n.Expression:
+    """The offset of a cell in the array's memory, in the type of the indices."""
+    type = _scalar_type(indices[0])
+    if type != array.index_type:
+        array = replace(
+            array,
+            extents=tuple(cast(cx, extent, type, node) for extent in array.extents),
+            strides=array.strides and tuple(cast(cx, each, type, node) for each in array.strides),
+            offset=None if array.offset is None else cast(cx, array.offset, type, node),
+            index_type=type,
+        )
+    return flat_index(cx, array, indices, node)
 
 
 def cell_array(cx: Context, array: Value, position: Position, node: ast.AST) -> ArrayView:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
-from treadle.lang.lower.arrays import cell_array, flat_index, load, static_number
+from treadle.lang.lower.arrays import cell_array, cell_index, load, static_number
 from treadle.lang.lower.context import CellAccess, Context
 from treadle.lang.lower.conversions import cast, convert
 from treadle.lang.lower.values import (
@@ -33,7 +33,8 @@ from treadle.lang.rules import Literal
 def attribute(cx: Context, position: Position, name: str, node: ast.AST) -> Value:
     """`pos.index`, or the method of a neighbour."""
     if name == "index":
-        return TupleValue(position.indices)
+        type = t.I64 if position.rules.wide else t.I32
+        return TupleValue(tuple(cast(cx, index, type, node) for index in position.indices))
     names = [each for each, (axis, _) in NEIGHBOURS.items() if axis <= len(position.indices)]
     if name == "at" or name in names:
         return PositionMethod(position, name)
@@ -88,11 +89,11 @@ def read(
     indices = [
         _moved(index, offset, span) for index, offset in zip(position.indices, offsets, strict=True)
     ]
-    where = _Outside(cx, view, node, span)
+    where = _Outside(cx, view, node, rules.wide)
     for axis, rule in enumerate(rules.axes):
-        if rules.inside[axis] or (rules.same_shape and not offsets[axis]):
-            continue
-        where.map_axis(axis, rule, indices)
+        before, behind = rules.sides(axis, offsets[axis])
+        if before or behind:
+            where.map_axis(axis, rule, indices, before, behind)
     return where.load(indices)
 
 
@@ -115,40 +116,58 @@ class _Replacement:
 class _Outside:
     """A read of an array whose indices may be outside."""
 
-    def __init__(self, cx: Context, view: ArrayView, node: ast.AST, span: Span) -> None:
+    def __init__(self, cx: Context, view: ArrayView, node: ast.AST, wide: bool) -> None:
         self.cx = cx
         self.view = view
         self.node = node
-        self.span = span
+        self.span = cx.span(node)
+        self.wide = wide
         self.mapped: dict[int, n.Expression] = {}  # the index inside the array, by axis
         self.replacements: list[_Replacement] = []
 
-    def map_axis(self, axis: int, rule: AxisRule, indices: list[n.Expression]) -> None:
-        """Take the rule of one axis."""
+    def map_axis(
+        self,
+        axis: int,
+        rule: AxisRule,
+        indices: list[n.Expression],
+        before: bool,
+        behind: bool,
+    ) -> None:
+        """Take the rule of one axis, along which an index may be before or behind the array."""
         index = indices[axis] = self.cx.spill(indices[axis], "near")
         extent = cast(self.cx, self.view.extents[axis], _scalar(index), self.node)
+        zero = self.number(0, index)
+        last = self.binary("sub", extent, self.number(1, index))
         if rule.name in ("zero", "constant", "function"):
-            below = self.compare("lt", index, self.number(0, index))
-            above = self.compare("ge", index, extent)
-            test = n.Binary("logical_or", below, above, t.BOOL, self.span)
+            tests = [self.compare("lt", index, zero)] if before else []
+            tests += [self.compare("ge", index, extent)] if behind else []
+            test = tests[0]
+            if len(tests) > 1:
+                test = n.Binary("logical_or", *tests, t.BOOL, self.span)
             self.replacements.append(_Replacement(test, rule))
-        elif rule.name == "wrap":
-            below = self.compare("lt", index, self.number(0, index))
-            index = self.choose(below, self.binary("add", index, extent), index)
-            above = self.compare("ge", index, extent)
-            index = self.choose(above, self.binary("sub", index, extent), index)
-        elif rule.name == "mirror":
-            last = self.binary("sub", extent, self.number(1, index))
-            index = n.Intrinsic("abs", (index,), index.type, self.span)
-            index = self.cx.keep(index, len(self.cx.statements), "near")
+        if rule.name == "wrap":
+            if before:
+                test = self.compare("lt", index, zero)
+                index = self.choose(test, self.binary("add", index, extent), index)
+            if behind:
+                test = self.compare("ge", index, extent)
+                index = self.choose(test, self.binary("sub", index, extent), index)
+        if rule.name == "mirror":
+            if before:
+                index = self.kept(n.Intrinsic("abs", (index,), index.type, self.span))
             back = self.binary("sub", self.binary("add", last, last), index)
-            index = self.choose(self.compare("gt", index, last), back, index)
-        self.mapped[axis] = self.cx.spill(self.clamped(index, extent), "near")
+            index = self.kept(self.limit("min", index, back))
+            before, behind = True, True  # of an axis with one element
+        if behind:
+            index = self.limit("min", index, last)
+        if before:
+            index = self.limit("max", index, zero)
+        self.mapped[axis] = self.kept(index)
 
     def load(self, indices: list[n.Expression]) -> Value:
         """The element, or what replaces it."""
         inside = [self.mapped.get(axis, index) for axis, index in enumerate(indices)]
-        flat = flat_index(self.cx, self.view, inside, self.node)
+        flat = cell_index(self.cx, self.view, inside, self.node)
         place = n.Element(self.view.memory, flat, self.view.element, (), self.span)
         value = load(self.cx, place, self.node)
         for each in reversed(self.replacements):
@@ -172,7 +191,8 @@ class _Outside:
         holder = cx.temporary(element, self.span, "outside")
         with cx.block() as then:
             outside = replacement.rule.function
-            given: list[Value] = [self.view, *indices]
+            type = t.I64 if self.wide else t.I32
+            given: list[Value] = [self.view, *(cast(cx, each, type, node) for each in indices)]
             result = cx.rules.call_device_function(cx, outside, given, node)
             what = f"the boundary {outside.definition.__name__}"
             cx.emit(n.Assign(holder, convert(cx, result, element, node, what), self.span))
@@ -206,13 +226,13 @@ class _Outside:
         return n.Binary(op, left, right, t.BOOL, self.span)
 
     def choose(self, test: n.Expression, one: n.Expression, other: n.Expression) -> n.Expression:
-        chosen = n.Select(test, one, other, one.type, self.span)
-        return self.cx.keep(chosen, len(self.cx.statements), "near")
+        return self.kept(n.Select(test, one, other, one.type, self.span))
 
-    def clamped(self, index: n.Expression, extent: n.Expression) -> n.Expression:
-        last = self.binary("sub", extent, self.number(1, index))
-        below = n.Intrinsic("min", (index, last), index.type, self.span)
-        return n.Intrinsic("max", (below, self.number(0, index)), index.type, self.span)
+    def limit(self, op: str, index: n.Expression, bound: n.Expression) -> n.Expression:
+        return n.Intrinsic(op, (index, bound), index.type, self.span)
+
+    def kept(self, index: n.Expression) -> n.Expression:
+        return self.cx.keep(index, len(self.cx.statements), "near")
 
 
 def _scalar(value: n.Expression) -> t.Scalar:
