@@ -145,7 +145,9 @@ _ACTORS = frozenset({"test_actors", "test_pipes", "test_resident_kernel"})
 # And what is drawn, which the evaluator of PTX would be long about.
 _DRAWN_ACTORS = frozenset({"test_actor_machine"})
 # Stencils, whose kernels are loops and accesses, of which every device has the tests of kernels.
-_STENCILS = frozenset({"test_boundaries", "test_stencils", "test_stencil_steps"})
+_STENCILS = frozenset(
+    {"test_boundaries", "test_stencil_arrays", "test_stencil_steps", "test_stencils"}
+)
 # And quantized tensors, whose expressions shift and mask bytes.
 _QUANT = frozenset({"test_quantized"})
 _LEFT_OUT = {

@@ -40,7 +40,7 @@ class Body:
     @cached_property
     def written_at_position(self) -> tuple[str, ...]:
         """The parameters that the function assigns at its position, as in `out[pos] = …`."""
-        found = []
+        found = set()
         for node in ast.walk(self.source.tree):
             if (
                 isinstance(node, ast.Subscript)
@@ -50,9 +50,30 @@ class Body:
                 and node.value.id in self.names
             ):
                 stored = isinstance(node.ctx, ast.Store) or node in self._bases
-                if stored and node.value.id not in found:
-                    found.append(node.value.id)
-        return tuple(found)
+                if stored:
+                    found.add(node.value.id)
+        return tuple(name for name in self.names if name in found)
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """The parameters that are assigned at the position and never read: a call may omit them."""
+        stores: dict[str, int] = dict.fromkeys(self.written_at_position, 0)
+        uses = dict(stores)
+        updated = {
+            node.target.value.id
+            for node in ast.walk(self.source.tree)
+            if isinstance(node, ast.AugAssign)
+            and isinstance(node.target, ast.Subscript)
+            and isinstance(node.target.value, ast.Name)
+        }
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.Name) and node.id in uses:
+                uses[node.id] += 1
+            if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
+                continue
+            if isinstance(node.value, ast.Name) and node.value.id in stores:
+                stores[node.value.id] += 1
+        return tuple(name for name in stores if stores[name] == uses[name] and name not in updated)
 
     @cached_property
     def _bases(self) -> set[ast.AST]:

@@ -7,8 +7,13 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, overload
 
+from treadle.autograd.function import Function
+from treadle.autograd.transforms import vjp
 from treadle.core.dim3 import Dim3
+from treadle.core.dtypes import DType
 from treadle.core.errors import CompileError, LaunchError, TreadleError, shortened
+from treadle.graph.history import recording
+from treadle.graph.placeholders import within
 from treadle.ir.definition import KernelOptions
 from treadle.ir.signature import ArrayArgument, Signature
 from treadle.ir.types import size_of
@@ -16,16 +21,20 @@ from treadle.lang.decorators import Kernel
 from treadle.lang.definitions import ByName
 from treadle.lang.interpreter_state import state
 from treadle.lang.source import function_from_text
+from treadle.lang.types import ArrayType
 from treadle.runtime.arguments import argument_of, bind, declared_arguments
 from treadle.runtime.arrays import ArrayClass
 from treadle.runtime.convert import describe, device_of_arguments
 from treadle.runtime.devices import default_device
 from treadle.stencils.analysis import Analysis, analyze, grid_rank
+from treadle.stencils.array_body import run_on_arrays
 from treadle.stencils.body import Body, read_body
 from treadle.stencils.boundary import Boundary, check_halo, read_boundary
 from treadle.stencils.kernel_text import Form, StencilKernel
 from treadle.stencils.launching import grid_of, serial_parts
 from treadle.stencils.sharing import same_elements, share
+from treadle.tensor.creation import asarray, empty, zeros
+from treadle.tensor.tensor import Tensor
 
 Extent = int | Sequence[int]
 
@@ -57,10 +66,14 @@ class Stencil(ByName):
         """A kernel with the stencil's parameters, which checks arguments."""
         return _parameters_of(self.body, self._options)
 
-    def __call__(self, *arguments: Any) -> None:
-        """Compute all cells of the grid."""
+    def __call__(self, *arguments: Any) -> Any:
+        """Compute all cells of the grid. Without its outputs it makes them, and returns them."""
         try:
+            outputs = len(self.body.outputs)
+            if outputs and len(arguments) == len(self.body.names) - outputs:
+                return self._made(arguments)
             self._run(arguments)
+            return None
         except TreadleError as error:
             raise _of_user(error)  # noqa: B904 - it is the same error
 
@@ -78,6 +91,70 @@ class Stencil(ByName):
 
     def __repr__(self) -> str:
         return f"<treadle.stencils {self.body.name}({', '.join(self.body.order)})>"
+
+    # --- without outputs ---
+
+    def _made(self, arguments: tuple[Any, ...]) -> Any:
+        """New arrays with what is computed: one, or a tuple."""
+        outputs = self.body.outputs
+        inputs = [name for name in self.body.names if name not in outputs]
+        given = dict(zip(inputs, arguments, strict=True))
+        tensors = [value for value in arguments if isinstance(value, Tensor)]
+        where = tensors[0].device if tensors else device_of_arguments(arguments)
+        values = {
+            name: asarray(value, device=where) if _is_array(value) else value
+            for name, value in given.items()
+        }
+        if within.get() is not None:
+            found = self.on_arrays(values)
+        elif recording.get() and any(_has_history(value) for value in values.values()):
+            found = _WithGradient.apply(self, tuple(values), *values.values())
+            found = found if isinstance(found, tuple) else (found,)
+        else:
+            found = self._computed(values)
+        return found[0] if len(found) == 1 else found
+
+    def on_arrays(self, values: dict[str, Any]) -> tuple[Tensor, ...]:
+        """The outputs by operations of whole arrays."""
+        ranks = [
+            self.body.ndim_of(name, getattr(values.get(name), "ndim", None))
+            for name in self.body.names
+        ]
+        known = [rank for rank in ranks if rank]
+        ndim = grid_rank(self.body, [rank or max(known) for rank in ranks])
+        rules = self._boundary.of_axes(ndim, self.body.name)
+        model = self._model(values)
+        return run_on_arrays(self.body, rules, values, model, self._dtypes(model))
+
+    def _model(self, values: dict[str, Any]) -> Tensor:
+        """The array like which outputs are made: the first one of their rank."""
+        body = self.body
+        tensors = [value for value in values.values() if isinstance(value, Tensor)]
+        if not tensors:
+            raise LaunchError(f"{body.name} makes its outputs like its first array: give it one")
+        rank = body.ndim_of(body.outputs[0], max(each.ndim for each in tensors))
+        return next((each for each in tensors if each.ndim == rank), tensors[0])
+
+    def _dtypes(self, model: Tensor) -> dict[str, Any]:
+        """The dtypes of the outputs: as annotated, or that of the model."""
+        annotations = self.body.annotations
+        return {
+            name: _annotated_dtype(annotations.get(name)) or model.dtype
+            for name in self.body.outputs
+        }
+
+    def _computed(self, values: dict[str, Any]) -> tuple[Tensor, ...]:
+        """The outputs by a launch."""
+        body = self.body
+        model = self._model(values)
+        # Cells that are skipped are zero.
+        skips = any(rule.name == "skip" for rule in self._boundary.rules)
+        make = zeros if skips else empty
+        for name in body.outputs:
+            dtype = self._dtypes(model)[name]
+            values[name] = make(model.shape, dtype=dtype, device=model.device)
+        self._run(tuple(values[name] for name in body.names))
+        return tuple(values[name] for name in body.outputs)
 
     # --- a call ---
 
@@ -183,6 +260,51 @@ class Stencil(ByName):
             ranks = [each.ndim if isinstance(each, ArrayArgument) else None for each in declared]
             analysis = self._analysis(Signature(declared), ranks)
         return self._kernel(analysis, Form(serial, same, wide)), serial
+
+
+class _WithGradient(Function):
+    """A launch whose derivative is that of the body's operations."""
+
+    @staticmethod
+    def forward(ctx: Any, stencil: Stencil, names: tuple[str, ...], *values: Any) -> Any:
+        """Launch the stencil."""
+        ctx.stencil, ctx.names = stencil, names
+        ctx.save_for_backward(*(each if isinstance(each, Tensor) else None for each in values))
+        ctx.numbers = [None if isinstance(each, Tensor) else each for each in values]
+        found = stencil._computed(dict(zip(names, values, strict=True)))
+        return found[0] if len(found) == 1 else found
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        """The gradients of the arrays that have one."""
+        values = [
+            number if saved is None else saved
+            for saved, number in zip(ctx.saved_tensors, ctx.numbers, strict=True)
+        ]
+        wanted = [at for at in range(len(values)) if ctx.needs_input_grad[at + 2]]
+
+        def outputs(*some: Any) -> tuple[Tensor, ...]:
+            every = dict(zip(ctx.names, values, strict=True))
+            every |= {ctx.names[at]: value for at, value in zip(wanted, some, strict=True)}
+            return ctx.stencil.on_arrays(every)  # type: ignore[no-any-return]
+
+        _, back = vjp(outputs, *(values[at] for at in wanted))
+        found = dict(zip(wanted, back(tuple(gradients)), strict=True))
+        return (None, None, *(found.get(at) for at in range(len(values))))
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(describe(value)[0], ArrayClass) if not isinstance(value, Tensor) else True
+
+
+def _has_history(value: Any) -> bool:
+    return isinstance(value, Tensor) and value._history is not None
+
+
+def _annotated_dtype(annotation: Any) -> Any:
+    """The dtype that an annotation says, if it is of an array of numbers."""
+    element = annotation.element if isinstance(annotation, ArrayType) else None
+    return element if isinstance(element, DType) else None
 
 
 def _parameters_of(body: Body, options: KernelOptions) -> Kernel:

@@ -143,7 +143,7 @@ class _Outside:
             tests += [self.compare("ge", index, extent)] if behind else []
             test = tests[0]
             if len(tests) > 1:
-                test = n.Binary("logical_or", *tests, t.BOOL, self.span)
+                test = n.Binary("logical_or", tests[0], tests[1], t.BOOL, self.span)
             self.replacements.append(_Replacement(test, rule))
         if rule.name == "wrap":
             if before:
