@@ -6,9 +6,10 @@ arrays, `library-cuda` about the kernel library, `compiled-cuda` what calls of c
 cost the host, `crossover-cuda` from which size on a device is quicker than the host,
 `training-cuda` is about steps of training, `programs-cuda` about whole programs, `quantized-cuda`
 about products with quantized matrices, `encoders-cuda` about embeddings of texts, `actors-cuda`
-about messages to actors, `compile-cuda` about how long a new kernel takes, `ptx` our PTX beside
-NVRTC's, `cuda_cpp-cuda` CUDA C++ beside NVRTC, `parsing` how long reading CUDA C++ takes, `browser`
-a page of Chromium. A device's name stands for all its suites that fit this machine.
+about messages to actors, `stencils-cuda` about grids beside a copy, `compile-cuda` about how long a
+new kernel takes, `ptx` our PTX beside NVRTC's, `cuda_cpp-cuda` CUDA C++ beside NVRTC, `parsing` how
+long reading CUDA C++ takes, `browser` a page of Chromium. A device's name stands for all its suites
+that fit this machine.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ SUITES: dict[str, tuple[str, ...]] = {
     **{f"encoders-{name}": ("encoders", name) for name in DEVICES},
     "actors-cpu": ("actors", "cpu"),
     **{f"actors-{name}": ("actors", name) for name in DEVICES},
+    "stencils-cpu": ("stencils", "cpu"),
+    **{f"stencils-{name}": ("stencils", name) for name in DEVICES},
     "compile-cuda": ("compile", "cuda"),
     "compile-webgpu": ("compile", "webgpu"),
     "ptx": ("ptx",),

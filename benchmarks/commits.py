@@ -38,6 +38,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "programs": _PROGRAMS,
     "encoders": (*_ARRAYS, "models"),
     "actors": (*_ARRAYS, "actors"),
+    "stencils": (*_PROGRAMS, "stencils"),
     "models": (*_ARRAYS, "quant", "models"),
     "browser": _ARRAYS,
 }

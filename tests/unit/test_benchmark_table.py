@@ -298,12 +298,13 @@ def test_a_device_stands_for_its_suites(monkeypatch):
     assert command.suites_of(["cuda"]) == [
         "launch-cuda", "gpu-cuda", "arrays-cuda", "library-cuda", "compiled-cuda",
         "training-cuda", "crossover-cuda", "programs-cuda", "models-cuda", "quantized-cuda",
-        "encoders-cuda", "actors-cuda", "compile-cuda", "cuda_cpp-cuda", "ptx",
+        "encoders-cuda", "actors-cuda", "stencils-cuda", "compile-cuda", "cuda_cpp-cuda", "ptx",
     ]  # fmt: skip
     assert command.suites_of(["webgpu", "cpu"]) == [
         "launch-webgpu", "arrays-webgpu", "library-webgpu", "compiled-webgpu", "training-webgpu",
         "crossover-webgpu", "programs-webgpu", "models-webgpu", "quantized-webgpu",
-        "encoders-webgpu", "actors-webgpu", "compile-webgpu", "cuda_cpp-webgpu", "cpu",
+        "encoders-webgpu", "actors-webgpu", "stencils-webgpu", "compile-webgpu",
+        "cuda_cpp-webgpu", "cpu",
     ]  # fmt: skip
 
 
