@@ -34,7 +34,7 @@ class Analysis:
     rules: tuple[AxisRule, ...]
     reaches: tuple[tuple[int, Reach], ...]  # the items of `cells`
     written: tuple[int, ...]  # those that are written at the position
-    outputs: tuple[int, ...]  # and those of them of which nothing is read
+    outputs: tuple[int, ...]  # and those of them of which nothing is read before it is written
     indexed: frozenset[int]  # the arrays that are read at computed indices
     reads: int  # different neighbours that are read
     fixed: frozenset[int]  # read at their own cell alone
@@ -115,7 +115,9 @@ def _analysis(body: Body, notes: Sequence[CellAccess], rules: tuple[AxisRule, ..
         for number, found in sorted(offsets.items())
     }
     own = {at[n.parameter] for n in notes if n.offsets is not None and n.kind != "read"}
-    reads = {at[n.parameter] for n in notes if n.kind != "write"}
+    first = {at[n.parameter]: n for n in reversed(notes)}
+    made = {p for p, n in first.items() if n.kind == "write" and n.span in body.plain_writes}
+    reads = {at[n.parameter] for n in notes if n.kind != "write"} - made
     return Analysis(
         rules=rules,
         reaches=tuple(cells.items()),

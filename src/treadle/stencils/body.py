@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from treadle.core.errors import CompileError
+from treadle.core.source import Span
 from treadle.lang.captures import CaptureSet
 from treadle.lang.decorators import as_function
 from treadle.lang.positions import GridPos
@@ -76,15 +77,25 @@ class Body:
         return tuple(name for name in stores if stores[name] == uses[name] and name not in updated)
 
     @cached_property
+    def plain_writes(self) -> frozenset[Span]:
+        """The targets of assignments outside branches and loops."""
+        return frozenset(
+            self.source.span(target)
+            for statement in self.source.tree.body
+            if isinstance(statement, ast.Assign)
+            for target in statement.targets
+        )
+
+    @cached_property
     def _bases(self) -> set[ast.AST]:
-        """What is before the dots of assigned fields, as `out[pos]` in `out[pos].x = …`."""
+        """What assigned parts are of, as `out[pos]` in `out[pos].x = …` and `out[pos].f[q] = …`."""
         found: set[ast.AST] = set()
         for node in ast.walk(self.source.tree):
-            base: ast.AST = node
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                while isinstance(base, ast.Attribute):
-                    base = base.value
-                found.add(base)
+            part: ast.AST = node
+            if isinstance(getattr(node, "ctx", None), ast.Store):
+                while isinstance(part, (ast.Attribute, ast.Subscript)):
+                    part = part.value
+                    found.add(part)
         return found
 
     def ndim_of(self, name: str, given: int | None) -> int | None:

@@ -278,10 +278,10 @@ def stencil_cycles(
                 f"places, the oldest first and the one that is written last: not {tuple(cycle)!r}"
             )
         numbers = [names.index(name) for name in reversed(cycle)]
-        if numbers[0] not in outputs:
+        if numbers[0] not in written:
             raise LaunchError(
-                f"rotate={tuple(cycle)!r}: the last one is written, and {cycle[-1]} is not an "
-                f"output of {stencil.body.name}"
+                f"rotate={tuple(cycle)!r}: the last one is written, and {stencil.body.name} "
+                f"does not write {cycle[-1]}"
             )
         found.append(numbers)
     return found

@@ -219,6 +219,62 @@ def test_structs_and_vectors(device: td.Device) -> None:
     np.testing.assert_array_equal(result.numpy(), whole[1:-1, 2:] - whole[:-2, 1:-1])
 
 
+@td.struct
+class Parts:
+    f: td.f32[3]
+    flow: td.vec2[td.f32]
+
+
+@td.stencil(boundary="wrap")
+def move(u: td.Array[Parts, 2], out: td.Array[Parts, 2], pos: td.GridPos):
+    for q in td.static_range(3):
+        out[pos].f[q] = pos.at(u, 0, q - 1).f[q]
+    out[pos].flow[1] = pos.north(u).flow.x
+    out[pos].flow.x = 0.0
+    out[pos].flow[0] += 1.0
+
+
+def test_arrays_in_structs_are_written_part_by_part(device: td.Device) -> None:
+    u = np.zeros((4, 18), Parts.dtype)
+    u["f"], u["flow"] = random(4, 18, 3), random(4, 18, 2)
+    a, b = td.asarray(u, device=device), td.zeros(u.shape, dtype=Parts, device=device)
+    last = td.stencil_loop(move, a, b, steps=3, rotate=("u", "out"))
+    assert last is b
+    want = u.copy()
+    for q in range(3):
+        want["f"][..., q] = np.roll(u["f"][..., q], 3 * (1 - q), 1)
+    want["flow"] = 1.0
+    np.testing.assert_array_equal(b.numpy()["f"], want["f"])
+    np.testing.assert_array_equal(b.numpy()["flow"], want["flow"])
+
+
+def test_a_race_on_a_part_is_refused(device: td.Device) -> None:
+    @td.stencil
+    def smear(u: td.Array[Parts, 2], pos: td.GridPos):
+        u[pos].f[1] = pos.west(u).f[0]  # the line
+
+    u = td.zeros((3, 4), dtype=Parts, device=device)
+    error = refused(td.errors.CompileError, "another cell", lambda: smear(u))
+    assert "# the line" in str(error)
+
+
+def test_a_part_outside_a_staggered_array_is_not_written(device: td.Device) -> None:
+    @td.stencil(boundary="zero")
+    def both(u, out: td.Array[Parts, 1], sides, pos: td.GridPos):
+        out[pos].f[2] = u[pos]
+        sides[pos] = u[pos]
+
+    u = random(19)
+    whole = td.zeros(21, dtype=Parts, device=device)
+    sides = poisoned(device, 20)
+    both(td.asarray(u, device=device), whole[:19], sides)
+    got = whole.numpy()["f"]
+    np.testing.assert_array_equal(got[:19, 2], u)
+    assert not got[19:].any()
+    assert not got[:, :2].any()
+    np.testing.assert_array_equal(sides.numpy(), np.append(u, np.float32(0)))
+
+
 @td.stencil(boundary="wrap")
 def life(cells: td.Array[td.u8, 2], out: td.Array[td.u8, 2], pos: td.GridPos):
     count = 0

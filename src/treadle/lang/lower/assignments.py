@@ -327,18 +327,17 @@ def _assign_memory(
 def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute, access: Access) -> n.Place:
     """The place of a target `a[i]`, `p.x` or `a[i].x`."""
     if isinstance(target, ast.Subscript):
+        if _is_cell(cx, target.value):
+            whole = place_of_target(cx, target.value, access)  # type: ignore[arg-type]
+            return _item_of(cx, whole, lower_expression(cx, target.slice), target, access)
         owner, index = in_order_with_index(cx, target)
         if isinstance(owner, (ArrayView, FixedArrayPlace)):
             return place_of(cx, owner, index, target, access)
         if isinstance(owner, TupleValue):
             raise cx.error("a tuple's items can't be assigned: assign a new tuple", target)
-        place = _place_of_value(cx, owner, target)
-        if isinstance(place.type, t.Vector):
-            name = component(cx, place.type, index, target)
-            return n.Member(place, name, place.type.element, cx.span(target))
-        raise cx.refusal("number_index", target, given=describe(owner))
+        return _item_of(cx, _place_of_value(cx, owner, target), index, target, access)
     if _is_cell(cx, target.value):
-        place = place_of_target(cx, target.value, "update")  # type: ignore[arg-type]
+        place = place_of_target(cx, target.value, access)  # type: ignore[arg-type]
     else:
         owner = lower_expression(cx, target.value)
         if isinstance(owner, ArrayView):
@@ -364,15 +363,28 @@ def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute, access: 
     return n.Member(place, target.attr, type, cx.span(target))
 
 
+def _item_of(
+    cx: Context, whole: n.Place, index: Value, target: ast.Subscript, access: Access
+) -> n.Place:
+    """The place of an element of an array in a struct, or of a component of a vector."""
+    if isinstance(whole.type, t.Array) and not isinstance(whole, n.Variable):
+        return place_of(cx, FixedArrayPlace(whole, whole.type), index, target, access)
+    if isinstance(whole.type, t.Vector):
+        name = component(cx, whole.type, index, target)
+        return n.Member(whole, name, whole.type.element, cx.span(target))
+    raise cx.refusal("number_index", target, given=spelled(whole.type))
+
+
 def _is_cell(cx: Context, node: ast.expr) -> bool:
-    """Whether an expression is `out[pos]`, or a field of it. (Such a place may be outside an array,
+    """Whether an expression is `out[pos]`, or a part of it. (Such a place may be outside an array,
     and then it is not the one that `out[pos]` reads.)"""
-    while isinstance(node, ast.Attribute):
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
+            binding = cx.bindings.get(node.slice.id)
+            if binding is not None and isinstance(binding.value, Position):
+                return True
         node = node.value
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name):
-        return False
-    binding = cx.bindings.get(node.slice.id)
-    return binding is not None and isinstance(binding.value, Position)
+    return False
 
 
 def _place_of_value(cx: Context, value: Value, node: ast.AST) -> n.Place:
