@@ -1,7 +1,7 @@
-"""Run the examples on the CPU and keep their pictures for docs/gallery.md.
+"""Run the examples on the CPU and keep their pictures for the pages docs/gallery*.md.
 
 python tools/gallery.py            # all of them: some minutes on 2 cores
-python tools/gallery.py galaxies
+python tools/gallery.py galaxies stencils/heat
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 IMAGES = ROOT / "docs" / "images" / "gallery"
-NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "showing")
+HELPERS = ("showing", "pictures")
+NAMES = sorted(
+    path.relative_to(EXAMPLES).with_suffix("").as_posix()
+    for path in EXAMPLES.rglob("*.py")
+    if path.stem not in HELPERS
+)
 
 
 def picture(name: str) -> Path:
@@ -26,12 +31,13 @@ def picture(name: str) -> Path:
 
 def main(names: list[str]) -> None:
     """Run these examples, or all."""
-    sys.path.insert(0, str(EXAMPLES))
-    IMAGES.mkdir(parents=True, exist_ok=True)
+    sys.path[:0] = [str(EXAMPLES), str(EXAMPLES / "stencils")]
     for name in names or NAMES:
+        module = Path(name).name
+        picture(name).parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
-            importlib.import_module(name).main(["--device", "cpu", "--out", folder])
-            with Image.open(Path(folder) / f"{name}.png") as drawn:
+            importlib.import_module(module).main(["--device", "cpu", "--out", folder])
+            with Image.open(Path(folder) / f"{module}.png") as drawn:
                 drawn.convert("RGB").save(picture(name), quality=82, method=6)
 
 
