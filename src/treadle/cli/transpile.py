@@ -16,6 +16,7 @@ from treadle.ir.signature import Signature
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.launch import MAX_BLOCK
+from treadle.stencils.decorator import Stencil
 
 LANGUAGES = (*TARGETS, "ir")  # what kernels are printed in; the IR has a text form, too
 
@@ -69,7 +70,7 @@ def transpile_file(
         raise TreadleError(no_file(file))
     found = kernels_of(file)
     if not found:
-        raise TreadleError(f"{file} has no @td.kernel function at its top level")
+        raise TreadleError(f"{file} has no @td.kernel or @td.stencil function at its top level")
     if name is not None:
         if name not in found:
             raise TreadleError(f"{file} has no kernel {name!r}; it has {', '.join(found)}")
@@ -79,17 +80,19 @@ def transpile_file(
     if not known:
         raise TreadleError("; ".join(left_out))
     texts = {
-        name: kernel.source(to, block=block, shared_bytes=shared if _dynamic(kernel, shared) else 0)
+        name: kernel.source(to, block=block)
+        if isinstance(kernel, Stencil)
+        else kernel.source(to, block=block, shared_bytes=shared if _dynamic(kernel, shared) else 0)
         for name, kernel in known.items()
     }
     return Printed(texts, left_out)
 
 
-def _untyped(kernel: Kernel) -> list[str]:
+def _untyped(kernel: Kernel | Stencil) -> list[str]:
     return [parameter.name for parameter in kernel.parameters if parameter.declared is None]
 
 
-def _why_left_out(kernel: Kernel) -> str:
+def _why_left_out(kernel: Kernel | Stencil) -> str:
     names = ", ".join(_untyped(kernel))
     return (
         f"kernel {kernel.name} is left out, since the types of its parameters are not known: "
@@ -113,8 +116,8 @@ def check_output(output: Path) -> None:
         raise TreadleError(f"{no_folder(output.parent)}: cannot write {output.name} there")
 
 
-def kernels_of(file: Path) -> dict[str, Kernel]:
-    """The kernels that running a file defines, by name."""
+def kernels_of(file: Path) -> dict[str, Kernel | Stencil]:
+    """The kernels and stencils that running a file defines, by name."""
     if b"\0" in file.read_bytes():
         raise TreadleError(f"{file} is not a Python file: it has null bytes")
     try:
@@ -133,4 +136,4 @@ def kernels_of(file: Path) -> dict[str, Kernel]:
         raise TreadleError(
             f"running {file} failed: {words} (treadle --debug transpile … shows the traceback)"
         ) from error
-    return {name: value for name, value in names.items() if isinstance(value, Kernel)}
+    return {name: value for name, value in names.items() if isinstance(value, (Kernel, Stencil))}

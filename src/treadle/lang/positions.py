@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.ir import types as t
 from treadle.lang.definitions import DeviceFunction
 from treadle.lang.types import make_value
 
@@ -40,6 +41,7 @@ class CellRules:
     inside: tuple[tuple[bool, bool], ...]
     same_shape: bool = True
     wide: bool = False  # whether `pos.index` has 64 bits
+    storage: t.Scalar | None = None  # floats that arrays keep, and that are read as float32
 
     def __call__(self, *indices: Any) -> GridPos:
         """The position in the interpreter."""
@@ -83,12 +85,16 @@ class GridPos:
             if 0 <= indices[axis] < extent:
                 continue
             if rule.name in ("zero", "constant"):
-                return make_value(array.annotation, rule.value if rule.value else None)
+                value = make_value(array.annotation, rule.value if rule.value else None)
+                return self._read(value)
             if rule.name == "function":
                 assert rule.function is not None
                 return rule.function(array, *map(np.int32, indices))  # type: ignore[operator]
             indices[axis] = mapped(rule.name, indices[axis], extent)
-        return array.load(tuple(indices))
+        return self._read(array.load(tuple(indices)))
+
+    def _read(self, value: Any) -> Any:
+        return np.float32(value) if self.rules.storage is not None else value
 
     def _neighbour(self, name: str, array: Any) -> Any:
         axis, step = NEIGHBOURS[name]

@@ -14,6 +14,7 @@ from typing import Any
 from treadle import lang
 from treadle.core.errors import CompileError, ShapeError
 from treadle.core.nesting import deep_nesting
+from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions
 from treadle.ir.signature import Signature
 from treadle.lang.decorators import Function
@@ -80,11 +81,12 @@ def analyze(
     rules: tuple[AxisRule, ...],
     options: KernelOptions,
     halo: tuple[int, ...] | None,
+    storage: t.Scalar | None,
 ) -> Analysis:
     """The accesses of a body. CompileError, with the line, for a race, and for offsets beyond the
     halo that was declared."""
     ndim = len(rules)
-    probe = CellRules(rules, ((False, False),) * ndim, same_shape=False)
+    probe = CellRules(rules, ((False, False),) * ndim, same_shape=False, storage=storage)
     names: dict[str, Any] = {
         "treadle_body": Function(body.function), "treadle_cell": probe, "treadle_lang": lang,
     }  # fmt: skip

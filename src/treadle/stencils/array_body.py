@@ -14,6 +14,7 @@ from typing import Any
 import treadle.tensor.elementwise_functions as elementwise
 from treadle.core.dtypes import DType, float32, int32
 from treadle.core.errors import CompileError, ShapeError, TreadleError, ValuesUnknown
+from treadle.ir import types as t
 from treadle.lang.builtins import BuiltinFunction
 from treadle.lang.definitions import DeviceFunction
 from treadle.lang.interpreter.transform import python_function
@@ -44,6 +45,7 @@ def run_on_arrays(
     values: dict[str, Any],
     model: Tensor,
     outputs: dict[str, Any],
+    storage: t.Scalar | None,
 ) -> tuple[Tensor, ...]:
     """What a body writes to its outputs, of these dtypes, for the tensors and numbers of its other
     parameters. `model` is an array of the grid.
@@ -51,7 +53,7 @@ def run_on_arrays(
     CompileError if the body does what has no form for whole arrays; ShapeError for arrays of
     several shapes.
     """
-    run = _Run(body, rules, tuple(model.shape), model.device)
+    run = _Run(body, rules, tuple(model.shape), model.device, storage)
     arrays = {
         name: _Array(name, values.get(name), run, outputs.get(name))
         for name in body.names
@@ -71,12 +73,18 @@ class _Run:
     """A body that is run on arrays of a shape."""
 
     def __init__(
-        self, body: Body, rules: Sequence[AxisRule], shape: tuple[int, ...], device: Device
+        self,
+        body: Body,
+        rules: Sequence[AxisRule],
+        shape: tuple[int, ...],
+        device: Device,
+        storage: t.Scalar | None,
     ) -> None:
         self.body = body
         self.rules = rules
         self.shape = shape
         self.device = device
+        self.storage = storage
         self.position = _Position(self)
         self.reach = [[0, 0] for _ in shape]
         self.helper = _Helper(self)
@@ -111,7 +119,7 @@ class _Run:
             self.reach[axis] = [min(self.reach[axis][0], offset), max(self.reach[axis][1], offset)]
             if offset:
                 found = self.shifted(found, axis, offset)
-        return found
+        return found.to(float32) if self.storage is not None else found
 
     def shifted(self, x: Tensor, axis: int, offset: int) -> Tensor:
         rule, extent = self.rules[axis], x.shape[axis]

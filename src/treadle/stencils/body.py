@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import FunctionType
 from typing import Any
 
+from treadle.core.dtypes import float32
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
+from treadle.ir import types as t
 from treadle.lang.captures import CaptureSet
 from treadle.lang.decorators import as_function
 from treadle.lang.positions import GridPos
 from treadle.lang.source import Source, resolve_annotations, source_of
-from treadle.lang.types import ArrayType
+from treadle.lang.types import ArrayType, annotation_of
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,16 @@ class Body:
         return CompileError(message, source.span(node or source.tree), source.text)
 
 
-def read_body(candidate: Any, names: dict[str, Any]) -> Body:
-    """The function that a decorator is applied to. CompileError if it cannot be a stencil's."""
+def _stored(annotation: Any, storage: t.Scalar | None) -> Any:
+    """An annotation with the dtype that an array's elements are kept in."""
+    if storage is None or not isinstance(annotation, ArrayType) or annotation.element != float32:
+        return annotation
+    return replace(annotation, element=annotation_of(storage))
+
+
+def read_body(candidate: Any, names: dict[str, Any], storage: t.Scalar | None) -> Body:
+    """The function that a decorator is applied to, whose arrays of float32 are kept as `storage`.
+    CompileError if it cannot be a stencil's."""
     function = as_function(candidate)
     source = source_of(function)
     arguments = source.tree.args
@@ -125,7 +135,11 @@ def read_body(candidate: Any, names: dict[str, Any]) -> Body:
         names=tuple(each.arg for each in nodes if each.arg not in positions),
         order=tuple(each.arg for each in nodes),
         position=positions[0] if positions else "",
-        annotations={name: found for name, found in annotations.items() if name not in positions},
+        annotations={
+            name: _stored(found, storage)
+            for name, found in annotations.items()
+            if name not in positions
+        },
     )
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
         raise body.refused(

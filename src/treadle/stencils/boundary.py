@@ -1,4 +1,4 @@
-"""What reads outside an array give: the `boundary=` and `value=` of a stencil."""
+"""What the arguments of a stencil's decorator say: `boundary=`, `value=`, `halo=`, `storage=`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.dtypes import as_dtype, bfloat16, float16
 from treadle.core.errors import ShapeError
+from treadle.ir import types as t
 from treadle.lang.decorators import Function, as_function
 from treadle.lang.definitions import DeviceFunction
 from treadle.lang.positions import RULES, AxisRule
@@ -79,3 +81,14 @@ def check_halo(halo: Any) -> tuple[int, ...] | None:
     if not given or any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in given):
         raise ValueError(f"a stencil's halo is a number of cells, or one for each axis: {halo!r}")
     return given
+
+
+def read_storage(storage: Any) -> t.Scalar | None:
+    """The dtype that arrays of float32 are kept in. ValueError for another one than those of 16
+    bits."""
+    if storage is None:
+        return None
+    dtype = as_dtype(storage)
+    if dtype not in (float16, bfloat16):
+        raise ValueError(f"a stencil's storage is td.float16 or td.bfloat16, not {storage!r}")
+    return t.SCALARS[dtype.short]

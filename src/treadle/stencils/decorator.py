@@ -14,8 +14,9 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import CompileError, LaunchError, TreadleError, shortened
 from treadle.graph.history import recording
 from treadle.graph.placeholders import within
+from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions
-from treadle.ir.signature import ArrayArgument, Signature
+from treadle.ir.signature import ArrayArgument, DeclaredParameter, Signature
 from treadle.ir.types import size_of
 from treadle.lang.decorators import Kernel
 from treadle.lang.definitions import ByName
@@ -29,7 +30,7 @@ from treadle.runtime.devices import default_device
 from treadle.stencils.analysis import Analysis, analyze, grid_rank
 from treadle.stencils.array_body import run_on_arrays
 from treadle.stencils.body import Body, read_body
-from treadle.stencils.boundary import Boundary, check_halo, read_boundary
+from treadle.stencils.boundary import Boundary, check_halo, read_boundary, read_storage
 from treadle.stencils.kernel_text import Form, StencilKernel
 from treadle.stencils.launching import grid_of, serial_parts
 from treadle.stencils.sharing import same_elements, share
@@ -48,6 +49,7 @@ class Stencil(ByName):
         boundary: Boundary,
         halo: tuple[int, ...] | None,
         options: KernelOptions,
+        storage: t.Scalar | None,
     ) -> None:
         self.__name__ = body.name
         self.__qualname__ = body.function.__qualname__
@@ -58,6 +60,7 @@ class Stencil(ByName):
         self._boundary = boundary
         self._halo = halo
         self._options = options
+        self._storage = storage
         self._analyses: dict[Any, Analysis] = {}
         self._kernels: dict[Any, StencilKernel] = {}
 
@@ -77,7 +80,17 @@ class Stencil(ByName):
         except TreadleError as error:
             raise _of_user(error)  # noqa: B904 - it is the same error
 
-    def source(self, target: str, *arguments: Any) -> str:
+    @property
+    def name(self) -> str:
+        """The stencil's name."""
+        return self.body.name
+
+    @property
+    def parameters(self) -> tuple[DeclaredParameter, ...]:
+        """The parameters of a call, with their annotations."""
+        return self._declared.parameters
+
+    def source(self, target: str, *arguments: Any, block: Extent | None = None) -> str:
         """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl", "numpy" or
         "ir". The types are those of the arguments, or of the annotations without arguments. No
         device is needed."""
@@ -85,7 +98,7 @@ class Stencil(ByName):
             kernel, serial = self._kernel_for_target(target, arguments)
             if arguments and serial:
                 arguments = (*arguments, 1, 1, 1)
-            return kernel.source(target, *arguments)
+            return kernel.source(target, *arguments, block=None if serial else block)
         except TreadleError as error:
             raise _of_user(error)  # noqa: B904
 
@@ -124,7 +137,7 @@ class Stencil(ByName):
         ndim = grid_rank(self.body, [rank or max(known) for rank in ranks])
         rules = self._boundary.of_axes(ndim, self.body.name)
         model = self._model(values)
-        return run_on_arrays(self.body, rules, values, model, self._dtypes(model))
+        return run_on_arrays(self.body, rules, values, model, self._dtypes(model), self._storage)
 
     def _model(self, values: dict[str, Any]) -> Tensor:
         """The array like which outputs are made: the first one of their rank."""
@@ -170,7 +183,7 @@ class Stencil(ByName):
         device = device_of_arguments(arguments) or default_device()
         wide = any(isinstance(key, ArrayClass) and key.big for key, _ in described)
         serial = device.traits.serial_threads and not state.active
-        kernel = self._kernel(analysis, Form(serial, grid.same_shape, wide))
+        kernel = self._kernel(analysis, Form(serial, grid.same_shape, wide, self._storage))
         if not serial:
             kernel.launch(grid.region, *arguments)
             return
@@ -208,7 +221,7 @@ class Stencil(ByName):
     def _analysis(self, signature: Signature, ranks: Sequence[int | None]) -> Analysis:
         ndim = grid_rank(self.body, ranks)
         rules = self._boundary.of_axes(ndim, self.body.name)
-        return analyze(self.body, signature, rules, self._options, self._halo)
+        return analyze(self.body, signature, rules, self._options, self._halo, self._storage)
 
     def _kernel(self, analysis: Analysis, form: Form) -> StencilKernel:
         key = analysis, form
@@ -259,7 +272,7 @@ class Stencil(ByName):
             declared = declared_arguments(self._declared)
             ranks = [each.ndim if isinstance(each, ArrayArgument) else None for each in declared]
             analysis = self._analysis(Signature(declared), ranks)
-        return self._kernel(analysis, Form(serial, same, wide)), serial
+        return self._kernel(analysis, Form(serial, same, wide, self._storage)), serial
 
 
 class _WithGradient(Function):
@@ -347,6 +360,7 @@ def stencil(
     value: Any = ...,
     halo: Extent | None = ...,
     tile: Extent | None = ...,
+    storage: Any = ...,
     fastmath: bool = ...,
 ) -> Callable[[Callable[..., Any]], Stencil]: ...
 def stencil(
@@ -357,6 +371,7 @@ def stencil(
     value: Any = None,
     halo: Extent | None = None,
     tile: Extent | None = None,
+    storage: Any = None,
     fastmath: bool = False,
 ) -> Any:
     """Make a function of arrays and a position a stencil: it computes each cell of a grid.
@@ -367,7 +382,9 @@ def stencil(
     ("wrap"), the one as far inside ("mirror"), 0 ("zero") or `value` ("constant"); or that cells
     with such neighbours are not computed ("skip"); or what a function of the array and the indices
     returns. A list has one for each axis. `halo` is checked if it is given: how far from its cell
-    the function may read. `tile` is the block of threads on a GPU, in array order.
+    the function may read. `tile` is the block of threads on a GPU, in array order. `storage`,
+    `td.float16` or `td.bfloat16`, is the dtype of arrays that are annotated as float32: neighbours
+    are read as float32, and what is written is rounded.
 
     >>> import numpy as np, treadle as td
     >>> @td.stencil(boundary="zero")
@@ -385,10 +402,12 @@ def stencil(
         block = Dim3(*reversed((tile,) if isinstance(tile, int) else tuple(tile)))
     options = KernelOptions(block, True, fastmath)
     names = sys._getframe(1).f_locals
+    kept = read_storage(storage)
 
     def make(decorated: Any) -> Stencil:
         try:
-            return Stencil(read_body(decorated, names), rules, checked, options)
+            found = read_body(decorated, names, kept)
+            return Stencil(found, rules, checked, options, kept)
         except CompileError as error:
             raise shortened(error)  # noqa: B904
 

@@ -44,6 +44,7 @@ class Form:
     serial: bool  # whether a thread has rows
     same_shape: bool  # whether all arrays accessed at the position have the same extents
     wide: bool  # whether indices have 64 bits
+    storage: t.Scalar | None = None  # as in `CellRules`
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _text_of(body: Body, analysis: Analysis, form: Form) -> tuple[str, dict[str,
         ("row", (*outer, known)),
         ("edge", (*outer, end)),
     ):
-        rules = CellRules(analysis.rules, inside, form.same_shape, form.wide)
+        rules = CellRules(analysis.rules, inside, form.same_shape, form.wide, form.storage)
         names[f"treadle_at_{name}"] = rules
     parameters = []
     for at, name in enumerate(body.names):

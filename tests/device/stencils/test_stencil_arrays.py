@@ -193,3 +193,35 @@ def lambda_edge() -> Any:
         return 1.0
 
     return edge
+
+
+@td.stencil(boundary="constant", value=2.0, storage=td.float16)
+def stored(u: td.Array[td.f32, 2], k: td.f32, out: td.Array[td.f32, 2], pos: td.GridPos):
+    total = 0.0
+    for d in td.static_range(-2, 3):
+        total += k * pos.at(u, 0, d)
+    out[pos] = total - u[pos]
+
+
+def test_halves_are_computed_in_float32(device: td.Device) -> None:
+    numbers = np.random.default_rng(0).random((5, 21), np.float32).astype(np.float16)
+    u = td.asarray(numbers, device=device)
+    out = td.empty((5, 21), dtype=td.float16, device=device)
+    stored(u, 0.3, out)
+    wide = np.pad(numbers.astype(np.float32), ((0, 0), (2, 2)), constant_values=2)
+    total = np.zeros((5, 21), np.float32)
+    for d in range(5):
+        total += np.float32(0.3) * wide[:, d : d + 21]
+    want = (total - numbers).astype(np.float16)
+    np.testing.assert_allclose(out.numpy(), want, rtol=0, atol=2e-3)
+    made = stored(u, 0.3)
+    assert made.dtype == td.float16
+    np.testing.assert_array_equal(made.numpy(), out.numpy())
+    again = np.zeros((5, 21), np.float16)
+    with td.interpret():
+        stored(numbers, 0.3, again)
+    np.testing.assert_allclose(again, want, rtol=0, atol=2e-3)
+    with pytest.raises(td.errors.DtypeError):
+        stored(td.zeros((5, 21), device=device), 0.3)
+    with pytest.raises(ValueError, match="storage is"):
+        td.stencil(storage=td.int32)(inner.__wrapped__)

@@ -207,6 +207,7 @@ def annotated(
     if len(values) != len(names):
         raise arity_error(cx, function, names, len(values), node)
     result: list[Value] = []
+    storage = next((each.rules.storage for each in values if isinstance(each, Position)), None)
     for name, value in zip(names, values, strict=True):
         what = f"parameter {name} of {function.__name__}"
         annotation = annotations.get(name)
@@ -214,7 +215,10 @@ def annotated(
             wanted = annotation.declared
             if (
                 not isinstance(value, ArrayView)
-                or value.element != wanted.element
+                or (
+                    value.element != wanted.element
+                    and not (value.element == storage and wanted.element == t.F32)
+                )
                 or value.ndim != wanted.ndim
             ):
                 raise cx.error(f"{what} is {wanted}, and this is {describe(value)}", node)

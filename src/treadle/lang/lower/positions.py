@@ -94,7 +94,10 @@ def read(
         before, behind = rules.sides(axis, offsets[axis])
         if before or behind:
             where.map_axis(axis, rule, indices, before, behind)
-    return where.load(indices)
+    value = where.load(indices)
+    if rules.storage is not None and view.element == rules.storage:
+        value = cast(cx, value, t.F32, node)
+    return value
 
 
 def _moved(index: n.Expression, offset: int, span: Span) -> n.Expression:
