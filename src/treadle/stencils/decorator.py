@@ -31,8 +31,8 @@ from treadle.stencils.analysis import Analysis, analyze, grid_rank
 from treadle.stencils.array_body import run_on_arrays
 from treadle.stencils.body import Body, read_body
 from treadle.stencils.boundary import Boundary, check_halo, read_boundary, read_storage
-from treadle.stencils.kernel_text import Form, StencilKernel
-from treadle.stencils.launching import grid_of, serial_parts
+from treadle.stencils.kernel_text import Form, StencilKernel, marches
+from treadle.stencils.launching import gpu_threads, grid_of, serial_parts
 from treadle.stencils.sharing import same_elements, share
 from treadle.tensor.creation import asarray, empty, zeros
 from treadle.tensor.tensor import Tensor
@@ -96,8 +96,8 @@ class Stencil(ByName):
         device is needed."""
         try:
             kernel, serial = self._kernel_for_target(target, arguments)
-            if arguments and serial:
-                arguments = (*arguments, 1, 1, 1)
+            if arguments:
+                arguments += (1,) * (len(kernel.parameters) - len(arguments))
             return kernel.source(target, *arguments, block=None if serial else block)
         except TreadleError as error:
             raise _of_user(error)  # noqa: B904
@@ -185,7 +185,8 @@ class Stencil(ByName):
         serial = device.traits.serial_threads and not state.active
         kernel = self._kernel(analysis, Form(serial, grid.same_shape, wide, self._storage))
         if not serial:
-            kernel.launch(grid.region, *arguments)
+            threads, parts = gpu_threads(grid.region, marches(analysis))
+            kernel.launch(threads, *arguments, *parts)
             return
         count, parts = serial_parts(grid.region, *_bytes_near(analysis, described))
         kernel[count, 1](*arguments, *parts)

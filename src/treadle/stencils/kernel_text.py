@@ -34,7 +34,7 @@ _MOST_SHARED_READS = 12
 # that are in two lines of the cache. A row then has one vector more, of which a part is computed.
 _LEAST_ALIGNED_READS = 16
 _LANES = 16
-CHUNKS = ("treadle_planes", "treadle_rows", "treadle_bands")
+_SERIAL_PARTS = ("treadle_planes", "treadle_rows", "treadle_bands")
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,26 @@ def _text_of(body: Body, analysis: Analysis, form: Form) -> tuple[str, dict[str,
         parameters.append(name if annotation is None else f"{name}: treadle_p{at}")
         names[f"treadle_p{at}"] = annotation
     writer = _Writer(body, analysis, axes)
+    parameters += [f"{name}: Index" for name in parts_of(analysis, form)]
     if form.serial:
-        parameters += [f"{name}: Index" for name in CHUNKS]
         writer.serial()
     else:
-        writer.threads()
+        writer.threads(marches(analysis))
     head = f"def {body.name}({', '.join(parameters)}):\n"
     return head + "".join(writer.lines), names, writer.indices[-1]
+
+
+def marches(analysis: Analysis) -> bool:
+    """Whether a thread of a GPU goes along the slowest axis: the planes near a cell are then in the
+    multiprocessor's own cache, since its threads have just read them."""
+    return analysis.ndim == 3 and analysis.reach(0) != (0, 0)
+
+
+def parts_of(analysis: Analysis, form: Form) -> tuple[str, ...]:
+    """The kernel's last parameters, which say what part of the grid a thread has."""
+    if form.serial:
+        return _SERIAL_PARTS
+    return _SERIAL_PARTS[:1] if marches(analysis) else ()
 
 
 def _axes(body: Body, analysis: Analysis, form: Form) -> list[_Axis]:
@@ -197,13 +210,18 @@ class _Writer:
 
     # --- a thread for each cell ---
 
-    def threads(self) -> None:
-        """A thread computes one cell; the launch has as many as the grid has cells."""
-        ndim = self.analysis.ndim
-        self.put(f"{', '.join(self.indices)} = treadle_lang.grid({ndim})")
-        for axis, index in zip(self.axes, self.indices, strict=True):
+    def threads(self, marching: bool) -> None:
+        """A thread computes one cell, or some that follow each other along the slowest axis; the
+        launch has as many threads as the grid has cells, or columns of such cells."""
+        ndim, indices = self.analysis.ndim, list(self.indices)
+        if marching:
+            indices[0] = "treadle_t"
+        self.put(f"{', '.join(indices)} = treadle_lang.grid({ndim})")
+        for axis, index in list(zip(self.axes, indices, strict=True))[marching:]:
             if axis.first != "0":
                 self.put(f"{index} += {axis.first}")
+        if marching:
+            self.loop(0, "treadle_t", "treadle_planes")
         test = self.inside(range(ndim))
         if not test:
             self.call("interior", self.indices)

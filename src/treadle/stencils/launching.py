@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,10 @@ _MOST_BYTES = 1 << 18
 # The planes that are near a cell, in three dimensions: what of them a thread goes along stays in
 # the processor's second cache.
 _CACHE_BYTES = 1 << 23
+
+# What a GPU's thread goes along, and the threads that fill a large GPU.
+_MOST_PLANES = 32
+_LEAST_THREADS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,16 @@ def _check_halo(
                 f'which has {extent}: boundary="{rule}" needs at least '
                 f"{halo if rule == 'wrap' else halo + 1}"
             )
+
+
+def gpu_threads(region: tuple[int, ...], marching: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The threads of a launch on a GPU, and the kernel's last parameter: how many cells a thread
+    has along the slowest axis, if it goes along it."""
+    if not marching:
+        return region, ()
+    columns = math.prod(region[1:])
+    planes = max(1, min(_MOST_PLANES, columns * region[0] // _LEAST_THREADS))
+    return (-(-region[0] // planes), *region[1:]), (planes,)
 
 
 def serial_parts(

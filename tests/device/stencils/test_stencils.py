@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.stencils import launching
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:
@@ -340,9 +341,15 @@ def test_rows_are_many_blocks(device: td.Device) -> None:
     np.testing.assert_array_equal(result.numpy(), np.roll(long, 1) + 2 * np.roll(long, -2))
 
 
-def test_bands_of_planes(device: td.Device) -> None:
-    u = random(21, 90, 200)
-    out = poisoned(device, *u.shape)
+@pytest.mark.parametrize("shape", [(11, 13, 40), (7, 3, 5), (2, 30, 3)])
+def test_parts_of_a_grid(
+    device: td.Device, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bands of rows and runs of planes, as large grids have them."""
+    for name, least in (("_LEAST_THREADS", 2000), ("_CACHE_BYTES", 6000), ("_MOST_BYTES", 300)):
+        monkeypatch.setattr(launching, name, least)
+    u = random(*shape)
+    out = poisoned(device, *shape)
     named_3d(td.asarray(u, device=device), out)
     whole = np.pad(u, 1)
     want = (
