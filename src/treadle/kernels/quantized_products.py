@@ -230,7 +230,7 @@ def _multiply_by_warps(
     work = Work(formats, floats, -(-many // parts), _PACKED, parts > 1)
     spread = spread_for(machine_of(act.device), work, rows, n // GROUP)
     if not spread.unrolled:  # one kernel for any number of rows
-        work = work._replace(rows=MOST_ROWS, parted=True)
+        work = work._replace(rows=MOST_ROWS, split=True)
     if len(group) > 1:
         spread = spread._replace(repeated=True)
     _launch(work, spread, 1, (flat(act), 0, 0, 0, 0), group, flat(out), pitch or rows, n, many, 0.0)

@@ -28,14 +28,14 @@ MOST_FORMATS = 2
 
 class Work(NamedTuple):
     """What a kernel computes: rows of activations, as floats or not, after a prologue, times
-    matrices of these formats. `parted`: there are more rows than `rows`, for so many of which a
-    block is there."""
+    matrices of these formats. `split`: there may be more rows than `rows`, so many of which a block
+    has."""
 
     formats: tuple[str, ...]
     floats: bool
     rows: int
     prologue: Prologue
-    parted: bool = False
+    split: bool = False
 
 
 class Spread(NamedTuple):
@@ -53,7 +53,7 @@ class Spread(NamedTuple):
 
 
 @functools.cache
-def _line_sums(form: Form, floats: bool, many: int, parted: bool, spread: Spread) -> Function:
+def _line_sums(form: Form, floats: bool, many: int, split: bool, spread: Spread) -> Function:
     """A function of a block that computes its rows of a matrix, for `many` rows of activations from
     `lead` on. Of each 32 bytes two threads read a half."""
     span, lines, subgroups, unrolled = spread[1:5]
@@ -110,7 +110,7 @@ def _line_sums(form: Form, floats: bool, many: int, parted: bool, spread: Spread
         act, lead, last, m, k, groups, start, own, half, words, factors, shifts, sums
     ):  # fmt: skip
         """Add the products of a row of activations with a group of each line to the sums."""
-        row = td.minimum(lead + m, last) if parted else m
+        row = td.minimum(lead + m, last) if split else m
         group = row * groups + start + own * step + (half if paired else k)
         facts = act[group * vectors + elements]
         total = number(facts.y)
@@ -132,7 +132,7 @@ def _line_sums(form: Form, floats: bool, many: int, parted: bool, spread: Spread
         values, high, of_blocks, mins_of_blocks, scales, mins, act, out, first, rows, groups, into,
         pitch, lead, extent, board,
     ):  # fmt: skip
-        extent_here = td.minimum(extent - lead, many) if parted else extent
+        extent_here = td.minimum(extent - lead, many) if split else extent
         t = td.thread_idx.x % span
         team = td.thread_idx.x // span
         half = t % 2
@@ -224,10 +224,10 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
     threads, teams = spread.threads, spread.threads // spread.span
     subgroups, repeated = spread.subgroups, spread.repeated
     forms = [FORMS[name] for name in work.formats]
-    parted = work.parted
-    multiply_first = _line_sums(forms[0], floats, many, parted, spread)
+    split = work.split
+    multiply_first = _line_sums(forms[0], floats, many, split, spread)
     several = len(forms) > 1
-    multiply_second = _line_sums(forms[-1], floats, many, parted, spread)
+    multiply_second = _line_sums(forms[-1], floats, many, split, spread)
     packed = prologue.kind == "packed"
     fill = None if packed else filler(prologue, floats, threads, subgroups)
     kind: Any = td.vec4[td.f32] if floats else td.vec4[td.i32]
@@ -254,7 +254,7 @@ def multiplier(work: Work, spread: Spread) -> Kernel:
         repeats = sizes.w
         block = td.block_idx.x
         lead = td.i32(0)
-        if parted:  # neighbours have the same rows of the matrix
+        if split:  # neighbours have the same rows of the matrix
             parts = (extent + (many - 1)) // many
             lead = block % parts * many
             block = block // parts
