@@ -148,6 +148,8 @@ _DRAWN_ACTORS = frozenset({"test_actor_machine"})
 _STENCILS = frozenset(
     {"test_boundaries", "test_stencil_arrays", "test_stencil_steps", "test_stencils"}
 )
+# And what they solve, in many steps.
+_STENCIL_SOLUTIONS = frozenset({"test_stencil_solutions"})
 # And quantized tensors, whose expressions shift and mask bytes.
 _QUANT = frozenset({"test_quantized"})
 _LEFT_OUT = {
@@ -185,6 +187,9 @@ _LEFT_OUT = {
     # Its functions are those of test_math and test_values, which the evaluator runs.
     "test_elementwise_functions": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     **dict.fromkeys(_STENCILS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
+    **dict.fromkeys(
+        _STENCIL_SOLUTIONS, frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"})
+    ),
     **dict.fromkeys(_ACTORS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(
         _DRAWN_ACTORS, frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"})

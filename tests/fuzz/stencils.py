@@ -1,0 +1,396 @@
+"""Drawn stencils, and what they compute by NumPy.
+
+A stencil is drawn as data: its rules, its arrays, the terms that it sums. From that come the text
+in the kernel language, and the same sums with NumPy's indexing. All numbers are small integers, so
+that results are exact in every dtype.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import treadle as td
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+UNTOUCHED = 99  # around views, and in outputs before they are written
+CONSTANT = 3
+EXTRA = 5  # what a boundary's function adds to the nearest element
+AXES = "kij"
+RULES = ("clamp", "wrap", "mirror", "zero", "constant", "skip", "function")
+DTYPES = {"f32": np.float32, "i32": np.int32, "u32": np.uint32, "i16": np.int16, "u8": np.uint8}
+
+
+@dataclass(frozen=True)
+class Read:
+    """An element of an input near the cell."""
+
+    array: int
+    offsets: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        name = f"u{self.array}"
+        if not any(self.offsets):
+            return f"td.i32({name}[pos])"
+        return f"td.i32(pos.at({name}, {', '.join(map(str, self.offsets))}))"
+
+
+@dataclass(frozen=True)
+class Term:
+    """What is added: a read with a weight; where `test` is greater than 2, `other` instead. Or
+    the sum of a window along an axis, a coefficient times an index, a neighbour by a function."""
+
+    kind: str  # "read", "if", "window", "index", "function"
+    weight: int
+    read: Read
+    other: Read
+    test: Read
+    axis: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """How an array lies in memory, and how much larger it is than the smallest."""
+
+    dtype: str
+    layout: str  # "plain", "sliced", "turned"
+    extra: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A stencil, and the grids that it runs on."""
+
+    rules: tuple[str, ...]
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
+    updates: tuple[bool, ...]  # for each output whether it is added to
+    terms: tuple[Term, ...]
+    shapes: tuple[Shape, ...]
+    seed: int
+    host: bool  # whether the arrays are NumPy's
+
+    @property
+    def ndim(self) -> int:
+        return len(self.rules)
+
+    def reads(self) -> list[Read]:
+        """All reads of neighbours, those of windows and functions among them."""
+        found = []
+        for term in self.terms:
+            if term.kind in ("read", "if"):
+                found.append(term.read)
+            if term.kind == "if":
+                found += [term.other, term.test]
+            if term.kind == "window":
+                found += [Read(term.read.array, along(self.ndim, term.axis, d)) for d in (-1, 0, 1)]
+            if term.kind == "function":
+                own = along(self.ndim, 0, 0)
+                west = along(self.ndim, self.ndim - 1, -1)
+                found += [Read(term.read.array, own), Read(term.read.array, west)]
+        return found
+
+    def source(self) -> str:
+        """The text of the stencil `fuzzed`."""
+        names = AXES[3 - self.ndim :]
+        rules = ", ".join("outside" if rule == "function" else f'"{rule}"' for rule in self.rules)
+        values = ", ".join(str(CONSTANT) if rule == "constant" else "None" for rule in self.rules)
+        value = f", value=[{values}]" if "constant" in self.rules else ""
+        nearest = ", ".join(f"min(max({x}, 0), u.shape[{a}] - 1)" for a, x in enumerate(names))
+        lines = [
+            "import treadle as td",
+            f"def outside(u, {', '.join(names)}):",
+            f"    return u[{nearest}] + {EXTRA}",
+            "@td.func",
+            "def both(u, pos):",
+            "    return td.i32(u[pos]) - 2 * td.i32(pos.west(u))",
+            f"@td.stencil(boundary=[{rules}]{value})",
+            f"def fuzzed({self.parameters}):",
+            f"    {', '.join(names)}, = pos.index",
+            "    t = td.i32(n)",
+        ]
+        for term in self.terms:
+            lines += [f"    {line}" for line in self._lines(term, names)]
+        for at, (place, update) in enumerate(zip(self.outputs, self.updates, strict=True)):
+            number = f"(t + {at}) & 63" if place.dtype != "f32" else f"t - {at}"
+            lines.append(f"    out{at}[pos] {'+=' if update else '='} td.{place.dtype}({number})")
+        return "\n".join(lines) + "\n"
+
+    @property
+    def parameters(self) -> str:
+        inputs = [f"u{at}" for at in range(len(self.inputs))]
+        outputs = [f"out{at}" for at in range(len(self.outputs))]
+        return ", ".join((*inputs, "c", "n", *outputs, "pos"))
+
+    def _lines(self, term: Term, names: str) -> list[str]:
+        weight = term.weight
+        match term.kind:
+            case "read":
+                return [f"t += {weight} * {term.read.text}"]
+            case "if":
+                return [
+                    f"if {term.test.text} > 2:",
+                    f"    t += {weight} * {term.other.text}",
+                    "else:",
+                    f"    t -= {term.read.text}",
+                ]
+            case "window":
+                offsets = ", ".join("d" if a == term.axis else "0" for a in range(self.ndim))
+                near = f"td.i32(pos.at(u{term.read.array}, {offsets}))"
+                return ["for d in td.static_range(-1, 2):", f"    t += (d + {weight}) * {near}"]
+            case "index":
+                index = names[term.axis]
+                return [f"t += td.i32({index}) * td.i32(c[(td.i32({index}) + {abs(weight)}) % 3])"]
+            case _:
+                return [f"t += {weight} * both(u{term.read.array}, pos)"]
+
+
+def along(ndim: int, axis: int, step: int) -> tuple[int, ...]:
+    return tuple(step if each == axis else 0 for each in range(ndim))
+
+
+_numbers = count()
+
+
+def stencil_of(drawn: Drawn) -> Any:
+    """The stencil, with lines that errors can show."""
+    text = drawn.source()
+    file = f"<fuzzed stencil {next(_numbers)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    scope: dict[str, Any] = {"__name__": "fuzzed"}
+    exec(compile(text, file, "exec"), scope)
+    return scope["fuzzed"]
+
+
+# --- arrays ------------------------------------------------------------------------------------
+
+
+def extents(place: Place, shape: Shape) -> Shape:
+    return tuple(extent + more for extent, more in zip(shape, place.extra, strict=True))
+
+
+def view(place: Place, whole: Any, shape: Shape) -> Any:
+    """The array of a stencil in the memory around it."""
+    shape = extents(place, shape)
+    if place.layout == "sliced":
+        where = [slice(1, 1 + extent) for extent in shape]
+        where[-1] = slice(1, 1 + 2 * shape[-1], 2)
+        return whole[tuple(where)]
+    return whole.transpose() if place.layout == "turned" else whole
+
+
+def whole(place: Place, shape: Shape, numbers: np.random.Generator | None) -> Array:
+    """Memory with an array in it, of small numbers or untouched."""
+    shape = extents(place, shape)
+    if place.layout == "sliced":
+        shape = (*(extent + 2 for extent in shape[:-1]), 2 * shape[-1] + 2)
+    elif place.layout == "turned":
+        shape = shape[::-1]
+    if numbers is None:
+        return np.full(shape, UNTOUCHED, DTYPES[place.dtype])
+    return numbers.integers(0, 6, shape).astype(DTYPES[place.dtype])
+
+
+# --- by NumPy ----------------------------------------------------------------------------------
+
+
+def refused(drawn: Drawn, shape: Shape) -> bool:
+    """Whether these extents are an error: some arrays are empty and others are not, or a halo is
+    wider than an array."""
+    grid = grid_extents(drawn, shape)
+    accessed = {read.array for read in drawn.reads()}
+    used = [extents(drawn.inputs[at], shape) for at in accessed]
+    used += [extents(place, shape) for place in drawn.outputs]
+    for axis, rule in enumerate(drawn.rules):
+        if any((each[axis] == 0) != (grid[axis] == 0) for each in used):
+            return True
+        if rule not in ("wrap", "mirror"):
+            continue
+        for at in accessed:
+            extent = extents(drawn.inputs[at], shape)[axis]
+            steps = [read.offsets[axis] for read in drawn.reads() if read.array == at]
+            most = extent if rule == "wrap" else extent - 1
+            if extent > 1 and max(map(abs, steps)) > most:
+                return True
+    return False
+
+
+def grid_extents(drawn: Drawn, shape: Shape) -> Shape:
+    every = [extents(place, shape) for place in drawn.outputs]
+    return tuple(max(each[axis] for each in every) for axis in range(drawn.ndim))
+
+
+class ByNumPy:
+    """A stencil on arrays of NumPy's."""
+
+    def __init__(self, drawn: Drawn, shape: Shape, inputs: list[Array], c: Array, n: int) -> None:
+        self.drawn = drawn
+        self.inputs = inputs
+        self.c = c.astype(np.int64)
+        self.grid = grid_extents(drawn, shape)
+        self.cells = np.indices(self.grid)
+        total = np.full(self.grid, n, np.int64)
+        for term in drawn.terms:
+            total += self.term(term)
+        self.total = total
+
+    def term(self, term: Term) -> Any:
+        match term.kind:
+            case "read":
+                return term.weight * self.near(term.read)
+            case "if":
+                chosen, other = self.near(term.other), self.near(term.read)
+                return np.where(self.near(term.test) > 2, term.weight * chosen, -other)
+            case "window":
+                ndim, array = self.drawn.ndim, term.read.array
+                return sum(
+                    (d + term.weight) * self.near(Read(array, along(ndim, term.axis, d)))
+                    for d in (-1, 0, 1)
+                )
+            case "index":
+                index = self.cells[term.axis]
+                return index * self.c[(index + abs(term.weight)) % 3]
+            case _:
+                ndim, array = self.drawn.ndim, term.read.array
+                own = self.near(Read(array, along(ndim, 0, 0)))
+                return term.weight * (own - 2 * self.near(Read(array, along(ndim, ndim - 1, -1))))
+
+    def near(self, read: Read) -> Array:
+        """The neighbours of all cells; what lies outside by the rules of the axes."""
+        array = self.inputs[read.array]
+        if 0 in array.shape:
+            return np.zeros(self.grid, np.int64)
+        raw = [cells + offset for cells, offset in zip(self.cells, read.offsets, strict=True)]
+        inside = []
+        for index, extent, rule in zip(raw, array.shape, self.drawn.rules, strict=True):
+            if rule == "wrap":
+                index = index % extent
+            elif rule == "mirror" and extent > 1:
+                index = index % (2 * extent - 2)
+                index = np.minimum(index, 2 * extent - 2 - index)
+            inside.append(np.clip(index, 0, extent - 1))
+        value = array[tuple(inside)].astype(np.int64)
+        nearest = tuple(np.clip(i, 0, n - 1) for i, n in zip(raw, array.shape, strict=True))
+        beyond = {"zero": 0, "constant": CONSTANT, "function": array[nearest].astype(int) + EXTRA}
+        for index, extent, rule in reversed(
+            list(zip(raw, array.shape, self.drawn.rules, strict=True))
+        ):
+            if rule in beyond:
+                value = np.where((index < 0) | (index >= extent), beyond[rule], value)
+        return value
+
+    def computed(self, shape: Shape) -> Array:
+        """Which cells are computed: all but those with neighbours outside along skipped axes."""
+        found = np.ones(self.grid, bool)
+        of_outputs = [
+            (extents(place, shape), (0,) * self.drawn.ndim) for place in self.drawn.outputs
+        ]
+        of_inputs = [(self.inputs[read.array].shape, read.offsets) for read in self.drawn.reads()]
+        for axis, rule in enumerate(self.drawn.rules):
+            if rule != "skip":
+                continue
+            for extent, offsets in (*of_outputs, *of_inputs):
+                index = self.cells[axis] + offsets[axis]
+                found &= (index >= 0) & (index < extent[axis])
+        return found
+
+    def write(self, at: int, shape: Shape, out: Array) -> None:
+        """The output of this number, into its array."""
+        place = self.drawn.outputs[at]
+        number = (self.total + at) & 63 if place.dtype != "f32" else self.total - at
+        if self.drawn.updates[at]:
+            part = tuple(slice(0, extent) for extent in out.shape)
+            before = np.zeros(self.grid, np.int64)
+            before[part] = out
+            number = number + before
+        where = tuple(slice(0, extent) for extent in out.shape)
+        chosen = self.computed(shape)[where]
+        out[chosen] = number[where][chosen].astype(out.dtype)
+
+
+# --- drawing -----------------------------------------------------------------------------------
+
+
+@st.composite
+def drawn_stencils(draw: st.DrawFn) -> Drawn:
+    """Stencils of one to three dimensions."""
+    ndim = draw(st.integers(1, 3))
+    rules = tuple(draw(st.sampled_from(RULES)) for _ in range(ndim))
+    staggered = draw(st.booleans())
+    halo = draw(st.integers(0, 4 if ndim < 3 else 2))
+
+    def place(dtypes: tuple[str, ...]) -> Place:
+        extra = tuple(draw(st.integers(0, 1)) if staggered else 0 for _ in range(ndim))
+        layout = draw(st.sampled_from(("plain", "plain", "sliced", "turned")))
+        return Place(draw(st.sampled_from(dtypes)), layout, extra)
+
+    inputs = tuple(place(tuple(DTYPES)) for _ in range(draw(st.integers(1, 3))))
+    outputs = tuple(place(tuple(DTYPES)) for _ in range(draw(st.integers(1, 2))))
+
+    def read() -> Read:
+        offsets = [0] * ndim
+        for axis in range(ndim) if draw(st.booleans()) else (draw(st.integers(0, ndim - 1)),):
+            offsets[axis] = draw(st.integers(-halo, halo))
+        return Read(draw(st.integers(0, len(inputs) - 1)), tuple(offsets))
+
+    def term() -> Term:
+        kinds = ("read", "read", "read", "if", "window", "index", "function")
+        kind = draw(st.sampled_from(kinds))
+        axis = draw(st.integers(0, ndim - 1))
+        return Term(kind, draw(st.integers(-5, 5)), read(), read(), read(), axis)
+
+    extent = st.sampled_from((0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33) if ndim < 3 else (1, 2, 5, 9))
+    shapes = tuple(tuple(draw(extent) for _ in range(ndim)) for _ in range(draw(st.integers(1, 4))))
+    return Drawn(
+        rules, inputs, outputs,
+        updates=tuple(draw(st.booleans()) for _ in outputs),
+        terms=tuple(term() for _ in range(draw(st.integers(1, 5)))),
+        shapes=shapes, seed=draw(st.integers(0, 99)), host=draw(st.booleans()),
+    )  # fmt: skip
+
+
+def initial(drawn: Drawn, shape: Shape) -> tuple[list[Array], list[Array], Array]:
+    """The memory of inputs and outputs, and the coefficients."""
+    numbers = np.random.default_rng(drawn.seed)
+    inputs = [whole(place, shape, numbers) for place in drawn.inputs]
+    outputs = [whole(place, shape, None) for place in drawn.outputs]
+    return inputs, outputs, np.array([2, -1, 3], np.int32)
+
+
+def expected(drawn: Drawn, shape: Shape) -> list[Array]:
+    """The memory of the outputs after a call."""
+    inputs, outputs, c = initial(drawn, shape)
+    views = [view(place, each, shape) for place, each in zip(drawn.inputs, inputs, strict=True)]
+    result = ByNumPy(drawn, shape, views, c, drawn.seed)
+    for at, (place, each) in enumerate(zip(drawn.outputs, outputs, strict=True)):
+        result.write(at, shape, view(place, each, shape))
+    return outputs
+
+
+def found(drawn: Drawn, stencil: Any, shape: Shape, device: td.Device | None) -> list[Array]:
+    """The memory of the outputs after a call on a device, or (None) in the interpreter."""
+    inputs, outputs, c = initial(drawn, shape)
+    if device is None or drawn.host:
+        on: list[Any] = [*inputs, *outputs]
+    else:
+        on = [td.asarray(each, device=device) for each in (*inputs, *outputs)]
+        c = td.asarray(c, device=device)  # type: ignore[assignment]
+    places = (*drawn.inputs, *drawn.outputs)
+    views = [view(place, each, shape) for place, each in zip(places, on, strict=True)]
+    count = len(drawn.inputs)
+    arguments = [*views[:count], c, drawn.seed, *views[count:]]
+    if device is None:
+        with td.interpret():
+            stencil(*arguments)
+    else:
+        with td.use_device(device):
+            stencil(*arguments)
+    return [np.asarray(each if device is None or drawn.host else each.numpy())
+            for each in on[count:]]  # fmt: skip
