@@ -217,7 +217,8 @@ def refused(drawn: Drawn, shape: Shape) -> bool:
             extent = extents(drawn.inputs[at], shape)[axis]
             steps = [read.offsets[axis] for read in drawn.reads() if read.array == at]
             most = extent if rule == "wrap" else extent - 1
-            if extent > 1 and max(map(abs, steps)) > most:
+            beyond = max(-min(steps), max(steps) + grid[axis] - extent)
+            if extent > 1 and beyond > most:
                 return True
     return False
 

@@ -143,12 +143,13 @@ def _axes(body: Body, analysis: Analysis, form: Form) -> list[_Axis]:
         grid = [extents[at] for at in analysis.written] or list(extents.values())[:1]
         if form.same_shape:
             last = grid[0]
-            limit = _minus(last, high)
+            limit = _minus(last, max(high, 0))
         else:
             last = _of("max", grid)
-            limit = _of(
-                "min", [_minus(extents[at], reach[axis][1]) for at, reach in analysis.cells.items()]
-            )
+            # An array that is read at smaller indices alone has neighbours of the cell after its
+            # end: along axes that are skipped that cell is computed.
+            ends = [_minus(extents[at], reach[axis][1]) for at, reach in analysis.cells.items()]
+            limit = _of("min", [last, *ends])
         closed = rule.name == "skip" or (form.same_shape and low == 0 and high <= 0)
         if rule.name == "skip":
             found.append(_Axis(str(low), limit, str(low), limit, True))
@@ -158,7 +159,9 @@ def _axes(body: Body, analysis: Analysis, form: Form) -> list[_Axis]:
 
 
 def _minus(text: str, number: int) -> str:
-    return text if number <= 0 else f"{text} - {number}"
+    if number == 0:
+        return text
+    return f"{text} - {number}" if number > 0 else f"{text} + {-number}"
 
 
 def _of(function: str, texts: Sequence[str]) -> str:

@@ -54,12 +54,12 @@ def grid_of(body: Body, analysis: Analysis, shapes: Mapping[int, tuple[int, ...]
         _check_extents(body, cells, shapes, extents, chosen[0])
     region = list(extents)
     for axis, rule in enumerate(analysis.rules):
-        low, high = analysis.reach(axis)
         if rule.name == "skip":
+            low, _ = analysis.reach(axis)
             least = min(shapes[at][axis] - analysis.cells[at][axis][1] for at in cells)
             region[axis] = min(least, extents[axis]) - max(-low, 0)
         elif rule.name in ("wrap", "mirror"):
-            _check_halo(body, analysis, axis, rule.name, shapes, max(-low, high))
+            _check_halo(body, analysis, axis, rule.name, shapes, extents[axis])
     return Grid(extents, tuple(region), same)
 
 
@@ -88,18 +88,19 @@ def _check_halo(
     axis: int,
     rule: str,
     shapes: Mapping[int, tuple[int, ...]],
-    halo: int,
+    grid: int,
 ) -> None:
-    """Refuse a halo that is wider than an array: "wrap" and "mirror" go around once."""
+    """Refuse a halo that is wider than an array: "wrap" and "mirror" go around once. On a staggered
+    grid the last cell may be outside the array already."""
     for at in analysis.cells:
         extent = shapes[at][axis]
-        most = extent if rule == "wrap" else extent - 1
         low, high = analysis.cells[at][axis]
-        if extent > 1 and max(-low, high) > most:
+        beyond = max(-low, high + grid - extent)
+        least = beyond if rule == "wrap" else beyond + 1
+        if 1 < extent < least:
             raise ShapeError(
-                f"{body.name} reads {body.names[at]} up to {halo} cells away along axis {axis}, "
-                f'which has {extent}: boundary="{rule}" needs at least '
-                f"{halo if rule == 'wrap' else halo + 1}"
+                f"{body.name} reads {body.names[at]} up to {beyond} cells outside along axis "
+                f'{axis}, of which there are {extent}: boundary="{rule}" needs at least {least}'
             )
 
 

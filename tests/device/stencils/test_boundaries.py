@@ -203,6 +203,33 @@ def test_in_the_interpreter() -> None:
         np.testing.assert_array_equal(out, expected(u, star(2, 2), rules, 2), str(rules))
 
 
+@td.stencil(boundary="skip")
+def from_the_west(u, out, pos):
+    out[pos] = pos.at(u, -2)
+
+
+def test_the_last_cell_of_a_staggered_grid(device: td.Device) -> None:
+    u = integers((9,))
+    out = td.full(12, float("nan"), device=device)
+    from_the_west(td.asarray(u, device=device), out[:10])
+    # The last cell has its neighbour, though it is outside the array itself.
+    np.testing.assert_array_equal(out.numpy(), [np.nan, np.nan, *u[:8], np.nan, np.nan])
+    weights: Weights = {(-2,): 1.0, (0,): 2.0, (2,): 3.0}
+    for rule, least in (("wrap", 3), ("mirror", 4)):
+        stencil = weighted(weights, boundary=rule)
+        u = integers((least,))
+        out = td.full(least + 1, float("nan"), device=device)
+        stencil(td.asarray(u, device=device), out)
+        at = np.arange(least + 1)[None] + np.array([[-2], [0], [2]])
+        if rule == "mirror":
+            at = np.abs(at % (2 * least - 2))
+            at = np.minimum(at, 2 * least - 2 - at)
+        np.testing.assert_array_equal(out.numpy(), [1, 2, 3] @ u[at % least])
+        u = integers((least - 1,))
+        with pytest.raises(td.errors.ShapeError, match=f"needs at least {least}"):
+            stencil(td.asarray(u, device=device), out[:least])
+
+
 def test_a_halo_wider_than_the_array(device: td.Device) -> None:
     for rule, least in (("wrap", 3), ("mirror", 4)):
         stencil = weighted(star(1, 3), boundary=rule)
