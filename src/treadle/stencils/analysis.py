@@ -100,6 +100,11 @@ def analyze(
     with deep_nesting(body.name, source.span(source.tree), source.text):
         _, lowering = lower_in_full(function, source, signature, options)
     notes = list(dict.fromkeys(lowering.accesses))
+    if all(note.offsets is None for note in notes):
+        raise body.refused(
+            f"{body.name} reads and writes nothing at its position: a stencil has a statement as "
+            f"out[{body.position}] = …"
+        )
     _check_races(body, notes, lowering.sources)
     if halo is not None:
         _check_halo(body, notes, halo, ndim, lowering.sources)

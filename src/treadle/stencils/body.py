@@ -146,6 +146,12 @@ def read_body(candidate: Any, names: dict[str, Any], storage: t.Scalar | None) -
             f"the parameters of the stencil {body.name} are arrays, numbers and a position, each "
             "with a name and without a default"
         )
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Return) and node.value is not None:
+            raise body.refused(
+                f"a stencil returns nothing: write what {body.name} computes, as in out[pos] = …",
+                node,
+            )
     if len(positions) != 1:
         raise body.refused(
             f"a stencil has one parameter for its position: write def {body.name}"

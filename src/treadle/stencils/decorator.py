@@ -11,7 +11,7 @@ from treadle.autograd.function import Function
 from treadle.autograd.transforms import vjp
 from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import DType
-from treadle.core.errors import CompileError, LaunchError, TreadleError, shortened
+from treadle.core.errors import AutogradError, CompileError, LaunchError, TreadleError, shortened
 from treadle.graph.history import recording
 from treadle.graph.placeholders import within
 from treadle.ir import types as t
@@ -24,7 +24,7 @@ from treadle.lang.interpreter_state import state
 from treadle.lang.source import function_from_text
 from treadle.lang.types import ArrayType
 from treadle.runtime.arguments import argument_of, bind, declared_arguments
-from treadle.runtime.arrays import ArrayClass
+from treadle.runtime.arrays import ArrayClass, DeviceArray
 from treadle.runtime.convert import describe, device_of_arguments
 from treadle.runtime.devices import default_device
 from treadle.stencils.analysis import Analysis, analyze, grid_rank
@@ -33,11 +33,12 @@ from treadle.stencils.body import Body, read_body
 from treadle.stencils.boundary import Boundary, check_halo, read_boundary, read_storage
 from treadle.stencils.kernel_text import Form, StencilKernel, marches
 from treadle.stencils.launching import gpu_threads, grid_of, serial_parts
-from treadle.stencils.sharing import same_elements, share
+from treadle.stencils.sharing import extent_of
 from treadle.tensor.creation import asarray, empty, zeros
 from treadle.tensor.tensor import Tensor
 
 Extent = int | Sequence[int]
+_MOST_ANALYSES = 1024
 
 
 class Stencil(ByName):
@@ -75,6 +76,12 @@ class Stencil(ByName):
             outputs = len(self.body.outputs)
             if outputs and len(arguments) == len(self.body.names) - outputs:
                 return self._made(arguments)
+            if recording.get() and any(map(_has_history, arguments)):
+                raise AutogradError(
+                    f"{self.name} is given its outputs, and what it writes to them has no "
+                    f"derivative: call it without them, which returns new ones, or within "
+                    "td.no_grad() if no gradient is wanted"
+                )
             self._run(arguments)
             return None
         except TreadleError as error:
@@ -206,6 +213,8 @@ class Stencil(ByName):
         key = (tuple(one for one, _ in described), self.body.captures.key())
         known = self._analyses.get(key)
         if known is None:
+            if len(self._analyses) >= _MOST_ANALYSES:  # for example, a captured number changes
+                self._analyses.clear()
             known = self._analyses[key] = self._analyze(described)
         return known
 
@@ -237,21 +246,25 @@ class Stencil(ByName):
     ) -> None:
         """Refuse an array that is read at other cells and shares memory with one that is
         written."""
+        if _are_apart(described):
+            return
+        names = self.body.names
+        read = dict.fromkeys((*analysis.cells, *analysis.indexed))
+        places = {
+            at: extent_of(arguments[at], described[at][1]) for at in (*read, *analysis.written)
+        }
         for at in analysis.written:
-            for other in (*analysis.cells, *analysis.indexed):
-                if other == at:
+            for other in read:
+                if other == at or not places[at].shares(places[other]):
                     continue
-                one, two = described[at][1], described[other][1]
                 own = other in analysis.fixed and other not in analysis.indexed
-                if own and same_elements(one, two):
+                if own and places[at].is_same(places[other]):
                     continue  # each thread reads what it writes itself
-                if share(arguments[at], one, arguments[other], two):
-                    names = self.body.names
-                    raise LaunchError(
-                        f"{self.body.name} writes {names[at]}, which shares memory with "
-                        f"{names[other]}, of which it reads other cells: give it another array "
-                        f"(td.empty_like({names[other]}))"
-                    )
+                raise LaunchError(
+                    f"{self.body.name} writes {names[at]}, which shares memory with "
+                    f"{names[other]}, of which it reads other cells: give it another array "
+                    f"(td.empty_like({names[other]}))"
+                )
 
     def _kernel_for_target(
         self, target: str, arguments: tuple[Any, ...]
@@ -274,6 +287,13 @@ class Stencil(ByName):
             ranks = [each.ndim if isinstance(each, ArrayArgument) else None for each in declared]
             analysis = self._analysis(Signature(declared), ranks)
         return self._kernel(analysis, Form(serial, same, wide, self._storage)), serial
+
+
+def _are_apart(described: Sequence[tuple[Any, Any]]) -> bool:
+    """Whether all arrays are treadle's and lie in memories of their own."""
+    arrays = [one for key, one in described if isinstance(key, ArrayClass)]
+    memories = {id(one.storage) for one in arrays if isinstance(one, DeviceArray)}
+    return len(memories) == len(arrays)
 
 
 class _WithGradient(Function):

@@ -8,42 +8,58 @@ from typing import Any
 import numpy as np
 
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.foreign import kind_of, read
 
 _FIRST_ADDRESS = 1 << 40
+_MOST_WORK = 10_000
 
 
-def same_elements(one: Any, two: Any) -> bool:
-    """Whether two arrays are the same elements of the same memory, in the same order."""
-    mine, other = getattr(one, "storage", None), getattr(two, "storage", None)
-    if mine is None and other is None:
-        return one is two
-    return (
-        mine is other
-        and one.offset == two.offset
-        and one.shape == two.shape
-        and one.strides == two.strides
-    )
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Where the elements of an array are: in a memory, None for addresses of the process or of
+    another library, at the places of a NumPy array whose elements are never read."""
 
+    memory: Any
+    array: np.ndarray[Any, Any]
 
-def share(one: Any, first: Any, two: Any, second: Any) -> bool:
-    """Whether two arguments share elements. `first` and `second` are their descriptions."""
-    if isinstance(first, DeviceArray) and isinstance(second, DeviceArray):
-        if first.storage is not second.storage:
+    def is_same(self, other: Extent) -> bool:
+        """Whether two arrays are the same elements in the same order."""
+        one, two = self.array, other.array
+        return (
+            self.memory is other.memory
+            and one.__array_interface__["data"][0] == two.__array_interface__["data"][0]
+            and one.shape == two.shape
+            and one.strides == two.strides
+        )
+
+    def shares(self, other: Extent) -> bool:
+        """Whether two arrays have an element in common, or it takes long to find out."""
+        if self.memory is not other.memory:
             return False
-        return bool(np.shares_memory(_imitation(first), _imitation(second)))
-    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
-        return bool(np.shares_memory(first, second))
-    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
-        return bool(np.may_share_memory(one, two))
-    return one is two
+        try:
+            return bool(np.shares_memory(self.array, other.array, _MOST_WORK))  # type: ignore[arg-type]
+        except np.exceptions.TooHardError:
+            return True
 
 
-def _imitation(array: DeviceArray) -> np.ndarray[Any, Any]:
-    """A NumPy array with the same offset and strides, whose memory is never touched."""
+def extent_of(argument: Any, description: Any) -> Extent:
+    """Where an argument's elements are. `description` is what `convert.describe` says of it."""
+    if isinstance(description, DeviceArray):
+        return Extent(description.storage, _imitation(description, _FIRST_ADDRESS))
+    if isinstance(argument, np.ndarray):
+        return Extent(None, argument)
+    assert kind_of(argument) is not None
+    foreign = read(argument, "an argument")
+    return Extent(None, _imitation(foreign, foreign.address))
+
+
+def _imitation(array: Any, address: int) -> np.ndarray[Any, Any]:
+    """A NumPy array with the same strides at an address, whose memory is never touched."""
     item = array.dtype.itemsize
     strides = tuple(stride * item for stride in array.strides)
-    kind = {"shape": array.shape, "strides": strides, "typestr": f"|V{item}", "version": 3}
-    return np.asarray(_Placed({**kind, "data": (_FIRST_ADDRESS + array.offset * item, True)}))
+    place = address + getattr(array, "offset", 0) * item
+    kind = {"shape": tuple(array.shape), "strides": strides, "typestr": f"|V{item}", "version": 3}
+    return np.asarray(_Placed({**kind, "data": (place, True)}))
 
 
 @dataclass(frozen=True)

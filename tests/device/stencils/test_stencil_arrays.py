@@ -172,6 +172,11 @@ def test_what_has_no_derivative(device: td.Device) -> None:
     with pytest.raises(td.errors.CompileError, match="no derivative yet"):
         td.grad(lambda u: edge(u).sum())(u)
     assert branching(u).shape == (8,)
+    leaf = random(device, 8).requires_grad_()
+    with pytest.raises(td.errors.AutogradError, match="call it without them"):
+        inner(leaf, td.zeros_like(u))
+    with td.no_grad():
+        inner(leaf, td.zeros_like(u))
 
 
 @td.stencil(boundary="zero")

@@ -389,6 +389,59 @@ def test_a_race_is_refused_with_its_line(device: td.Device) -> None:
     whole = td.zeros((5, 4), device=device)
     refused(td.errors.LaunchError, "shares memory with u", lambda: four(whole[:4], whole[1:]))
     refused(td.errors.LaunchError, "shares memory with u", lambda: four(whole, whole))
+    host = np.zeros((5, 4), np.float32)
+    refused(td.errors.LaunchError, "shares memory with u", lambda: four(host[:4], host[1:]))
+
+
+@td.stencil
+def add(u, v, out, pos):
+    out[pos] = u[pos] + v[pos]
+
+
+def test_one_array_twice(device: td.Device) -> None:
+    u = random(4, 6)
+    on = td.asarray(u, device=device)
+    add(on, on, on)
+    np.testing.assert_array_equal(on.numpy(), 2 * u)
+    host = u.copy()
+    add(host, host, host)
+    np.testing.assert_array_equal(host, 2 * u)
+    refused(td.errors.LaunchError, "shares memory", lambda: add(on[:3], on[:3], on[1:]))
+
+
+def test_arrays_of_other_libraries() -> None:
+    torch = pytest.importorskip("torch")
+    u = random(6, 9)
+    x, out = torch.from_numpy(u.copy()), torch.zeros(6, 9)
+    with td.use_device("cpu"):
+        four(x, out)
+        np.testing.assert_array_equal(out.numpy(), four_by_numpy(u))
+        refused(td.errors.LaunchError, "shares memory with u", lambda: four(x[:-1], x[1:]))
+        four(x[:3], x[3:])
+    np.testing.assert_array_equal(x.numpy()[3:], four_by_numpy(u[:3]))
+
+
+@td.stencil
+def total(u, sum, pos):
+    td.atomic_add(sum, 0, u[pos] + pos.west(u))
+
+
+def test_a_sum_by_atomics(device: td.Device) -> None:
+    u, sum = random(5, 40), td.zeros(1, device=device)
+    total(td.asarray(u, device=device), sum)
+    assert sum.item() == u.sum() + u[:, :-1].sum() + u[:, 0].sum()
+
+
+@td.stencil(boundary="zero")
+def by_index(u, out, pos):
+    i, j = pos.index
+    out[i, j] = pos.west(u) + u[i - 1, j]
+
+
+def test_writes_by_index(device: td.Device) -> None:
+    u, out = random(5, 18), poisoned(device, 5, 18)
+    by_index(td.asarray(u, device=device), out)
+    np.testing.assert_array_equal(out.numpy(), shifted(u, 0, -1) + shifted(u, -1, 0))
 
 
 def test_shapes_that_do_not_match(device: td.Device) -> None:
@@ -448,3 +501,24 @@ def test_what_a_decorator_refuses() -> None:
 
     with pytest.raises(td.errors.CompileError, match="without a default"):
         td.stencil(with_default)
+
+    def with_result(u, out, pos):
+        return u[pos]
+
+    with pytest.raises(td.errors.CompileError, match="returns nothing"):
+        td.stencil(with_result)
+
+
+def test_bodies_that_are_none(device: td.Device) -> None:
+    @td.stencil
+    def nothing(u, pos):
+        x = 3.0  # noqa: F841
+
+    @td.stencil
+    def unpacked(u, out, pos):
+        i, j = pos
+        out[i, j] = u[pos]
+
+    u = td.zeros((3, 3), device=device)
+    refused(td.errors.CompileError, "nothing at its position", lambda: nothing(u))
+    refused(td.errors.CompileError, r"pos\.index", lambda: unpacked(u, td.zeros_like(u)))

@@ -149,6 +149,8 @@ def items_of(cx: Context, value: Value, node: ast.AST) -> list[Value]:
             n.Extract(kept, c, value.type.element, cx.span(node))
             for c in t.COMPONENTS[: value.type.count]
         ]
+    if isinstance(value, Position):
+        raise cx.error("a position can't be unpacked: its indices are pos.index", node)
     raise cx.error(f"{describe(value)} can't be unpacked: give it one name", node)
 
 
