@@ -7,6 +7,7 @@ from treadle.core.deferred_imports import exports as _exports
 
 NAMES = {
     "treadle.actors.decorator": "Actor actor",
+    "treadle.actors.prepared": "PreparedMessage",
     "treadle.actors.publishing": "publish",
     "treadle.actors.ref": "Ref",
     "treadle.actors.stamps": "Stamp merge_stamp stamp",

@@ -6,6 +6,7 @@ The decorator is `td.actor`; what it makes starts actors, and a `Ref` is a runni
 
 from treadle.actors.decorator import Actor as Actor
 from treadle.actors.decorator import actor as actor
+from treadle.actors.prepared import PreparedMessage as PreparedMessage
 from treadle.actors.publishing import publish as publish
 from treadle.actors.ref import Ref as Ref
 from treadle.actors.stamps import Stamp as Stamp
@@ -17,6 +18,7 @@ from treadle.actors.topics import Topics as Topics
 
 __all__ = [
     "Actor",
+    "PreparedMessage",
     "Ref",
     "Stamp",
     "Status",

@@ -197,6 +197,11 @@ class Core:
         if self.ended:
             self.check_open()
 
+    def close(self, why: str) -> None:
+        """Accept no more messages; under the senders' lock."""
+        self.mailbox.words[code.CLOSED] = 1
+        self.closed = why
+
     def check_open(self) -> None:
         """ActorFailed if nothing is accepted any more."""
         if self.closed is not None:
@@ -339,7 +344,7 @@ class Core:
                 else:
                     self.error = ActorFailed(f"{self.name} failed: {error}")
                     self.error.__cause__ = error
-            self.closed = "failed" if self.error is not None else "was terminated"
+            self.close("failed" if self.error is not None else "was terminated")
             self._drop_all()
             self.state = "failed" if self.error is not None else "terminated"
             self.ended = True

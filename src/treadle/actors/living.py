@@ -41,7 +41,7 @@ def stop(core: Core) -> None:
     """Have an actor end after the message that it handles, without waiting."""
     with core.senders:
         if core.closed is None:
-            core.closed = "was terminated"
+            core.close("was terminated")
     core.stopping = True
     core.attend()
     core.wake()
@@ -68,6 +68,7 @@ def _in_child(amidst: bool) -> None:
             f"{core.name} runs in the process that this one was forked from: spawn it here, or "
             "start workers with multiprocessing's 'spawn'"
         )
+        # The rings are not touched: those of a card are not there in the child.
         core.closed, core.state, core.ended, core.executor = "failed", "failed", True, None
 
 

@@ -28,6 +28,15 @@ def packed(v):
         return pack({places})
     except errors as error:
         raise refused(v, error) from None
+
+
+def packed_into(v, memory):
+    if not ({test}):
+        raise refused(v)
+    try:
+        pack_into(memory, 0, {places})
+    except errors as error:
+        raise refused(v, error) from None
 """
 
 
@@ -43,24 +52,27 @@ class Codec:
         self._leaves = _leaves_of(type)
         if self._leaves is not None:
             self._struct = struct.Struct(_format_of(self._leaves, self.size))
-        self.pack: Callable[[Any], bytes] = self._packer()
+        self.pack: Callable[[Any], bytes]
+        self.pack_into: Callable[[Any, memoryview], None]
+        self.pack, self.pack_into = self._packers()
 
-    def _packer(self) -> Callable[[Any], bytes]:
-        """A function that makes the bytes of a value. DtypeError for values of another type."""
+    def _packers(self) -> tuple[Callable[[Any], bytes], Callable[[Any, memoryview], None]]:
+        """Functions that make the bytes of a value, and that put them into memory. DtypeError for
+        values of another type."""
         if self._leaves is None:
-            return self._pack_slowly
+            return self._pack_slowly, self._pack_slowly_into
         places = ", ".join(f"v{path}" for _, path, _ in self._leaves)
         test = "accepts(v)"
         if self.class_ is not None:
             test = f"v.__class__ is class_ or {test}"
         scope = {
-            "pack": self._struct.pack, "class_": self.class_, "accepts": self._accepts(),
+            "pack": self._struct.pack, "pack_into": self._struct.pack_into,
+            "class_": self.class_, "accepts": self._accepts(),
             "refused": lambda *given: shortened(self._refused(*given)),
             "errors": (struct.error, OverflowError, TypeError, AttributeError, IndexError),
         }  # fmt: skip
         exec(_PACKER.format(test=test, places=places), scope)
-        packer: Callable[[Any], bytes] = scope["packed"]
-        return packer
+        return scope["packed"], scope["packed_into"]
 
     def _accepts(self) -> Callable[[Any], bool]:
         type = self.type
@@ -84,6 +96,9 @@ class Codec:
             return np.asarray(value, self.dtype).tobytes()
         except (TypeError, ValueError, OverflowError) as error:
             raise self._refused(value, error) from None
+
+    def _pack_slowly_into(self, value: Any, memory: memoryview) -> None:
+        memory[:] = self._pack_slowly(value)
 
     def _refused(self, value: Any, reason: Exception | None = None) -> DtypeError:
         why = f": {reason}" if reason is not None else ""

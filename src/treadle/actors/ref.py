@@ -14,8 +14,9 @@ import numpy as np
 from treadle.actors import ring_code as code
 from treadle.actors.core import Core
 from treadle.actors.living import stop
-from treadle.actors.mailbox import Bytes
+from treadle.actors.mailbox import Bytes, aligned
 from treadle.actors.messages import Codec
+from treadle.actors.prepared import PreparedMessage, Slot
 from treadle.actors.program import Program
 from treadle.actors.stamps import stamp_of, stamp_rows
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
@@ -49,9 +50,16 @@ class Ref:
         self._mode = mode
         self._policy = policy
         mailbox = self._mailbox = core.mailbox
-        self._pack = core.messages.pack
+        self._pack, self._pack_into = core.messages.pack, core.messages.pack_into
         self._push = mailbox.functions.push
         self._control = mailbox.address
+        # Where a message is packed that is sent, under the senders' lock.
+        memory = aligned(core.messages.size)[: core.messages.size]
+        self._memory = memory.data
+        self._push_slot = mailbox.functions.send
+        self._with_reply = code.DROPPED if replies is None else code.TO_OUTBOX
+        self._slots = [Slot(self._control, memory, tag) for tag in (code.DROPPED, self._with_reply)]
+        self._asking = Slot(self._control, memory, 0)
         self._spin = mailbox.spinner(polls)
         self._free: list[int] = []  # answers that were used and are free again
         self._unused = iter(range(mailbox.answer_count))
@@ -69,11 +77,28 @@ class Ref:
         `timeout`; "raise" is QueueFull at once; "drop_oldest" and "drop_newest" drop a message.
         False if that was this one.
         """
-        return self._send(self._pack(message), self._tag(reply), timeout)
+        core = self._core
+        with core.senders:
+            if core.closed is not None:
+                core.check_open()
+            self._pack_into(message, self._memory)
+            pushed: int = self._push_slot(self._slots[bool(reply)].address)
+        if pushed & 1:
+            core.wake()
+        return pushed > 1 or self._send_to_full(self._pack(message), self._tag(reply), timeout)
+
+    def prepare(self, message: Any = None) -> PreparedMessage:
+        """A message whose bytes lie ready, to be changed and sent many times without being packed
+        anew. It begins as this one, or as zeros."""
+        self._core.check_open()
+        made = PreparedMessage(self._core, self._with_reply, self._send_to_full)
+        if message is not None:
+            made.set(message)
+        return made
 
     def _tag(self, reply: bool) -> int:
         """What becomes of the reply to a message that is sent."""
-        return code.TO_OUTBOX if reply and self._replies is not None else code.DROPPED
+        return self._with_reply if reply else code.DROPPED
 
     def _send(self, data: bytes, tag: int, timeout: float | None) -> bool:
         core = self._core
@@ -83,7 +108,7 @@ class Ref:
             pushed = self._push(self._control, data, 1, tag)
         if pushed & 1:
             core.wake()
-        return pushed > 1 or self._send_to_full(data, tag, deadline_of(timeout))
+        return pushed > 1 or self._send_to_full(data, tag, timeout)
 
     def _try(self, data: bytes, tag: int) -> bool:
         """Send a message if there is room."""
@@ -95,9 +120,9 @@ class Ref:
             core.wake()
         return pushed > 1
 
-    def _send_to_full(self, data: bytes, tag: int, deadline: float | None) -> bool:
+    def _send_to_full(self, data: bytes, tag: int, timeout: float | None) -> bool:
         """Send a message as the policy says, where the inbox was full."""
-        core, mailbox = self._core, self._mailbox
+        core, mailbox, deadline = self._core, self._mailbox, deadline_of(timeout)
         if self._policy == "drop_newest":
             core.dropped["drop_newest"] += 1
             return False
@@ -171,7 +196,7 @@ class Ref:
                 continue
             if self._policy not in ("block", "raise"):
                 if self._send_to_full(
-                    data[accepted * size : (accepted + 1) * size].tobytes(), tag, deadline
+                    data[accepted * size : (accepted + 1) * size].tobytes(), tag, timeout
                 ):
                     accepted += 1
                     continue
@@ -195,17 +220,26 @@ class Ref:
         has none. With `stamp` the reply and its `Stamp`. TimeoutError; ActorFailed if it is not
         handled."""
         self._check_stamps(stamp)
-        data = self._pack(message)
+        core = self._core
         deadline = deadline_of(timeout)
         answer = self._answer(deadline)
         sent = False
         try:
-            sent = self._send(data, code.ASKED + answer, timeout)
+            tag = code.ASKED + answer
+            with core.senders:
+                if core.closed is not None:
+                    core.check_open()
+                self._pack_into(message, self._memory)
+                self._asking.words[3] = tag
+                pushed = self._push_slot(self._asking.address)
+            if pushed & 1:
+                core.wake()
+            sent = pushed > 1 or self._send_to_full(self._pack(message), tag, timeout)
             if not sent:
-                raise QueueFull(f"the inbox of {self._core.name} is full: the message was dropped")
+                raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
             flags = self._mailbox.flags
             if not self._spin(self._mailbox.flags_address + 8 * answer, code.PENDING):
-                self._core.wait(lambda: flags[answer], deadline)
+                core.wait(lambda: flags[answer], deadline)
             return self._answered(answer, stamp)
         except BaseException:
             self._abandon(answer, sent)
@@ -239,7 +273,7 @@ class Ref:
                     raise QueueFull(f"the inbox of {core.name} stayed full for the timeout")
                 core.check_sent()
             elif not sent:
-                sent = self._send_to_full(data, tag, deadline)
+                sent = self._send_to_full(data, tag, timeout)
                 if not sent:
                     raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
             flags = self._mailbox.flags
@@ -473,7 +507,7 @@ class Ref:
         core = self._core
         with core.senders:
             if core.closed is None:
-                core.closed = "was terminated"
+                core.close("was terminated")
         if drain:
             core.draining = True
         else:

@@ -117,6 +117,27 @@ published:
   ret i64 %result
 }
 
+; `push` with its arguments in memory: one pointer is what ctypes is quickest to give. -2 after the
+; end of the actor. Called under the senders' lock, or the interpreter's.
+define i64 @treadle.send(ptr %slot) {
+  %c = load ptr, ptr %slot
+  %closed.at = @word(CLOSED)
+  %closed = load atomic i64, ptr %closed.at acquire, align 8
+  %open = icmp eq i64 %closed, 0
+  br i1 %open, label %push, label %refuse
+push:
+  %source.at = getelementptr i64, ptr %slot, i64 1
+  %source = load ptr, ptr %source.at
+  %count.at = getelementptr i64, ptr %slot, i64 2
+  %count = load i64, ptr %count.at
+  %tag.at = getelementptr i64, ptr %slot, i64 3
+  %tag = load i64, ptr %tag.at
+  %result = call i64 @treadle.push(ptr %c, ptr %source, i64 %count, i64 %tag)
+  ret i64 %result
+refuse:
+  ret i64 -2
+}
+
 ; Drop the oldest message, if the ring is full and the actor does not take it first: its tag, and
 ; its bytes at %target; -1 if nothing was dropped. Called under the senders' lock.
 define i64 @treadle.drop(ptr %c, ptr %target) {

@@ -18,7 +18,7 @@ from treadle.core.once import once
 from treadle.runtime.host_code import host_functions, host_processor
 
 # Words that one side writes and another polls have a cache line each.
-TAIL, HEAD, OUT_TAIL, OUT_HEAD, ATTENTION, WAITERS = 0, 8, 16, 24, 32, 33
+TAIL, HEAD, OUT_TAIL, OUT_HEAD, ATTENTION, WAITERS, CLOSED = 0, 8, 16, 24, 32, 33, 34
 PARKED, PROCESSED, ERRORS, HEARTBEAT, TAKEN = 40, 41, 42, 43, 44
 # Constants, written by the host before anything starts.
 MASK, OUT_MASK, MESSAGE_BYTES, REPLY_BYTES = 48, 49, 50, 51
@@ -54,6 +54,7 @@ class RingCode:
     letting go of it; `spin` and `serve` don't."""
 
     push: Any
+    send: Any
     drop: Any
     take: Any
     finish: Any
@@ -89,8 +90,8 @@ def _wall_clock() -> int:
 def ring_code() -> RingCode:
     """The functions, compiled at first use. TreadleError where there is no LLVM."""
     names = (
-        "push", "drop", "take", "finish", "pop", "announce", "spin", "serve", "clock", "stamp",
-        "merge",
+        "push", "send", "drop", "take", "finish", "pop", "announce", "spin", "serve", "clock",
+        "stamp", "merge",
     )  # fmt: skip
     symbols = tuple(f"treadle.{name}" for name in names)
     try:
@@ -105,6 +106,7 @@ def ring_code() -> RingCode:
     keeps, releases = ctypes.PYFUNCTYPE, ctypes.CFUNCTYPE
     prototypes = (
         keeps(word, pointer, ctypes.c_char_p, word, word),
+        keeps(word, pointer),
         keeps(word, pointer, pointer),
         keeps(word, pointer, word),
         keeps(None, pointer, word, word),
