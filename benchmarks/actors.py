@@ -146,7 +146,8 @@ def _sending(suite: str, aims: _Aims) -> list[Figure]:
 
 
 def _bulk(suite: str, aims: _Aims) -> list[Figure]:
-    """From the first message sent to the last reply received."""
+    """From the first message sent to the last reply received; beside it as many launches, whose
+    last result is read."""
     records = np.zeros(_BULK, Message.dtype)
     records["value"], records["factor"] = np.arange(_BULK), 2
     took = []
@@ -162,12 +163,25 @@ def _bulk(suite: str, aims: _Aims) -> list[Figure]:
             receiver.join()
             took.append(time.perf_counter() - began)
             assert np.array_equal(got[0], records["value"] * 2)
-    rate = _BULK / statistics.median(took) / 1e6
-    return [Figure(suite, "messages end to end", "M/s", rate, aims.bulk, higher=True)]
+    launch, hits, out = scale_once[1, 1], td.zeros(1, dtype=td.int32), td.zeros(1)
+
+    def launches() -> None:
+        for _ in range(1000):
+            launch(2.0, 3.0, hits, out)
+
+    peer = seconds(launches, lambda: out.item(), repeats=15) / 1000
+    each = statistics.median(took) / _BULK
+    return [
+        Figure(suite, "messages end to end", "M/s", 1e-6 / each, aims.bulk, higher=True),
+        Figure(
+            suite, "messages end to end, each", "µs", 1e6 * each, peer="launch each",
+            peers=1e6 * peer,
+        ),
+    ]  # fmt: skip
 
 
-@td.actor(capacity=512, block=256)
-def simulate(command: td.i32, x: td.Array[td.f32]) -> td.f32:
+@td.func
+def follow(command, x):
     """0: read; 1: inject; else a step."""
     i = td.thread_idx.x
     if command == 1:
@@ -175,18 +189,18 @@ def simulate(command: td.i32, x: td.Array[td.f32]) -> td.f32:
             x[0] += 1.0
     elif command > 1:
         x[i] = 0.5 * x[i] + 0.25
+
+
+@td.actor(capacity=512, block=256)
+def simulate(command: td.i32, x: td.Array[td.f32]) -> td.f32:
+    follow(command, x)
     return x[0]
 
 
 @td.kernel
 def simulate_once(command: td.i32, x: td.Array[td.f32], out: td.Array[td.f32]):
-    i = td.thread_idx.x
-    if command == 1:
-        if i == 0:
-            x[0] += 1.0
-    elif command > 1:
-        x[i] = 0.5 * x[i] + 0.25
-    if i == 0:
+    follow(command, x)
+    if td.thread_idx.x == 0:
         out[0] = x[0]
 
 

@@ -1,9 +1,9 @@
 """`python -m benchmarks.table`: tables and charts of the figures in benchmarks/results/*.json.
 
 The README has ten of them, docs/benchmarks.md has tables of all, folded, below the charts of
-docs/images/charts, and docs/crossover.md curves of calls on host and device. One table for each
-machine. A figure that is in several files of a machine is taken from the newest; files of the same
-date count in the order of their names.
+docs/images/charts, docs/guides/launch-or-actor.md those of actors, and docs/crossover.md curves of
+calls on host and device. One table for each machine. A figure that is in several files of a machine
+is taken from the newest; files of the same date count in the order of their names.
 
 Each figure stands with the commit that it was measured at; those that are older than the code that
 they measure are marked: "(old)". `benchmarks.commits` has the rule. The marks are those of the day
@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks import charts, commits, curves
+from benchmarks.actors_table import launch_or_actor
 from benchmarks.commits import IsOld
 from benchmarks.harness import Figure, number
 from benchmarks.marks import OLD, amount, page_with
@@ -26,6 +27,7 @@ from benchmarks.recorded import Result, by_machine, figure_of, read_results, sui
 _ROOT = Path(__file__).resolve().parent.parent
 README, PAGE = _ROOT / "README.md", _ROOT / "docs" / "benchmarks.md"
 CROSSOVER = _ROOT / "docs" / "crossover.md"
+LAUNCH_OR_ACTOR = _ROOT / "docs" / "guides" / "launch-or-actor.md"
 _LIBRARY = "library-"  # what the names of the library's suites start with
 _CURVES = "crossover-"  # those of the suites that have a page of their own
 NONE_YET = "*No results are recorded yet. `make bench` measures this machine.*\n"
@@ -118,6 +120,8 @@ def pages(results: Iterable[Result], is_old: IsOld = commits.never) -> dict[Path
         path: page_with(path.read_text(encoding="utf-8"), text) for path, text in texts.items()
     }
     found[README] = page_with(found[README], programs(results, is_old), "programs")
+    actors = LAUNCH_OR_ACTOR.read_text(encoding="utf-8")
+    found[LAUNCH_OR_ACTOR] = page_with(actors, launch_or_actor(results, is_old), "actors")
     crossover = CROSSOVER.read_text(encoding="utf-8")
     found[CROSSOVER] = page_with(crossover, curves.page(results, is_old), "crossover")
     return found
