@@ -221,6 +221,8 @@ class Dispatcher:
 
     def wake(self, member: RelaunchExecutor) -> None:
         """Put an actor into the queue."""
+        if member in self._queued:
+            return  # its messages have not been looked at yet
         with self._lock:
             if member not in self._queued:
                 self._queued.add(member)
