@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import charts, commits, curves, host, marks, programs_table, table
+from benchmarks.actors_table import launch_or_actor
 from benchmarks.harness import Figure, keep
 from benchmarks.recorded import read_results
 
@@ -319,3 +320,26 @@ def test_a_failed_measurement_leaves_the_others(capsys):
     assert figures == [figure]
     assert failed == ["ptx: AssertionError: relative error 1, at most 1e-6 is right"]
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_tables_of_actors():
+    """One for each device with figures, a row for each figure with a peer."""
+    figures = [
+        Figure("actors-cpu", "round trip, median", "µs", 9.0, 20, peer="launch", peers=6.0),
+        Figure("actors-cpu", "send_many, a message", "ns", 5.0, 20),
+        Figure("actors-cpu", "nearest of 8 points, a query", "µs", 2.0, peer="l", peers=600.0),
+        Figure("actors-webgpu", "300 commands: inject", "ms", 5.0, peer="launch", peers=20.0),
+    ]
+    about = {"date": "2026-01-01", "machine": "A processor", "card": "", "commit": "0123456789"}
+    result = {
+        **about, "webgpu": "a driver",
+        "figures": [asdict(each) for each in figures],
+    }  # fmt: skip
+    text = launch_or_actor([result], lambda commit, suite: suite == "actors-cpu")
+    assert "CPU: A processor, at 0123456789 (old).\n" in text
+    assert "WebGPU: A processor, a driver, at 0123456789.\n" in text
+    assert "| 9 µs | 6 µs | 0.67 times as long |" in text
+    assert "| 2 µs | 600 µs | 300 times as long |" in text
+    assert "| 5 ms | 20 ms | 4 times as long |" in text
+    assert text.count("\n| ") == 5
+    assert launch_or_actor([]) == "*No results are recorded yet.*\n"

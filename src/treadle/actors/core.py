@@ -111,14 +111,10 @@ class Core:
         with self.condition:
             while True:
                 self.mailbox.announce(code.WAITERS, 1)
-                if ready():
-                    return True
-                if self.ended:
-                    return bool(ready())
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    return False
-                self.condition.wait(self._pause(left))
+                found, pause = self._outcome(ready, deadline)
+                if found is not None:
+                    return found
+                self.condition.wait(pause)
 
     async def wait_async(self, ready: Callable[[], Any], deadline: float | None) -> bool:
         """`wait`, awaiting instead of blocking."""
@@ -128,21 +124,26 @@ class Core:
             with self.condition:
                 self._futures.append((loop, future))
                 self.mailbox.announce(code.WAITERS, 1)
-            if ready():
-                return True
-            if self.ended:
-                return bool(ready())
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
-                return False
+            found, pause = self._outcome(ready, deadline)
+            if found is not None:
+                return found
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(future, self._pause(left))
+                await asyncio.wait_for(future, pause)
 
-    def _pause(self, left: float | None) -> float | None:
-        """How long to sleep, if that is left."""
-        if self.looks is None or left is None:
-            return self.looks if left is None else left
-        return min(self.looks, left)
+    def _outcome(
+        self, ready: Callable[[], Any], deadline: float | None
+    ) -> tuple[bool | None, float | None]:
+        """What waiting comes to, if it is over; else how long to sleep."""
+        if ready():
+            return True, None
+        if self.ended:
+            return bool(ready()), None
+        if deadline is None:
+            return None, self.looks
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False, None
+        return None, left if self.looks is None else min(self.looks, left)
 
     def notify(self) -> None:
         """Have all that wait look again."""

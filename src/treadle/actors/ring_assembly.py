@@ -50,19 +50,25 @@ define void @treadle.merge(ptr %clock, i64 %stamp) {
   ret void
 }
 
-define internal void @copy.ring(ptr %ring, i64 %at, i64 %mask, i64 %size, ptr %source, i64 %n) {
+; Copy %n elements into a ring from %other, or out of it.
+define internal void @copy.ring(ptr %ring, i64 %at, i64 %mask, i64 %size, ptr %other, i64 %n,
+                                i1 %out) alwaysinline {
   %capacity = add i64 %mask, 1
   %place = and i64 %at, %mask
   %to.end = sub i64 %capacity, %place
   %first = call i64 @llvm.umin.i64(i64 %n, i64 %to.end)
   %rest = sub i64 %n, %first
   %offset = mul i64 %place, %size
-  %to = getelementptr i8, ptr %ring, i64 %offset
+  %inside = getelementptr i8, ptr %ring, i64 %offset
   %bytes = mul i64 %first, %size
-  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %source, i64 %bytes, i1 false)
-  %next = getelementptr i8, ptr %source, i64 %bytes
+  %to = select i1 %out, ptr %other, ptr %inside
+  %from = select i1 %out, ptr %inside, ptr %other
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
+  %next = getelementptr i8, ptr %other, i64 %bytes
   %more = mul i64 %rest, %size
-  call void @llvm.memcpy.p0.p0.i64(ptr %ring, ptr %next, i64 %more, i1 false)
+  %to.next = select i1 %out, ptr %next, ptr %ring
+  %from.next = select i1 %out, ptr %ring, ptr %next
+  call void @llvm.memcpy.p0.p0.i64(ptr %to.next, ptr %from.next, i64 %more, i1 false)
   ret void
 }
 
@@ -90,7 +96,7 @@ entry:
   %none = icmp eq i64 %n, 0
   br i1 %none, label %published, label %copy
 copy:
-  call void @copy.ring(ptr %inbox, i64 %tail, i64 %mask, i64 %size, ptr %source, i64 %n)
+  call void @copy.ring(ptr %inbox, i64 %tail, i64 %mask, i64 %size, ptr %source, i64 %n, i1 0)
   %time = call i64 @now()
   br label %tags
 tags:
@@ -387,18 +393,7 @@ entry:
   %outbox = load ptr, ptr %outbox.at
   %there = sub i64 %tail, %head
   %n = call i64 @llvm.umin.i64(i64 %there, i64 %limit)
-  %place = and i64 %head, %mask
-  %capacity = add i64 %mask, 1
-  %to.end = sub i64 %capacity, %place
-  %first = call i64 @llvm.umin.i64(i64 %n, i64 %to.end)
-  %rest = sub i64 %n, %first
-  %offset = mul i64 %place, %size
-  %from = getelementptr i8, ptr %outbox, i64 %offset
-  %bytes = mul i64 %first, %size
-  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %from, i64 %bytes, i1 false)
-  %next = getelementptr i8, ptr %target, i64 %bytes
-  %more = mul i64 %rest, %size
-  call void @llvm.memcpy.p0.p0.i64(ptr %next, ptr %outbox, i64 %more, i1 false)
+  call void @copy.ring(ptr %outbox, i64 %head, i64 %mask, i64 %size, ptr %target, i64 %n, i1 1)
   %after = add i64 %head, %n
   store atomic i64 %after, ptr %out.head.at release, align 8
   fence seq_cst
