@@ -38,7 +38,11 @@ def _accumulator(**options: Any) -> Actor:
     return accumulate
 
 
-ACTORS = {policy: _accumulator(policy=policy) for policy in ("block", "raise", "drop_newest")}
+ACTORS = {
+    (policy, stamps): _accumulator(policy=policy, stamps=stamps)
+    for policy in ("block", "raise", "drop_newest")
+    for stamps in (False, True)
+}
 VALUES = st.one_of(st.integers(-100, 100), st.just(13))
 
 
@@ -63,10 +67,11 @@ class Machine(RuleBasedStateMachine):
         self.handled = self.failed = 0
         self.paused = False
 
-    @initialize(policy=st.sampled_from(sorted(ACTORS)))
-    def spawn(self, policy: str) -> None:
-        self.policy = policy
-        self.ref = ACTORS[policy].spawn(
+    @initialize(kind=st.sampled_from(sorted(ACTORS)))
+    def spawn(self, kind: tuple[str, bool]) -> None:
+        self.policy, self.stamps = kind[0], kind[1] and self.mode != "persistent"
+        self.last = td.actors.stamp()
+        self.ref = ACTORS[self.policy, self.stamps].spawn(
             total=td.zeros(1, dtype=td.int32, device=self.device),
             device=self.device,
             mode=self.mode,
@@ -94,16 +99,21 @@ class Machine(RuleBasedStateMachine):
                 return
             assert time.monotonic() < deadline, (seen, self.__dict__)
 
-    @rule(value=VALUES, reply=st.booleans())
-    def send(self, value: int, reply: bool) -> None:
+    @rule(value=VALUES, reply=st.booleans(), prepared=st.booleans())
+    def send(self, value: int, reply: bool, prepared: bool) -> None:
+        def send(**options: Any) -> bool:
+            if prepared:
+                return self.ref.prepare(value).send(reply=reply, **options)
+            return self.ref.send(value, reply=reply, **options)
+
         if len(self.waiting) < CAPACITY:
-            assert self.ref.send(value, reply=reply, timeout=PATIENCE)
+            assert send(timeout=PATIENCE)
             self.waiting.append((value, reply))
         elif self.policy == "drop_newest":
-            assert not self.ref.send(value, reply=reply)
+            assert not send()
         else:
             with pytest.raises(td.errors.QueueFull):
-                self.ref.send(value, reply=reply, timeout=0)
+                send(timeout=0)
         self.settle()
 
     @rule(values=st.lists(VALUES, max_size=6))
@@ -138,7 +148,14 @@ class Machine(RuleBasedStateMachine):
     @rule(count=st.integers(0, 6))
     def receive(self, count: int) -> None:
         n = min(count, len(self.outbox))
-        assert self.ref.receive_many(n, timeout=PATIENCE).tolist() == self.outbox[:n]
+        if self.stamps:  # they grow with the replies
+            got, rows = self.ref.receive_many(n, timeout=PATIENCE, stamps=True)
+            stamps = [self.last, *(td.actors.Stamp(*row) for row in rows.tolist())]
+            assert stamps == sorted(set(stamps))
+            self.last = stamps[-1]
+        else:
+            got = self.ref.receive_many(n, timeout=PATIENCE)
+        assert got.tolist() == self.outbox[:n]
         del self.outbox[:n]
         self.settle()
 
@@ -189,7 +206,9 @@ class Machine(RuleBasedStateMachine):
             assert sum(k == "terminated" for k, _ in old.dead_letters()) == len(self.waiting)
         assert old.receive_many(99).tolist() == self.outbox
         assert old.status().has_terminated
-        self.ref = ACTORS[self.policy].spawn(**self.kept, device=self.device, mode=self.mode)
+        self.ref = ACTORS[self.policy, self.stamps].spawn(
+            **self.kept, device=self.device, mode=self.mode
+        )
         self.begin(self.kept_total)
 
     @invariant()
