@@ -165,6 +165,27 @@ class Ref:
         if dropped:
             core.notify_waiting()
 
+    async def send_async(
+        self, message: Any, *, timeout: float | None = None, reply: bool = True
+    ) -> bool:
+        """`send`, awaiting instead of blocking."""
+        return await self._send_async(self._pack(message), self._tag(reply), deadline_of(timeout))
+
+    async def _send_async(self, data: bytes, tag: int, deadline: float | None) -> bool:
+        core = self._core
+        if self._try(data, tag):
+            return True
+        if self._policy != "block":
+            return self._send_to_full(data, tag, None)  # which does not wait then
+
+        def sends() -> bool:
+            return core.ended or self._try(data, tag)
+
+        if not await core.wait_async(sends, deadline):
+            raise QueueFull(f"the inbox of {core.name} stayed full for the timeout")
+        core.check_sent()
+        return True
+
     def send_many(self, messages: Any, *, timeout: float | None = None, reply: bool = True) -> int:
         """Send many messages: a NumPy array of the message's dtype, or a sequence. It waits until
         all are accepted, and gives their number; QueueFull after `timeout`, whose `accepted` is how
@@ -261,21 +282,9 @@ class Ref:
         sent = False
         tag = code.ASKED + answer
         try:
-            sent = self._try(data, tag)
-            if not sent and self._policy == "block":
-
-                def sends() -> bool:
-                    nonlocal sent
-                    sent = sent or core.ended or self._try(data, tag)
-                    return sent
-
-                if not await core.wait_async(sends, deadline):
-                    raise QueueFull(f"the inbox of {core.name} stayed full for the timeout")
-                core.check_sent()
-            elif not sent:
-                sent = self._send_to_full(data, tag, timeout)
-                if not sent:
-                    raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
+            sent = await self._send_async(data, tag, deadline)
+            if not sent:
+                raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
             flags = self._mailbox.flags
             await core.wait_async(lambda: flags[answer], deadline)
             return self._answered(answer, stamp)

@@ -352,6 +352,39 @@ def test_asyncio(counting: Ref) -> None:
     assert counting.ask(1, timeout=30) == 42
 
 
+def test_sending_from_coroutines(counting: Ref) -> None:
+    """More messages than both rings have places, while another coroutine receives."""
+
+    async def run() -> list[int]:
+        async def send() -> None:
+            for _ in range(10):
+                assert await counting.send_async(1, timeout=60)
+
+        senders = [asyncio.create_task(send()) for _ in range(4)]
+        got: list[int] = []
+        while len(got) < 40:
+            await asyncio.sleep(0)
+            got += counting.receive_many(40 - len(got), timeout=0).tolist()
+        await asyncio.gather(*senders)
+        return got
+
+    assert asyncio.run(run()) == list(range(1, 41))
+
+    async def full() -> None:
+        counting.pause()
+        for _ in range(8):
+            await counting.send_async(1, reply=False)
+        with pytest.raises(td.errors.QueueFull, match="stayed full"):
+            await counting.send_async(1, timeout=0.01)
+        counting.resume()
+
+    asyncio.run(full())
+    assert counting.ask(0, timeout=30) == 48
+    counting.terminate(timeout=30)
+    with pytest.raises(td.errors.ActorFailed):
+        asyncio.run(counting.send_async(1))
+
+
 def test_abandoned_answers_come_back(counting: Ref) -> None:
     """Timeouts leave no entry behind."""
     for _ in range(40):
