@@ -91,14 +91,16 @@ def _case(spec: str, case: _Case) -> list[Figure]:
         shape = case.on_cpu if small else case.on_card
         u = td.random.uniform(shape).realize()
         out = td.zeros(shape).realize()
-        ours, copied = _seconds(device, lambda: case.stencil(u, out), lambda: copy(u, out))
+        ours, copied, added = _seconds(
+            device, lambda: case.stencil(u, out), lambda: copy(u, out), lambda: (u + 1).realize()
+        )
         moved = 2 * u.size * 4 / 1e9
         aim = case.cpu_aim if small else case.card_aim
         return [
             Figure(
                 f"stencils-{spec}", f"{case.name}, float32 {'×'.join(map(str, shape))}", "GB/s",
                 moved / ours, aim, higher=True, peer="copy", peers=moved / copied, ratio=True,
-                seconds=ours,
+                seconds=ours, others=(("u + 1", moved / added),),
             )
         ]  # fmt: skip
 

@@ -14,9 +14,11 @@ from typing import Any
 from treadle import lang
 from treadle.core.errors import CompileError, ShapeError
 from treadle.core.nesting import deep_nesting
+from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions
 from treadle.ir.signature import Signature
+from treadle.ir.traverse import walk
 from treadle.lang.decorators import Function
 from treadle.lang.lower import lower_in_full
 from treadle.lang.lower.context import CellAccess
@@ -25,6 +27,7 @@ from treadle.lang.source import function_from_text, source_of
 from treadle.stencils.body import Body
 
 MOST_AXES = 3
+_OF_THREADS = (n.Builtin, n.Barrier, n.Subgroup)
 Reach = tuple[tuple[int, int], ...]  # for each axis: the least and the greatest offset
 
 
@@ -99,6 +102,7 @@ def analyze(
     source = source_of(function)
     with deep_nesting(body.name, source.span(source.tree), source.text):
         _, lowering = lower_in_full(function, source, signature, options)
+    _check_threads(body, lowering.functions, lowering.sources)
     notes = list(dict.fromkeys(lowering.accesses))
     if all(note.offsets is None for note in notes):
         raise body.refused(
@@ -121,21 +125,43 @@ def _analysis(body: Body, notes: Sequence[CellAccess], rules: tuple[AxisRule, ..
         number: tuple((min(axis), max(axis)) for axis in zip(*found, strict=True))
         for number, found in sorted(offsets.items())
     }
-    own = {at[n.parameter] for n in notes if n.offsets is not None and n.kind != "read"}
-    first = {at[n.parameter]: n for n in reversed(notes)}
-    made = {p for p, n in first.items() if n.kind == "write" and n.span in body.plain_writes}
-    reads = {at[n.parameter] for n in notes if n.kind != "write"} - made
+    own = {at[note.parameter] for note in notes if note.offsets is not None and note.kind != "read"}
+    first = {at[note.parameter]: note for note in reversed(notes)}
+    made = {
+        number
+        for number, note in first.items()
+        if note.kind == "write" and note.span in body.plain_writes
+    }
+    reads = {at[note.parameter] for note in notes if note.kind != "write"} - made
     return Analysis(
         rules=rules,
         reaches=tuple(cells.items()),
         written=tuple(sorted(own)),
         outputs=tuple(sorted(own - reads)),
-        indexed=frozenset(at[n.parameter] for n in notes if n.kind == "read" and n.offsets is None),
+        indexed=frozenset(
+            at[note.parameter] for note in notes if note.kind == "read" and note.offsets is None
+        ),
         reads=len({(note.parameter, note.offsets) for note in notes if note.kind != "write"}),
         fixed=frozenset(
             number for number, reach in cells.items() if all(pair == (0, 0) for pair in reach)
         ),
     )
+
+
+def _check_threads(body: Body, functions: Sequence[n.Function], sources: Mapping[str, str]) -> None:
+    """Refuse what depends on the threads that compute the cells: which these are, devices choose
+    differently."""
+    for function in functions:
+        shared = (memory for memory in function.memories if memory.space == "shared")
+        of_threads = (each for each in walk(function.body) if isinstance(each, _OF_THREADS))
+        for found in (*shared, *of_threads):
+            raise CompileError(
+                f"{body.name} uses its thread, block or subgroup, and which threads compute the "
+                f"cells of a stencil differs from device to device: {body.position}.index has the "
+                "cell's indices; write a @td.kernel for work that threads share",
+                found.span,
+                sources.get(found.span.file),
+            )
 
 
 def _check_races(body: Body, notes: Sequence[CellAccess], sources: Mapping[str, str]) -> None:

@@ -74,7 +74,9 @@ class _Steps:
             self.one()
             count -= 1
         unit = self._unit or period * max(1, _RECORDED // (period * len(self.parts)))
-        if count >= (unit if self._graph else 2 * unit) and not state.active:
+        # What a graph captures is recorded with it, and the interpreter records nothing.
+        records = not state.active and not self.device.is_capturing
+        if records and count >= (unit if self._graph else 2 * unit):
             if self._graph is None:
                 self._record(unit)
             assert self._graph is not None

@@ -186,6 +186,25 @@ def test_until_it_has_converged(device: td.Device) -> None:
     assert far < 0.1 < np.abs(np.diff(u)).max()
 
 
+def test_a_loop_in_a_graph_and_in_a_compiled_function(device: td.Device) -> None:
+    u = start(6, 8)
+    a, b = td.asarray(u, device=device), td.zeros(u.shape, device=device)
+    graph = td.Graph(device)
+    with graph.capture():
+        td.stencil_loop(step, a, b, steps=80)
+    graph.replay()
+    graph.replay()
+    np.testing.assert_allclose(a.numpy(), stepped(u, 160), rtol=1e-5)
+
+    @td.compile
+    def run(u: Any) -> Any:
+        return td.stencil_loop(step, 2.0 * u, td.empty_like(u), steps=80) + 1.0
+
+    for _ in range(3):
+        got = run(td.asarray(u, device=device)).numpy()
+        np.testing.assert_allclose(got, stepped(2 * u, 80) + 1, rtol=1e-5)
+
+
 def test_what_a_loop_refuses(device: td.Device) -> None:
     a, b = td.zeros((3, 4), device=device), td.zeros((3, 4), device=device)
     launch: Any = td.errors.LaunchError

@@ -525,6 +525,19 @@ def test_bodies_that_are_none(device: td.Device) -> None:
         i, j = pos
         out[i, j] = u[pos]
 
+    @td.stencil
+    def of_threads(u, out, pos):
+        out[pos] = u[pos] + td.f32(td.thread_idx.x)  # the line
+
+    @td.stencil
+    def of_blocks(u, out, pos):
+        part = td.shared(4, td.f32)
+        part[0] = u[pos]
+        td.sync_threads()
+        out[pos] = part[0]
+
     u = td.zeros((3, 3), device=device)
+    for stencil in (of_threads, of_blocks):
+        refused(td.errors.CompileError, "differs from device", lambda: stencil(u, u + 1))  # noqa: B023
     refused(td.errors.CompileError, "nothing at its position", lambda: nothing(u))
     refused(td.errors.CompileError, r"pos\.index", lambda: unpacked(u, td.zeros_like(u)))
