@@ -8,20 +8,25 @@ that results are exact in every dtype.
 from __future__ import annotations
 
 import linecache
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 import treadle as td
+from treadle.runtime import settings as switches
+from treadle.stencils import launching
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 UNTOUCHED = 99  # around views, and in outputs before they are written
 CONSTANT = 3
-EXTRA = 5  # what a boundary's function adds to the nearest element
+EXTRA = 5  # what a function adds to the nearest element (else the axis with an index below 0)
 AXES = "kij"
 RULES = ("clamp", "wrap", "mirror", "zero", "constant", "skip", "function")
 DTYPES = {"f32": np.float32, "i32": np.int32, "u32": np.uint32, "i16": np.int16, "u8": np.uint8}
@@ -76,6 +81,8 @@ class Drawn:
     shapes: tuple[Shape, ...]
     seed: int
     host: bool  # whether the arrays are NumPy's
+    small: bool  # whether threads of the CPU have few cells each
+    checked: bool  # whether each access is checked on the CPU
 
     @property
     def ndim(self) -> int:
@@ -107,6 +114,7 @@ class Drawn:
         lines = [
             "import treadle as td",
             f"def outside(u, {', '.join(names)}):",
+            *(f"    if {x} < 0: return u[{nearest}] + {a}" for a, x in enumerate(names)),
             f"    return u[{nearest}] + {EXTRA}",
             "@td.func",
             "def both(u, pos):",
@@ -279,7 +287,10 @@ class ByNumPy:
             inside.append(np.clip(index, 0, extent - 1))
         value = array[tuple(inside)].astype(np.int64)
         nearest = tuple(np.clip(i, 0, n - 1) for i, n in zip(raw, array.shape, strict=True))
-        beyond = {"zero": 0, "constant": CONSTANT, "function": array[nearest].astype(int) + EXTRA}
+        extra: Any = EXTRA
+        for axis in reversed(range(len(raw))):
+            extra = np.where(raw[axis] < 0, axis, extra)
+        beyond = {"zero": 0, "constant": CONSTANT, "function": array[nearest].astype(int) + extra}
         for index, extent, rule in reversed(
             list(zip(raw, array.shape, self.drawn.rules, strict=True))
         ):
@@ -314,6 +325,22 @@ class ByNumPy:
         where = tuple(slice(0, extent) for extent in out.shape)
         chosen = self.computed(shape)[where]
         out[chosen] = number[where][chosen].astype(out.dtype)
+
+
+# --- running -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def launched_as(drawn: Drawn, device: td.Device | None) -> Iterator[None]:
+    """Launches as drawn: with small parts for each thread, checked, or interpreted."""
+    with pytest.MonkeyPatch.context() as patch:
+        if drawn.small:
+            for name in ("_MOST_BYTES", "_CACHE_BYTES", "_LEAST_THREADS", "_MOST_PLANES"):
+                patch.setattr(launching, name, {"_MOST_PLANES": 2}.get(name, 200))
+        if drawn.checked and device is not None and device.id == "cpu":
+            patch.setattr(switches, "check", True)
+        with td.interpret() if device is None else nullcontext():
+            yield
 
 
 # --- drawing -----------------------------------------------------------------------------------
@@ -354,6 +381,7 @@ def drawn_stencils(draw: st.DrawFn) -> Drawn:
         updates=tuple(draw(st.booleans()) for _ in outputs),
         terms=tuple(term() for _ in range(draw(st.integers(1, 5)))),
         shapes=shapes, seed=draw(st.integers(0, 99)), host=draw(st.booleans()),
+        small=draw(st.booleans()), checked=draw(st.booleans()),
     )  # fmt: skip
 
 
@@ -387,11 +415,7 @@ def found(drawn: Drawn, stencil: Any, shape: Shape, device: td.Device | None) ->
     views = [view(place, each, shape) for place, each in zip(places, on, strict=True)]
     count = len(drawn.inputs)
     arguments = [*views[:count], c, drawn.seed, *views[count:]]
-    if device is None:
-        with td.interpret():
-            stencil(*arguments)
-    else:
-        with td.use_device(device):
-            stencil(*arguments)
+    with launched_as(drawn, device), td.use_device(device or td.device("cpu")):
+        stencil(*arguments)
     return [np.asarray(each if device is None or drawn.host else each.numpy())
             for each in on[count:]]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import FunctionType
@@ -77,6 +78,29 @@ class Body:
             if isinstance(node.value, ast.Name) and node.value.id in stores:
                 stores[node.value.id] += 1
         return tuple(name for name in stores if stores[name] == uses[name] and name not in updated)
+
+    @cached_property
+    def always_written(self) -> frozenset[str]:
+        """The parameters that are assigned at the position whatever the body decides."""
+        return frozenset(self._assigned(self.source.tree.body))
+
+    def _assigned(self, statements: Sequence[ast.stmt]) -> set[str]:
+        found: set[str] = set()
+        for statement in statements:
+            if isinstance(statement, ast.Assign):
+                found |= {
+                    target.value.id
+                    for target in statement.targets
+                    if isinstance(target, ast.Subscript)
+                    and isinstance(target.value, ast.Name)
+                    and isinstance(target.slice, ast.Name)
+                    and target.slice.id == self.position
+                }
+            elif isinstance(statement, ast.If):
+                found |= self._assigned(statement.body) & self._assigned(statement.orelse)
+            if any(isinstance(node, ast.Return) for node in ast.walk(statement)):
+                break
+        return found
 
     @cached_property
     def plain_writes(self) -> frozenset[Span]:

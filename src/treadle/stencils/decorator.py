@@ -167,11 +167,11 @@ class Stencil(ByName):
         """The outputs by a launch."""
         body = self.body
         model = self._model(values)
-        # Cells that are skipped are zero.
+        # Cells that are skipped, or not written by the body, are zero.
         skips = any(rule.name == "skip" for rule in self._boundary.rules)
-        make = zeros if skips else empty
         for name in body.outputs:
             dtype = self._dtypes(model)[name]
+            make = empty if name in body.always_written and not skips else zeros
             values[name] = make(model.shape, dtype=dtype, device=model.device)
         self._run(tuple(values[name] for name in body.names))
         return tuple(values[name] for name in body.outputs)

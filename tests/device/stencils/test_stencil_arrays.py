@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.poison import poisoned
 
 VALUES = {"constant": 3.0}
 
@@ -230,3 +231,33 @@ def test_halves_are_computed_in_float32(device: td.Device) -> None:
         stored(td.zeros((5, 21), device=device), 0.3)
     with pytest.raises(ValueError, match="storage is"):
         td.stencil(storage=td.int32)(inner.__wrapped__)
+
+
+@td.stencil
+def where_free(u, solid, out, pos):
+    if not solid[pos]:
+        out[pos] = 2.0 * u[pos]
+
+
+@td.stencil
+def until_solid(u, solid, out, pos):
+    if solid[pos]:
+        return
+    out[pos] = 2.0 * u[pos]
+
+
+@td.stencil
+def either(u, solid, out, pos):
+    if solid[pos]:
+        out[pos] = 0.0
+    else:
+        out[pos] = 2.0 * u[pos]
+
+
+def test_made_outputs_have_zeros_where_the_body_writes_nothing(device: td.Device) -> None:
+    u, solid = np.arange(24, dtype=np.float32).reshape(4, 6), np.arange(24).reshape(4, 6) % 3 == 0
+    a, mask = td.asarray(u, device=device), td.asarray(solid, device=device)
+    with poisoned(device):
+        for stencil in (where_free, until_solid, either):
+            got = stencil(a, mask)
+            np.testing.assert_array_equal(got.numpy(), np.where(solid, 0, 2 * u))
