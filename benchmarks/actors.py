@@ -16,6 +16,7 @@ import numpy as np
 import treadle as td
 from benchmarks.harness import Figure, about_device, seconds
 from treadle.actors import Ref
+from treadle.actors.ring_code import ASKED_AT
 
 __all__ = ["about", "measurements"]
 
@@ -58,7 +59,7 @@ _SOFTWARE = _Aims(1000, 5000, 0.2)
 
 def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
     """What this suite measures on a device."""
-    parts = (_round_trip, _sending, _bulk, _mixed, _search)
+    parts = (_round_trip, _sending, _bulk, _mixed, _search, _telemetry, _beside)
     return [functools.partial(_on, spec, part) for part in parts]
 
 
@@ -287,3 +288,95 @@ def _search(suite: str, aims: _Aims) -> list[Figure]:
             peer="launch each", peers=1e6 * peer, ratio=True,
         )
     ]  # fmt: skip
+
+
+def _telemetry(suite: str, aims: _Aims) -> list[Figure]:
+    """Round trips with and without the times that telemetry is made of, one kind after the other.
+    Elsewhere than in persistent actors they are part of the loop in machine code."""
+    message = Message(2.0, 3.0)
+    with _spawned() as ref:
+        mailbox = ref._mailbox
+        asked_at = mailbox.words[ASKED_AT]
+        if not asked_at:
+            return []
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for turn in range(40):
+            counted = turn % 2 == 0
+            mailbox.words[ASKED_AT] = asked_at if counted else 0
+            times[counted] += _times(lambda: ref.ask(message, timeout=60), 300)
+        mailbox.words[ASKED_AT] = asked_at
+    with_it, without = (statistics.median(times[counted]) for counted in (True, False))
+    cost = 100 * (with_it / without - 1)
+    return [Figure(suite, "telemetry, of a round trip", "%", cost, 2)]
+
+
+@contextmanager
+def _nearly_idle() -> Iterator[Ref]:
+    """An actor that is asked just often enough to stay where it is."""
+    stop = threading.Event()
+    with _spawned() as ref:
+
+        def ask() -> None:
+            while not stop.wait(0.05):
+                ref.ask(Message(1.0, 1.0), timeout=60)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        try:
+            yield ref
+        finally:
+            stop.set()
+            thread.join()
+
+
+def _beside(suite: str, aims: _Aims) -> list[Figure]:
+    """Other work beside an idle actor: the part of its speed that is left."""
+    small = td.default_device().kind == "software" or suite.endswith("cpu")
+    side, count = (256, 1 << 16) if small else (4096, 1 << 26)
+    left, right = td.random.uniform((side, side)), td.random.uniform((side, side))
+    data, host = td.ones(count), np.ones(count // 2, np.float32)
+
+    def multiply() -> None:
+        (left @ right).realize()
+
+    def add() -> None:
+        (data + 1.0).realize()
+
+    def upload() -> None:
+        td.asarray(host).realize()
+
+    works = {"a matmul": multiply, "an addition": add, "an upload": upload}
+    alone: dict[str, list[float]] = {name: [] for name in works}
+    beside: dict[str, list[float]] = {name: [] for name in works}
+    settle = td.default_device().synchronize
+    polls = 0.0
+
+    def measured(work: Callable[[], None]) -> float:
+        # Enough of them that the wait for their end is nothing beside.
+        return seconds(work, settle, inner=5 if small or work is upload else 50, repeats=7)
+
+    for _ in range(3):  # in turns, since clocks change
+        for name, work in works.items():
+            alone[name].append(measured(work))
+        with _nearly_idle() as ref:
+            for name, work in works.items():
+                beside[name].append(measured(work))
+            polls = _polls_a_second(ref)
+    figures = [
+        Figure(
+            suite, f"{name} beside an idle actor, of its speed", "",
+            statistics.median(alone[name]) / statistics.median(beside[name]), 0.98, higher=True,
+        )
+        for name in works
+    ]  # fmt: skip
+    if suite.endswith("cuda"):
+        # Each poll reads two lines of 64 bytes; a bus of the fifth generation carries 63 GB/s.
+        share = 100 * polls * 128 / 63e9
+        figures.append(Figure(suite, "polls of an idle actor, of the bus", "%", share, 1))
+    return figures
+
+
+def _polls_a_second(ref: Ref) -> float:
+    before, began = ref.telemetry().polls, time.perf_counter()
+    time.sleep(0.5)
+    return (ref.telemetry().polls - before) / (time.perf_counter() - began)

@@ -26,6 +26,7 @@ _SILENT = (
     "cuFuncSetAttribute", "cuLinkDestroy", "cuGraphUpload", "cuGraphExecDestroy",
     "cuGraphDestroy", "cuEventSynchronize", "cuStreamSynchronize", "cuEventQuery",
     "cuMemFreeHost", "cuStreamBeginCapture", "cuStreamEndCapture",
+    "cuThreadExchangeStreamCaptureMode",
 )  # fmt: skip
 
 
@@ -38,6 +39,8 @@ class FakeCard:
     memory: int = 1 << 30
     pools: bool = True
     integrated: bool = False
+    time_limit: bool = False
+    multiprocessors: int = 3
 
 
 @dataclass
@@ -99,8 +102,8 @@ class FakeDriver:
         card = self.cards[device]
         known = {
             1: 1024, 2: 1024, 3: 1024, 4: 64, 5: (1 << 31) - 1, 6: 65535, 7: 65535, 10: 32,
-            18: card.integrated, 75: card.capability[0], 76: card.capability[1], 97: 232448,
-            115: card.pools,
+            16: card.multiprocessors, 17: card.time_limit, 18: card.integrated,
+            75: card.capability[0], 76: card.capability[1], 97: 232448, 115: card.pools,
         }  # fmt: skip
         return 0, int(known[attribute])
 
@@ -190,6 +193,12 @@ class FakeDriver:
         self._allocate(out, size)
         return 0
 
+    def _cuMemHostRegister(self, _place: int, _size: int, _flags: int) -> None:
+        pass
+
+    def _cuMemHostGetDevicePointer(self, out: int, host: int, _flags: int) -> None:
+        ctypes.c_uint64.from_address(out).value = host
+
     def _cuMemHostAlloc(self, out: int, size: int, _flags: int) -> None:
         self._allocate(out, size)
 
@@ -264,6 +273,11 @@ class FakeDriver:
 
     def _cuModuleGetFunction(self, out: int, _module: int, _name: int) -> None:
         self._new(out)
+
+    def _cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        self, out: int, _function: int, threads: int, _shared: int
+    ) -> None:
+        ctypes.c_int.from_address(out).value = 1024 // threads
 
     def _cuFuncGetAttribute(self, out: int, attribute: int, _function: int) -> None:
         ctypes.c_int.from_address(out).value = {0: 512, 4: 80}[attribute]

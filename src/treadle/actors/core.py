@@ -26,6 +26,7 @@ from treadle.runtime import profiler
 _numbers = itertools.count(1)  # of actors
 _MOST_DEAD_LETTERS = 256
 _MOST_FORWARDED = 1024  # replies that are piped at a time
+_LOOKED_AT_ONCE = 200e-6  # seconds that an event loop looks for what nothing announces
 _MOST_SHOWN = 200  # characters of a message in an error
 
 
@@ -119,6 +120,12 @@ class Core:
     async def wait_async(self, ready: Callable[[], Any], deadline: float | None) -> bool:
         """`wait`, awaiting instead of blocking."""
         loop = asyncio.get_running_loop()
+        if self.looks is not None:  # nothing notifies
+            soon = time.perf_counter() + _LOOKED_AT_ONCE
+            while time.perf_counter() < soon:
+                if ready():
+                    return True
+                await asyncio.sleep(0)
         while True:
             future: asyncio.Future[None] = loop.create_future()
             with self.condition:

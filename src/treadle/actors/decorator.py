@@ -8,20 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from treadle.actors import living, persistent_mode
+from treadle.actors import living
 from treadle.actors.core import Core, Executor
 from treadle.actors.handler import Handler, HandlerKernel, Value, read_handler
 from treadle.actors.mailbox import Mailbox
 from treadle.actors.messages import Codec
-from treadle.actors.persistent_mode import PersistentExecutor, ResidentProgram
+from treadle.actors.persistent_mode import NotResident, PersistentExecutor, ResidentProgram
 from treadle.actors.program import Program, check_names
-from treadle.actors.ref import POLLS, Ref
+from treadle.actors.ref import FEW_POLLS, POLLS, Ref
 from treadle.actors.relaunch_mode import LARGEST_BATCH, RelaunchExecutor
 from treadle.actors.ring_code import ring_code
 from treadle.actors.stamps import clock_address
 from treadle.actors.thread_mode import IDLE_POLLS, PooledExecutor
 from treadle.core.dim3 import Dim3
-from treadle.core.environment import is_on
 from treadle.core.errors import CompileError, TreadleError, shortened
 from treadle.lang.definitions import ByName
 from treadle.runtime import profiler
@@ -34,7 +33,6 @@ Policy = Literal["block", "raise", "drop_oldest", "drop_newest"]
 OnError = Literal["fail", "skip"]
 _POLICIES = ("block", "raise", "drop_oldest", "drop_newest")
 _MOST_MESSAGES = 1 << 24
-_PERSISTENT = "TREADLE_PERSISTENT_ACTORS"  # offers the mode on cards, to try it there
 
 
 class Actor(ByName):
@@ -44,7 +42,7 @@ class Actor(ByName):
         self,
         handler: Handler,
         capacity: int,
-        blocks: int,
+        blocks: int | float,
         policy: Policy,
         on_error: OnError,
         restarts: int,
@@ -78,8 +76,9 @@ class Actor(ByName):
         parameters.
 
         Arrays that the handler writes are copied; those that it only reads are used in place. The
-        device is that of the arrays, or the default one. `mode` is "thread" on the cpu, "relaunch"
-        elsewhere, if it is not given.
+        device is that of the arrays, or the default one. `mode` is "thread" on the cpu,
+        "persistent" on NVIDIA's cards, "relaunch" elsewhere, if it is not given; a handler of
+        more blocks than run at once, or of several threads that assert or print, is relaunched.
         """
         try:
             return self._spawn(device, mode, state)
@@ -95,8 +94,14 @@ class Actor(ByName):
         handler = self._handler
         check_names(handler, state)
         where = _device_for(spec, state)
-        mode = _mode_for(where, mode)
-        program = self._program_for(where, mode, state)
+        asked, mode = mode, _mode_for(where, mode)
+        try:
+            program = self._program_for(where, mode, state)
+        except NotResident:
+            if asked is not None:
+                raise
+            mode = "relaunch"
+            program = self._program_for(where, mode, state)
         messages = self._codec(handler.message, "message")
         replies = None if program.reply is None else self._codec(program.reply, "reply")
         if isinstance(program, ResidentProgram):
@@ -123,14 +128,17 @@ class Actor(ByName):
         if mode == "thread":
             executor = PooledExecutor(core, program, IDLE_POLLS if several else 0)
         elif mode == "persistent":
-            executor = PersistentExecutor(core, program, persistent_mode.IDLE_POLLS)
+            executor = PersistentExecutor(core, program, 1)
         else:
             executor = RelaunchExecutor(core, program)
         executor.start()
         core.executor = executor
         living.add(core)
         core.note("spawn", began, mode=mode)
-        return Ref(core, program, replies, mode, self._policy, POLLS[mode] if several else 0)
+        # Nor are the threads that a device of the processor's runs kernels in to be kept from it.
+        shared = mode == "relaunch" and (where.traits.software or where.traits.on_host)
+        polls = FEW_POLLS if shared else POLLS
+        return Ref(core, program, replies, mode, self._policy, polls if several else 0)
 
     def _codec(self, type: Value, what: str) -> Codec:
         """How values of a type become bytes; actors of one handler have it in common."""
@@ -142,17 +150,14 @@ class Actor(ByName):
     def _program_for(self, where: Device, mode: Mode, state: Mapping[str, Any]) -> Program:
         """The handler compiled for a device and a mode."""
         if mode == "persistent":
-            if self._policy == "drop_oldest":
-                raise TreadleError(
-                    'the policy "drop_oldest" takes messages from the front of the inbox, which '
-                    'only the kernel of a persistent actor may: use mode="relaunch"'
-                )
             if self._stamps:
-                raise TreadleError(
+                raise NotResident(
                     "the kernel of a persistent actor has no clock that it shares with the host, "
                     'so its replies get no stamps: use mode="relaunch"'
                 )
-            return ResidentProgram(self._handler, self._kernels, where, state, self._capacity)
+            return ResidentProgram(
+                self._handler, self._kernels, where, state, self._capacity, self._blocks
+            )
         count = 1 if mode == "thread" else min(self._capacity, LARGEST_BATCH)
         return Program(self._handler, self._kernels, self._blocks, where, state, count)
 
@@ -177,8 +182,7 @@ def _device_for(spec: str | Device | None, state: Mapping[str, Any]) -> Device:
 def modes_of(device: Device) -> list[str]:
     """The modes that a device has, the usual one first."""
     traits = device.traits
-    persistent = traits.persistent_kernels or (traits.cuda_memory and is_on(_PERSISTENT))
-    own = {"thread": traits.calls_kernels, "persistent": persistent}
+    own = {"thread": traits.calls_kernels, "persistent": traits.persistent_kernels}
     return [*(mode for mode, has in own.items() if has), "relaunch"]
 
 
@@ -190,9 +194,12 @@ def _mode_for(device: Device, mode: str | None) -> Mode:
     if mode not in modes:
         why = ""
         if mode == "persistent":
-            why = ", a kernel that stays resident, which has not run on such a device yet"
+            why = ", a kernel that stays resident"
             if device.traits.cuda_memory:
-                why += f" ({_PERSISTENT}=1 offers it, untested)"
+                why += (
+                    ": only Linux has it, on cards without a display, where the driver sets "
+                    "kernels no limit of time"
+                )
         raise TreadleError(
             f"actors on {device.id} have no mode {mode!r}{why}; use "
             f"{' or '.join(map(repr, modes))}, or leave mode out"
@@ -208,6 +215,7 @@ def actor(
     capacity: int = ...,
     block: int | Sequence[int] | None = ...,
     blocks: int = ...,
+    device_fraction: float | None = ...,
     policy: Policy = ...,
     on_error: OnError = ...,
     restarts: int = ...,
@@ -223,6 +231,7 @@ def actor(
     capacity: int = 1024,
     block: int | Sequence[int] | None = None,
     blocks: int = 1,
+    device_fraction: float | None = None,
     policy: Policy = "block",
     on_error: OnError = "fail",
     restarts: int = 0,
@@ -235,7 +244,9 @@ def actor(
 
     `capacity`, a power of two, is how many messages wait, and how many replies. One thread of the
     device handles a message; with `block` and `blocks` so many threads handle it together, and the
-    first one's reply counts. `policy` says what sending to a full inbox does: "block", "raise",
+    first one's reply counts. With a `device_fraction` it has that part of the blocks of `block`
+    threads that run on its device at once, and at least one: the handler asks `td.grid_dim` how
+    many they are. `policy` says what sending to a full inbox does: "block", "raise",
     "drop_oldest" or "drop_newest". `on_error` says what a failed `assert` of the handler does: the
     actor fails, or it drops ("skip") the message; an actor with `restarts` starts again so many
     times first, with the state of its spawning, or as it is (`keep_state`). With `finite` a reply
@@ -257,18 +268,30 @@ def actor(
         raise ValueError(f'on_error is "fail" or "skip", not {on_error!r}')
     if isinstance(blocks, bool) or not isinstance(blocks, int) or blocks < 1:
         raise ValueError(f"an actor has at least one block, not {blocks!r}")
+    if device_fraction is not None and (
+        blocks != 1
+        or isinstance(device_fraction, bool)
+        or not isinstance(device_fraction, (int, float))
+        or not 0 < device_fraction <= 1
+    ):
+        raise ValueError(
+            "device_fraction is a part of the device, over 0 and up to 1, without blocks, not "
+            f"{device_fraction!r}"
+        )
     if isinstance(restarts, bool) or not isinstance(restarts, int) or restarts < 0:
         raise ValueError(f"restarts is a number of times, not {restarts!r}")
     threads = Dim3(1) if block is None else Dim3.of(block)
-    if blocks > 1 and block is None:
+    several = blocks > 1 or device_fraction is not None
+    if several and block is None:
         threads = Dim3(256)
+    many = blocks if device_fraction is None else float(device_fraction)
     names = sys._getframe(1).f_locals
 
     def make(decorated: Any) -> Actor:
         try:
-            found = read_handler(decorated, threads, blocks > 1, fastmath, names)
+            found = read_handler(decorated, threads, several, fastmath, names)
             found = replace(found, finite=finite)
-            return Actor(found, capacity, blocks, policy, on_error, restarts, keep_state, stamps)
+            return Actor(found, capacity, many, policy, on_error, restarts, keep_state, stamps)
         except CompileError as error:
             raise shortened(error)  # noqa: B904
 

@@ -12,14 +12,13 @@ from types import FunctionType
 from typing import Any
 
 from treadle import lang
-from treadle.actors import ring_code
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.signature import ArrayArgument, ScalarArgument, Signature
-from treadle.ir.traverse import Node, rewrite_block, rewrite_kernel, walk
+from treadle.ir.traverse import Node, rewrite_kernel, walk
 from treadle.lang.decorators import Function, Kernel, as_function
 from treadle.lang.lower import lower_in_full
 from treadle.lang.source import Source, function_from_text, resolve_annotations, source_of
@@ -46,61 +45,10 @@ _STORE_OF_FIRST = """\
         if treadle_t.x + treadle_t.y + treadle_t.z + treadle_b.x == 0:
             treadle_replies[treadle_k] = treadle_reply
 """
-# A kernel that stays resident. The words of the control block are those of `ring_code`; fences are
-# of the system. It ends when the host asks for attention, or after many polls without a message.
-_RESIDENT = """\
-def {name}({parameters}):
-    treadle_mask = treadle_control[{MASK}]
-    treadle_out_mask = treadle_control[{OUT_MASK}]
-    treadle_head = treadle_control[{HEAD}]
-    treadle_out = treadle_control[{OUT_TAIL}]
-    treadle_done = treadle_control[{PROCESSED}]
-    treadle_beat = treadle_control[{HEARTBEAT}]
-    treadle_noise = treadle_i32(treadle_beat)
-    treadle_idle = 0
-    while treadle_idle < treadle_polls and treadle_control[{ATTENTION}] == 0:
-        treadle_tail = treadle_control[{TAIL}]
-        treadle_tag = treadle_i64({DROPPED})
-        treadle_place = 0
-        if treadle_tail != treadle_head:
-            treadle_lang.thread_fence()
-            treadle_place = treadle_i32(treadle_head & treadle_mask)
-            treadle_tag = treadle_entries[2 * treadle_place]
-        if treadle_tail == treadle_head or (
-            treadle_tag == {TO_OUTBOX}
-            and treadle_out - treadle_control[{OUT_HEAD}] > treadle_out_mask
-        ):
-            treadle_idle += 1
-            treadle_beat += 1
-            treadle_control[{HEARTBEAT}] = treadle_beat
-            for treadle_k in range(treadle_pause):
-                treadle_noise = treadle_noise * 1664525 + 1013904223
-            continue
-        treadle_idle = 0
-        {call}
-        {store}treadle_lang.thread_fence()
-        if treadle_tag == {TO_OUTBOX}:
-            treadle_out += 1
-            treadle_control[{OUT_TAIL}] = treadle_out
-        elif treadle_tag >= {ASKED}:
-            treadle_flags[treadle_i32(treadle_tag) - {ASKED}] = treadle_i64({ANSWERED})
-        treadle_head += 1
-        treadle_done += 1
-        treadle_control[{PROCESSED}] = treadle_done
-        treadle_control[{HEAD}] = treadle_head
-    treadle_control[{NOISE}] = treadle_i64(treadle_noise)
-    treadle_control[{PARKED}] = treadle_i64(1)
-    treadle_lang.thread_fence()
-"""
-_RESIDENT_CALL = "treadle_handler(treadle_inbox[treadle_place]{states})"
-_RESIDENT_STORE = """\
-if treadle_tag == {TO_OUTBOX}:
-            treadle_outbox[treadle_i32(treadle_out & treadle_out_mask)] = treadle_reply
-        elif treadle_tag >= {ASKED}:
-            treadle_answers[treadle_i32(treadle_tag) - {ASKED}] = treadle_reply
-        """
 _BARRIER = "        treadle_lang.sync_threads()\n"
 Value = t.Scalar | t.Vector | t.Struct
+# What is not the same for one thread among several of a block.
+_OF_A_BLOCK = (n.Builtin, n.Barrier, n.Subgroup, n.Print, n.Assert)
 # What depends on the threads that run a handler, or on their order.
 _AMONG_THREADS = (n.Builtin, n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.Print, n.Assert)
 
@@ -181,7 +129,8 @@ class HandlerKernel(Kernel):
     """The loop around a handler as a kernel."""
 
     has_loops = True  # whether the handler has loops, once it was lowered
-    is_independent = False  # and whether it uses nothing that threads have in common
+    is_independent = False  # and whether it uses nothing that threads have in common,
+    is_for_any_thread = False  # or at least does the same in a block of any size
 
     def __init__(self, handler: Handler, reply: Value | None, *, stores: bool = True) -> None:
         self._stores = stores
@@ -207,6 +156,11 @@ class HandlerKernel(Kernel):
             each.memories or any(isinstance(node, _AMONG_THREADS) for node in walk(each.body))
             for each in lowered.kernel.functions
         )
+        self.is_for_any_thread = not any(
+            isinstance(node, _OF_A_BLOCK)
+            for each in lowered.kernel.functions
+            for node in walk(each.body)
+        )
         return replace(lowered, kernel=rewrite_kernel(lowered.kernel, _always))
 
 
@@ -219,54 +173,11 @@ class ParallelKernel(HandlerKernel):
         return text.replace(_SERIAL, _PARALLEL).replace(_COUNT, ""), names
 
 
-class ResidentKernel(HandlerKernel):
-    """A handler's kernel that takes messages out of the rings by itself, and stays."""
-
-    def _text(self, handler: Handler, reply: Value | None) -> tuple[str, dict[str, Any]]:
-        names: dict[str, Any] = {
-            "treadle_handler": Function(handler.function), "treadle_lang": lang,
-            "treadle_i32": annotation_of(t.I32), "treadle_i64": annotation_of(t.I64),
-            "Words": ArrayType(annotation_of(t.I64)), "Index": annotation_of(t.I32),
-            "Messages": ArrayType(annotation_of(handler.message)),
-        }  # fmt: skip
-        parameters = [f"treadle_{each}: Words" for each in ("control", "entries", "flags")]
-        parameters.append("treadle_inbox: Messages")
-        if reply is not None:
-            names["Replies"] = ArrayType(annotation_of(reply))
-            parameters += [f"treadle_{each}: Replies" for each in ("outbox", "answers")]
-        parameters += [f"treadle_{each}: Index" for each in ("polls", "pause")]
-        parameters += _state_parameters(handler, names)
-        words = ring_code.WORDS
-        call = _RESIDENT_CALL.format(states="".join(f", {each}" for each in handler.states))
-        store = ""
-        if reply is not None:
-            call, store = f"treadle_reply = {call}", _RESIDENT_STORE.format(**words)
-            call = "\n        ".join([call, *_checks(handler, reply)])
-        text = _RESIDENT.format(
-            name=handler.name, parameters=", ".join(parameters), call=call, store=store, **words
-        )
-        return text, names
-
-    def lower(self, signature: Signature) -> LoweredKernel:
-        """The kernel in IR: its rings are volatile, and its own fences are of the system."""
-        lowered = super().lower(signature)
-        kernel = lowered.kernel
-        buffers = tuple(
-            replace(each, volatile=each.name.startswith("treadle_")) for each in kernel.buffers
-        )
-        body = rewrite_block(kernel.body, _of_the_system)
-        return replace(lowered, kernel=replace(kernel, buffers=buffers, body=body))
-
-
-def _of_the_system(node: Node) -> Node:
-    return replace(node, scope="system") if isinstance(node, n.Fence) else node
-
-
 def _always(node: Node) -> Node:
     return replace(node, always=True) if isinstance(node, n.Assert) else node
 
 
-def _checks(handler: Handler, reply: Value | None) -> list[str]:
+def checks(handler: Handler, reply: Value | None) -> list[str]:
     """Lines that check a reply."""
     if not handler.finite or reply is None:
         return []
@@ -290,9 +201,9 @@ def _text_of(handler: Handler, reply: Value | None, stores: bool) -> tuple[str, 
         names["Replies"] = ArrayType(annotation_of(reply))
         parameters.append(f"{REPLIES}: Replies")
     parameters += [f"{DONE}: Done", f"{FIRST}: Index", f"{LAST}: Index"]
-    parameters += _state_parameters(handler, names)
+    parameters += state_parameters(handler, names)
     parts = [_HEAD, _SERIAL, _VALUE if reply is not None else _NOTHING]
-    parts += [f"        {line}\n" for line in _checks(handler, reply)]
+    parts += [f"        {line}\n" for line in checks(handler, reply)]
     if stores and reply is not None:
         parts.append(_STORE_OF_FIRST if handler.together else _STORE)
     parts.append(_BARRIER if handler.together else _COUNT)
@@ -301,7 +212,7 @@ def _text_of(handler: Handler, reply: Value | None, stores: bool) -> tuple[str, 
     return form.format(name=handler.name, parameters=", ".join(parameters), states=states), names
 
 
-def _state_parameters(handler: Handler, names: dict[str, Any]) -> list[str]:
+def state_parameters(handler: Handler, names: dict[str, Any]) -> list[str]:
     """The parameters of the state, whose annotations are added to the names."""
     parameters = []
     for at, state in enumerate(handler.states):

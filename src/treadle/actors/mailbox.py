@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ import numpy as np
 from treadle.actors import ring_code as code
 
 _LINE = 64
+# A message of so many words of 32 bits is in the cell, too: a kernel that stays resident reads it
+# with the same poll that shows that it is there.
+CELL_WORDS = 6
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
@@ -32,8 +36,13 @@ class Mailbox:
         allocate: Callable[[int], Bytes] = aligned,
         *,
         clock: int = 0,
+        resident: bool = False,
+        in_cell: bool = False,
+        short_replies: bool = False,
     ) -> None:
-        """`clock` is the address of the word from which replies get stamps, if they get any."""
+        """`clock` is the address of the word from which replies get stamps, if they get any.
+        `resident`: for a kernel that takes messages by itself. Messages are `in_cell`, too, if
+        they are small; `short_replies`, of 32 bits, are put into the flags of answers."""
         self.capacity = capacity
         self.message_bytes = message_bytes
         self.reply_bytes = reply_bytes
@@ -49,7 +58,11 @@ class Mailbox:
         self._answer_bytes = self.answers_memory.data
         self.flags_memory = allocate(8 * self.answer_count)
         self.flags = self.flags_memory.data.cast("B").cast("q")
+        self._flag_bytes = self.flags_memory.data
         self.flags_address: int = self.flags_memory.ctypes.data
+        self.cell_memory: Bytes | None = None
+        self.times_memory: Bytes | None = None
+        self._answers_in_flags = short_replies
         self.taken_last = 1  # messages in the batch, as last taken
         self._scratch = aligned(max(message_bytes, 1))
         words = self.words
@@ -68,6 +81,18 @@ class Mailbox:
             self.stamps = aligned(8 * (capacity + self.answer_count)).view(np.int64)
             words[code.CLOCK_WORD] = clock
             words[code.STAMPS] = self.stamps.ctypes.data
+        if resident:
+            self._make_resident(allocate, in_cell)
+
+    def _make_resident(self, allocate: Callable[[int], Bytes], in_cell: bool) -> None:
+        """What only resident kernels have. They cannot keep the histogram: they write when the
+        messages were sent whose replies are in the outbox; for those that ask, senders do."""
+        self.times_memory = allocate(8 * (self.capacity + self.answer_count))
+        self._times: int = self.times_memory.ctypes.data
+        self.words[code.ASKED_AT] = self._times + 8 * self.capacity
+        self.cell_memory = allocate(8 * (1 + CELL_WORDS))
+        if in_cell:
+            self.words[code.CELL] = self.cell_memory.ctypes.data
 
     def set_batch(self, messages: int, replies: int, count: int, report: int = 0) -> None:
         """Where messages are copied to be handled, and where their replies are then: addresses.
@@ -142,8 +167,14 @@ class Mailbox:
     def pop(self, target: Bytes, first: int, limit: int) -> int:
         """Receive replies; see the function."""
         address = target.ctypes.data + first * self.reply_bytes
-        popped: int = self.functions.pop(self.address, address, limit)
-        return popped
+        if self.times_memory is None:
+            popped: int = self.functions.pop(self.address, address, limit)
+            return popped
+        # Before the pop, after which there may be other times in their places.
+        number = min(limit, self.replies)
+        place, mask = self.words[code.OUT_HEAD], self.capacity - 1
+        self.functions.measure(self.address, self._times, place, mask, number)
+        return int(self.functions.pop(self.address, address, number))
 
     def stamps_of_next(self, limit: int) -> np.ndarray[Any, Any] | None:
         """The stamps of the next replies in the outbox, as words; None if they have none."""
@@ -161,29 +192,28 @@ class Mailbox:
 
     def answer(self, which: int) -> bytes:
         """The reply to a message that was asked."""
-        start = which * self.reply_bytes
-        return bytes(self._answer_bytes[start : start + self.reply_bytes])
+        memory, start = self._answer_bytes, which * self.reply_bytes
+        if self._answers_in_flags:
+            memory, start = self._flag_bytes, 8 * which + 4
+        return bytes(memory[start : start + self.reply_bytes])
 
     # --- anybody's ---
 
     def spinner(self, most: int) -> Callable[[int, int], int]:
-        """A function that polls the word at an address until it is not a value, or for a while:
-        up to `most` times, and fewer after it was in vain. Where other programs use the processors,
-        polling keeps the actor's thread from running. Every 16th call tries again.
-        """
-        spin = self.functions.spin
-        least = most >> 6
-        polls = most
-        calls = 0
+        """A function that polls the word at an address until it is not a value, or for a while: see
+        `_patient`."""
+        return _patient(self.functions.spin, most)
 
-        def poll(address: int, value: int) -> int:
-            nonlocal polls, calls
-            calls += 1
-            found: int = spin(address, value, polls if calls & 15 else most)
-            polls = most if found != value else max(polls >> 1, least)
-            return found
+    def answer_spinner(self, most: int) -> Callable[[int], int]:
+        """A function that polls for the flag of an answer, or for a while: see `_patient`."""
+        poll = _patient(self.functions.wait, most, code.PENDING)
+        return partial(poll, self.address)
 
-        return poll
+    def measure_answer(self, which: int) -> None:
+        """Count how long an answer took, which the polls for it have missed."""
+        if self.times_memory is not None and self.flags[which] & 0xFFFFFFFF == code.ANSWERED:
+            place = self._times + 8 * (self.capacity + which)
+            self.functions.measure(self.address, place, 0, 0, 1)
 
     @property
     def waiting(self) -> int:
@@ -210,3 +240,24 @@ class Mailbox:
     def counts_of_latencies(self) -> list[int]:
         """How many messages took how long, by bucket of the histogram."""
         return list(self.words[code.HISTOGRAM : code.HISTOGRAM + code.BUCKETS])
+
+
+def _patient(
+    spin: Callable[[int, int, int], int], most: int, missed: int | None = None
+) -> Callable[[int, int], int]:
+    """A function that polls up to `most` times, and fewer after it was in vain. Where other
+    programs use the processors, polling keeps the actor's thread from running. Every 16th call
+    tries again. In vain it gives `missed`, or its second argument."""
+    least = most >> 6
+    polls = most
+    calls = 0
+
+    def poll(first: int, second: int) -> int:
+        nonlocal polls, calls
+        calls += 1
+        found = spin(first, second, polls if calls & 15 else most)
+        vain = second if missed is None else missed
+        polls = most if found != vain else max(polls >> 1, least)
+        return found
+
+    return poll

@@ -1,35 +1,56 @@
 """Mode "persistent": the kernel itself takes messages out of the rings, and stays resident.
 
 The rings are in memory that the host and the kernel use at the same time. A thread of the actor's
-launches the kernel and waits for its end: where the host asks for attention, where a handler fails,
-and after a while without messages. Then the next message launches it again. The kernel cannot
-notify threads that wait, so these look at the rings from time to time.
+launches the kernel and waits for its end: after its life is over, where the host asks for
+attention, and where a handler fails. While messages come it is launched again at once; after a
+while without any, by the next message. The kernel cannot notify threads that wait, so these look
+at the rings from time to time.
+
+Only a few kernels of a device stay at once: cards have few queues, and work behind a kernel that
+stays would wait for its end. While all places are taken, an actor's kernel handles what is there
+and ends.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from treadle.actors import ring_code as code
 from treadle.actors.core import Core
-from treadle.actors.handler import Handler, HandlerKernel, ResidentKernel
+from treadle.actors.handler import Handler, HandlerKernel
 from treadle.actors.mailbox import Bytes, Mailbox, aligned
 from treadle.actors.program import Program, array_of
+from treadle.actors.program import allocate as allocate_on
+from treadle.actors.resident_kernel import Form, ResidentKernel, fits_cell, is_short, threads_of
 from treadle.actors.thread_mode import ThreadExecutor
+from treadle.core import forks
+from treadle.core.dim3 import Dim3
+from treadle.core.dtypes import int32, int64
 from treadle.core.errors import ActorFailed, TreadleError
 from treadle.drivers.base import Buffer
 from treadle.ir.types import I64, Scalar, Struct, Vector, size_of
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.devices import Device
+from treadle.runtime.devices import Device, Stream
 
-# Polls without a message before the kernel ends, and steps of arithmetic between two of them: a
-# poll reads the host's memory, and polls without a pause would take all of the bus.
-IDLE_POLLS = 20_000
-PAUSE = 500
+# Cycles of a device's clock, of which there are some 1.5 × 10⁹ in a second. The life of a kernel is
+# how long another library's call that waits for all that runs may have to wait; and what a killed
+# process leaves behind ends with it. A poll reads the host's memory: the pause between two is at
+# most GAP.
+LIFE = 75_000_000
+SHORT_LIFE = 7_500_000  # of one without a place
+GAP = 15_000
+IDLE = 0.2  # seconds without a message after which the kernel is not launched again
 LOOKS = 0.0005  # seconds between looks of a thread that waits
+PLACES = 4  # kernels of a device that stay at once
+
+
+class NotResident(TreadleError):
+    """Why an actor cannot be persistent."""
 
 
 class ResidentProgram(Program):
@@ -45,23 +66,52 @@ class ResidentProgram(Program):
         device: Device,
         state: Mapping[str, Any],
         capacity: int,
+        blocks: int | float,
     ) -> None:
-        if handler.together:
-            raise TreadleError(
-                f"{handler.name} has several threads for a message, and a persistent actor has "
-                'one: use mode="relaunch"'
+        self.form = Form.TOGETHER if handler.together else Form.SINGLE
+        if isinstance(blocks, float) or blocks > 1:
+            self.form = Form.BLOCKS
+        self.places = places_of(device)
+        self._life = 0  # the number of the last one
+        super().__init__(handler, kernels, blocks, device, state, capacity)
+        most = device.handle.blocks_at_once(self.prepared.compiled)
+        if self.grid.count > most:
+            raise NotResident(
+                f"{handler.name} has {blocks} blocks for a message, and {device.id} runs {most} of "
+                'them at once, as a persistent actor\'s must: take fewer, or mode="relaunch"'
             )
-        super().__init__(handler, kernels, 1, device, state, capacity)
+        if handler.together and self.sites:
+            raise NotResident(
+                f"{handler.name} asserts, prints or is checked in several threads, and a "
+                'persistent actor would not see which message it was: use mode="relaunch"'
+            )
+
+    def _key(self) -> tuple[object, ...]:
+        return *super()._key(), self.form
 
     def _make_kernel(self) -> HandlerKernel:
-        return ResidentKernel(self.handler, self.reply)
+        return ResidentKernel(self.handler, self.reply, self.form)
 
-    def _is_independent(self) -> bool:
-        return False  # one thread takes messages
+    def _specialize(self) -> None:
+        """Several threads, where the handler does the same in one of them."""
+        if (
+            self.form is not Form.SINGLE or self.prepared.built.sites
+            or not self.kernel.is_for_any_thread
+        ):  # fmt: skip
+            return
+        independent = not self.written and self.reply is not None and self.kernel.is_independent
+        self.form = Form.EACH if independent else Form.IN_TURN
+        self.kernel = self._kernel()
+        self.prepared = self._prepared()
+
+    def _block(self) -> Dim3:
+        if self.handler.together:
+            return super()._block()
+        return Dim3(threads_of(self.form, self.handler.message, self.reply))
 
     def _allocate(self) -> None:
         """The rings, which the kernel has as arrays."""
-        self.stream = self.device.stream()
+        self.stream = self.places.shared
         buffers: dict[int, Buffer] = {}
 
         def allocate(size: int) -> Bytes:
@@ -72,21 +122,48 @@ class ResidentProgram(Program):
 
         message, reply = self.handler.message, self.reply
         reply_bytes = 0 if reply is None else size_of(reply)
-        mailbox = self.mailbox = Mailbox(self.count, size_of(message), reply_bytes, allocate)
+        mailbox = self.mailbox = Mailbox(
+            self.count, size_of(message), reply_bytes, allocate, resident=True,
+            in_cell=fits_cell(message), short_replies=is_short(reply),
+        )  # fmt: skip
 
         def array(memory: Bytes, type: Scalar | Vector | Struct) -> DeviceArray:
             return array_of(self.device, buffers[memory.ctypes.data], memory, type)
 
-        words = (mailbox.control_memory, mailbox.entries_memory, mailbox.flags_memory)
-        self._rings = [*(array(each, I64) for each in words), array(mailbox.inbox_memory, message)]
+        assert mailbox.times_memory is not None
+        assert mailbox.cell_memory is not None
+        control = array(mailbox.control_memory, I64)
+        words = (mailbox.entries_memory, mailbox.flags_memory, mailbox.times_memory)
+        cell = array(mailbox.cell_memory, I64)
+        self._rings = [control, control, cell, *(array(each, I64) for each in words)]
+        self._rings.append(array(mailbox.inbox_memory, message))
         if reply is not None:
             self._rings += [
                 array(mailbox.outbox_memory, reply), array(mailbox.answers_memory, reply)
             ]  # fmt: skip
+        if self.form is Form.BLOCKS:
+            turn, arrivals = _zeros(self.device, int64, 1), _zeros(self.device, int32, 2)
+            self._rings += [turn, turn, arrivals, arrivals, allocate_on(self.device, message, 1)]
 
-    def _front(self, first: int, last: int) -> list[Any]:
-        """Its rings; polls and the pause between two."""
-        return [*self._rings, first, last]
+    def _front(self, *times: int) -> list[Any]:
+        """Its rings; its life, how long it stays without a message, the life's number, the longest
+        pause."""
+        life, quiet = times[:2]
+        return [*self._rings, life, quiet, self._life, GAP]
+
+    def launch(self, life: int, quiet: int) -> None:
+        """Append a launch."""
+        at = self._first_state - 4
+        self._life += 1
+        self._values[at : at + 3] = life, quiet, self._life
+        parameters = self.prepared.pack(self._values, self.grid, ())
+        self.stream.handle.launch(self.prepared.compiled, self.grid, self.buffers, parameters)
+
+
+def _zeros(device: Device, dtype: Any, count: int) -> DeviceArray:
+    made = DeviceArray.allocate(device, dtype, (count,))
+    made.upload(np.zeros(count, dtype.numpy))
+    return made
 
 
 class PersistentExecutor(ThreadExecutor):
@@ -98,20 +175,30 @@ class PersistentExecutor(ThreadExecutor):
         core.looks = LOOKS
         core.batch = aligned(core.mailbox.message_bytes)
         core.mailbox.set_batch(core.batch.ctypes.data, 0, 1)  # for messages that failed
+        self._is_apart = False
+        self._busy_at = time.monotonic()  # the end of the last life with a message
 
     def _handle(self, polls: int) -> int:
         """Launch the kernel and wait for its end."""
-        mailbox = self._core.mailbox
+        mailbox, program = self._core.mailbox, self._program
+        if not self._is_apart:
+            program.device.handle.work_apart()
+            self._is_apart = True
+        before = mailbox.words[code.PROCESSED]
         mailbox.words[code.PARKED] = 0
-        self._program.launch(max(polls, 1), PAUSE)
-        self._program.stream.synchronize()
-        if self._program.sites:
+        stays = program.places.stay(program, self._core.attend, brief=not polls)
+        if program.sites:
             self._reported()
         if mailbox.words[code.ATTENTION]:
             return code.NEEDS_ATTENTION
         # What was sent before the kernel had parked woke nothing; one that failed has not parked.
         mailbox.park()
-        return code.HAS_WAITERS if mailbox.has_work else code.HAS_PARKED
+        if mailbox.has_work:
+            return code.HAS_WAITERS
+        now = time.monotonic()
+        if mailbox.words[code.PROCESSED] != before:
+            self._busy_at = now
+        return code.HAS_WAITERS if stays and now - self._busy_at < IDLE else code.HAS_PARKED
 
     def _reported(self) -> None:
         """Show what was printed; a handler that failed has ended the kernel before it took the
@@ -120,3 +207,58 @@ class PersistentExecutor(ThreadExecutor):
         reason = self._program.read_report()
         if reason is not None and mailbox.take(1) and not core.handler_failed(0, reason):
             raise core.error or ActorFailed(reason)
+
+
+class Places:
+    """A device's streams on which kernels stay."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._lock = forks.lock()
+        self._free: list[Stream] = []
+        self._made = 0
+        self.shared = device.stream()  # of kernels that do not stay
+
+    def stay(self, program: ResidentProgram, leave: Any, *, brief: bool) -> bool:
+        """Launch a program's kernel and wait for its end: whether it had a place to stay. With
+        `brief` it ends once there is no message."""
+        stream = None if brief else self._take()
+        program.stream = self.shared if stream is None else stream
+        residents = program.stream.handle.device.residents
+        if residents is not None:
+            residents.enter(leave)
+        try:
+            if stream is None:
+                program.launch(SHORT_LIFE, 0)
+            else:
+                program.launch(LIFE, LIFE)
+            program.stream.handle.rest()
+        finally:
+            if residents is not None:
+                residents.exit(leave)
+            if stream is not None:
+                with self._lock:
+                    self._free.append(stream)
+        return stream is not None
+
+    def _take(self) -> Stream | None:
+        with self._lock:
+            if self._free:
+                return self._free.pop()
+            if self._made == PLACES:
+                return None
+            self._made += 1
+        return self._device.stream()
+
+
+def places_of(device: Device) -> Places:
+    """The places of a device, for as long as it is the one that is open."""
+    with _lock:
+        found = _places.get(device)
+        if found is None or found.shared.handle.device is not device.handle:
+            found = _places[device] = Places(device)
+        return found
+
+
+_places: WeakKeyDictionary[Device, Places] = WeakKeyDictionary()
+_lock = forks.lock()

@@ -41,16 +41,17 @@ class Program:
         self,
         handler: Handler,
         kernels: dict[Any, HandlerKernel],
-        blocks: int,
+        blocks: int | float,
         device: Device,
         state: Mapping[str, Any],
         count: int,
     ) -> None:
-        """Compile it. `kernels` has those that the handler has become already, by their replies."""
+        """Compile it. `kernels` has those that the handler has become already, by their replies. A
+        fraction as `blocks` is one of those that run at once."""
         self.handler = handler
         self.device = device
         self.stream = stream_of(device)
-        self.grid = Dim3(blocks, 1, 1)
+        self.grid = Dim3(1 if isinstance(blocks, float) else blocks, 1, 1)
         self.count = count
         states = [taken_state(name, state[name], device) for name in handler.states]
         self.reply = reply_of(handler, states)
@@ -61,6 +62,9 @@ class Program:
         self._first_state = len(self._front(0, 0))
         self.states: list[Any] = states
         self.prepared = self._prepared()
+        if isinstance(blocks, float):
+            most = device.handle.blocks_at_once(self.prepared.compiled)
+            self.grid = Dim3(max(int(blocks * most), 1), 1, 1)
         written = {at - self._first_state for at in self.prepared.built.written}
         self.written = tuple(at for at in range(len(states)) if at in written)
         copied = [
@@ -71,10 +75,7 @@ class Program:
             for at in copied:
                 self.states[at] = states[at].copy_to(device)
             self.prepared = self._prepared()
-        if not self.written and count > 1 and self.reply and self._is_independent():
-            self.parallel = True
-            self.kernel = self._kernel()
-            self.prepared = self._prepared()
+        self._specialize()
         self._values = [_raw(each) for each in (*self._front(0, 0), *self.states)]
         buffers = [each.buffer for each in self._values if isinstance(each, DeviceArray)]
         self.buffers: list[base.Buffer] = list(dict.fromkeys(buffers))
@@ -87,22 +88,28 @@ class Program:
 
     def _kernel(self) -> HandlerKernel:
         """The kernel, which actors of one handler have in common."""
-        key = type(self), self.reply, self.parallel
+        key = self._key()
         if key not in self._kernels:
             self._kernels[key] = self._make_kernel()
         return self._kernels[key]
+
+    def _key(self) -> tuple[object, ...]:
+        """What kernels of one handler differ in."""
+        return type(self), self.reply, self.parallel
 
     def _make_kernel(self) -> HandlerKernel:
         kind = ParallelKernel if self.parallel else HandlerKernel
         return kind(self.handler, self.reply)
 
-    def _is_independent(self) -> bool:
-        """Whether no message makes a difference to another one."""
-        return (
-            self.kernel.is_independent
-            and not self.handler.together
-            and not self.prepared.built.sites
-        )
+    def _specialize(self) -> None:
+        """A thread for each message where no message makes a difference to another one."""
+        if (
+            not self.written and self.count > 1 and self.reply and self.kernel.is_independent
+            and not self.handler.together and not self.prepared.built.sites
+        ):  # fmt: skip
+            self.parallel = True
+            self.kernel = self._kernel()
+            self.prepared = self._prepared()
 
     def _allocate(self) -> None:
         """The memory of batches."""

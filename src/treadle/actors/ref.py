@@ -13,6 +13,7 @@ import numpy as np
 
 from treadle.actors import ring_code as code
 from treadle.actors.core import Core
+from treadle.actors.forwarding import start_forwarding
 from treadle.actors.living import stop
 from treadle.actors.mailbox import Bytes, aligned
 from treadle.actors.messages import Codec
@@ -23,10 +24,10 @@ from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry
 from treadle.core import forks
 from treadle.core.errors import ActorFailed, DtypeError, QueueFull, TreadleError
 
-# Polls of a waiting thread before it sleeps, by mode. An actor's thread that was in Python to
-# notify another one takes up to 20 µs to be back: a thread that sleeps before that sends it there
-# again. A launch takes longer than it is worth to poll.
-POLLS = {"thread": 2000, "persistent": 2000, "relaunch": 50}
+# Polls of a waiting thread before it sleeps. An actor's thread that was in Python to notify another
+# one takes up to 20 µs to be back: a thread that sleeps before that sends it there again. And to
+# wake a thread takes longer than many launches.
+POLLS, FEW_POLLS = 2000, 50
 
 
 class Ref:
@@ -61,6 +62,7 @@ class Ref:
         self._slots = [Slot(self._control, memory, tag) for tag in (code.DROPPED, self._with_reply)]
         self._asking = Slot(self._control, memory, 0)
         self._spin = mailbox.spinner(polls)
+        self._await_answer = mailbox.answer_spinner(polls)
         self._free: list[int] = []  # answers that were used and are free again
         self._unused = iter(range(mailbox.answer_count))
         self._abandoned: set[int] = set()  # answers that nothing waits for any more
@@ -150,6 +152,9 @@ class Ref:
 
     def _send_after_dropping(self, data: bytes, tag: int) -> None:
         core, mailbox = self._core, self._mailbox
+        if self._mode == "persistent":
+            self._send_between_messages(data, tag)
+            return
         dropped = False
         with core.senders:
             core.check_open()
@@ -185,6 +190,22 @@ class Ref:
             raise QueueFull(f"the inbox of {core.name} stayed full for the timeout")
         core.check_sent()
         return True
+
+    def _send_between_messages(self, data: bytes, tag: int) -> None:
+        """Only a persistent actor's kernel takes messages out of the inbox: it ends, so that the
+        oldest one can be dropped. That waits for the handler's end."""
+        core, mailbox = self._core, self._mailbox
+
+        def drop() -> None:
+            with core.senders:
+                found = mailbox.drop_oldest()
+                if found is not None:
+                    core.dropped["drop_oldest"] += 1
+                    core.dead_letters.append(("dropped", core.messages.unpack(found[1])))
+                    mailbox.flag(found[0], code.DISCARDED)
+
+        while not self._try(data, tag):
+            core.call(drop, None)
 
     def send_many(self, messages: Any, *, timeout: float | None = None, reply: bool = True) -> int:
         """Send many messages: a NumPy array of the message's dtype, or a sequence. It waits until
@@ -258,9 +279,10 @@ class Ref:
             sent = pushed > 1 or self._send_to_full(self._pack(message), tag, timeout)
             if not sent:
                 raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
-            flags = self._mailbox.flags
-            if not self._spin(self._mailbox.flags_address + 8 * answer, code.PENDING):
+            if not self._await_answer(answer):
+                flags = self._mailbox.flags
                 core.wait(lambda: flags[answer], deadline)
+                self._mailbox.measure_answer(answer)
             return self._answered(answer, stamp)
         except BaseException:
             self._abandon(answer, sent)
@@ -287,6 +309,7 @@ class Ref:
                 raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
             flags = self._mailbox.flags
             await core.wait_async(lambda: flags[answer], deadline)
+            self._mailbox.measure_answer(answer)
             return self._answered(answer, stamp)
         except BaseException:
             self._abandon(answer, sent)
@@ -331,7 +354,7 @@ class Ref:
     def _answered(self, answer: int, stamp: bool) -> Any:
         """What an answer says, which is free again if there is one."""
         core, mailbox = self._core, self._mailbox
-        flag = mailbox.flags[answer]
+        flag = mailbox.flags[answer] & 0xFFFFFFFF  # a short reply may be in the other half
         if flag == code.ANSWERED:
             value = None if self._replies is None else self._replies.unpack(mailbox.answer(answer))
             if stamp:
@@ -470,9 +493,9 @@ class Ref:
                 f"{core.name} is on {self._program.device.id}, and {target.name} on "
                 f"{other._program.device.id}: a pipe stays on one device"
             )
-        if "persistent" in (self._mode, other._mode):
-            raise TreadleError("persistent actors have no pipes yet")
         core.call(lambda: _connect(core, target), None)
+        if "persistent" in (self._mode, other._mode):
+            start_forwarding(core)
         return other
 
     # --- lifecycle ---

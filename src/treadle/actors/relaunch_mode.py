@@ -8,6 +8,8 @@ actor with few messages answers at once, and one with many handles thousands in 
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 from collections import deque
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from treadle.actors.core import Core
 from treadle.actors.mailbox import aligned
 from treadle.actors.program import Program
 from treadle.core import forks
-from treadle.core.errors import ActorFailed
+from treadle.core.errors import ActorFailed, TreadleError
 from treadle.drivers.pending_read import PendingRead
 from treadle.runtime import profiler
 from treadle.runtime.devices import Device
@@ -28,6 +30,7 @@ LARGEST_BATCH = 4096
 _FIRST_LIMIT = 64
 # Seconds of a batch below which the next may be larger, and above which it is smaller.
 _SHORT, _LONG = 5e-3, 20e-3
+_LOOKS = 2000  # some 0.1 ms
 _IDLE_SECONDS = 1.0  # after which a device's thread ends that has no actor any more
 
 
@@ -72,6 +75,14 @@ class RelaunchExecutor:
         until it does."""
 
     # --- in the dispatcher's thread ---
+
+    def look(self) -> None:
+        """Wait for its next message for a moment, in machine code: to wake a thread that sleeps
+        takes longer than most launches."""
+        mailbox = self._core.mailbox
+        tail = mailbox.words[code.TAIL]
+        if tail == mailbox.words[code.HEAD] and not self._core.ended:
+            mailbox.functions.spin(mailbox.address + 8 * code.TAIL, tail, _LOOKS)
 
     def begin(self) -> _Batch | None:
         """Launch what waits; None if there is nothing to wait for."""
@@ -206,6 +217,10 @@ class Dispatcher:
         self._queued: set[RelaunchExecutor] = set()
         self._members: set[RelaunchExecutor] = set()
         self.closed = False
+        self._device = device
+        # Where the device needs the processors itself, a thread that looks is in its way.
+        shared = device.traits.software or device.traits.on_host
+        self._looks = not shared and (os.cpu_count() or 1) > 1
         self.thread = threading.Thread(
             target=self._run, name=f"treadle actors on {device.id}", daemon=True
         )
@@ -230,6 +245,9 @@ class Dispatcher:
         self._event.set()
 
     def _run(self) -> None:
+        last: RelaunchExecutor | None = None  # that had messages, if it was the only one
+        with contextlib.suppress(TreadleError):  # a device that is lost says so to its actors
+            self._device.handle.work_apart()
         while True:
             with self._lock:
                 members = list(self._ready)
@@ -239,6 +257,9 @@ class Dispatcher:
                     self.closed = True
                     return
             if not members:
+                if last is not None:
+                    last.look()
+                    last = None
                 self._idle = not self._event.wait(None if self._members else _IDLE_SECONDS)
                 self._event.clear()
                 continue
@@ -246,6 +267,7 @@ class Dispatcher:
             for member, batch in begun:
                 member.end(batch)
                 self.wake(member)
+            last = begun[0][0] if len(begun) == 1 and self._looks else last
             for member in members:
                 if member.ended:
                     with self._lock:

@@ -50,6 +50,42 @@ define void @treadle.merge(ptr %clock, i64 %stamp) {
   ret void
 }
 
+; A message that was sent at a time, and is done at another.
+define internal void @count.time(ptr %c, i64 %time, i64 %sent) alwaysinline {
+  %histogram = @word(HISTOGRAM)
+  %took = sub i64 %time, %sent
+  %positive = call i64 @llvm.smax.i64(i64 %took, i64 8)
+  %zeros = call i64 @llvm.ctlz.i64(i64 %positive, i1 false)
+  %power = sub i64 63, %zeros
+  %shift = sub i64 %power, 3
+  %top = lshr i64 %positive, %shift
+  %fine = and i64 %top, 7
+  %coarse = mul i64 %power, 8
+  %bucket = or i64 %coarse, %fine
+  %bucket.at = getelementptr i64, ptr %histogram, i64 %bucket
+  %count = load i64, ptr %bucket.at
+  %count.after = add i64 %count, 1
+  store i64 %count.after, ptr %bucket.at
+  ret void
+}
+
+; The same, where other threads count, too.
+define internal void @count.shared(ptr %c, i64 %time, i64 %sent) alwaysinline {
+  %histogram = @word(HISTOGRAM)
+  %took = sub i64 %time, %sent
+  %positive = call i64 @llvm.smax.i64(i64 %took, i64 8)
+  %zeros = call i64 @llvm.ctlz.i64(i64 %positive, i1 false)
+  %power = sub i64 63, %zeros
+  %shift = sub i64 %power, 3
+  %top = lshr i64 %positive, %shift
+  %fine = and i64 %top, 7
+  %coarse = mul i64 %power, 8
+  %bucket = or i64 %coarse, %fine
+  %bucket.at = getelementptr i64, ptr %histogram, i64 %bucket
+  %before = atomicrmw add ptr %bucket.at, i64 1 monotonic, align 8
+  ret void
+}
+
 ; Copy %n elements into a ring from %other, or out of it.
 define internal void @copy.ring(ptr %ring, i64 %at, i64 %mask, i64 %size, ptr %other, i64 %n,
                                 i1 %out) alwaysinline {
@@ -80,7 +116,8 @@ entry:
   %head.at = @word(HEAD)
   %parked.at = @word(PARKED)
   %tail = load atomic i64, ptr %tail.at monotonic, align 8
-  %head = load atomic i64, ptr %head.at acquire, align 8
+  %seen.at = @word(HEAD_SEEN)
+  %seen = load i64, ptr %seen.at
   %mask.at = @word(MASK)
   %mask = load i64, ptr %mask.at
   %size.at = @word(MESSAGE_BYTES)
@@ -90,6 +127,17 @@ entry:
   %entries.at = @word(ENTRIES)
   %entries = load ptr, ptr %entries.at
   %capacity = add i64 %mask, 1
+  ; The actor writes HEAD, so a look at it is a wait for another processor, or for the bus.
+  %used.seen = sub i64 %tail, %seen
+  %room.seen = sub i64 %capacity, %used.seen
+  %enough = icmp uge i64 %room.seen, %count
+  br i1 %enough, label %sized, label %look
+look:
+  %head.now = load atomic i64, ptr %head.at acquire, align 8
+  store i64 %head.now, ptr %seen.at
+  br label %sized
+sized:
+  %head = phi i64 [ %seen, %entry ], [ %head.now, %look ]
   %used = sub i64 %tail, %head
   %room = sub i64 %capacity, %used
   %n = call i64 @llvm.umin.i64(i64 %count, i64 %room)
@@ -114,6 +162,43 @@ tags:
 publish:
   %end = add i64 %tail, %n
   store atomic i64 %end, ptr %tail.at release, align 8
+  %cell.at = @word(CELL)
+  %cell = load ptr, ptr %cell.at
+  %no.cell = icmp eq ptr %cell, null
+  br i1 %no.cell, label %stamp, label %into.cell
+into.cell:
+  ; Each word has the number of the message in its upper half, so that one of another is known.
+  %mark = shl i64 %end, 32
+  %tag.half = and i64 %tag, 4294967295
+  %tag.word = or i64 %mark, %tag.half
+  store atomic i64 %tag.word, ptr %cell monotonic, align 8
+  %last = sub i64 %n, 1
+  %last.offset = mul i64 %last, %size
+  %last.at = getelementptr i8, ptr %source, i64 %last.offset
+  %words = lshr i64 %size, 2
+  br label %word
+word:
+  %w = phi i64 [ 0, %into.cell ], [ %w.next, %word ]
+  %from.at = getelementptr i32, ptr %last.at, i64 %w
+  %half = load i32, ptr %from.at, align 1
+  %whole = zext i32 %half to i64
+  %marked = or i64 %mark, %whole
+  %w.next = add i64 %w, 1
+  %into = getelementptr i64, ptr %cell, i64 %w.next
+  store atomic i64 %marked, ptr %into monotonic, align 8
+  %more.words = icmp ult i64 %w.next, %words
+  br i1 %more.words, label %word, label %stamp
+stamp:
+  %stamps.at = @word(ASKED_AT)
+  %stamps = load ptr, ptr %stamps.at
+  %unstamped = icmp eq ptr %stamps, null
+  %unasked = icmp ult i64 %tag, ASKED
+  %no.stamp = or i1 %unstamped, %unasked
+  br i1 %no.stamp, label %published, label %stamp.it
+stamp.it:
+  %which = sub i64 %tag, ASKED
+  %stamp.place = getelementptr i64, ptr %stamps, i64 %which
+  store i64 %time, ptr %stamp.place
   br label %published
 published:
   fence seq_cst
@@ -279,7 +364,6 @@ entry:
   %flags.at = @word(FLAGS)
   %entries.at = @word(BATCH_ENTRIES)
   %replies.at = @word(BATCH_REPLIES)
-  %histogram = @word(HISTOGRAM)
   %out.tail = load atomic i64, ptr %out.tail.at monotonic, align 8
   %out.mask = load i64, ptr %out.mask.at
   %size = load i64, ptr %size.at
@@ -346,19 +430,7 @@ next.one:
   %out.after = phi i64 [ %out, %one ], [ %out.next, %plain ], [ %out.next, %stamp.plain ],
                        [ %out, %give.answer ]
   %stamp.next = add i64 %stamp, 1
-  %took = sub i64 %time, %sent
-  %positive = call i64 @llvm.smax.i64(i64 %took, i64 8)
-  %zeros = call i64 @llvm.ctlz.i64(i64 %positive, i1 false)
-  %power = sub i64 63, %zeros
-  %shift = sub i64 %power, 3
-  %top = lshr i64 %positive, %shift
-  %fine = and i64 %top, 7
-  %coarse = mul i64 %power, 8
-  %bucket = or i64 %coarse, %fine
-  %bucket.at = getelementptr i64, ptr %histogram, i64 %bucket
-  %count = load i64, ptr %bucket.at
-  %count.after = add i64 %count, 1
-  store i64 %count.after, ptr %bucket.at
+  call void @count.time(ptr %c, i64 %time, i64 %sent)
   %next = add i64 %i, 1
   %more = icmp ult i64 %next, %last
   br i1 %more, label %one, label %done
@@ -372,6 +444,26 @@ done:
   %left = sub i64 %taken, %n
   store atomic i64 %left, ptr %taken.at release, align 8
   br label %over
+over:
+  ret void
+}
+
+; Add to the histogram how long %n messages took, whose times of sending are in a ring of stamps.
+define void @treadle.measure(ptr %c, ptr %stamps, i64 %first, i64 %mask, i64 %n) {
+entry:
+  %time = call i64 @now()
+  %some = icmp ne i64 %n, 0
+  br i1 %some, label %one, label %over
+one:
+  %i = phi i64 [ 0, %entry ], [ %next, %one ]
+  %number = add i64 %first, %i
+  %place = and i64 %number, %mask
+  %stamp.at = getelementptr i64, ptr %stamps, i64 %place
+  %sent = load i64, ptr %stamp.at
+  call void @count.shared(ptr %c, i64 %time, i64 %sent)
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %one, label %over
 over:
   ret void
 }
@@ -442,6 +534,27 @@ again:
   br label %poll
 done:
   ret i64 %now
+}
+
+; The flag of an answer, once it has one, or after so many polls. How long that took is counted here
+; if its time of sending is in the table of those that were asked.
+define i64 @treadle.await(ptr %c, i64 %which, i64 %polls) {
+entry:
+  %flags.at = @word(FLAGS)
+  %flags = load ptr, ptr %flags.at
+  %flag.at = getelementptr i64, ptr %flags, i64 %which
+  %flag = call i64 @treadle.spin(ptr %flag.at, i64 PENDING, i64 %polls)
+  %asked.at = @word(ASKED_AT)
+  %asked = load ptr, ptr %asked.at
+  %untimed = icmp eq ptr %asked, null
+  %none = icmp eq i64 %flag, PENDING
+  %skip = or i1 %untimed, %none
+  br i1 %skip, label %done, label %count
+count:
+  call void @treadle.measure(ptr %c, ptr %asked, i64 %which, i64 -1, i64 1)
+  br label %done
+done:
+  ret i64 %flag
 }
 
 ; Handle messages, one call of the kernel each, until there is a reason to return to Python; also

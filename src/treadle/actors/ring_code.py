@@ -18,18 +18,18 @@ from treadle.core.once import once
 from treadle.runtime.host_code import host_functions, host_processor
 
 # Words that one side writes and another polls have a cache line each.
+HEAD_SEEN = 1  # the senders': HEAD as it was when they last had to know
 TAIL, HEAD, OUT_TAIL, OUT_HEAD, ATTENTION, WAITERS, CLOSED = 0, 8, 16, 24, 32, 33, 34
-PARKED, PROCESSED, ERRORS, HEARTBEAT, TAKEN = 40, 41, 42, 43, 44
+PARKED = 40
+CELL, ASKED_AT = 41, 42  # of persistent actors: the last message, and when those asked were sent
 # Constants, written by the host before anything starts.
 MASK, OUT_MASK, MESSAGE_BYTES, REPLY_BYTES = 48, 49, 50, 51
 INBOX, ENTRIES, OUTBOX, ANSWERS, FLAGS = 52, 53, 54, 55, 56
 NOISE = 61  # what a resident kernel computes between polls, so that no compiler leaves it out
 BATCH, BATCH_ENTRIES, BATCH_REPLIES, REPORT = 57, 58, 59, 60
-CLOCK_WORD, STAMPS = (
-    62,
-    63,
-)  # of stamps, or 0: their clock; where those of replies are, and of answers
-HISTOGRAM = 64  # of the time from sending to the end: eight buckets for each power of two
+CLOCK_WORD, STAMPS = 62, 63  # of stamps, or 0: their clock; those of replies, and of answers
+PROCESSED, ERRORS, HEARTBEAT, TAKEN = 64, 65, 66, 67
+HISTOGRAM = 72  # of the time from sending to the end: eight buckets for each power of two
 BUCKETS = 512
 CONTROL_WORDS = HISTOGRAM + BUCKETS
 
@@ -51,17 +51,19 @@ WORDS = {
 @dataclass(frozen=True)
 class RingCode:
     """The functions. `push`, `pop`, … keep the interpreter's lock, since they take less time than
-    letting go of it; `spin` and `serve` don't."""
+    letting go of it; `spin`, `wait` and `serve` don't."""
 
     push: Any
     send: Any
     drop: Any
     take: Any
     finish: Any
+    measure: Any
     pop: Any
     announce: Any
     spin: Any
     serve: Any
+    wait: Any
     clock: Any
     stamp: Any
     merge: Any
@@ -86,12 +88,15 @@ def _wall_clock() -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
+_FIELDS = {"await": "wait"}  # of those whose name is a keyword
+
+
 @once
 def ring_code() -> RingCode:
     """The functions, compiled at first use. TreadleError where there is no LLVM."""
     names = (
-        "push", "send", "drop", "take", "finish", "pop", "announce", "spin", "serve", "clock",
-        "stamp", "merge",
+        "push", "send", "drop", "take", "finish", "measure", "pop", "announce", "spin", "serve",
+        "await", "clock", "stamp", "merge",
     )  # fmt: skip
     symbols = tuple(f"treadle.{name}" for name in names)
     try:
@@ -110,16 +115,18 @@ def ring_code() -> RingCode:
         keeps(word, pointer, pointer),
         keeps(word, pointer, word),
         keeps(None, pointer, word, word),
+        keeps(None, pointer, pointer, word, word, word),
         keeps(word, pointer, pointer, word),
         keeps(None, pointer, word),
         releases(word, pointer, word, word),
         releases(word, pointer, pointer, pointer, pointer, pointer, word, word, word),
+        releases(word, pointer, word, word),
         keeps(word),
         keeps(word, pointer, word),
         keeps(None, pointer, word),
     )
     made = {
-        name: prototype(loaded.addresses[symbol])
+        _FIELDS.get(name, name): prototype(loaded.addresses[symbol])
         for name, prototype, symbol in zip(names, prototypes, symbols, strict=True)
     }
     return RingCode(**made, library=loaded.library)

@@ -17,7 +17,7 @@ class Status:
     state: str
     """"created", "active", "paused", "draining", "terminated" or "failed"."""
     mode: str
-    """"thread" or "relaunch"."""
+    """"thread", "relaunch" or "persistent"."""
     is_active: bool
     should_terminate: bool
     has_terminated: bool
@@ -37,7 +37,8 @@ class Status:
 @dataclass(frozen=True, slots=True)
 class Telemetry:
     """An actor's counts and the times that messages took, from their sending to the end of the
-    handler, as `Ref.telemetry` gives them. Times are seconds, exact to an eighth; None before the
+    handler, as `Ref.telemetry` gives them; of a persistent actor those of replies that were taken,
+    until then. Times are seconds, exact to an eighth; None before the
     first message."""
 
     accepted: int

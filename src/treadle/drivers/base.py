@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from treadle.core.errors import LaunchError
 from treadle.drivers.pending_read import PendingRead, finished_read
+from treadle.drivers.residents import Residents
 
 if TYPE_CHECKING:
     from treadle.codegen.records import KernelCode
@@ -187,6 +188,10 @@ class Stream(ABC):
     async def synchronize_async(self) -> None:
         """`synchronize`, awaiting instead of blocking."""
 
+    def rest(self) -> None:
+        """`synchronize`, for waits that are long: the processor is left to others meanwhile."""
+        self.synchronize()
+
     def use(self, buffers: Sequence[Buffer]) -> None:
         """As a launch that uses these buffers, without one: what used them on other streams of
         the device comes before what follows here, and what uses them later comes after what was
@@ -244,6 +249,8 @@ class Device(ABC):
 
     info: DeviceInfo
     default_stream: Stream
+    residents: Residents | None = None
+    """The kernels that stay there, if calls of the driver's may have to wait for their end."""
     threads: int = 1
     """Threads that run blocks at the same time, where those of a block run one after the other."""
 
@@ -254,6 +261,16 @@ class Device(ABC):
     @abstractmethod
     def allocate(self, size: int) -> Buffer:
         """New memory, contents undefined. OutOfMemory says how much was asked, used and free."""
+
+    def work_apart(self) -> None:
+        """From here on, what the calling thread asks of the driver does not disturb what other
+        libraries record in other threads meanwhile."""
+        return
+
+    def blocks_at_once(self, kernel: CompiledKernel) -> int:
+        """How many blocks of a kernel run at the same time, so that they may wait for each other,
+        if the device runs nothing else. 1 where they run one after the other."""
+        return 1
 
     def borrow_address(self, address: int, size: int, owner: object) -> Buffer:
         """Memory of another library (on the CPU: of the process) at an address, as a buffer

@@ -349,10 +349,12 @@ class Barrier:
 @dataclass(frozen=True, slots=True)
 class Fence:
     """Orders this thread's memory accesses as seen by its block, by the device, or by the whole
-    system, with its host and other devices."""
+    system, with its host and other devices. A `sequential` one orders a store before a later load,
+    too, if the other side has such a fence as well."""
 
     scope: Literal["block", "device", "system"] = "device"
     span: Span = field(default=NOWHERE, compare=False)
+    sequential: bool = False
 
 
 # `inc` and `dec` (of u32) are CUDA's, and wrap around at their operand: inc gives old + 1, or 0 if
@@ -497,13 +499,15 @@ class Buffer:
     """A kernel parameter in device memory (space "global"), or a function's memory parameter.
 
     Of a `volatile` one, which the host or another kernel writes meanwhile, each access reaches the
-    memory, where it stands; fences of the system order them.
+    memory, where it stands; fences of the system order them. What follows a load of an `acquired`
+    one in the program sees all that was written before the value that was loaded.
     """
 
     name: str
     element: Type
     span: Span = field(default=NOWHERE, compare=False)
     volatile: bool = False
+    acquired: bool = False
 
 
 @dataclass(frozen=True, slots=True)

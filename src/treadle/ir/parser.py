@@ -56,8 +56,8 @@ class _Parser(ExpressionParser):
         self.skip_lines()
         buffers: list[n.Buffer] = []
         parameters: list[n.Parameter] = []
-        while self.peek("volatile", "buffer", "parameter"):
-            if self.peek("volatile", "buffer"):
+        while self.peek("acquired", "volatile", "buffer", "parameter"):
+            if self.peek("acquired", "volatile", "buffer"):
                 buffers.append(self.buffer())
             else:
                 parameters.append(self.parameter())
@@ -90,13 +90,14 @@ class _Parser(ExpressionParser):
 
     def buffer(self) -> n.Buffer:
         span = self.next.span
+        acquired = self.accept("acquired")
         volatile = self.accept("volatile")
         self.expect("buffer")
         name = self.name("a buffer")
         self.expect(":")
         element = self.type()
         self.memories[name] = element
-        return n.Buffer(name, element, self.place(span), bool(volatile))
+        return n.Buffer(name, element, self.place(span), bool(volatile), bool(acquired))
 
     def parameter(self) -> n.Parameter:
         span = self.take().span
@@ -287,7 +288,8 @@ class _Parser(ExpressionParser):
     def fence(self, span: Span) -> n.Fence:
         scope = self.word(("block", "device", "system"), "a fence's scope")
         fence = n.Fence("block" if scope == "block" else "device", self.place(span))
-        return replace(fence, scope="system") if scope == "system" else fence
+        fence = replace(fence, scope="system") if scope == "system" else fence
+        return replace(fence, sequential=bool(self.accept("sequential")))
 
     def print_statement(self, span: Span) -> n.Print:
         parts: list[str | n.Expression | n.Formatted] = []

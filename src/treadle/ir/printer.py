@@ -44,9 +44,10 @@ UNARY_SIGNS: dict[str, str] = {"neg": "-", "not": "!", "invert": "~"}
 
 # Words that mean something to the parser; a name that begins with one is put in backticks.
 _WORDS = """
-    struct function kernel block fastmath trusting volatile buffer parameter from shared local
+    struct function kernel block fastmath trusting acquired volatile buffer parameter from shared
+    local
     var if else for in range unroll parallel while update break continue return barrier fence
-    atomic subgroup clock call print assert true false nan inf select bitcast void
+    sequential atomic subgroup clock call print assert true false nan inf select bitcast void
     vec2 vec3 vec4 array
 """
 RESERVED = frozenset(_WORDS.split()) | frozenset(n.BUILTINS) | frozenset(t.SCALARS)
@@ -96,7 +97,8 @@ class _Printer:
         trusting = " trusting" if kernel.trusting else ""
         self.open(f"kernel {spell_name(kernel.name)}{block}{fastmath}{trusting}", kernel.span)
         for buffer in kernel.buffers:
-            word = "volatile buffer" if buffer.volatile else "buffer"
+            word = "acquired " if buffer.acquired else ""
+            word += "volatile buffer" if buffer.volatile else "buffer"
             self.line(f"{word} {spell_name(buffer.name)}: {self.type(buffer.element)}", buffer.span)
         for parameter in kernel.parameters:
             origin = ", ".join(json.dumps(part) for part in parameter.origin)
@@ -235,7 +237,7 @@ class _Printer:
             case n.Barrier():
                 return f"barrier {statement.scope}{self.mask(statement.mask)}"
             case n.Fence():
-                return f"fence {statement.scope}"
+                return f"fence {statement.scope}{' sequential' if statement.sequential else ''}"
             case n.Atomic():
                 operands = [statement.place, *statement.operands]
                 return f"{self.result(statement.result)}atomic {statement.op} {self.list(operands)}"

@@ -206,6 +206,13 @@ thread_fence_block = _define(
     "barrier", "thread_fence_block", 0, 0, "Order memory accesses in the block."
 )
 
+# Of kernels that the library makes for itself, which the host writes to while they run.
+fence_system = BuiltinFunction("fence_system", "barrier", (0, 0), "Order accesses for the host.")
+fence_sequential = BuiltinFunction(
+    "fence_sequential", "barrier", (0, 0), "Order a store before a later load, for the host."
+)
+cycles = BuiltinFunction("cycles", "value", (0, 0), "Cycles that the hardware has counted.")
+
 # --- atomics -------------------------------------------------------------------------------------
 
 atomic_add = _define("atomic", "atomic_add", 3, 3, "Add to array[index]; gives the old value.")

@@ -9,16 +9,10 @@ from __future__ import annotations
 import pytest
 
 import treadle as td
-from treadle.core.environment import is_on
 
-# On a card once it is asked for.
-_RESIDENT = {"cpu", "cuda"} if is_on("TREADLE_PERSISTENT_ACTORS") else {"cpu"}
+_RESIDENT = "cpu"  # on cards it is the usual mode
 _SEVERAL_MODES = frozenset({"cpu", "cuda"})
-_NOT_RESIDENT = frozenset({
-    "test_threads_of_a_block", "test_many_blocks", "test_a_pipeline", "test_two_into_one",
-    "test_a_full_end_stalls_the_beginning", "test_the_end_of_the_other_one",
-    "test_policies_of_receivers",  # of which one drops the oldest
-})  # fmt: skip
+_NOT_RESIDENT = frozenset({"test_many_blocks"})
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -33,7 +27,7 @@ def _is_repeated(item: pytest.Item) -> bool:
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     device, mode = parameters.get("device"), parameters.get("mode")
     if mode == "persistent":
-        return device not in _RESIDENT or getattr(item, "originalname", "") in _NOT_RESIDENT
+        return device != _RESIDENT or getattr(item, "originalname", "") in _NOT_RESIDENT
     return mode == "relaunch" and device not in _SEVERAL_MODES
 
 

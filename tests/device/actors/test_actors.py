@@ -60,6 +60,12 @@ def counting(device: td.Device, mode: str | None) -> Iterator[Ref]:
         yield ref
 
 
+def usual_mode(device: td.Device) -> str:
+    if device.traits.calls_kernels:
+        return "thread"
+    return "persistent" if device.traits.persistent_kernels else "relaunch"
+
+
 def test_ask_and_send(device: td.Device, mode: str | None) -> None:
     with scaler.spawn(hits=zeros(device), device=device, mode=mode) as ref:
         assert ref.ask(Scale(2.0, 3.0), timeout=30) == 6.0
@@ -71,7 +77,7 @@ def test_ask_and_send(device: td.Device, mode: str | None) -> None:
         status = ref.status()
         assert (status.messages_processed, status.input_depth, status.output_depth) == (5, 0, 0)
         assert status.is_active
-        assert status.mode == (mode or ("thread" if device.traits.calls_kernels else "relaunch"))
+        assert status.mode == (mode or usual_mode(device))
     status = ref.status()
     assert (status.state, status.has_terminated, status.errors_encountered) == (
         "terminated", True, 0,
@@ -518,8 +524,6 @@ def test_telemetry(counting: Ref) -> None:
         counting.ask(1, timeout=30)
     seen = counting.telemetry()
     assert (seen.accepted, seen.processed, seen.replies, seen.errors) == (20, 20, 0, 0)
-    if counting.status().mode == "persistent":
-        return
     assert seen.latency_min is not None
     assert seen.latency_median is not None
     assert seen.latency_p99 is not None
@@ -614,3 +618,37 @@ def test_a_capture_beside_an_actor(counting: Ref, device: td.Device) -> None:
     graph.replay()
     assert x.tolist() == [3] * 8
     assert counting.ask(0, timeout=30) == 5
+
+
+@td.struct
+class Mixed:
+    place: td.vec2[td.f32]
+    count: td.u32
+    scale: td.f32
+    shift: td.i32
+
+
+def test_messages_of_several_words(device: td.Device, mode: str | None) -> None:
+    """Small ones and large ones, short replies and long ones, asked one after the other."""
+
+    @td.actor
+    def mixed(m: Mixed) -> td.f32:
+        return (m.place.x - m.place.y) * m.scale + td.f32(m.count) + td.f32(m.shift)
+
+    @td.actor
+    def swap(m: td.vec2[td.f32], seen: td.Array[td.i32]) -> td.vec2[td.f32]:
+        seen[0] += 1
+        return td.vec2[td.f32](m.y, m.x)
+
+    with (
+        mixed.spawn(device=device, mode=mode) as one,
+        swap.spawn(seen=np.zeros(1, np.int32), device=device, mode=mode) as two,
+    ):
+        for n in range(20):
+            message = Mixed(td.vec2[td.f32](n, 2.0), 3_000_000_000, 0.5, -n)
+            expected = np.float32(np.float32((n - 2) * 0.5) + np.float32(3e9)) + np.float32(-n)
+            assert one.ask(message, timeout=30) == pytest.approx(float(expected))
+            assert tuple(two.ask(td.vec2[td.f32](n, -1.0), timeout=30).parts) == (-1.0, n)
+            two.send(td.vec2[td.f32](5.0, n))
+            assert tuple(two.receive(timeout=30).parts) == (n, 5.0)
+        assert two.snapshot()["seen"].tolist() == [40]

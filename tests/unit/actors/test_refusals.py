@@ -45,6 +45,8 @@ def spawn(**state: Any) -> Callable[[], Any]:
         (lambda: td.actor(policy="keep"), ValueError, "one of block, raise, drop_oldest"),
         (lambda: td.actor(on_error="stop"), ValueError, '"fail" or "skip"'),
         (lambda: td.actor(blocks=0), ValueError, "at least one block"),
+        (lambda: td.actor(device_fraction=1.5), ValueError, "over 0 and up to 1"),
+        (lambda: td.actor(device_fraction=0.5, blocks=2), ValueError, "without blocks"),
         (lambda: td.actor(restarts=-1), ValueError, "number of times"),
         (lambda: count(3), td.errors.TreadleError, "start it with ref = count.spawn"),
         (spawn(), TypeError, "needs its state: total="),

@@ -6,7 +6,7 @@ import pytest
 
 import treadle as td
 from tests.support.ptxas import ptxas_error
-from treadle.actors.handler import ResidentKernel
+from treadle.actors.resident_kernel import Form, ResidentKernel
 from treadle.ir.parser import from_text
 from treadle.ir.printer import to_text
 from treadle.ir.types import I32
@@ -21,13 +21,17 @@ def total(message: td.i32, sums: td.Array[td.i32]) -> td.i32:
 KERNEL = ResidentKernel(total._handler, I32)
 
 
+@pytest.mark.parametrize("form", Form)
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
-def test_its_ptx(architecture: str) -> None:
-    text = KERNEL.source("ptx", block=1)
+def test_its_ptx(architecture: str, form: Form) -> None:
+    text = ResidentKernel(total._handler, I32, form).source("ptx", block=64)
+    assert ("bar.sync" in text) == (form is not Form.SINGLE)
+    assert "ld.acquire.sys.global.u64" in text
     assert "ld.volatile.global.u64" in text
     assert "st.volatile.global.u64" in text
     assert "fence.sc.sys" in text
-    assert "fence.acq_rel" not in text
+    assert "fence.acq_rel.sys" in text
+    assert "fence.acq_rel.gpu" not in text
     assert "ld.global.nc" not in text
     assert ptxas_error(text, architecture) is None
 
@@ -36,7 +40,7 @@ def test_what_it_cannot_be() -> None:
     for language in ("wgsl", "cuda", "msl", "numpy"):
         with pytest.raises(td.errors.UnsupportedOnTarget):
             KERNEL.source(language, block=1)
-    assert "volatile buffer treadle_control: i64" in KERNEL.source("ir")
+    assert "acquired volatile buffer treadle_bell: i64" in KERNEL.source("ir")
 
 
 def test_its_text_can_be_read_back() -> None:

@@ -31,6 +31,7 @@ class Rules:
     fence: bool = True  # between a publication and the look at PARKED or WAITERS
     exchange: bool = True  # of HEAD; else a plain store
     last_look: bool = True  # after PARKED is set
+    marks: bool = True  # the message's number in each word of the cell; else in the first alone
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Setup:
     messages: int
     drops: bool = False  # the policy drop_oldest
     replies: bool = True
+    cell: tuple[str, ...] = ()  # of a resident kernel: the order of its loads in a poll
     rules: Rules = field(default_factory=Rules)
 
 
@@ -69,6 +71,9 @@ def sender(s: Setup) -> Step:
             if tail - head < s.capacity:
                 yield ("store", ("slot", tail % s.capacity), n)
                 yield ("release" if s.rules.release else "store", "TAIL", tail + 1)
+                if s.cell:
+                    yield ("store", "tag", tail + 1)
+                    yield ("store", "word", n + 1 if s.rules.marks else n + 100)
                 if s.rules.fence:
                     yield ("fence",)
                 if (yield ("load", "PARKED")):
@@ -79,7 +84,8 @@ def sender(s: Setup) -> Step:
                 if (yield ("exchange", "HEAD", head, head + 1)):
                     yield ("dropped", dropped)
                 continue
-            yield from wait(s, "HEAD", head)
+            if not s.cell:  # a kernel notifies nothing: the sender looks again
+                yield from wait(s, "HEAD", head)
 
 
 def take(s: Setup) -> Generator[tuple[Any, ...], Any, int | None]:
@@ -128,6 +134,36 @@ def actor(s: Setup) -> Step:
         yield from notify(s)
 
 
+def resident(s: Setup) -> Step:
+    """A resident kernel for messages whose reply is dropped, and the thread that launches it."""
+    while True:
+        head = yield ("load", "HEAD")  # at the launch
+        while True:
+            first = yield ("load", s.cell[0])
+            second = yield ("load", s.cell[1])
+            third = yield ("load", s.cell[2])
+            tail, tag, word = (
+                value for _, value in sorted(zip(s.cell, (first, second, third), strict=True))
+            )
+            first = second = third = message = None
+            if tag == head + 1 and (not s.rules.marks or word == head + 1):
+                message = word - (1 if s.rules.marks else 100)
+            elif tail > head:
+                message = yield ("load", ("slot", head % s.capacity))
+            if message is None:
+                break
+            yield ("handled", message)
+            head += 1
+            yield ("store", "HEAD", head)
+        yield ("release", "PARKED", 1)
+        if s.rules.fence:
+            yield ("fence",)
+        if not s.rules.last_look or (yield ("load", "TAIL")) <= (yield ("load", "HEAD")):
+            yield ("park",)
+        yield ("release", "PARKED", 0)
+        yield ("fence",)  # a launch
+
+
 def receiver(s: Setup) -> Step:
     """`pop` until all replies that come have come; waits for each."""
     while True:
@@ -147,6 +183,7 @@ def receiver(s: Setup) -> Step:
 SIDES: dict[str, Callable[[Setup], Step]] = {
     "sender": sender, "actor": actor, "receiver": receiver,
 }  # fmt: skip
+RESIDENT = {**SIDES, "actor": resident}
 Buffer = tuple[tuple[Word, int, bool], ...]  # stores that are not visible yet; whether release
 
 
@@ -173,6 +210,7 @@ class Wrong(AssertionError):
 class Explorer:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
+        self.sides = RESIDENT if setup.cell else SIDES
         self.names = list(SIDES) if setup.replies else ["sender", "actor"]
         self.places: dict[tuple[str, tuple[Any, ...]], int] = {}
         self.numbers: dict[Any, int] = {}
@@ -182,7 +220,7 @@ class Explorer:
         """What a side does next; None at its end. What it does depends on its answers alone."""
         key = name, answers
         if key not in self.next:
-            side = SIDES[name](self.setup)
+            side = self.sides[name](self.setup)
             try:
                 step = side.send(None)
                 for answer in answers:
@@ -230,7 +268,7 @@ class Explorer:
         return self.places[key]
 
     def find_place(self, name: str, answers: tuple[Any, ...]) -> Any:
-        side = SIDES[name](self.setup)
+        side = self.sides[name](self.setup)
         try:
             side.send(None)
             for answer in answers:
@@ -341,9 +379,23 @@ def test_every_interleaving(setup: Setup) -> None:
     assert Explorer(setup).run() > 100
 
 
+IN_ORDER, BACKWARDS = ("tag", "word", "TAIL"), ("TAIL", "word", "tag")
+
+
+@pytest.mark.parametrize("cell", [IN_ORDER, BACKWARDS])
+@pytest.mark.parametrize(("capacity", "messages"), [(1, 2), (1, 3), (2, 2)])
+def test_a_resident_kernel_with_a_cell(capacity: int, messages: int, cell: tuple[str, ...]) -> None:
+    """The loads of a poll need no order. With room for all messages it ends, and none is lost."""
+    setup = Setup(capacity, messages, replies=False, cell=cell)
+    assert Explorer(setup).run() > 100
+
+
 @pytest.mark.parametrize(
     ("setup", "rules"),
     [
+        (Setup(4, 3, replies=False, cell=IN_ORDER), Rules(marks=False)),
+        (Setup(4, 2, replies=False, cell=IN_ORDER), Rules(fence=False)),
+        (Setup(4, 2, replies=False, cell=IN_ORDER), Rules(last_look=False)),
         (Setup(1, 2, replies=False), Rules(release=False)),
         (Setup(1, 2, replies=False), Rules(fence=False)),
         (Setup(1, 2, replies=False), Rules(last_look=False)),

@@ -18,7 +18,6 @@ from treadle.codegen.llvm.memory import Address, Storage
 from treadle.codegen.llvm.spelling import splat, value_type, widened
 from treadle.codegen.llvm.statements import Statements
 from treadle.codegen.llvm.values import Value, zero
-from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of
 from treadle.ir.types import BOOL, Scalar, Type
@@ -236,7 +235,7 @@ class LaneValues(Statements):
         address = self.lane_address(place)
         marks = self.marks(address.storage)
         if not address.is_shared:
-            _refuse_volatile(address.storage, place)
+            # Also of memory that the host writes: fences order these, and one thread polls.
             return lane_memory.load(self.e, address, place.type, mask, self.width, marks)
         one = Address(address.pointer, address.storage, address.offset)
 
@@ -265,7 +264,6 @@ class LaneValues(Statements):
         mask = self.mask if guard is None else self.both_masks(self.mask, guard.leaves[0])
         address = self.lane_address(place)
         if not address.is_shared:
-            _refuse_volatile(address.storage, place)
             wide = self.widen(value, self.width, place.type)
             marks = self.marks(address.storage)
             lane_memory.store(self.e, address, place.type, wide, mask, marks)
@@ -310,13 +308,3 @@ def lane_memories(
         storage = frame.frame_memory(own.element, max(own.length or 0, 1) * width)
         made[own.name] = (replace(storage, copies=width), own.element)
     return made
-
-
-def _refuse_volatile(storage: Storage, place: n.Place) -> None:
-    """UnsupportedOnTarget for a place of each lane's own in memory that the host writes."""
-    if storage.volatile:
-        raise UnsupportedOnTarget(
-            "threads of a block cannot each have an element of memory that the host writes "
-            "meanwhile: one thread reads it for all",
-            place.span,
-        )

@@ -25,6 +25,7 @@ class Storage:
     atomic: bool = True  # other threads may reach it at the same time
     copies: int = 1  # lanes, where each of them has a copy of everything
     volatile: bool = False  # the host writes it meanwhile
+    acquired: bool = False  # what follows a load sees what was written before
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,15 @@ def byte_pointer(e: Emitter, address: Address, offset: int = 0) -> str:
 
 def load(e: Emitter, address: Address, type: Type, marks: str) -> Value:
     """The value of `type` at a place."""
-    return Value(
+    value = Value(
         tuple(
             load_leaf(e, byte_pointer(e, address, offset), scalar, marks, address.storage.volatile)
             for offset, scalar in leaves(type)
         )
     )
+    if address.storage.acquired:
+        e.do("fence acquire")
+    return value
 
 
 def load_leaf(e: Emitter, pointer: str, scalar: Scalar, marks: str, volatile: bool = False) -> str:

@@ -170,7 +170,9 @@ def _load_bindings(e: Emitter, scope: Scope, kernel: n.Kernel, slots: dict[str, 
         pointers[slot] = e.op(f"load ptr, ptr {place}, align 8, !invariant.load !0")
     for buffer in kernel.buffers:
         slot = slots[buffer.name]
-        storage = Storage(pointers[slot], marks[slot], volatile=buffer.volatile)
+        storage = Storage(
+            pointers[slot], marks[slot], volatile=buffer.volatile, acquired=buffer.acquired
+        )
         scope.memories[buffer.name] = (storage, buffer.element)
 
 

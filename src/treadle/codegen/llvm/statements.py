@@ -309,7 +309,7 @@ class Statements(Expressions):
 
     def fence(self, node: n.Fence) -> bool:
         if node.scope != "block":  # one thread runs a block: it sees its own writes anyway
-            self.e.do("fence seq_cst" if node.scope == "system" else "fence acq_rel")
+            self.e.do("fence seq_cst" if node.sequential else "fence acq_rel")
         return True
 
     def clock(self, node: n.Clock) -> bool:

@@ -37,10 +37,10 @@ or `.extern .shared .align N .b8 name[];` before `.visible .entry name(.param .T
     cvt.rzi.T.F; cvt.{rn,rz}.F.T; cvt.{rni,rmi,rpi,rzi}.F.F; cvt.f64.f32; cvt.{rn,rz}.f32.f64
     cvt.f32.f16; cvt.rn.f16.{f32,f64,T}; cvt.rn.bf16.f32 (sm_80)
     ld.param.T; cvta.to.global.u64
-    ld.{global,global.nc,volatile.global,shared,local}[.v2|.v4].{u8,s8,u16,s16,b16,u32,u64,f32,f64}
+    ld.{global,global.nc,volatile.global,acquire.sys.global,shared,local}[.v2|.v4].{u8,s8,u16,s16,b16,u32,u64,f32,f64}
     st.{global,shared,local}[.v2|.v4].{u8,u16,b16,u32,u64,f32,f64}
     atom.{global,shared}.{add.{u32,u64,f32,f64},min.T,max.T,and.B,or.B,xor.B,exch.B,cas.B}; red.…
-    bra label; ret; bar.sync 0; bar.warp.sync mask; fence.acq_rel.{cta,gpu}; fence.sc.sys
+    bra label; ret; bar.sync 0; bar.warp.sync mask; fence.acq_rel.{cta,gpu}; fence.{acq_rel,sc}.sys
     shfl.sync.{idx,up,down,bfly}.b32 %r|%p, value, by, clamp, mask
     redux.sync.{add,min,max}.{s32,u32} %r, %r, mask
     vote.sync.{all,any}.pred %p, %p, mask; vote.sync.ballot.b32 %r, %p, mask

@@ -28,6 +28,7 @@ class Storage:
     `base` is a register with an address, or the name of a memory whose address is known when the
     kernel is loaded, and `start` is where the memory starts from there. `constant`: the
     kernel does not write it, nor does anything else while it runs. `volatile`: something does.
+    `acquired`: what follows a load sees what was written before.
     """
 
     space: str  # "global", "shared", "local"
@@ -35,6 +36,7 @@ class Storage:
     constant: bool = False
     start: int = 0
     volatile: bool = False
+    acquired: bool = False
 
     @property
     def accessed(self) -> str:
@@ -104,6 +106,8 @@ def load(e: Emitter, address: Address, type: Type, predicate: str = "") -> Value
     space = address.storage.accessed
     if address.storage.constant:
         space = "global.nc"
+    elif address.storage.acquired:
+        space = "acquire.sys.global"
     scalars = [scalar for _, scalar in leaves(type)]
     raw: list[str] = []
     for first, count, at in _accesses(type, address.alignment, address.offset):

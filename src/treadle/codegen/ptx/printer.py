@@ -152,6 +152,7 @@ def _load_parameters(
     e, names = body.e, body.e.module.names
     declared = []
     volatile = {buffer.name for buffer in kernel.buffers if buffer.volatile}
+    acquired = {buffer.name for buffer in kernel.buffers if buffer.acquired}
     for binding in bindings:
         name = names.fresh(binding.buffers[0])
         declared.append(f"\n    .param .u64 {name}")
@@ -161,7 +162,7 @@ def _load_parameters(
             written_by_host = buffer in volatile
             body.scope.memories[buffer] = Storage(
                 "global", pointer, not binding.writes and not written_by_host,
-                volatile=written_by_host,
+                volatile=written_by_host, acquired=buffer in acquired,
             )  # fmt: skip
     for slot in layout.slots:
         parameter, stored = slot.parameter, SCALARS[slot.stored]

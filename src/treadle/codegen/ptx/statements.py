@@ -326,8 +326,7 @@ class Statements(Variables):
         return True
 
     def fence(self, node: n.Fence) -> bool:
-        # One of the system orders a store before a load, too, as CUDA's __threadfence_system does.
-        order = "sc" if node.scope == "system" else "acq_rel"
+        order = "sc" if node.sequential else "acq_rel"
         self.e.do(f"fence.{order}.{_SCOPES[node.scope]}")
         return True
 

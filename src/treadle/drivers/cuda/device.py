@@ -20,22 +20,31 @@ from treadle.drivers.cuda.blas import Blas
 from treadle.drivers.cuda.blas import load as load_blas
 from treadle.drivers.cuda.calls import Calls
 from treadle.drivers.cuda.library import Library
+from treadle.drivers.cuda.mapped import MappedMemory
 from treadle.drivers.cuda.memory import CudaBuffer, MemorySource
 from treadle.drivers.cuda.properties import Card
 from treadle.drivers.cuda.staging import CHUNK, KEPT_CHUNKS, SLOT, Pinned, PinnedPool, UploadRing
 from treadle.drivers.cuda.stream import CudaStream, copy_between
 from treadle.drivers.dense import DenseProduct, PreparedProduct
 from treadle.drivers.program import Item
+from treadle.drivers.residents import Residents
 
 _BLOCKING, _NON_BLOCKING = 0, 1  # CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING
-_NO_TIMING = 2  # CU_EVENT_DISABLE_TIMING
+_BLOCKING_SYNC, _NO_TIMING = 1, 2  # CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING
+# Calls that wait for all that runs in the context (measured with driver 580, where others did not):
+# kernels that stay there leave before.
+_WAITING = frozenset({
+    "cuMemFree", "cuMemFreeHost", "cuModuleLoadData", "cuModuleUnload", "cuMemPoolDestroy",
+    "cuMemHostRegister",
+})  # fmt: skip
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _CLOSED = "it was closed"
+_PATIENCE = 2.0  # seconds that closing a device waits for kernels that stay there
 AFTER_A_FAULT = (
     "After such a fault CUDA has this card again only in a new process; other devices (cpu, "
     "webgpu) still work in this one"
 )
 
-_PORTABLE, _MAPPED = 1, 2  # flags of pinned memory: of all cards, at an address for kernels
 _opened: weakref.WeakSet[CudaDevice] = weakref.WeakSet()
 
 
@@ -43,6 +52,9 @@ class CudaDevice(Device):
     """A card, in its primary context, which it shares with the other libraries of the process."""
 
     default_stream: CudaStream
+    residents: Residents
+    # Of the class: at the interpreter's end the names of modules are gone before the last streams.
+    _is_finalizing = staticmethod(sys.is_finalizing)
 
     def __init__(self, library: Library, card: Card, info: DeviceInfo) -> None:
         self.info = info
@@ -52,6 +64,8 @@ class CudaDevice(Device):
         self.lock = forks.lock()
         self.lost: str | None = None
         self.several_streams = False
+        self.residents = Residents()
+        self._mapped = MappedMemory(self)
         self._card = card
         self._forked = False
         self._identities = itertools.count(1)
@@ -111,7 +125,7 @@ class CudaDevice(Device):
 
     def give_ring(self, ring: UploadRing, stream: int) -> None:
         """Take it back from a stream that ends."""
-        if self.lost is None and not sys.is_finalizing():
+        if self.lost is None and not self._is_finalizing():
             with contextlib.suppress(TreadleError):
                 ring.retire(stream)
                 self._idle_rings.append(ring)
@@ -126,14 +140,21 @@ class CudaDevice(Device):
         """Call a function of the driver in this device's context; its failure as an error."""
         if self.lost is not None:
             raise self.lose(self.lost)
-        code = self.calls(name, *arguments)
+        code = self.call(name, *arguments)
         if code:
             raise self.failure(code, name)
 
+    def call(self, name: str, *arguments: int) -> int:
+        """Call a function of the driver: its code."""
+        if self.residents.inside and name in _WAITING:
+            with self.residents.parked():
+                return self.calls(name, *arguments)
+        return self.calls(name, *arguments)
+
     def quietly(self, name: str, *arguments: int) -> None:
         """Release something; errors are ignored, since the caller could do nothing about them."""
-        if self.lost is None and not sys.is_finalizing():
-            self.calls(name, *arguments)
+        if self.lost is None and not self._is_finalizing():
+            self.call(name, *arguments)
 
     def failure(self, code: int, what: str) -> TreadleError:
         """The error to raise for a code of the driver."""
@@ -250,15 +271,10 @@ class CudaDevice(Device):
         return CudaBuffer(self, next(self._identities), size, address, owner)
 
     def mapped_memory(self, size: int) -> tuple[memoryview, CudaBuffer]:
-        """Pinned memory, which kernels reach at the address that it has for the host."""
+        """Memory of the process, pinned; it stays the host's after the device's end."""
         self.check()
-        place = ctypes.c_uint64()
-        self.do("cuMemHostAlloc", ctypes.addressof(place), size, _PORTABLE | _MAPPED)
-        memory = (ctypes.c_uint8 * size).from_address(place.value)
-        weakref.finalize(memory, self.quietly, "cuMemFreeHost", place.value)
-        view = memoryview(memory).cast("B")
-        view[:] = bytes(size)
-        return view, self.borrow_address(place.value, size, memory)
+        memory, place = self._mapped.take(size)
+        return memoryview(memory).cast("B"), self.borrow_address(place, size, memory)
 
     def holder_of(self, address: int) -> str:
         """The card whose memory lies at an address."""
@@ -301,7 +317,7 @@ class CudaDevice(Device):
         if self._buffers.pop(buffer.identity, None) is None:
             return  # borrowed
         self._allocated -= buffer.size
-        if self.lost is not None or sys.is_finalizing():
+        if self.lost is not None or self._is_finalizing():
             return
         if self.several_streams:
             with contextlib.suppress(TreadleError):
@@ -365,10 +381,11 @@ class CudaDevice(Device):
         self.do("cuStreamCreate", ctypes.addressof(made), flags)
         return made.value
 
-    def make_event(self) -> int:
-        """A new event of the driver, without a time."""
+    def make_event(self, *, asleep: bool = False) -> int:
+        """A new event of the driver, without a time; a thread that waits for it may sleep."""
         made = ctypes.c_uint64()
-        self.do("cuEventCreate", ctypes.addressof(made), _NO_TIMING)
+        flags = _NO_TIMING | _BLOCKING_SYNC if asleep else _NO_TIMING
+        self.do("cuEventCreate", ctypes.addressof(made), flags)
         return made.value
 
     def make_timeline(self) -> order.Timeline:
@@ -411,6 +428,23 @@ class CudaDevice(Device):
         self.check()
         return modules.compile_kernel(self, code, binary)
 
+    def work_apart(self) -> None:
+        """Else waiting for an event would end a capture that is another library's, as PyTorch's
+        are in all threads of a process."""
+        mode = ctypes.c_int(_RELAXED)
+        self.do("cuThreadExchangeStreamCaptureMode", ctypes.addressof(mode))
+
+    def blocks_at_once(self, kernel: CompiledKernel) -> int:
+        """Those that fit on a multiprocessor, on all of them."""
+        assert isinstance(kernel, modules.CudaKernel)
+        fitting = ctypes.c_int()
+        threads, shared = kernel.code.workgroup.count, kernel.code.dynamic_shared
+        self.do(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.addressof(fitting),
+            kernel.function, threads, shared,
+        )  # fmt: skip
+        return fitting.value * self._card.multiprocessors
+
     def binary(self, kernel: CompiledKernel) -> bytes | None:
         """The machine code of a kernel (a cubin)."""
         assert isinstance(kernel, modules.CudaKernel)
@@ -420,11 +454,11 @@ class CudaDevice(Device):
 
     def close(self) -> None:
         """Release the device and all of its memory; using it afterwards is DeviceLost."""
-        with self.lock:
-            if self._forked or self.lost == _CLOSED:
+        if self._forked or self.lost == _CLOSED or self._is_finalizing():
+            return  # at the interpreter's end the driver has released everything
+        with self.residents.parked(_PATIENCE), self.lock:
+            if self.lost == _CLOSED:
                 return
-            if sys.is_finalizing():
-                return  # the driver may be unloaded, and has released everything
             if self.lost is None:
                 self._give_everything_back()
             self.lost = _CLOSED

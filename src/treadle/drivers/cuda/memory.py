@@ -84,11 +84,11 @@ class MemorySource:
     def _try(self, size: int) -> tuple[int, int]:
         place = ctypes.c_uint64()
         out = ctypes.addressof(place)
-        calls = self._device.calls
+        call = self._device.call
         if self._pool:
-            code = calls("cuMemAllocFromPoolAsync", out, size, self._pool, self._stream)
+            code = call("cuMemAllocFromPoolAsync", out, size, self._pool, self._stream)
         else:
-            code = calls("cuMemAlloc", out, size)
+            code = call("cuMemAlloc", out, size)
         return code, place.value
 
     def free(self, place: int) -> None:

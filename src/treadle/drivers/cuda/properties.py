@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from treadle.drivers.cuda.library import Library
 OLDEST_ARCHITECTURE = 70  # Volta: threads of a warp make progress on their own, tensor cores
 # Numbers of CUdevice_attribute.
 _MAX_THREADS, _MAX_BLOCK, _MAX_GRID, _WARP_SIZE = 1, (2, 3, 4), (5, 6, 7), 10
-_INTEGRATED, _MAJOR, _MINOR, _SHARED_OPT_IN, _POOLS = 18, 75, 76, 97, 115
+_MULTIPROCESSORS = 16
+_TIME_LIMIT, _INTEGRATED, _MAJOR, _MINOR, _SHARED_OPT_IN, _POOLS = 17, 18, 75, 76, 97, 115
 
 _FEATURES = frozenset({
     "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics", "timestamps",
@@ -45,6 +47,7 @@ class Card:
     architecture: int  # 90 for compute capability 9.0
     bus: str  # where it is plugged in: "0000:17:00.0"
     pools: bool  # whether memory can be allocated in the order of a stream
+    multiprocessors: int = 1
 
     @property
     def supported(self) -> bool:
@@ -71,6 +74,7 @@ def _card(library: Library, ordinal: int) -> Card:
         architecture=10 * major + minor,
         bus=_text(library.ask("cuDeviceGetPCIBusId", 32, handle)),
         pools=bool(_attribute(library, handle, _POOLS)),
+        multiprocessors=_attribute(library, handle, _MULTIPROCESSORS),
     )
 
 
@@ -81,13 +85,15 @@ def describe(library: Library, card: Card) -> DeviceInfo:
         return _attribute(library, card.handle, number)
 
     integrated = bool(ask(_INTEGRATED))
+    # Where a card has a display, the driver ends kernels that run for long.
+    stays = sys.platform == "linux" and not ask(_TIME_LIMIT)
     memory = int(library.ask("cuDeviceTotalMem", card.handle))
     return DeviceInfo(
         id=f"cuda:{card.ordinal}",
         name=card.name,
         backend="cuda",
         kind="integrated" if integrated else "discrete",
-        traits=_TRAITS,
+        traits=replace(_TRAITS, persistent_kernels=stays),
         vendor="NVIDIA",
         driver=_driver(library),
         api="cuda",

@@ -35,7 +35,7 @@ class CudaStream(Stream):
 
     __slots__ = (
         "__weakref__", "_capture", "_crossing", "_crossing_lock", "_launch", "_place",
-        "_place_address", "_ring", "_ring_lock", "anchor", "device", "handle", "plain",
+        "_place_address", "_resting", "_ring", "_ring_lock", "anchor", "device", "handle", "plain",
         "recent", "timeline",
     )  # fmt: skip
     device: CudaDevice
@@ -55,6 +55,7 @@ class CudaStream(Stream):
         self._ring_lock = forks.lock()
         self._crossing = 0  # an event to record and wait for at once
         self._crossing_lock = forks.lock()
+        self._resting = 0  # the event of `rest`
 
     # ------------------------------------------------------------------ launching
 
@@ -368,6 +369,15 @@ class CudaStream(Stream):
         self.device.do("cuStreamSynchronize", self.handle)
         self.recent.clear()
 
+    def rest(self) -> None:
+        """Wait for an event that lets the thread sleep; `synchronize` may poll."""
+        self.refuse_capture("synchronize")
+        if not self._resting:
+            self._resting = self.device.make_event(asleep=True)
+        self.device.do("cuEventRecord", self._resting, self.handle)
+        self.device.do("cuEventSynchronize", self._resting)
+        self.recent.clear()
+
     async def synchronize_async(self) -> None:
         """`synchronize`, awaiting instead of blocking."""
         event = self.record()
@@ -457,6 +467,9 @@ class CudaStream(Stream):
         if self._crossing:
             self.device.quietly("cuEventDestroy", self._crossing)
             self._crossing = 0
+        if self._resting:
+            self.device.quietly("cuEventDestroy", self._resting)
+            self._resting = 0
         self.device.quietly("cuStreamDestroy", handle)
 
     def __del__(self) -> None:

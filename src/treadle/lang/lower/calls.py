@@ -487,6 +487,13 @@ def _dot(cx: Context, node: ast.Call, name: str) -> Value:
     return n.Intrinsic("dot", (left, right), left.type.element, cx.span(node))
 
 
+def _cycles(cx: Context, node: ast.Call, name: str) -> Value:
+    span = cx.span(node)
+    read = cx.temporary(t.U64, span, "cycles")
+    cx.emit(n.Clock(read, span))
+    return n.Cast(read, t.I64, span)
+
+
 _OTHERS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
     "grid": _grid,
     "grid_size": _grid_size,
@@ -497,6 +504,9 @@ _OTHERS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
     "sync_subgroup": _statement(lambda span: n.Barrier("subgroup", span=span)),
     "thread_fence": _statement(lambda span: n.Fence("device", span)),
     "thread_fence_block": _statement(lambda span: n.Fence("block", span)),
+    "fence_system": _statement(lambda span: n.Fence("system", span)),
+    "fence_sequential": _statement(lambda span: n.Fence("system", span, sequential=True)),
+    "cycles": _cycles,
     "lane": _place("lane"),
     "subgroup_size": _place("subgroup_size"),
     "bitcast": _bitcast,
