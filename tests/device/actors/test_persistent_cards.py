@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -245,8 +246,8 @@ def test_pytorch_trains_beside_it(card: td.Device) -> None:
     np.testing.assert_allclose(beside, alone, rtol=1e-3)
 
 
-@pytest.mark.parametrize("mode", ["persistent", "relaunch"])
-def test_pytorch_records_a_graph_beside_it(card: td.Device, mode: str) -> None:
+@pytest.mark.parametrize("way", ["persistent", "relaunch"])
+def test_pytorch_records_a_graph_beside_it(card: td.Device, way: Any) -> None:
     """Its captures forbid many calls in all threads of the process."""
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
@@ -254,7 +255,7 @@ def test_pytorch_records_a_graph_beside_it(card: td.Device, mode: str) -> None:
     x, graph = torch.ones(1000, device="cuda"), torch.cuda.CUDAGraph()
     y = x * 2  # what it needs is loaded
     torch.cuda.synchronize()
-    with count.spawn(total=td.zeros(1, dtype=td.int32), mode=mode) as ref:
+    with count.spawn(total=td.zeros(1, dtype=td.int32), mode=way) as ref:
         done, asked = threading.Event(), 0
 
         def ask() -> None:
