@@ -61,6 +61,15 @@ class CellRules:
         return len(self.axes)
 
 
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Makes views of a kernel's own memory that hold a part of an array: `tile(memory, array,
+    offset)` has the array's extents and indices, and its elements are those of the memory, with
+    these strides. Beyond the ends of axes that wrap it has what follows there."""
+
+    strides: tuple[int, ...]
+
+
 class GridPos:
     """The cell at which a stencil is computed, annotated `pos: td.GridPos`.
 

@@ -41,6 +41,7 @@ class Analysis:
     outputs: tuple[int, ...]  # and those of them of which nothing is read before it is written
     indexed: frozenset[int]  # the arrays that are read at computed indices
     reads: int  # different neighbours that are read
+    scattered: frozenset[int]  # and those that are written, or updated by atomics, at such
     fixed: frozenset[int]  # read at their own cell alone
 
     @cached_property
@@ -142,6 +143,9 @@ def _analysis(body: Body, notes: Sequence[CellAccess], rules: tuple[AxisRule, ..
             at[note.parameter] for note in notes if note.kind == "read" and note.offsets is None
         ),
         reads=len({(note.parameter, note.offsets) for note in notes if note.kind != "write"}),
+        scattered=frozenset(
+            at[n.parameter] for n in notes if n.kind != "read" and n.offsets is None
+        ),
         fixed=frozenset(
             number for number, reach in cells.items() if all(pair == (0, 0) for pair in reach)
         ),

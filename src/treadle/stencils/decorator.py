@@ -60,15 +60,16 @@ class Stencil(ByName):
         self.body = body
         self._boundary = boundary
         self._halo = halo
-        self._options = options
-        self._storage = storage
+        self.options = options
+        self.storage = storage
         self._analyses: dict[Any, Analysis] = {}
         self._kernels: dict[Any, StencilKernel] = {}
+        self.loops: dict[Any, Any] = {}  # kernels of several steps, which begin with this stencil
 
     @cached_property
     def _declared(self) -> Kernel:
         """A kernel with the stencil's parameters, which checks arguments."""
-        return _parameters_of(self.body, self._options)
+        return _parameters_of(self.body, self.options)
 
     def __call__(self, *arguments: Any) -> Any:
         """Compute all cells of the grid. Without its outputs it makes them, and returns them."""
@@ -144,7 +145,7 @@ class Stencil(ByName):
         ndim = grid_rank(self.body, [rank or max(known) for rank in ranks])
         rules = self._boundary.of_axes(ndim, self.body.name)
         model = self._model(values)
-        return run_on_arrays(self.body, rules, values, model, self._dtypes(model), self._storage)
+        return run_on_arrays(self.body, rules, values, model, self._dtypes(model), self.storage)
 
     def _model(self, values: dict[str, Any]) -> Tensor:
         """The array like which outputs are made: the first one of their rank."""
@@ -182,7 +183,7 @@ class Stencil(ByName):
         self.check_count(arguments)
         described = [describe(value) for value in arguments]
         analysis = self.analysis_of(described)
-        shapes = {at: _extents(described[at][1], analysis.ndim) for at in analysis.cells}
+        shapes = {at: extents_of(described[at][1], analysis.ndim) for at in analysis.cells}
         grid = grid_of(self.body, analysis, shapes)
         self._check_sharing(analysis, arguments, described)
         if grid.is_empty:
@@ -190,7 +191,7 @@ class Stencil(ByName):
         device = device_of_arguments(arguments) or default_device()
         wide = any(isinstance(key, ArrayClass) and key.big for key, _ in described)
         serial = device.traits.serial_threads and not state.active
-        kernel = self._kernel(analysis, Form(serial, grid.same_shape, wide, self._storage))
+        kernel = self._kernel(analysis, Form(serial, grid.same_shape, wide, self.storage))
         if not serial:
             threads, parts = gpu_threads(grid.region, marches(analysis))
             kernel.launch(threads, *arguments, *parts)
@@ -231,13 +232,13 @@ class Stencil(ByName):
     def _analysis(self, signature: Signature, ranks: Sequence[int | None]) -> Analysis:
         ndim = grid_rank(self.body, ranks)
         rules = self._boundary.of_axes(ndim, self.body.name)
-        return analyze(self.body, signature, rules, self._options, self._halo, self._storage)
+        return analyze(self.body, signature, rules, self.options, self._halo, self.storage)
 
     def _kernel(self, analysis: Analysis, form: Form) -> StencilKernel:
         key = analysis, form
         known = self._kernels.get(key)
         if known is None:
-            known = StencilKernel(self.body, analysis, form, self._options)
+            known = StencilKernel(self.body, analysis, form, self.options)
             self._kernels[key] = known
         return known
 
@@ -279,14 +280,14 @@ class Stencil(ByName):
             self.check_count(arguments)
             described = [describe(value) for value in arguments]
             analysis = self.analysis_of(described)
-            shapes = {at: _extents(described[at][1], analysis.ndim) for at in analysis.cells}
+            shapes = {at: extents_of(described[at][1], analysis.ndim) for at in analysis.cells}
             same = grid_of(self.body, analysis, shapes).same_shape
             wide = any(isinstance(key, ArrayClass) and key.big for key, _ in described)
         else:
             declared = declared_arguments(self._declared)
             ranks = [each.ndim if isinstance(each, ArrayArgument) else None for each in declared]
             analysis = self._analysis(Signature(declared), ranks)
-        return self._kernel(analysis, Form(serial, same, wide, self._storage)), serial
+        return self._kernel(analysis, Form(serial, same, wide, self.storage)), serial
 
 
 def _are_apart(described: Sequence[tuple[Any, Any]]) -> bool:
@@ -351,7 +352,7 @@ def _parameters_of(body: Body, options: KernelOptions) -> Kernel:
     return Kernel(function_from_text(text, None, names), options, None)
 
 
-def _extents(array: Any, ndim: int) -> tuple[int, ...]:
+def extents_of(array: Any, ndim: int) -> tuple[int, ...]:
     """The extents of an array's grid (an array of vectors has one more axis)."""
     return tuple(array.shape[:ndim])
 

@@ -48,7 +48,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class _Axis:
+class Axis:
     """The bounds of the grid along an axis, as text: all cells, and those of the interior. An axis
     without edges is `closed`."""
 
@@ -72,45 +72,37 @@ class StencilKernel(Kernel):
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR. The loops along the last axis are parallel: a stencil writes no array
         that it reads at another cell."""
-        lowered = super().lower(signature)
-        kernel = lowered.kernel
+        return with_parallel_loops(super().lower(signature), self._parallel)
 
-        def marked(node: Node) -> Node:
-            if isinstance(node, n.For) and node.variable.name.partition(".")[0] == self._parallel:
-                return replace(node, parallel=True)
-            return node
 
-        body = rewrite_block(kernel.body, marked)
-        return replace(lowered, kernel=replace(kernel, body=body))
+def with_parallel_loops(lowered: LoweredKernel, *indices: str) -> LoweredKernel:
+    """A kernel whose loops over some variables are parallel."""
+    kernel = lowered.kernel
+
+    def marked(node: Node) -> Node:
+        if isinstance(node, n.For) and node.variable.name.partition(".")[0] in indices:
+            return replace(node, parallel=True)
+        return node
+
+    return replace(lowered, kernel=replace(kernel, body=rewrite_block(kernel.body, marked)))
 
 
 def _text_of(body: Body, analysis: Analysis, form: Form) -> tuple[str, dict[str, Any], str]:
     """The kernel's text, what its names stand for, and the index along the last axis."""
-    axes = _axes(body, analysis, form)
+    axes = axes_of(body, analysis, form)
     names: dict[str, Any] = {
         "treadle_body": Function(body.function), "treadle_lang": lang,
         "treadle_index": annotation_of(t.I64 if form.serial or form.wide else t.I32),
         "Index": annotation_of(t.I32),
     }  # fmt: skip
-    known, unknown = (True, True), (False, False)
-    outer = [known if axis.closed else unknown for axis in axes[:-1]]
-    end = known if axes[-1].closed else unknown
-    interior = [known] * (analysis.ndim - 1)
-    for name, inside in (
-        ("interior", (*interior, known)),
-        ("left", (*interior, (False, True))),
-        ("right", (*interior, (True, False))),
-        ("row", (*outer, known)),
-        ("edge", (*outer, end)),
-    ):
-        rules = CellRules(analysis.rules, inside, form.same_shape, form.wide, form.storage)
+    for name, rules in cell_rules(analysis, axes, form).items():
         names[f"treadle_at_{name}"] = rules
     parameters = []
     for at, name in enumerate(body.names):
         annotation = body.annotations.get(name)
         parameters.append(name if annotation is None else f"{name}: treadle_p{at}")
         names[f"treadle_p{at}"] = annotation
-    writer = _Writer(body, analysis, axes)
+    writer = Writer(body, analysis, axes)
     parameters += [f"{name}: Index" for name in parts_of(analysis, form)]
     if form.serial:
         writer.serial()
@@ -133,7 +125,25 @@ def parts_of(analysis: Analysis, form: Form) -> tuple[str, ...]:
     return _SERIAL_PARTS[:1] if marches(analysis) else ()
 
 
-def _axes(body: Body, analysis: Analysis, form: Form) -> list[_Axis]:
+def cell_rules(analysis: Analysis, axes: Sequence[Axis], form: Form) -> dict[str, CellRules]:
+    """The positions with which a kernel calls the body, by their names in its text."""
+    known, unknown = (True, True), (False, False)
+    outer = [known if axis.closed else unknown for axis in axes[:-1]]
+    end = known if axes[-1].closed else unknown
+    interior = [known] * (analysis.ndim - 1)
+    found = {}
+    for name, inside in (
+        ("interior", (*interior, known)),
+        ("left", (*interior, (False, True))),
+        ("right", (*interior, (True, False))),
+        ("row", (*outer, known)),
+        ("edge", (*outer, end)),
+    ):
+        found[name] = CellRules(analysis.rules, inside, form.same_shape, form.wide, form.storage)
+    return found
+
+
+def axes_of(body: Body, analysis: Analysis, form: Form) -> list[Axis]:
     """The bounds along each axis."""
     found = []
     for axis, rule in enumerate(analysis.rules):
@@ -152,9 +162,9 @@ def _axes(body: Body, analysis: Analysis, form: Form) -> list[_Axis]:
             limit = _of("min", [last, *ends])
         closed = rule.name == "skip" or (form.same_shape and low == 0 and high <= 0)
         if rule.name == "skip":
-            found.append(_Axis(str(low), limit, str(low), limit, True))
+            found.append(Axis(str(low), limit, str(low), limit, True))
         else:
-            found.append(_Axis("0", last, str(low), limit, closed))
+            found.append(Axis("0", last, str(low), limit, closed))
     return found
 
 
@@ -175,10 +185,10 @@ def _rows_together(analysis: Analysis) -> int:
     return 2 if shares and analysis.reads <= _MOST_SHARED_READS else 1
 
 
-class _Writer:
+class Writer:
     """The lines of a kernel."""
 
-    def __init__(self, body: Body, analysis: Analysis, axes: Sequence[_Axis]) -> None:
+    def __init__(self, body: Body, analysis: Analysis, axes: Sequence[Axis]) -> None:
         self.body = body
         self.analysis = analysis
         self.axes = axes
@@ -191,6 +201,7 @@ class _Writer:
         self.depth = 1
 
     def put(self, line: str) -> None:
+        """A line at the present depth."""
         self.lines.append("    " * self.depth + line + "\n")
 
     def call(self, rules: str, indices: Sequence[str]) -> None:
@@ -330,7 +341,6 @@ class _Writer:
             return
         self.put("treadle_left = treadle_first - treadle_low")
         self.put("for treadle_e in range(treadle_left + treadle_high - treadle_last):")
-        self.depth += 1
         at = "treadle_low + treadle_e, treadle_last + treadle_e - treadle_left"
         self.call("edge", (*outer, f"treadle_lang.where(treadle_e < treadle_left, {at})"))
         self.depth -= 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,27 +15,19 @@ from treadle.runtime.convert import describe, device_of_arguments
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.graphs import Graph
 from treadle.stencils.decorator import Stencil
+from treadle.stencils.parts import Part, period_of, rotate_places
+from treadle.stencils.several_steps import several_steps
 from treadle.tensor.creation import asarray
 
 _RECORDED = 32  # launches in a recording, about: more save little
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One stencil of a step. `slots` are the arrays among its arguments, by their numbers among
-    all arrays of the loop; `cycle` are those that change places after it, the newest first."""
-
-    stencil: Stencil
-    arguments: tuple[Any, ...]
-    slots: tuple[tuple[int, int], ...]  # (position among the arguments, number)
-    cycles: tuple[tuple[int, ...], ...]
-    newest: tuple[int, ...]  # the numbers of what it writes, after the change of places
-
-
 class _Steps:
     """The arrays of a loop in their present places, and the launches that are recorded."""
 
-    def __init__(self, parts: Sequence[_Part], arrays: list[Any], device: Device) -> None:
+    def __init__(
+        self, parts: Sequence[Part], arrays: list[Any], device: Device, together: int | None
+    ) -> None:
         self.parts = parts
         self.arrays = arrays
         self.device = device
@@ -43,20 +35,11 @@ class _Steps:
         self._start = list(self.places)
         self._graph: Graph | None = None
         self._unit = 0
+        self._several = several_steps(parts, arrays, device, together)
 
     def array(self, number: int) -> Any:
         """The array that has a place now."""
         return self.arrays[self.places[number]]
-
-    def period(self) -> int:
-        """The steps after which all arrays are back in their places."""
-        places, count = list(self._start), 0
-        while True:
-            for part in self.parts:
-                _rotate(places, part.cycles)
-            count += 1
-            if places == self._start:
-                return count
 
     def one(self) -> None:
         """One step."""
@@ -65,42 +48,51 @@ class _Steps:
             for position, number in part.slots:
                 arguments[position] = self.array(number)
             part.stencil(*arguments)
-            _rotate(self.places, part.cycles)
+            rotate_places(self.places, part.cycles)
 
     def run(self, count: int) -> None:
         """Some steps: replayed where there are enough, as they are recorded."""
-        period = self.period()
         while count and self.places != self._start:
             self.one()
             count -= 1
-        unit = self._unit or period * max(1, _RECORDED // (period * len(self.parts)))
+        several = self._several
+        last = 0 if several is None or several.keeps else 1  # leaves what was newest before
+        size = 1 if several is None else several.steps
+        launches = len(self.parts) if several is None else 2
+        period = math.lcm(period_of(self.parts, len(self.arrays)), size)
+        unit = self._unit or period * max(1, _RECORDED * size // (period * launches))
         # What a graph captures is recorded with it, and the interpreter records nothing.
         records = not state.active and not self.device.is_capturing
-        if records and count >= (unit if self._graph else 2 * unit):
+        if records and count - last >= (unit if self._graph else 2 * unit):
             if self._graph is None:
                 self._record(unit)
             assert self._graph is not None
-            while count >= unit:
+            while count - last >= unit:
                 self._graph.replay()
                 count -= unit
+        self._some(count - last)
+        self._one_by_one(min(last, count))
+
+    def _some(self, count: int) -> None:
+        """Some steps, several in a launch where that is faster."""
+        several = self._several
+        while several is not None and count >= several.steps:
+            several.launch([self.array(number) for number in range(len(self.arrays))])
+            for _ in range(several.steps):
+                for part in self.parts:
+                    rotate_places(self.places, part.cycles)
+            count -= several.steps
+        self._one_by_one(count)
+
+    def _one_by_one(self, count: int) -> None:
         for _ in range(count):
             self.one()
 
     def _record(self, unit: int) -> None:
         graph = Graph(self.device)
         with graph.capture():
-            for _ in range(unit):
-                self.one()
+            self._some(unit)
         self._graph, self._unit = graph, unit
-
-
-def _rotate(places: list[int], cycles: Sequence[Sequence[int]]) -> None:
-    """The newest array of each cycle takes the place of the next one, and the oldest is written
-    next."""
-    for cycle in cycles:
-        before = [places[number] for number in cycle]
-        for number, place in zip((*cycle[1:], cycle[0]), before, strict=True):
-            places[number] = place
 
 
 def stencil_loop(
@@ -112,6 +104,7 @@ def stencil_loop(
     every: int | None = None,
     callback: Callable[..., None] | None = None,
     until: Callable[..., Any] | None = None,
+    steps_per_launch: int | None = None,
 ) -> Any:
     """Run a stencil `steps` times, and return the array that was written last.
 
@@ -130,6 +123,9 @@ def stencil_loop(
     1e-4`, which is computed on the device. Stencils that write several arrays give them all:
     `callback(step, u, v)`, `until(u, v, old_u, old_v)`, and a tuple is returned.
 
+    Where arrays are larger than the processor's caches, several steps are computed in one launch,
+    part by part, with the same results. `steps_per_launch` says how many, 1 for step by step.
+
     >>> import treadle as td
     >>> @td.stencil(boundary="wrap")
     ... def shift(u, out, pos):
@@ -138,7 +134,9 @@ def stencil_loop(
     >>> td.stencil_loop(shift, a, td.zeros_like(a), steps=3).tolist()
     [2.0, 3.0, 4.0, 1.0]
     """
-    for name, number, least in (("steps", steps, 0), ("every", every, 1)):
+    for name, number, least in (
+        ("steps", steps, 0), ("every", every, 1), ("steps_per_launch", steps_per_launch, 1)
+    ):  # fmt: skip
         if number is None:
             continue
         if isinstance(number, bool) or not isinstance(number, int) or number < least:
@@ -146,7 +144,7 @@ def stencil_loop(
     if every is not None and callback is None and until is None:
         raise ValueError("stencil_loop: every= goes with callback= or until=")
     try:
-        return _Loop(kernel, arguments, rotate).run(steps, every, callback, until)
+        return _Loop(kernel, arguments, rotate, steps_per_launch).run(steps, every, callback, until)
     except TreadleError as error:
         raise shortened(error)  # noqa: B904 - it is the same error
 
@@ -154,7 +152,9 @@ def stencil_loop(
 class _Loop:
     """A loop with its arguments on one device."""
 
-    def __init__(self, kernel: Any, arguments: tuple[Any, ...], rotate: Any) -> None:
+    def __init__(
+        self, kernel: Any, arguments: tuple[Any, ...], rotate: Any, together: int | None
+    ) -> None:
         given = [(kernel, *arguments)] if isinstance(kernel, Stencil) else list(kernel)
         if not given or not all(
             isinstance(each, (tuple, list)) and each and isinstance(each[0], Stencil)
@@ -175,9 +175,9 @@ class _Loop:
         self.arrays: list[Any] = []
         self._numbers: dict[int, int] = {}
         parts = [self._part(each[0], tuple(each[1:]), rotate) for each in given]
-        self.steps = _Steps(parts, self.arrays, self.device)
+        self.steps = _Steps(parts, self.arrays, self.device, together)
 
-    def _part(self, stencil: Stencil, arguments: tuple[Any, ...], rotate: Any) -> _Part:
+    def _part(self, stencil: Stencil, arguments: tuple[Any, ...], rotate: Any) -> Part:
         stencil.check_count(arguments)
         placed = list(arguments)
         slots = []
@@ -199,7 +199,7 @@ class _Loop:
         for cycle in cycles:
             _check_alike(stencil, [self.arrays[number] for number in cycle])
         newest = tuple(_after(numbers[position], cycles) for position in analysis.written)
-        return _Part(stencil, tuple(placed), tuple(slots), cycles, newest)
+        return Part(stencil, analysis, tuple(placed), tuple(slots), cycles, newest)
 
     def _number(self, value: Any) -> int:
         """The number of an array among those of the loop. NumPy's are copied to the device."""

@@ -58,7 +58,7 @@ from treadle.lang.lower.values import (
     describe,
     spelled,
 )
-from treadle.lang.positions import CellRules
+from treadle.lang.positions import CellRules, Tile
 from treadle.lang.rules import Literal
 from treadle.lang.source import source_of
 from treadle.lang.types import VectorFamily, VectorType, ir_type, is_struct
@@ -99,6 +99,8 @@ def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool
     if isinstance(target, CellRules):
         indices = [typed(cx, value, node) for value in _positional(cx, node)]
         return Position(target, tuple(cx.spill(index, "cell") for index in indices))
+    if isinstance(target, Tile):
+        return positions.tile(cx, target, _positional(cx, node), node)
     if target is range:
         return _range(cx, node, unrolled=False)
     if target is print:

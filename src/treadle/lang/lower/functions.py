@@ -112,6 +112,7 @@ class _ArrayKey:
     offset: bool
     index_type: t.Scalar
     origin: str
+    wrapped: bool
 
 
 def _key(value: Value) -> Any:
@@ -128,6 +129,7 @@ def _key(value: Value) -> Any:
                 value.offset is not None,
                 value.index_type,
                 value.origin,
+                value.wrapped,
             )
         case TupleValue():
             return tuple(_key(item) for item in value.items)
@@ -338,8 +340,8 @@ class _Receiver:
                 self._variable(f"{memory}.stride.{axis}", type) for axis in range(view.ndim)
             )
         offset = None if view.offset is None else self._variable(f"{memory}.offset", type)
-        return ArrayView(
-            memory, view.element, tuple(extents), size, strides, offset, type, view.origin
+        return replace(
+            view, memory=memory, extents=tuple(extents), size=size, strides=strides, offset=offset
         )
 
 

@@ -16,7 +16,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.lang.lower.arrays import cell_array, cell_index, load, static_number
 from treadle.lang.lower.context import CellAccess, Context
-from treadle.lang.lower.conversions import cast, convert
+from treadle.lang.lower.conversions import cast, convert, typed
 from treadle.lang.lower.values import (
     ArrayView,
     Position,
@@ -26,7 +26,7 @@ from treadle.lang.lower.values import (
     contains_array,
     spelled,
 )
-from treadle.lang.positions import NEIGHBOURS, AxisRule
+from treadle.lang.positions import NEIGHBOURS, AxisRule, Tile
 from treadle.lang.rules import Literal
 
 
@@ -92,12 +92,30 @@ def read(
     where = _Outside(cx, view, node, rules.wide)
     for axis, rule in enumerate(rules.axes):
         before, behind = rules.sides(axis, offsets[axis])
-        if before or behind:
+        if (before or behind) and not (view.wrapped and rule.name == "wrap"):
             where.map_axis(axis, rule, indices, before, behind)
     value = where.load(indices)
     if rules.storage is not None and view.element == rules.storage:
         value = cast(cx, value, t.F32, node)
     return value
+
+
+def tile(cx: Context, made: Tile, values: Sequence[Value], node: ast.Call) -> ArrayView:
+    """A view of a kernel's memory with the extents of an array, part of which it holds."""
+    memory, array, offset = values
+    assert isinstance(memory, ArrayView)
+    assert isinstance(array, ArrayView)
+    type, span = memory.index_type, cx.span(node)
+    return ArrayView(
+        memory.memory,
+        memory.element,
+        array.extents,
+        array.size,
+        tuple(n.Constant(stride, type, span) for stride in made.strides),
+        cx.spill(cast(cx, typed(cx, offset, node), type, node), "tile"),
+        type,
+        wrapped=True,
+    )
 
 
 def _moved(index: n.Expression, offset: int, span: Span) -> n.Expression:

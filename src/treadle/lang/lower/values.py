@@ -31,6 +31,7 @@ class ArrayView:
     offset: n.Expression | None = None
     index_type: t.Scalar = t.I32
     origin: str = ""  # in the body of a stencil: the kernel's parameter
+    wrapped: bool = False  # the memory has what is beyond the ends of axes that wrap
 
     @property
     def ndim(self) -> int:
