@@ -31,6 +31,7 @@ from treadle.lang.source import function_from_text
 from treadle.lang.types import annotation_of
 from treadle.stencils.analysis import Analysis
 from treadle.stencils.body import Body
+from treadle.stencils.contraction import with_fused_products
 from treadle.stencils.kernel_text import Form, Writer, axes_of, cell_rules, with_parallel_loops
 
 # What a launch gives beside the stencils' arguments.
@@ -93,7 +94,7 @@ class BandsKernel(Kernel):
 
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR, whose loops along the last axis are parallel."""
-        return with_parallel_loops(super().lower(signature), *self._parallel)
+        return with_parallel_loops(with_fused_products(super().lower(signature)), *self._parallel)
 
 
 class _SubstepWriter(Writer):

@@ -25,6 +25,7 @@ from treadle.lang.source import function_from_text
 from treadle.lang.types import annotation_of
 from treadle.stencils.analysis import Analysis
 from treadle.stencils.body import Body
+from treadle.stencils.contraction import with_fused_products
 
 _AXES = ("k", "i", "j")  # the indices, of which a grid has the last
 # Bodies of so many reads at most have two rows computed in one loop: registers hold what both read.
@@ -72,7 +73,7 @@ class StencilKernel(Kernel):
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR. The loops along the last axis are parallel: a stencil writes no array
         that it reads at another cell."""
-        return with_parallel_loops(super().lower(signature), self._parallel)
+        return with_parallel_loops(with_fused_products(super().lower(signature)), self._parallel)
 
 
 def with_parallel_loops(lowered: LoweredKernel, *indices: str) -> LoweredKernel:
@@ -341,6 +342,7 @@ class Writer:
             return
         self.put("treadle_left = treadle_first - treadle_low")
         self.put("for treadle_e in range(treadle_left + treadle_high - treadle_last):")
+        self.depth += 1
         at = "treadle_low + treadle_e, treadle_last + treadle_e - treadle_left"
         self.call("edge", (*outer, f"treadle_lang.where(treadle_e < treadle_left, {at})"))
         self.depth -= 1

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from treadle.core.errors import TreadleError
 from treadle.ir.types import size_of
 from treadle.lang.interpreter_state import state
+from treadle.lang.types import ArrayType
 from treadle.runtime.convert import describe
 from treadle.runtime.devices import Device
 from treadle.stencils.bands import BandsKernel, Shape, Substep
@@ -163,6 +164,7 @@ def _is_possible(parts: Sequence[_Described], arrays: Sequence[Any]) -> bool:
         analysis = each.part.analysis
         if (
             analysis.ndim != ndim
+            or each.part.stencil.storage != parts[0].part.stencil.storage
             or each.part.stencil.options != options
             or analysis.scattered
             or not analysis.written
@@ -339,7 +341,14 @@ def _tiles(parts: Sequence[_Described], device: Device, wanted: int | None) -> _
     read = [at for at, number in part.slots if number == part.cycles[0][1]]
     if len(read) != 1 or read[0] not in analysis.cells:
         return None
-    element = each.described[read[0]][0].element
+    annotation = body.annotations.get(body.names[read[0]])
+    if isinstance(annotation, ArrayType):
+        element = annotation.declared.element  # an array of vectors is one of floats to a launch
+    else:
+        element = each.described[read[0]][0].element
+    storage = part.stencil.storage
+    if storage is not None and isinstance(annotation, ArrayType):
+        return None
     if wanted is None and (
         device.traits.software or size_of(element) * math.prod(each.grid.extents) < _LEAST_GPU_BYTES
     ):
@@ -360,7 +369,7 @@ def _tiles(parts: Sequence[_Described], device: Device, wanted: int | None) -> _
     key = analysis, plan, names, element
     kernel = stencil.loops.get(key)
     if kernel is None:
-        kernel = TileKernel(body, analysis, plan, *names, element, stencil.options)
+        kernel = TileKernel(body, analysis, plan, *names, element, storage, stencil.options)
         stencil.loops[key] = kernel
     return _Tiles(
         kernel, plan.steps, part.arguments, part.slots, blocks[::-1], plan.threads[::-1]

@@ -20,13 +20,15 @@ from typing import Any
 from treadle import lang
 from treadle.core.dim3 import Dim3
 from treadle.ir import types as t
-from treadle.ir.definition import KernelOptions
+from treadle.ir.definition import KernelOptions, LoweredKernel
+from treadle.ir.signature import Signature
 from treadle.lang.decorators import Function, Kernel
 from treadle.lang.positions import CellRules, Tile
 from treadle.lang.source import function_from_text
 from treadle.lang.types import annotation_of
 from treadle.stencils.analysis import Analysis
 from treadle.stencils.body import Body
+from treadle.stencils.contraction import with_fused_products
 from treadle.stencils.kernel_text import Axis, Form, axes_of
 
 _LOCAL = ("i", "j")  # the axes in names of the text, of which a grid has the last
@@ -100,6 +102,10 @@ class TileKernel(Kernel):
         text = f"def {body.name}({', '.join(parameters)}):\n" + "".join(writer.lines)
         block = Dim3(*reversed(plan.threads))
         super().__init__(function_from_text(text, None, names), replace(options, block=block), None)
+
+    def lower(self, signature: Signature) -> LoweredKernel:
+        """The kernel in IR."""
+        return with_fused_products(super().lower(signature))
 
 
 class _TileWriter:
