@@ -2,7 +2,7 @@
 
 A figure is the effective throughput: unknowns read and written once, over the time. So the copy's
 is what no stencil can pass that does one step at a time. Steps are launched one by one; those of
-`td.stencil_loop` are replayed.
+`td.stencil_loop`, several in a launch, are beside the same loop step by step.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ __all__ = ["about", "measurements"]
 
 about = about_device
 _STEPS = 64
+_LOOPED = 24
 _SMALL = (128, 128)
 # Coefficients of the second derivative to the eighth order.
 _EIGHTH = (-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560)
@@ -64,10 +65,12 @@ class _Case:
     on_card: tuple[int, ...]
     cpu_aim: float
     card_aim: float
+    cpu_together: float = 1.5  # several steps in a launch over step by step
+    card_together: float = 1.5
 
 
 _CASES = (
-    _Case("2-D, 5 points", five_points, (8192, 8192), (16384, 16384), 0.85, 0.85),
+    _Case("2-D, 5 points", five_points, (8192, 8192), (16384, 16384), 0.85, 0.85, 1.5, 2.0),
     _Case("3-D, 7 points", seven_points, (384, 384, 384), (640, 640, 640), 0.85, 0.85),
     _Case("3-D, star of 25", star, (384, 384, 384), (640, 640, 640), 0.6, 0.75),
 )
@@ -76,7 +79,8 @@ _CASES = (
 def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
     """What this suite measures on a device."""
     cases = [functools.partial(_case, spec, case) for case in _CASES]
-    return [*cases, functools.partial(_small, spec), functools.partial(_numba, spec)]
+    together = [functools.partial(_together, spec, case) for case in _CASES[:2]]
+    return [*cases, *together, functools.partial(_small, spec), functools.partial(_numba, spec)]
 
 
 def _seconds(device: td.Device, *runs: Callable[[], object]) -> list[float]:
@@ -101,6 +105,29 @@ def _case(spec: str, case: _Case) -> list[Figure]:
                 f"stencils-{spec}", f"{case.name}, float32 {'×'.join(map(str, shape))}", "GB/s",
                 moved / ours, aim, higher=True, peer="copy", peers=moved / copied, ratio=True,
                 seconds=ours, others=(("u + 1", moved / added),),
+            )
+        ]  # fmt: skip
+
+
+def _together(spec: str, case: _Case) -> list[Figure]:
+    """Several steps in a launch, as `td.stencil_loop` chooses them, beside step by step."""
+    with td.use_device(spec) as device:
+        small = device.traits.on_host or device.traits.software
+        shape = case.on_cpu if small else case.on_card
+        a = td.random.uniform(shape).realize()
+        b = td.zeros(shape).realize()
+
+        def steps(several: int | None) -> None:
+            td.stencil_loop(case.stencil, a, b, steps=_LOOPED, steps_per_launch=several)
+
+        chosen, single = _seconds(device, lambda: steps(None), lambda: steps(1))
+        moved = 2 * a.size * 4 * _LOOPED / 1e9
+        aim = case.cpu_together if small else case.card_together
+        return [
+            Figure(
+                f"stencils-{spec}", f"{case.name}, steps of a loop, {'×'.join(map(str, shape))}",
+                "GB/s", moved / chosen, aim, higher=True, peer="step by step",
+                peers=moved / single, ratio=True, seconds=chosen,
             )
         ]  # fmt: skip
 

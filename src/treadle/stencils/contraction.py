@@ -27,19 +27,15 @@ def _fused(node: Node) -> Node:
     if node.type not in (t.F32, t.F64):
         return node
     minus = node.op == "sub"
-    if _is_product(node.right):
-        factor = _negative(node.right.left) if minus else node.right.left
-        operands = factor, node.right.right, node.left
-    elif _is_product(node.left):
-        rest = _negative(node.right) if minus else node.right
-        operands = node.left.left, node.left.right, rest
+    left, right = node.left, node.right
+    operands: tuple[n.Expression, ...]
+    if isinstance(right, n.Binary) and right.op == "mul":
+        operands = _negative(right.left) if minus else right.left, right.right, left
+    elif isinstance(left, n.Binary) and left.op == "mul":
+        operands = left.left, left.right, _negative(right) if minus else right
     else:
         return node
     return n.Intrinsic("fma", operands, node.type, node.span)
-
-
-def _is_product(node: n.Expression) -> bool:
-    return isinstance(node, n.Binary) and node.op == "mul"
 
 
 def _negative(node: n.Expression) -> n.Expression:

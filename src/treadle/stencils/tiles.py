@@ -22,7 +22,7 @@ from treadle.core.dim3 import Dim3
 from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.signature import Signature
-from treadle.lang.decorators import Function, Kernel
+from treadle.lang.decorators import Function, Kernel, as_function
 from treadle.lang.positions import CellRules, Tile
 from treadle.lang.source import function_from_text
 from treadle.lang.types import annotation_of
@@ -82,7 +82,8 @@ class TileKernel(Kernel):
     ) -> None:
         names: dict[str, Any] = {
             "treadle_lang": lang, "treadle_body": Function(body.function),
-            "treadle_copy": Function(_copy_cell), "treadle_element": annotation_of(element),
+            "treadle_copy": Function(as_function(_copy_cell)),
+            "treadle_element": annotation_of(element),
         }  # fmt: skip
         parameters = []
         for at, name in enumerate(body.names):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -207,14 +206,14 @@ def test_what_depends_on_far_cells_is_computed_step_by_step(device: td.Device) -
     assert not from_far.loops
 
 
-def test_large_arrays_have_several_steps_in_a_launch(device: td.Device) -> None:
+def test_the_choice_for_large_arrays() -> None:
     found = []
     for chosen in (1, None):
         kernel = td.stencil(boundary="clamp")(cross)
-        a = td.asarray(start(1100, 1000), device=device)
-        last = td.stencil_loop(kernel, a, 0.1, td.zeros_like(a), steps=20, steps_per_launch=chosen)
+        a = td.asarray(start(1700, 1500), device="cpu")
+        last = td.stencil_loop(kernel, a, 0.1, td.zeros_like(a), steps=17, steps_per_launch=chosen)
         found.append(last.numpy().tobytes())
-        assert bool(kernel.loops) == (chosen is None and device.traits.serial_threads)
+        assert bool(kernel.loops) == (chosen is None)
     assert found[0] == found[1]
 
 
@@ -234,12 +233,15 @@ def test_callbacks_and_convergence_between_launches(device: td.Device) -> None:
     assert 1 < len(found[0]) < 9
 
 
-def test_as_many_steps_as_fit(device: td.Device) -> None:
-    for extent, steps in itertools.product((0, 1, 2, 40), (0, 1, 40)):
-        kernel = td.stencil(boundary="clamp")(near)
+@pytest.mark.parametrize("extent", [0, 1, 40])
+def test_more_steps_than_there_are(device: td.Device, extent: int) -> None:
+    kernel = td.stencil(boundary="clamp")(near)
+    for steps in (0, 1, 12):
         a, b = td.ones(extent, device=device), td.zeros(extent, device=device)
-        last = td.stencil_loop(kernel, a, 1.0, b, steps=steps, steps_per_launch=32)
-        np.testing.assert_allclose(last.numpy(), 1.0, rtol=1e-4)
+        last = td.stencil_loop(kernel, a, 1.7, b, steps=steps, steps_per_launch=11)
+        c, d = td.ones(extent, device=device), td.zeros(extent, device=device)
+        single = td.stencil_loop(kernel, c, 1.7, d, steps=steps, steps_per_launch=1)
+        np.testing.assert_array_equal(last.numpy(), single.numpy())
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True])
