@@ -123,8 +123,8 @@ def stencil_loop(
     1e-4`, which is computed on the device. Stencils that write several arrays give them all:
     `callback(step, u, v)`, `until(u, v, old_u, old_v)`, and a tuple is returned.
 
-    Where arrays are larger than the processor's caches, several steps are computed in one launch,
-    part by part, with the same results. `steps_per_launch` says how many, 1 for step by step.
+    Where arrays are larger than the caches, several steps are computed in one launch, part by part,
+    with the same results. `steps_per_launch` says how many, 1 for step by step.
 
     >>> import treadle as td
     >>> @td.stencil(boundary="wrap")
