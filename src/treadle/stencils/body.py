@@ -112,31 +112,6 @@ class Body:
             for target in statement.targets
         )
 
-    def always_writes(self, name: str) -> bool:
-        """Whether the function assigns `name[pos] = …` however it runs, as far as its own text
-        shows."""
-        tree = self.source.tree
-        if any(isinstance(node, ast.Return) for node in ast.walk(tree)):
-            return False
-        return self._writes(tree.body, name)
-
-    def _writes(self, statements: Sequence[ast.stmt], name: str) -> bool:
-        for statement in statements:
-            if isinstance(statement, ast.If):
-                both = statement.body, statement.orelse
-                if all(self._writes(branch, name) for branch in both):
-                    return True
-            elif isinstance(statement, ast.Assign):
-                for target in statement.targets:
-                    if (
-                        isinstance(target, ast.Subscript)
-                        and isinstance(target.value, ast.Name)
-                        and isinstance(target.slice, ast.Name)
-                        and (target.value.id, target.slice.id) == (name, self.position)
-                    ):
-                        return True
-        return False
-
     @cached_property
     def repeats(self) -> bool:
         """Whether the function has a while loop, which some values might never end, or prints."""

@@ -19,7 +19,7 @@ from treadle.stencils.decorator import extents_of
 from treadle.stencils.kernel_text import Form
 from treadle.stencils.launching import Grid, grid_of
 from treadle.stencils.parts import Part, period_of, rotate_places
-from treadle.stencils.sharing import share
+from treadle.stencils.sharing import extent_of
 from treadle.stencils.tiles import Plan, TileKernel
 
 # The rows of all steps of a wavefront stay in a core's second cache, which has a megabyte or so.
@@ -185,9 +185,9 @@ def _is_possible(parts: Sequence[_Described], arrays: Sequence[Any]) -> bool:
     wraps = any(rule.name == "wrap" for each in parts for rule in each.part.analysis.rules)
     if wraps and not same:
         return False
-    views = [describe(array)[1] for array in arrays]
+    places = [extent_of(array, describe(array)[1]) for array in arrays]
     return not any(
-        share(arrays[one], views[one], arrays[two], views[two])
+        places[one].shares(places[two])
         for one in written
         for two in range(len(arrays))
         if one != two
@@ -335,7 +335,7 @@ def _tiles(parts: Sequence[_Described], device: Device, wanted: int | None) -> _
         len(parts) > 1 or analysis.ndim > 2 or not each.grid.same_shape or each.form.wide
         or len(part.cycles) != 1 or len(part.cycles[0]) != 2 or len(analysis.written) != 1
         or analysis.outputs != analysis.written or numbers[analysis.written[0]] != part.cycles[0][0]
-        or body.repeats or not body.always_writes(body.names[analysis.written[0]])
+        or body.repeats or body.names[analysis.written[0]] not in body.always_written
     ):  # fmt: skip
         return None
     read = [at for at, number in part.slots if number == part.cycles[0][1]]
