@@ -37,13 +37,15 @@ _MOST_EXTENT = 1 << 30
 # On GPUs: arrays of which a step is bound by memory, the steps of a launch and the cells of a
 # thread by dimensions, a block's threads, and how much of a tile is to be stored at least.
 _LEAST_GPU_BYTES = 32 << 20
-_GPU_STEPS = (9, 3)
+_GPU_STEPS = (9, 7)
 _CELLS: tuple[tuple[tuple[int, ...], ...], ...] = (
     ((8,), (6,), (4,), (2,)),
     ((8, 2), (6, 2), (4, 2), (3, 2), (2, 2), (2, 1)),
 )
 _BLOCK = 8, 32
 _LEAST_PART = 0.6
+# Bodies of more reads are bound by these: what blocks compute twice costs more than memory.
+_MOST_GPU_READS = 9
 
 
 class SeveralSteps(Protocol):
