@@ -286,17 +286,21 @@ class ByNumPy:
                 index = np.minimum(index, 2 * extent - 2 - index)
             inside.append(np.clip(index, 0, extent - 1))
         value = array[tuple(inside)].astype(np.int64)
-        nearest = tuple(np.clip(i, 0, n - 1) for i, n in zip(raw, array.shape, strict=True))
-        extra: Any = EXTRA
-        for axis in reversed(range(len(raw))):
-            extra = np.where(raw[axis] < 0, axis, extra)
-        beyond = {"zero": 0, "constant": CONSTANT, "function": array[nearest].astype(int) + extra}
+        beyond = {"zero": 0, "constant": CONSTANT, "function": value + self.extra(raw)}
         for index, extent, rule in reversed(
             list(zip(raw, array.shape, self.drawn.rules, strict=True))
         ):
             if rule in beyond:
                 value = np.where((index < 0) | (index >= extent), beyond[rule], value)
         return value
+
+    def extra(self, raw: list[Array]) -> Array:
+        """What the boundary's function adds. Indices along axes with other rules are inside."""
+        found = np.full(self.grid, EXTRA)
+        for axis in reversed(range(len(raw))):
+            if self.drawn.rules[axis] in ("zero", "constant", "function"):
+                found = np.where(raw[axis] < 0, axis, found)
+        return found
 
     def computed(self, shape: Shape) -> Array:
         """Which cells are computed: all but those with neighbours outside along skipped axes."""

@@ -21,6 +21,7 @@ NEIGHBOURS: dict[str, tuple[int, int]] = {  # name: (axis from the end, step)
     "down": (3, 1),
 }  # fmt: skip
 RULES = ("clamp", "wrap", "mirror", "zero", "constant", "skip")
+REPLACING = ("zero", "constant", "function")  # those that read no other element of the array
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +90,20 @@ class GridPos:
     def at(self, array: Any, *offsets: int) -> Any:
         """The element of an array at constant offsets from this cell, one for each axis."""
         indices = [int(index) + int(step) for index, step in zip(self.index, offsets, strict=True)]
+        outside: AxisRule | None = None
         for axis, rule in enumerate(self.rules.axes):
             extent = int(array.extents[axis])
             if 0 <= indices[axis] < extent:
                 continue
-            if rule.name in ("zero", "constant"):
-                value = make_value(array.annotation, rule.value if rule.value else None)
-                return self._read(value)
-            if rule.name == "function":
-                assert rule.function is not None
-                return rule.function(array, *map(np.int32, indices))  # type: ignore[operator]
-            indices[axis] = mapped(rule.name, indices[axis], extent)
-        return self._read(array.load(tuple(indices)))
+            if rule.name in REPLACING:
+                outside = outside or rule  # that of the first axis counts
+            else:
+                indices[axis] = mapped(rule.name, indices[axis], extent)
+        if outside is None:
+            return self._read(array.load(tuple(indices)))
+        if outside.function is not None:
+            return outside.function(array, *map(np.int32, indices))  # type: ignore[operator]
+        return self._read(make_value(array.annotation, outside.value if outside.value else None))
 
     def _read(self, value: Any) -> Any:
         return np.float32(value) if self.rules.storage is not None else value

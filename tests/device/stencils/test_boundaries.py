@@ -238,3 +238,25 @@ def test_a_halo_wider_than_the_array(device: td.Device) -> None:
         u = integers((least,))
         got = computed(stencil, u, device)
         np.testing.assert_array_equal(got, expected(u, star(1, 3), (rule,), 3))
+
+
+def doubled(u: td.Array[td.f32, 2], i: td.i32, j: td.i32) -> td.f32:
+    """Twice the element of the edge in the same row."""
+    return 2.0 * u[i, min(max(j, 0), u.shape[1] - 1)]
+
+
+@pytest.mark.parametrize("rule", ["clamp", "wrap", "mirror"])
+def test_a_function_of_one_axis_has_the_others_inside(device: td.Device, rule: str) -> None:
+    @td.stencil(boundary=[rule, doubled])
+    def corners(u, out, pos):
+        out[pos] = pos.at(u, -1, -1) + 3.0 * pos.at(u, 1, 1) + 5.0 * pos.at(u, 1, 0)
+
+    u = integers((5, 18))
+    whole = np.pad(np.pad(u, ((0, 0), (1, 1)), "edge"), ((1, 1), (0, 0)), PADDING[rule])
+    whole[:, [0, -1]] *= 2
+    want = whole[:-2, :-2] + 3 * whole[2:, 2:] + 5 * whole[2:, 1:-1]
+    np.testing.assert_array_equal(computed(corners, u, device), want)
+    out = np.full_like(u, np.nan)
+    with td.interpret():
+        corners(u, out)
+    np.testing.assert_array_equal(out, want)

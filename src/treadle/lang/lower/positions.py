@@ -26,7 +26,7 @@ from treadle.lang.lower.values import (
     contains_array,
     spelled,
 )
-from treadle.lang.positions import NEIGHBOURS, AxisRule, Tile
+from treadle.lang.positions import NEIGHBOURS, REPLACING, AxisRule, Tile
 from treadle.lang.rules import Literal
 
 
@@ -144,6 +144,7 @@ class _Outside:
         self.span = cx.span(node)
         self.wide = wide
         self.mapped: dict[int, n.Expression] = {}  # the index inside the array, by axis
+        self.moved: dict[int, n.Expression] = {}  # those of them that a rule of the axis gives
         self.replacements: list[_Replacement] = []
 
     def map_axis(
@@ -159,7 +160,7 @@ class _Outside:
         extent = cast(self.cx, self.view.extents[axis], _scalar(index), self.node)
         zero = self.number(0, index)
         last = self.binary("sub", extent, self.number(1, index))
-        if rule.name in ("zero", "constant", "function"):
+        if rule.name in REPLACING:
             tests = [self.compare("lt", index, zero)] if before else []
             tests += [self.compare("ge", index, extent)] if behind else []
             test = tests[0]
@@ -184,6 +185,8 @@ class _Outside:
         if before:
             index = self.limit("max", index, zero)
         self.mapped[axis] = self.kept(index)
+        if rule.name not in REPLACING:
+            self.moved[axis] = self.mapped[axis]
 
     def load(self, indices: list[n.Expression]) -> Value:
         """The element, or what replaces it."""
@@ -191,8 +194,9 @@ class _Outside:
         flat = cell_index(self.cx, self.view, inside, self.node)
         place = n.Element(self.view.memory, flat, self.view.element, (), self.span)
         value = load(self.cx, place, self.node)
+        given = [self.moved.get(axis, index) for axis, index in enumerate(indices)]
         for each in reversed(self.replacements):
-            value = self.replaced(each, value, indices)
+            value = self.replaced(each, value, given)
         return value
 
     def replaced(
