@@ -145,9 +145,10 @@ _ACTORS = frozenset({"test_actors", "test_pipes", "test_resident_kernel"})
 # And what is drawn, which the evaluator of PTX would be long about.
 _DRAWN_ACTORS = frozenset({"test_actor_machine"})
 # Stencils, whose kernels are loops and accesses, of which every device has the tests of kernels.
-_STENCILS = frozenset(
-    {"test_boundaries", "test_stencil_arrays", "test_stencil_steps", "test_stencils"}
-)
+_STENCILS = frozenset({
+    "test_bad_stencils", "test_boundaries", "test_large_grids", "test_stencil_arrays",
+    "test_stencil_steps", "test_stencils",
+})  # fmt: skip
 # And what they solve, in many steps.
 _STENCIL_SOLUTIONS = frozenset({"test_stencil_solutions"})
 # And quantized tensors, whose expressions shift and mask bytes.

@@ -33,7 +33,7 @@ from treadle.stencils.body import Body, read_body
 from treadle.stencils.boundary import Boundary, check_halo, read_boundary, read_storage
 from treadle.stencils.kernel_text import Form, StencilKernel, marches
 from treadle.stencils.launching import gpu_threads, grid_of, serial_parts
-from treadle.stencils.sharing import extent_of
+from treadle.stencils.sharing import extent_of, repeats_elements
 from treadle.tensor.creation import asarray, empty, zeros
 from treadle.tensor.tensor import Tensor
 
@@ -246,10 +246,17 @@ class Stencil(ByName):
         self, analysis: Analysis, arguments: Sequence[Any], described: Sequence[tuple[Any, Any]]
     ) -> None:
         """Refuse an array that is read at other cells and shares memory with one that is
-        written."""
+        written, and one that is written of which several cells are one element."""
+        names = self.body.names
+        for at in analysis.written:
+            if not described[at][0].contiguous and repeats_elements(described[at][1]):
+                raise LaunchError(
+                    f"{self.body.name} writes {names[at]}, which has the same element for several "
+                    f"cells, as of td.broadcast_to: give it an array of its own "
+                    f"(td.empty({tuple(described[at][1].shape)}))"
+                )
         if _are_apart(described):
             return
-        names = self.body.names
         read = dict.fromkeys((*analysis.cells, *analysis.indexed))
         places = {
             at: extent_of(arguments[at], described[at][1]) for at in (*read, *analysis.written)

@@ -42,6 +42,14 @@ class Extent:
             return True
 
 
+def repeats_elements(array: Any) -> bool:
+    """Whether an array has an axis along which all elements are the same one."""
+    return any(
+        stride == 0 and extent > 1
+        for stride, extent in zip(array.strides, array.shape, strict=True)
+    )
+
+
 def extent_of(argument: Any, description: Any) -> Extent:
     """Where an argument's elements are. `description` is what `convert.describe` says of it."""
     if isinstance(description, DeviceArray):

@@ -1,0 +1,213 @@
+"""What a stencil refuses: the right error class, and then the next call works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+Call = Callable[[td.Device], Any]
+FAULTS: dict[str, tuple[type[Exception], str, Call]] = {}
+errors: Any = td.errors
+
+
+def refused(error: type[Exception], match: str) -> Callable[[Call], Call]:
+    """A call that is an error."""
+
+    def add(call: Call) -> Call:
+        FAULTS[call.__name__] = (error, match, call)
+        return call
+
+    return add
+
+
+@td.stencil(boundary="wrap")
+def four(u, out, pos):
+    out[pos] = pos.north(u) + 2.0 * pos.south(u) + 3.0 * pos.west(u) + 4.0 * pos.east(u)
+
+
+# --- races ---------------------------------------------------------------------------------------
+
+
+@td.func
+def left(u, pos):
+    return pos.west(u)  # the line
+
+
+@td.stencil
+def smear(u, pos):
+    u[pos] = left(u, pos)
+
+
+@refused(errors.CompileError, "(?s)another cell.*# the line")
+def a_race_in_a_function(device: td.Device) -> None:
+    smear(td.zeros(8, device=device))
+
+
+@td.stencil
+def accumulate(u, pos):
+    for d in td.static_range(2):
+        u[pos] += pos.at(u, d)  # the line
+
+
+@refused(errors.CompileError, "(?s)another cell.*# the line")
+def a_race_in_an_update(device: td.Device) -> None:
+    accumulate(td.zeros(8, device=device))
+
+
+@td.stencil
+def exchange(u, v, pos):
+    u[pos] = v[pos]
+    v[pos] = pos.east(u)  # the line
+
+
+@refused(errors.CompileError, "(?s)writes u, and reads it here at another cell.*# the line")
+def a_race_of_two_arrays(device: td.Device) -> None:
+    exchange(td.zeros(8, device=device), td.zeros(8, device=device))
+
+
+@refused(errors.LaunchError, "shares memory with u")
+def a_race_in_a_loop(device: td.Device) -> None:
+    u = td.zeros((4, 5), device=device)
+    td.stencil_loop(four, u, u, steps=1)
+
+
+@refused(errors.LaunchError, "shares memory with u")
+def a_race_in_a_recorded_loop(device: td.Device) -> None:
+    whole = td.zeros((5, 5), device=device)
+    td.stencil_loop(four, whole[:4], whole[1:], steps=200)
+
+
+@refused(errors.LaunchError, "shares memory with u")
+def a_race_in_a_capture(device: td.Device) -> None:
+    u = td.zeros((4, 5), device=device)
+    with td.Graph(device).capture():
+        four(u, u)
+
+
+@refused(errors.LaunchError, "same element for several cells")
+def several_cells_of_one_element(device: td.Device) -> None:
+    one_row = td.zeros((1, 5), device=device)
+    four(td.ones((4, 5), device=device), td.broadcast_to(one_row, (4, 5)))
+
+
+# --- offsets -------------------------------------------------------------------------------------
+
+
+@td.stencil
+def by_loop(u, out, pos):
+    total = 0.0
+    for d in range(3):
+        total += pos.at(u, d)
+    out[pos] = total
+
+
+@refused(errors.CompileError, "constant integers")
+def offsets_of_a_loop(device: td.Device) -> None:
+    by_loop(td.zeros(8, device=device), td.zeros(8, device=device))
+
+
+@td.stencil
+def by_half(u, out, pos):
+    out[pos] = pos.at(u, 0.5)
+
+
+@refused(errors.CompileError, "constant integers")
+def offsets_that_are_not_whole(device: td.Device) -> None:
+    by_half(td.zeros(8, device=device), td.zeros(8, device=device))
+
+
+@td.stencil
+def by_three(u, out, pos):
+    out[pos] = pos.at(u, 1, 0, 0)
+
+
+@refused(errors.CompileError, r"as in pos.at\(u, di, dj\)")
+def too_many_offsets(device: td.Device) -> None:
+    by_three(td.zeros((2, 3), device=device), td.zeros((2, 3), device=device))
+
+
+@td.stencil
+def upwards(u, out, pos):
+    out[pos] = pos.up(u)
+
+
+@refused(errors.CompileError, "no attribute up: it has west, east, north, south, at, index")
+def no_such_neighbour(device: td.Device) -> None:
+    upwards(td.zeros((2, 3), device=device), td.zeros((2, 3), device=device))
+
+
+@td.stencil
+def of_number(u, n, out, pos):
+    out[pos] = u[pos] + pos.west(n)
+
+
+@refused(errors.CompileError, "a position indexes arrays")
+def a_neighbour_of_a_number(device: td.Device) -> None:
+    of_number(td.zeros(8, device=device), 2.0, td.zeros(8, device=device))
+
+
+@td.stencil
+def kept(u, out, pos):
+    places = td.local(2, td.i32)
+    places[0] = pos
+    out[pos] = u[pos]
+
+
+@refused(errors.CompileError, "position")
+def a_position_that_is_kept(device: td.Device) -> None:
+    kept(td.zeros(8, device=device), td.zeros(8, device=device))
+
+
+# --- arguments -----------------------------------------------------------------------------------
+
+
+@refused(errors.CompileError, "is i32, and this value is f32")
+def an_output_of_another_dtype(device: td.Device) -> None:
+    four(td.zeros((4, 5), device=device), td.zeros((4, 5), dtype=td.int32, device=device))
+
+
+@refused(errors.LaunchError, "read-only")
+def an_array_that_is_only_read(device: td.Device) -> None:
+    out = np.zeros((4, 5), np.float32)
+    out.flags.writeable = False
+    four(np.ones((4, 5), np.float32), out)
+
+
+@refused(errors.DtypeError, "does not take str")
+def what_is_not_an_array(device: td.Device) -> None:
+    four("u", td.zeros((4, 5), device=device))
+
+
+@refused(errors.LaunchError, "but the launch is on")
+def an_array_of_another_device(device: td.Device) -> None:
+    other = td.device("webgpu" if device.id == "cpu" else "cpu")
+    four(td.zeros((4, 5), device=device), td.zeros((4, 5), device=other))
+
+
+@td.stencil(boundary="mirror")
+def far(u, out, pos):
+    out[pos] = pos.at(u, 0, -5)
+
+
+@refused(errors.ShapeError, "needs at least 6")
+def a_halo_wider_than_the_array(device: td.Device) -> None:
+    far(td.zeros((4, 5), device=device), td.zeros((4, 5), device=device))
+
+
+# -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_is_refused(device: td.Device, name: str) -> None:
+    error, match, call = FAULTS[name]
+    for _ in range(2):  # nothing is kept of the first call that makes the second one do something
+        with pytest.raises(error, match=match):
+            call(device)
+    u, out = td.ones((4, 5), device=device), td.full((4, 5), float("nan"), device=device)
+    four(u, out)
+    np.testing.assert_array_equal(out.numpy(), 10)
