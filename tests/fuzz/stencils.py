@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import treadle as td
 from treadle.runtime import settings as switches
-from treadle.stencils import launching
+from treadle.stencils import decorator, launching
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -339,8 +339,10 @@ def launched_as(drawn: Drawn, device: td.Device | None) -> Iterator[None]:
     """Launches as drawn: with small parts for each thread, checked, or interpreted."""
     with pytest.MonkeyPatch.context() as patch:
         if drawn.small:
-            for name in ("_MOST_BYTES", "_CACHE_BYTES", "_LEAST_THREADS", "_MOST_PLANES"):
-                patch.setattr(launching, name, {"_MOST_PLANES": 2}.get(name, 200))
+            for name in ("_MOST_BYTES", "_CACHE_BYTES", "_LEAST_THREADS"):
+                patch.setattr(launching, name, 200)
+            form = launching.GpuForm(2, None, 4)  # columns of cells, as a card has them
+            patch.setattr(decorator, "gpu_form", lambda *_: form)
         if drawn.checked and device is not None and device.id == "cpu":
             patch.setattr(switches, "check", True)
         with td.interpret() if device is None else nullcontext():

@@ -43,10 +43,12 @@ class CellRules:
     same_shape: bool = True
     wide: bool = False  # whether `pos.index` has 64 bits
     storage: t.Scalar | None = None  # floats that arrays keep, and that are read as float32
+    # The neighbours, by parameters and offsets, whose elements are given with the indices.
+    given: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     def __call__(self, *indices: Any) -> GridPos:
         """The position in the interpreter."""
-        return GridPos(self, indices)
+        return GridPos(self, indices[: self.ndim])
 
     def sides(self, axis: int, offset: int) -> tuple[bool, bool]:
         """Whether a read at an offset along an axis may be before the array, and behind it."""

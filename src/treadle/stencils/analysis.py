@@ -17,7 +17,7 @@ from treadle.core.nesting import deep_nesting
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions
-from treadle.ir.signature import Signature
+from treadle.ir.signature import ArrayArgument, Signature
 from treadle.ir.traverse import walk
 from treadle.lang.decorators import Function
 from treadle.lang.lower import lower_in_full
@@ -27,6 +27,7 @@ from treadle.lang.source import function_from_text, source_of
 from treadle.stencils.body import Body
 
 MOST_AXES = 3
+_SIMPLE = (t.Scalar, t.Vector)
 _OF_THREADS = (n.Builtin, n.Barrier, n.Subgroup)
 Reach = tuple[tuple[int, int], ...]  # for each axis: the least and the greatest offset
 
@@ -42,6 +43,8 @@ class Analysis:
     indexed: frozenset[int]  # the arrays that are read at computed indices
     reads: int  # different neighbours that are read
     scattered: frozenset[int]  # and those that are written, or updated by atomics, at such
+    # Neighbours that threads may share: elements of numbers and vectors that are not written.
+    shared: tuple[tuple[int, tuple[int, ...]], ...]
     fixed: frozenset[int]  # read at their own cell alone
 
     @cached_property
@@ -113,10 +116,15 @@ def analyze(
     _check_races(body, notes, lowering.sources)
     if halo is not None:
         _check_halo(body, notes, halo, ndim, lowering.sources)
-    return _analysis(body, notes, rules)
+    return _analysis(body, notes, rules, signature)
 
 
-def _analysis(body: Body, notes: Sequence[CellAccess], rules: tuple[AxisRule, ...]) -> Analysis:
+def _analysis(
+    body: Body,
+    notes: Sequence[CellAccess],
+    rules: tuple[AxisRule, ...],
+    signature: Signature,
+) -> Analysis:
     at = {name: number for number, name in enumerate(body.names)}
     offsets: dict[int, list[tuple[int, ...]]] = {}
     for note in notes:
@@ -134,8 +142,20 @@ def _analysis(body: Body, notes: Sequence[CellAccess], rules: tuple[AxisRule, ..
         if note.kind == "write" and note.span in body.plain_writes
     }
     reads = {at[note.parameter] for note in notes if note.kind != "write"} - made
+    written = {at[note.parameter] for note in notes if note.kind != "read"}
+    simple = {
+        number
+        for number, argument in enumerate(signature.arguments)
+        if isinstance(argument, ArrayArgument) and isinstance(argument.element, _SIMPLE)
+    }
+    shared = {
+        (at[note.parameter], note.offsets): None
+        for note in notes
+        if note.offsets is not None and at[note.parameter] in simple - written
+    }
     return Analysis(
         rules=rules,
+        shared=tuple(shared),
         reaches=tuple(cells.items()),
         written=tuple(sorted(own)),
         outputs=tuple(sorted(own - reads)),

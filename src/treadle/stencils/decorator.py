@@ -31,8 +31,15 @@ from treadle.stencils.analysis import Analysis, analyze, grid_rank
 from treadle.stencils.array_body import run_on_arrays
 from treadle.stencils.body import Body, read_body
 from treadle.stencils.boundary import Boundary, check_halo, read_boundary, read_storage
-from treadle.stencils.kernel_text import Form, StencilKernel, marches
-from treadle.stencils.launching import gpu_threads, grid_of, serial_parts
+from treadle.stencils.kernel_text import Form, StencilKernel
+from treadle.stencils.launching import (
+    ONE_CELL,
+    gpu_form,
+    gpu_threads,
+    grid_of,
+    serial_parts,
+    usual_form,
+)
 from treadle.stencils.sharing import extent_of, repeats_elements
 from treadle.tensor.creation import asarray, empty, zeros
 from treadle.tensor.tensor import Tensor
@@ -191,9 +198,13 @@ class Stencil(ByName):
         device = device_of_arguments(arguments) or default_device()
         wide = any(isinstance(key, ArrayClass) and key.big for key, _ in described)
         serial = device.traits.serial_threads and not state.active
-        kernel = self._kernel(analysis, Form(serial, grid.same_shape, wide, self.storage))
+        gpu = ONE_CELL
+        if not serial and not state.active:
+            gpu = gpu_form(analysis, device, grid.region)
+        form = Form(serial, grid.same_shape, wide, self.storage, gpu.cells, gpu.block)
+        kernel = self._kernel(analysis, form)
         if not serial:
-            threads, parts = gpu_threads(grid.region, marches(analysis))
+            threads, parts = gpu_threads(analysis, grid.region, gpu)
             kernel.launch(threads, *arguments, *parts)
             return
         count, parts = serial_parts(grid.region, *_bytes_near(analysis, described))
@@ -294,7 +305,9 @@ class Stencil(ByName):
             declared = declared_arguments(self._declared)
             ranks = [each.ndim if isinstance(each, ArrayArgument) else None for each in declared]
             analysis = self._analysis(Signature(declared), ranks)
-        return self._kernel(analysis, Form(serial, same, wide, self.storage)), serial
+        gpu = ONE_CELL if serial else usual_form(analysis)
+        form = Form(serial, same, wide, self.storage, gpu.cells, gpu.block)
+        return self._kernel(analysis, form), serial
 
 
 def _are_apart(described: Sequence[tuple[Any, Any]]) -> bool:

@@ -35,6 +35,8 @@ _MOST_SHARED_READS = 12
 # that are in two lines of the cache. A row then has one vector more, of which a part is computed.
 _LEAST_ALIGNED_READS = 16
 _LANES = 16
+# Elements that a thread of a GPU loads before it stores the first of its cells.
+_MOST_LOADED = 40
 _SERIAL_PARTS = ("treadle_planes", "treadle_rows", "treadle_bands")
 
 
@@ -46,6 +48,8 @@ class Form:
     same_shape: bool  # whether all arrays accessed at the position have the same extents
     wide: bool  # whether indices have 64 bits
     storage: t.Scalar | None = None  # as in `CellRules`
+    cells: int = 1  # how many cells along the slowest axis a thread of a GPU computes at once
+    block: tuple[int, int, int] | None = None  # the threads of a block, x first
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ class StencilKernel(Kernel):
         text, names, self._parallel = _text_of(body, analysis, form)
         if form.serial:
             options = replace(options, block=Dim3(1))
+        elif options.block is None and form.block is not None:
+            options = replace(options, block=Dim3(*form.block))
         super().__init__(function_from_text(text, None, names), options, None)
 
     def lower(self, signature: Signature) -> LoweredKernel:
@@ -98,6 +104,8 @@ def _text_of(body: Body, analysis: Analysis, form: Form) -> tuple[str, dict[str,
     }  # fmt: skip
     for name, rules in cell_rules(analysis, axes, form).items():
         names[f"treadle_at_{name}"] = rules
+    given = tuple((body.names[at], offsets) for at, offsets in analysis.shared)
+    names["treadle_at_given"] = replace(names["treadle_at_interior"], given=given)
     parameters = []
     for at, name in enumerate(body.names):
         annotation = body.annotations.get(name)
@@ -108,22 +116,16 @@ def _text_of(body: Body, analysis: Analysis, form: Form) -> tuple[str, dict[str,
     if form.serial:
         writer.serial()
     else:
-        writer.threads(marches(analysis))
+        writer.threads(form.cells)
     head = f"def {body.name}({', '.join(parameters)}):\n"
     return head + "".join(writer.lines), names, writer.indices[-1]
-
-
-def marches(analysis: Analysis) -> bool:
-    """Whether a thread of a GPU goes along the slowest axis: the planes near a cell are then in the
-    multiprocessor's own cache, since its threads have just read them."""
-    return analysis.ndim == 3 and analysis.reach(0) != (0, 0)
 
 
 def parts_of(analysis: Analysis, form: Form) -> tuple[str, ...]:
     """The kernel's last parameters, which say what part of the grid a thread has."""
     if form.serial:
         return _SERIAL_PARTS
-    return _SERIAL_PARTS[:1] if marches(analysis) else ()
+    return _SERIAL_PARTS[:1] if analysis.ndim > 1 else ()
 
 
 def cell_rules(analysis: Analysis, axes: Sequence[Axis], form: Form) -> dict[str, CellRules]:
@@ -173,6 +175,10 @@ def _minus(text: str, number: int) -> str:
     if number == 0:
         return text
     return f"{text} - {number}" if number > 0 else f"{text} + {-number}"
+
+
+def _plus(text: str, number: int) -> str:
+    return text if number == 0 else f"{text} {'+' if number > 0 else '-'} {abs(number)}"
 
 
 def _of(function: str, texts: Sequence[str]) -> str:
@@ -225,19 +231,45 @@ class Writer:
 
     # --- a thread for each cell ---
 
-    def threads(self, marching: bool) -> None:
-        """A thread computes one cell, or some that follow each other along the slowest axis; the
-        launch has as many threads as the grid has cells, or columns of such cells."""
+    def threads(self, cells: int) -> None:
+        """A thread computes cells that follow each other along the slowest axis: what they read of
+        that axis is the same. In one dimension it computes one cell."""
         ndim, indices = self.analysis.ndim, list(self.indices)
-        if marching:
+        if ndim > 1:
             indices[0] = "treadle_t"
         self.put(f"{', '.join(indices)} = treadle_lang.grid({ndim})")
-        for axis, index in list(zip(self.axes, indices, strict=True))[marching:]:
+        for axis, index in list(zip(self.axes, indices, strict=True))[ndim > 1 :]:
             if axis.first != "0":
                 self.put(f"{index} += {axis.first}")
-        if marching:
+        if ndim == 1:
+            self.cell()
+            return
+        bounds, index = self.axes[0], self.indices[0]
+        if cells == 1:
             self.loop(0, "treadle_t", "treadle_planes")
-        test = self.inside(range(ndim))
+            self.cell()
+            return
+        self.put(f"treadle_k = treadle_index({bounds.first}) + treadle_t * treadle_planes")
+        self.put(f"treadle_end = min(treadle_k + treadle_planes, {bounds.last})")
+        self.put("while treadle_k < treadle_end:")
+        self.depth += 1
+        tests = [f"treadle_k + {cells} <= treadle_end"]
+        if not bounds.closed:
+            tests += [f"treadle_k >= {bounds.low}", f"treadle_k + {cells} <= {bounds.high}"]
+        self.put(f"if {' and '.join(filter(None, [*tests, self.inside(range(1, ndim))]))}:")
+        self.depth += 1
+        self.column(cells, "treadle_k")
+        self.put(f"treadle_k += {cells}")
+        self.depth -= 1
+        self.put("else:")
+        self.depth += 1
+        self.put(f"{index} = treadle_k")
+        self.cell()
+        self.put("treadle_k += 1")
+
+    def cell(self) -> None:
+        """One cell, in the interior or at an edge."""
+        test = self.inside(range(self.analysis.ndim))
         if not test:
             self.call("interior", self.indices)
             return
@@ -248,6 +280,34 @@ class Writer:
         self.put("else:")
         self.depth += 1
         self.call("edge", self.indices)
+        self.depth -= 1
+
+    def column(self, cells: int, first: str) -> None:
+        """Some cells of the interior that follow each other along the slowest axis. Each element is
+        loaded once, before it is first used; a few are loaded all before the first store."""
+        needed = [
+            [(at, (offsets[0] + cell, *offsets[1:])) for at, offsets in self.analysis.shared]
+            for cell in range(cells)
+        ]
+        loaded: dict[tuple[int, tuple[int, ...]], str] = {}
+
+        def load(cell: int) -> None:
+            for each in needed[cell]:
+                if each in loaded:
+                    continue
+                at, offsets = each
+                loaded[each] = name = f"treadle_v{len(loaded)}"
+                near = (first, *self.indices[1:])
+                moved = (_plus(one, step) for one, step in zip(near, offsets, strict=True))
+                self.put(f"{name} = {self.body.names[at]}[treadle_at_interior({', '.join(moved)})]")
+
+        if len({each for one in needed for each in one}) <= _MOST_LOADED:
+            for cell in range(cells):
+                load(cell)
+        for cell in range(cells):
+            load(cell)
+            indices = (_plus(first, cell), *self.indices[1:])
+            self.call("given", (*indices, *(loaded[each] for each in needed[cell])))
 
     # --- rows of cells for each thread ---
 
@@ -296,7 +356,10 @@ class Writer:
             self.put(f"if {' and '.join((*tests, *filter(None, [self.inside(range(axis))])))}:")
             self.depth += 1
             several = [f"treadle_i + {row}" if row else "treadle_i" for row in range(self.together)]
-            self.cells("interior", [(*self.indices[:-2], row) for row in several])
+            self.put(f"for {self.indices[-1]} in range(treadle_first, treadle_last):")
+            self.depth += 1
+            self.column(self.together, "treadle_i")
+            self.depth -= 1
             for row in several:
                 self.ends((*self.indices[:-2], row))
             self.put(f"treadle_i += {self.together}")

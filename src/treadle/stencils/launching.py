@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from treadle.core.errors import ShapeError
+from treadle.runtime.devices import Device
 from treadle.stencils.analysis import Analysis
 from treadle.stencils.body import Body
 
@@ -17,9 +18,29 @@ _MOST_BYTES = 1 << 18
 # the processor's second cache.
 _CACHE_BYTES = 1 << 23
 
-# What a GPU's thread goes along, and the threads that fill a large GPU.
-_MOST_PLANES = 32
-_LEAST_THREADS = 1 << 18
+_LEAST_THREADS = 1 << 18  # that fill a large GPU
+_LARGE_GRID = 1 << 18  # cells
+
+
+@dataclass(frozen=True, slots=True)
+class GpuForm:
+    """What a thread of a GPU computes along the slowest axis: so many cells at once, and at most
+    so many in all, if enough threads are left. `block` has the threads of a block, x first."""
+
+    cells: int
+    block: tuple[int, int, int] | None
+    most: int
+
+
+ONE_CELL = GpuForm(1, None, 1)
+# The fastest of 150 forms on an H200, by the axes of the grid and the reads of a body. Longer
+# bodies are not repeated.
+_GPU_FORMS = (
+    (2, 32, GpuForm(8, (256, 1, 1), 8)),
+    (3, 12, GpuForm(4, (64, 2, 1), 4)),
+    (3, 32, GpuForm(8, (32, 8, 1), 32)),
+    (3, 1 << 30, GpuForm(1, None, 32)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +125,34 @@ def _check_halo(
             )
 
 
-def gpu_threads(region: tuple[int, ...], marching: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def usual_form(analysis: Analysis) -> GpuForm:
+    """How a large grid is computed on a GPU."""
+    for ndim, most_reads, form in _GPU_FORMS:
+        if ndim == analysis.ndim and analysis.reads <= most_reads:
+            return form
+    return ONE_CELL
+
+
+def gpu_form(analysis: Analysis, device: Device, region: Sequence[int]) -> GpuForm:
+    """How a grid is computed on a GPU: a small one, and any grid by a driver that computes on a
+    CPU, with one cell a thread at once."""
+    traits, form = device.traits, usual_form(analysis)
+    if traits.software or traits.on_host or math.prod(region) < _LARGE_GRID:
+        return ONE_CELL
+    if form.block is not None and math.prod(form.block) > device.limits.max_threads_per_block:
+        return replace(form, block=None)
+    return form
+
+
+def gpu_threads(
+    analysis: Analysis, region: tuple[int, ...], form: GpuForm
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The threads of a launch on a GPU, and the kernel's last parameter: how many cells a thread
-    has along the slowest axis, if it goes along it."""
-    if not marching:
+    has along the slowest axis."""
+    if analysis.ndim == 1:
         return region, ()
-    columns = math.prod(region[1:])
-    planes = max(1, min(_MOST_PLANES, columns * region[0] // _LEAST_THREADS))
+    cells = form.cells
+    planes = max(cells, min(form.most, math.prod(region) // _LEAST_THREADS // cells * cells))
     return (-(-region[0] // planes), *region[1:]), (planes,)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from treadle.runtime.arrays import ArrayClass
 from treadle.runtime.convert import describe, device_of_arguments
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.graphs import Graph
+from treadle.stencils.analysis import Analysis
 from treadle.stencils.decorator import Stencil
 from treadle.stencils.parts import Part, period_of, rotate_places
 from treadle.stencils.several_steps import several_steps
@@ -115,7 +117,8 @@ def stencil_loop(
     changes nothing. The steps are recorded once and replayed.
 
     Instead of a stencil and its arguments, a list of tuples `(stencil, *arguments)` runs one after
-    the other in each step; they share arrays, which keep their places between them.
+    the other in each step. What one of them writes and another one reads is handed on within the
+    step, and keeps its place. With `rotate=()` all arrays keep their places.
 
     Every `every` steps (and after the last) `callback(step, array)` is called with the number of
     steps so far and what was written last, and `until(new, old)` with the arrays of the last two
@@ -149,6 +152,37 @@ def stencil_loop(
         raise shortened(error)  # noqa: B904 - it is the same error
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Call:
+    """A stencil with its arguments, of which the arrays are numbered."""
+
+    stencil: Stencil
+    arguments: tuple[Any, ...]
+    numbers: dict[int, int]
+    analysis: Analysis
+
+    @property
+    def read(self) -> set[int]:
+        """The arrays that it reads before it writes them."""
+        outputs = self.analysis.outputs
+        return {number for position, number in self.numbers.items() if position not in outputs}
+
+
+def _part(call: _Call, arrays: Sequence[Any], rotate: Any, handed_on: set[int]) -> Part:
+    """A stencil of a step, with the arrays that change places. `handed_on` are those that other
+    stencils read."""
+    stencil, numbers, analysis = call.stencil, call.numbers, call.analysis
+    outputs = [at for at in analysis.outputs if numbers[at] not in handed_on]
+    cycles = tuple(
+        tuple(numbers[position] for position in cycle)
+        for cycle in stencil_cycles(stencil, outputs, analysis.written, numbers, rotate)
+    )
+    for cycle in cycles:
+        _check_alike(stencil, [arrays[number] for number in cycle])
+    newest = tuple(_after(numbers[position], cycles) for position in analysis.written)
+    return Part(stencil, analysis, call.arguments, tuple(numbers.items()), cycles, newest)
+
+
 class _Loop:
     """A loop with its arguments on one device."""
 
@@ -164,42 +198,34 @@ class _Loop:
                 "stencil_loop takes a stencil and its arguments, or a list of tuples of these, as "
                 "in [(update_h, h, e), (update_e, e, h)]"
             )
-        if not isinstance(kernel, Stencil) and (arguments or rotate is not None):
+        if not isinstance(kernel, Stencil) and (arguments or rotate):
             raise LaunchError(
                 "stencil_loop: of several stencils each has its arguments in its own tuple, and "
-                "arrays change places as they are written"
+                "rotate= is left out, or () if no arrays change places"
             )
         every = [value for each in given for value in each[1:]]
         self.device = device_of_arguments(tuple(every)) or default_device()
         self.hosts: dict[int, np.ndarray[Any, Any]] = {}
         self.arrays: list[Any] = []
         self._numbers: dict[int, int] = {}
-        parts = [self._part(each[0], tuple(each[1:]), rotate) for each in given]
+        calls = [self._call(each[0], tuple(each[1:])) for each in given]
+        parts = []
+        for call in calls:
+            # What another stencil reads is handed on to it within the step, and keeps its place.
+            read = {number for other in calls if other is not call for number in other.read}
+            parts.append(_part(call, self.arrays, rotate, read))
         self.steps = _Steps(parts, self.arrays, self.device, together)
 
-    def _part(self, stencil: Stencil, arguments: tuple[Any, ...], rotate: Any) -> Part:
+    def _call(self, stencil: Stencil, arguments: tuple[Any, ...]) -> _Call:
         stencil.check_count(arguments)
         placed = list(arguments)
-        slots = []
+        numbers = {}
         for position, value in enumerate(arguments):
-            if not isinstance(describe(value)[0], ArrayClass):
-                continue
-            number = self._number(value)
-            placed[position] = self.arrays[number]
-            slots.append((position, number))
-        described = [describe(value) for value in placed]
-        analysis = stencil.analysis_of(described)
-        numbers = dict(slots)
-        cycles = tuple(
-            tuple(numbers[position] for position in cycle)
-            for cycle in stencil_cycles(
-                stencil, analysis.outputs, analysis.written, numbers, rotate
-            )
-        )
-        for cycle in cycles:
-            _check_alike(stencil, [self.arrays[number] for number in cycle])
-        newest = tuple(_after(numbers[position], cycles) for position in analysis.written)
-        return Part(stencil, analysis, tuple(placed), tuple(slots), cycles, newest)
+            if isinstance(describe(value)[0], ArrayClass):
+                numbers[position] = self._number(value)
+                placed[position] = self.arrays[numbers[position]]
+        analysis = stencil.analysis_of([describe(value) for value in placed])
+        return _Call(stencil, tuple(placed), numbers, analysis)
 
     def _number(self, value: Any) -> int:
         """The number of an array among those of the loop. NumPy's are copied to the device."""
@@ -262,6 +288,8 @@ def stencil_cycles(
     """The parameters that change places, each cycle with what is written first, then from the
     newest to the oldest."""
     names = stencil.body.names
+    if rotate is not None and not len(rotate):
+        return []
     if rotate is None:
         others = [at for at in arrays if at not in written]
         if len(others) < len(outputs):

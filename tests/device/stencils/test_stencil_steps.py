@@ -145,6 +145,31 @@ def test_stencils_that_hand_an_array_on(device: td.Device) -> None:
 
 
 @td.stencil(boundary="wrap")
+def slope(u, out, pos):
+    out[pos] = pos.east(u) - u[pos]
+
+
+@td.stencil
+def apply(u, change, pos):
+    u[pos] += 0.25 * change[pos]
+
+
+def test_what_is_handed_on_keeps_its_place(device: td.Device) -> None:
+    u = start(5, 8)
+    a, change = td.asarray(u, device=device), td.zeros(u.shape, device=device)
+    td.stencil_loop([(slope, a, change), (apply, a, change)], steps=70)
+    want = u
+    for _ in range(70):
+        want = want + np.float32(0.25) * (np.roll(want, -1, 1) - want)
+    np.testing.assert_allclose(a.numpy(), want, rtol=1e-4)
+    # Without changing places, a step that reads its result's own input stands still.
+    b = td.zeros(u.shape, device=device)
+    last = td.stencil_loop(step, td.asarray(u, device=device), b, steps=70, rotate=())
+    assert last is b
+    np.testing.assert_allclose(b.numpy(), stepped(u, 1), rtol=1e-5)
+
+
+@td.stencil(boundary="wrap")
 def react(u, v, new_u, new_v, pos):
     new_u[pos] = 0.5 * u[pos] + 0.5 * pos.east(v)
     new_v[pos] = 0.5 * v[pos] + 0.25 * pos.west(u)

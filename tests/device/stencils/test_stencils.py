@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.stencils import launching
+from treadle.stencils import decorator, launching
 
 try:
     import torch
@@ -346,13 +346,15 @@ def test_rows_are_many_blocks(device: td.Device) -> None:
     np.testing.assert_array_equal(result.numpy(), np.roll(long, 1) + 2 * np.roll(long, -2))
 
 
-@pytest.mark.parametrize("shape", [(11, 13, 40), (7, 3, 5), (2, 30, 3)])
+@pytest.mark.parametrize(("shape", "cells"), [((11, 13, 40), 3), ((7, 3, 5), 2), ((2, 30, 3), 1)])
 def test_parts_of_a_grid(
-    device: td.Device, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    device: td.Device, shape: tuple[int, ...], cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bands of rows and runs of planes, as large grids have them."""
+    """Bands of rows, runs of planes and columns of cells, as large grids have them."""
     for name, least in (("_LEAST_THREADS", 2000), ("_CACHE_BYTES", 6000), ("_MOST_BYTES", 300)):
         monkeypatch.setattr(launching, name, least)
+    form = launching.GpuForm(cells, (8, 4, 1), 6)
+    monkeypatch.setattr(decorator, "gpu_form", lambda analysis, device, region: form)
     u = random(*shape)
     out = poisoned(device, *shape)
     named_3d(td.asarray(u, device=device), out)
@@ -362,6 +364,32 @@ def test_parts_of_a_grid(
         + 4 * whole[1:-1, 2:, 1:-1] + 5 * whole[1:-1, 1:-1, :-2] + 6 * whole[1:-1, 1:-1, 2:] - u
     )  # fmt: skip
     np.testing.assert_array_equal(out.numpy(), want)
+
+
+@td.stencil(boundary="mirror")
+def of_columns(u: td.Array[td.f32, 2], k: td.Array[td.vec2[td.f32], 2], v, out, pos):
+    """Numbers, vectors, an array that is updated, a read that is not always made."""
+    far = pos.at(u, 2, 1) + pos.at(k, -1, 0).y * k[pos].x
+    if u[pos] > 0.0:
+        far += pos.at(u, -2, 0)
+    v[pos] += far
+    out[pos] = v[pos] - pos.north(u)
+
+
+def test_columns_of_cells(device: td.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    u, k, v = random(13, 21), random(13, 21, 2, seed=1), random(13, 21, seed=2)
+    found = []
+    for cells in (1, 4, 5):
+        form = launching.GpuForm(cells, None, cells)
+        monkeypatch.setattr(decorator, "gpu_form", lambda *_, form=form: form)
+        out, updated = poisoned(device, 13, 21), td.asarray(v, device=device)
+        of_columns(td.asarray(u, device=device), td.asarray(k, device=device), updated, out)
+        found.append((out.numpy(), updated.numpy()))
+    wide, above = np.pad(u, 2, "reflect"), np.pad(k[..., 1], 2, "reflect")[1:-3, 2:-2]
+    far = wide[4:, 3:-1] + above * k[..., 0] + np.where(u > 0, wide[:-4, 2:-2], 0)
+    for out, updated in found:
+        np.testing.assert_array_equal(updated, v + far)
+        np.testing.assert_array_equal(out, v + far - wide[1:-3, 2:-2])
 
 
 # --- what is refused -----------------------------------------------------------------------------

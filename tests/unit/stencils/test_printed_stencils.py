@@ -38,15 +38,19 @@ def test_every_target(target: str) -> None:
 
 
 def test_the_interior_has_no_tests() -> None:
-    """A kernel for GPUs tests once whether a cell is in the interior, and then only loads."""
+    """A kernel for GPUs tests once whether some cells are in the interior; then each element that
+    they read is loaded once, before the first store."""
     text = laplacian.source("wgsl")
-    interior, edges = text.split("} else {")
-    (condition,) = [line for line in interior.splitlines() if "if (" in line]
-    assert condition.count("&&") == 3
-    statement = interior[interior.index(condition) + len(condition) :]
-    assert statement.count("u[") == 5
-    assert not any(word in statement for word in ("min(", "max(", "select(", "if"))
+    interior = text[text.index("while (") : text.index("} else {")]
+    loads, stores = interior[: interior.index("out[")], interior[interior.index("out[") :]
+    assert loads.count("u[") == 8 + 2 + 2 * 8  # a column, and its two sides
+    assert stores.count("out[") == 8
+    assert "@workgroup_size(256, 1, 1)" in text
+    assert "u[" not in stores
+    assert interior.count("if (") == 1
+    assert not any(word in interior for word in ("min(", "max(", "select("))
     # At the edges one side of one axis can be outside, for each neighbour.
+    edges = text[text.rindex("} else {") :]
     assert edges.count("min(") == edges.count("max(") == 2
 
 

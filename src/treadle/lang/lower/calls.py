@@ -97,8 +97,9 @@ def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = Fa
 def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool) -> Value:
     target = callee.value
     if isinstance(target, CellRules):
-        indices = [typed(cx, value, node) for value in _positional(cx, node)]
-        return Position(target, tuple(cx.spill(index, "cell") for index in indices))
+        found = [typed(cx, value, node) for value in _positional(cx, node)]
+        indices = tuple(cx.spill(index, "cell") for index in found[: target.ndim])
+        return Position(target, indices, tuple(found[target.ndim :]))
     if isinstance(target, Tile):
         return positions.tile(cx, target, _positional(cx, node), node)
     if target is range:

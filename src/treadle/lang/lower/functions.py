@@ -138,7 +138,8 @@ def _key(value: Value) -> Any:
         case PythonObject():
             return ("object", id(value.value))
         case Position():
-            return ("position", value.rules, tuple(index.type for index in value.indices))
+            types = tuple(part.type for part in (*value.indices, *value.values))
+            return ("position", value.rules, types)
         case _:
             return value.type  # type: ignore[union-attr]
 
@@ -272,7 +273,7 @@ def _passed(cx: Context, value: Value, node: ast.AST) -> list[n.Argument]:
         case TupleValue():
             return [part for item in value.items for part in _passed(cx, item, node)]
         case Position():
-            return list(value.indices)
+            return [*value.indices, *value.values]
         case Literal() | PythonObject():
             return []
         case n.Load() if contains_array(value.type):
@@ -306,7 +307,8 @@ class _Receiver:
                     self._variable(f"{name}.{axis}", index.type)
                     for axis, index in enumerate(value.indices)
                 )
-                return Position(value.rules, tuple(indices))
+                values = (self._variable(f"{name}.near", each.type) for each in value.values)
+                return Position(value.rules, tuple(indices), tuple(values))
             case _:
                 return self._variable(name, value.type)  # type: ignore[union-attr]
 

@@ -86,6 +86,9 @@ def read(
     if view.origin:
         cx.lowering.accesses.append(CellAccess(view.origin, "read", offsets, span))
     rules = position.rules
+    if (view.origin, offsets) in rules.given:
+        given = position.values[rules.given.index((view.origin, offsets))]
+        return cast(cx, given, t.F32, node) if given.type == rules.storage else given
     indices = [
         _moved(index, offset, span) for index, offset in zip(position.indices, offsets, strict=True)
     ]

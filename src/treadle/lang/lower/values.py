@@ -78,6 +78,7 @@ class Position:
 
     rules: CellRules
     indices: tuple[n.Expression, ...]
+    values: tuple[n.Expression, ...] = ()  # of the neighbours that are given
 
 
 @dataclass(frozen=True, slots=True)
