@@ -10,7 +10,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -83,6 +83,7 @@ class Drawn:
     host: bool  # whether the arrays are NumPy's
     small: bool  # whether threads of the CPU have few cells each
     checked: bool  # whether each access is checked on the CPU
+    bounded: bool = False  # whether all results are small, as those of many steps must be
 
     @property
     def ndim(self) -> int:
@@ -127,7 +128,8 @@ class Drawn:
         for term in self.terms:
             lines += [f"    {line}" for line in self._lines(term, names)]
         for at, (place, update) in enumerate(zip(self.outputs, self.updates, strict=True)):
-            number = f"(t + {at}) & 63" if place.dtype != "f32" else f"t - {at}"
+            bounded = self.bounded or place.dtype != "f32"
+            number = f"(t + {at}) & 63" if bounded else f"t - {at}"
             lines.append(f"    out{at}[pos] {'+=' if update else '='} td.{place.dtype}({number})")
         return "\n".join(lines) + "\n"
 
@@ -391,6 +393,17 @@ def drawn_stencils(draw: st.DrawFn) -> Drawn:
     )  # fmt: skip
 
 
+@st.composite
+def drawn_loops(draw: st.DrawFn) -> tuple[Drawn, int, int]:
+    """A stencil with one output, like its first input; how many steps, and of each segment."""
+    drawn = draw(drawn_stencils())
+    first = drawn.inputs[0]
+    out = replace(first, layout=draw(st.sampled_from(("plain", "sliced", "turned"))))
+    loop = replace(drawn, outputs=(out,), updates=(False,), host=False, bounded=True)
+    steps = draw(st.sampled_from((0, 1, 2, 3, 34, 65)))
+    return loop, steps, draw(st.sampled_from((1, 3, 40, 90)))
+
+
 def initial(drawn: Drawn, shape: Shape) -> tuple[list[Array], list[Array], Array]:
     """The memory of inputs and outputs, and the coefficients."""
     numbers = np.random.default_rng(drawn.seed)
@@ -425,3 +438,29 @@ def found(drawn: Drawn, stencil: Any, shape: Shape, device: td.Device | None) ->
         stencil(*arguments)
     return [np.asarray(each if device is None or drawn.host else each.numpy())
             for each in on[count:]]  # fmt: skip
+
+
+def after_steps(
+    drawn: Drawn, stencil: Any, shape: Shape, device: td.Device, steps: int, every: int
+) -> list[list[Array]]:
+    """The memory of the first input and of the output after some steps: by `td.stencil_loop` in
+    segments, and by calls, after which the arrays change places."""
+    inputs, (out,), c = initial(drawn, shape)
+    results = []
+    for looped in (True, False):
+        on = [td.asarray(each, device=device) for each in (*inputs, out)]
+        places = (*drawn.inputs, *drawn.outputs)
+        views = [view(place, each, shape) for place, each in zip(places, on, strict=True)]
+        numbers = td.asarray(c, device=device), drawn.seed
+        with launched_as(drawn, device), td.use_device(device):
+            if looped:
+                td.stencil_loop(
+                    stencil, *views[:-1], *numbers, views[-1], steps=steps, every=every,
+                    callback=lambda at, last: None,
+                )  # fmt: skip
+            else:
+                for _ in range(steps):
+                    stencil(*views[:-1], *numbers, views[-1])
+                    views[0], views[-1] = views[-1], views[0]
+        results.append([on[0].numpy(), on[-1].numpy()])
+    return results

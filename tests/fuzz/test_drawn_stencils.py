@@ -11,6 +11,8 @@ from hypothesis import given, settings
 import treadle as td
 from tests.fuzz.stencils import (
     Drawn,
+    after_steps,
+    drawn_loops,
     drawn_stencils,
     expected,
     extents,
@@ -56,3 +58,19 @@ def test_stencils_do_what_numpy_does(drawn: Drawn) -> None:
     except Exception as error:
         error.add_note(f"\n{drawn}\n{drawn.source()}")
         raise
+
+
+@pytest.mark.timeout(3000)
+@settings(max_examples=max(settings.default.max_examples // 10, 5))
+@given(drawn_loops())
+def test_loops_do_what_single_calls_do(case: tuple[Drawn, int, int]) -> None:
+    drawn, steps, every = case
+    stencil = stencil_of(drawn)
+    for shape in drawn.shapes[:1]:
+        if refused(drawn, shape):
+            continue
+        for device in _devices():
+            looped, called = after_steps(drawn, stencil, shape, device, steps, every)
+            for one, other in zip(looped, called, strict=True):
+                what = f"{steps} steps, {every} at a time, on {device.id}\n{drawn.source()}"
+                np.testing.assert_array_equal(one, other, err_msg=what)
