@@ -70,6 +70,16 @@ def test_one_dimension(device: td.Device, rule: str) -> None:
     assert bool(kernel.loops) == runs_together(device, 1)
 
 
+def test_products_that_are_kept(device: td.Device) -> None:
+    @td.stencil(**options("constant"))
+    def kept(u, k, out, pos):
+        product = k * pos.west(u)
+        other = 0.7 * pos.at(u, 2)
+        out[pos] = u[pos] + product - other + 0.01 * other * product
+
+    assert_same(both(device, kept, (700,), 12, 3))
+
+
 @pytest.mark.parametrize(
     "rules",
     [*zip(RULES, (*RULES[1:], RULES[0]), strict=True), ("skip", "skip"), ("wrap", "wrap")],
