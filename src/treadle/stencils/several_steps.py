@@ -30,7 +30,7 @@ _MOST_STEPS = (8, 16)  # in one dimension: the second
 # Arrays that are smaller than this stay in the caches from step to step.
 _LEAST_BYTES = 16 << 20
 # A band's extent by how far its sides move, at least: where it is small, gaps are a large part.
-_NARROW = 4
+_NARROW = 6
 _LEAST_BANDS, _BANDS = 4, 16  # enough for the cores, as arrays allow and as is usual
 _MOST_EXTENT = 1 << 30
 
