@@ -50,7 +50,7 @@ def check(drawn: Drawn) -> None:
 
 
 @pytest.mark.timeout(3000)  # for all the examples together
-@settings(max_examples=max(settings.default.max_examples // 3, 5))
+@settings(max_examples=max(settings.default.max_examples // 8, 5))
 @given(drawn_stencils())
 def test_stencils_do_what_numpy_does(drawn: Drawn) -> None:
     try:
@@ -61,7 +61,7 @@ def test_stencils_do_what_numpy_does(drawn: Drawn) -> None:
 
 
 @pytest.mark.timeout(3000)
-@settings(max_examples=max(settings.default.max_examples // 10, 5))
+@settings(max_examples=max(settings.default.max_examples // 12, 5))
 @given(drawn_loops())
 def test_loops_do_what_single_calls_do(case: tuple[Drawn, int, int]) -> None:
     drawn, steps, every = case
