@@ -73,6 +73,7 @@ class Graph:
         self._first_used = 0  # of the present recording
         self._conditions: list[base.Buffer] = []  # whose elements are read
         self._decided: DecidedReplay | None = None
+        self._decides = False  # whether there are loops or branches, whoever reads the conditions
         self._arrays: lazy.UsedArrays | None = None  # whose memory the recordings name
         self._noting: NotingStream | None = None  # while it is captured
         self._memory = UsedMemory()  # of the recording
@@ -265,6 +266,7 @@ the loop would not end: write to the array that was given (flag[...] = x > 0), o
         elif not any(levels):
             self._recording = recording
         else:
+            self._decides = True
             items = [*levels[0], Work(recording, self._used[self._first_used :])]
             self._recording = self.device.handle.compose(items)
             if self._recording is None:
@@ -272,7 +274,7 @@ the loop would not end: write to the array that was given (flag[...] = x > 0), o
 
     def replay(self, stream: Stream | None = None) -> None:
         """Run the captured work. Does not wait for it, except where the host reads the conditions
-        of `while_` and `if_` (on all devices at present): then until the last one is read."""
+        of `while_` and `if_` (on all devices but CUDA's): then until the last one is read."""
         stream = stream or self.device.default_stream
         recording = self._recording
         is_plain = stream.capturing is None and stream.interrupt is None
@@ -306,7 +308,7 @@ the loop would not end: write to the array that was given (flag[...] = x > 0), o
     def _replaying(self, stream: Stream) -> Iterator[None]:
         if self._decided is None:
             _ = self.captured
-        elif stream.capturing is not None and stream.interrupt is None:
+        if self._decides and stream.capturing is not None and stream.interrupt is None:
             raise LaunchError(
                 "a graph with while_ or if_ cannot be replayed into another capture: record its "
                 "work there"
@@ -341,6 +343,7 @@ the loop would not end: write to the array that was given (flag[...] = x > 0), o
         if self._decided is not None:
             self._decided.release()
             self._decided = None
+        self._decides = False
         self._arrays = None
         self._used.clear()
         self._first_used = 0

@@ -37,6 +37,7 @@ _MOST_EXTENT = 1 << 30
 # On GPUs: arrays of which a step is bound by memory, the steps of a launch and the cells of a
 # thread by dimensions, a block's threads, and how much of a tile is to be stored at least.
 _LEAST_GPU_BYTES = 32 << 20
+_LEAST_SHARED = 64 << 10  # what a block may have: tiles of 32 KiB halve the speed (H200, WebGPU)
 _GPU_STEPS = (9, 7)
 _CELLS: tuple[tuple[tuple[int, ...], ...], ...] = (
     ((8,), (6,), (4,), (2,)),
@@ -356,6 +357,8 @@ def _tiles(parts: Sequence[_Described], device: Device, wanted: int | None) -> _
     ):
         return None
     limits = device.info.limits
+    if wanted is None and limits.max_shared_memory < _LEAST_SHARED:
+        return None
     plan = _plan(each, size_of(element), device, wanted)
     if plan is None or math.prod(plan.threads) > limits.max_threads_per_block:
         return None

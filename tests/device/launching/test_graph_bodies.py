@@ -212,6 +212,12 @@ def test_iterations_after_the_condition_change_nothing(device, monkeypatch):
         assert log.tolist() == [*range(end), *[0] * (300 - end)]
 
 
+@pytest.fixture
+def host_decides(device, monkeypatch):
+    """The host reads the conditions on all devices."""
+    monkeypatch.setattr(type(device.handle), "compose", lambda _device, _items: None)
+
+
 def counting(device):
     """A loop that counts to 11, with batches of 1, 1, 2, 4 and 8 iterations."""
     n, more = td.zeros((), dtype=td.int32), td.ones((), dtype=td.int32)
@@ -222,7 +228,7 @@ def counting(device):
     return graph, n
 
 
-def test_a_batch_that_takes_another_way_the_second_time(device, monkeypatch):
+def test_a_batch_that_takes_another_way_the_second_time(device, host_decides, monkeypatch):
     """The conditions of iterations that are run again are read again."""
     monkeypatch.setattr(Pace, "_worthwhile", lambda _: 64)
     graph, n = counting(device)
@@ -240,7 +246,7 @@ def test_a_batch_that_takes_another_way_the_second_time(device, monkeypatch):
     assert ends == ([] if device.traits.host_memory else [None, None, 3, 3, 3])
 
 
-def test_an_interrupted_batch_is_undone(device, monkeypatch):
+def test_an_interrupted_batch_is_undone(device, host_decides, monkeypatch):
     monkeypatch.setattr(Pace, "_worthwhile", lambda _: 64)
     graph, n = counting(device)
     stream = type(device.default_stream.handle)
@@ -534,7 +540,7 @@ def test_a_profile_shows_the_replays(device):
     assert "add" in str(profile.table())
 
 
-def test_programs_name_what_a_loop_carries(device):
+def test_programs_name_what_a_loop_carries(device, host_decides):
     """Of the memory that a body writes, what it has allocated itself is not carried."""
     x, more = td.ones(1000), td.ones((), dtype=td.bool)
     graph = td.Graph(device)
@@ -578,5 +584,8 @@ def test_a_device_that_decides_by_itself(device, monkeypatch):
     assert loop.condition.buffer is more._array.buffer
     graph.replay()
     assert replays == [device.default_stream.handle]
+    other = td.Graph(device)
+    with other.capture(), pytest.raises(td.errors.LaunchError, match="another capture"):
+        graph.replay()
     graph.release()
     assert programs == []
