@@ -39,7 +39,7 @@ class Executor(Protocol):
     def wake(self) -> None:
         """Have it look at its messages and calls."""
 
-    def join(self, timeout: float) -> None:
+    def join(self, timeout: float | None) -> None:
         """Wait until it uses nothing of the actor's any more."""
 
     def lose(self) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from treadle.actors import ring_code as code
 from treadle.actors.core import Core
 from treadle.actors.mailbox import Bytes, aligned
+from treadle.actors.timeouts import deadline_of
 
 # Free-threaded builds of Python have none.
 _HAS_GIL: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -64,6 +65,7 @@ class PreparedMessage:
 
     def send(self, *, timeout: float | None = None, reply: bool = True) -> bool:
         """Send it as it is now; as `Ref.send`."""
+        deadline = None if timeout is None else deadline_of(timeout)
         if self._core.closed is not None:
             self._core.check_open()
         # It may end after that look: then the call says so.
@@ -78,7 +80,7 @@ class PreparedMessage:
             return True
         self._core.check_open()
         tag = int(self._slots[reply].words[3])
-        return self._send_to_full(self._memory.tobytes(), tag, timeout)
+        return self._send_to_full(self._memory.tobytes(), tag, deadline)
 
     def __repr__(self) -> str:
         return f"<{self._codec.what}, prepared: {self._codec.unpack(self._memory.tobytes())!r}>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections.abc import Mapping
 from operator import length_hint
@@ -19,8 +18,10 @@ from treadle.actors.mailbox import Bytes, aligned
 from treadle.actors.messages import Codec
 from treadle.actors.prepared import PreparedMessage, Slot
 from treadle.actors.program import Program
+from treadle.actors.receiving import Receiving, count_of
 from treadle.actors.stamps import stamp_of, stamp_rows
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
+from treadle.actors.timeouts import deadline_of, seconds_of
 from treadle.core import forks
 from treadle.core.errors import ActorFailed, DtypeError, QueueFull, TreadleError
 
@@ -80,6 +81,7 @@ class Ref:
         False if that was this one.
         """
         core = self._core
+        deadline = None if timeout is None else deadline_of(timeout)
         with core.senders:
             if core.closed is not None:
                 core.check_open()
@@ -87,7 +89,7 @@ class Ref:
             pushed: int = self._push_slot(self._slots[bool(reply)].address)
         if pushed & 1:
             core.wake()
-        return pushed > 1 or self._send_to_full(self._pack(message), self._tag(reply), timeout)
+        return pushed > 1 or self._send_to_full(self._pack(message), self._tag(reply), deadline)
 
     def prepare(self, message: Any = None) -> PreparedMessage:
         """A message whose bytes lie ready, to be changed and sent many times without being packed
@@ -102,7 +104,7 @@ class Ref:
         """What becomes of the reply to a message that is sent."""
         return self._with_reply if reply else code.DROPPED
 
-    def _send(self, data: bytes, tag: int, timeout: float | None) -> bool:
+    def _send(self, data: bytes, tag: int, deadline: float | None) -> bool:
         core = self._core
         with core.senders:
             if core.closed is not None:
@@ -110,7 +112,7 @@ class Ref:
             pushed = self._push(self._control, data, 1, tag)
         if pushed & 1:
             core.wake()
-        return pushed > 1 or self._send_to_full(data, tag, timeout)
+        return pushed > 1 or self._send_to_full(data, tag, deadline)
 
     def _try(self, data: bytes, tag: int) -> bool:
         """Send a message if there is room."""
@@ -122,9 +124,9 @@ class Ref:
             core.wake()
         return pushed > 1
 
-    def _send_to_full(self, data: bytes, tag: int, timeout: float | None) -> bool:
+    def _send_to_full(self, data: bytes, tag: int, deadline: float | None) -> bool:
         """Send a message as the policy says, where the inbox was full."""
-        core, mailbox, deadline = self._core, self._mailbox, deadline_of(timeout)
+        core, mailbox = self._core, self._mailbox
         if self._policy == "drop_newest":
             core.dropped["drop_newest"] += 1
             return False
@@ -212,15 +214,16 @@ class Ref:
         all are accepted, and gives their number; QueueFull after `timeout`, whose `accepted` is how
         many were. Messages of other threads may come between. Policies that drop are as in `send`.
         """
+        deadline = deadline_of(timeout)
         data = self._core.messages.pack_many(messages)
-        return self._send_bytes(data, data.nbytes // self._mailbox.message_bytes, timeout, reply)
+        total = data.nbytes // self._mailbox.message_bytes
+        return self._send_bytes(data, total, deadline, reply)
 
-    def _send_bytes(self, data: Bytes, total: int, timeout: float | None, reply: bool) -> int:
+    def _send_bytes(self, data: Bytes, total: int, deadline: float | None, reply: bool) -> int:
         """Send many messages that were packed."""
         core, mailbox = self._core, self._mailbox
         size = mailbox.message_bytes
         tag = self._tag(reply)
-        deadline = deadline_of(timeout)
         accepted = 0
 
         def more() -> bool:
@@ -238,7 +241,7 @@ class Ref:
                 continue
             if self._policy not in ("block", "raise"):
                 if self._send_to_full(
-                    data[accepted * size : (accepted + 1) * size].tobytes(), tag, timeout
+                    data[accepted * size : (accepted + 1) * size].tobytes(), tag, deadline
                 ):
                     accepted += 1
                     continue
@@ -276,7 +279,7 @@ class Ref:
                 pushed = self._push_slot(self._asking.address)
             if pushed & 1:
                 core.wake()
-            sent = pushed > 1 or self._send_to_full(self._pack(message), tag, timeout)
+            sent = pushed > 1 or self._send_to_full(self._pack(message), tag, deadline)
             if not sent:
                 raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
             if not self._await_answer(answer):
@@ -381,15 +384,24 @@ class Ref:
         """The next reply to a message that was sent; with `stamp` the reply and its `Stamp`.
         TimeoutError; ActorFailed if there is none and the actor has ended."""
         replies = self._receiving(stamp)
-        stamps: list[np.ndarray[Any, Any]] = []
-        data = self._receive(1, deadline_of(timeout), stamps if stamp else None)
-        if not len(data):
+        found = self._receive(1, deadline_of(timeout), stamp)
+        return self._received(replies, found, stamp)
+
+    async def receive_async(self, *, timeout: float | None = None, stamp: bool = False) -> Any:
+        """`receive`, awaiting instead of blocking."""
+        replies = self._receiving(stamp)
+        found = await self._receive_async(1, deadline_of(timeout), stamp)
+        return self._received(replies, found, stamp)
+
+    def _received(self, replies: Codec, found: Receiving, stamp: bool) -> Any:
+        """The one reply that was waited for."""
+        if not found.is_complete:
             core = self._core
             if core.ended:
                 core.check_open()
             raise TimeoutError(f"no reply of {core.name} came in time")
-        value = replies.unpack(data.tobytes())
-        return (value, stamp_of(int(np.concatenate(stamps)[0]))) if stamp else value
+        value = replies.unpack(found.data.tobytes())
+        return (value, stamp_of(int(found.stamps[0]))) if stamp else value
 
     @overload
     def receive_many(
@@ -406,13 +418,24 @@ class Ref:
         has ended. With `stamps` also an array of their stamps, with a row of microseconds and
         counter for each. ActorFailed if there are none and it has failed."""
         replies = self._receiving(stamps)
-        words = [np.zeros(0, np.int64)]
-        data = self._receive(count, deadline_of(timeout), words if stamps else None)
-        found = len(data) // max(replies.size, 1)
-        if not found and count and self._core.error is not None:
+        found = self._receive(count_of(count), deadline_of(timeout), stamps)
+        return self._received_many(replies, found, stamps)
+
+    async def receive_many_async(
+        self, count: int, *, timeout: float | None = None, stamps: bool = False
+    ) -> Any:
+        """`receive_many`, awaiting instead of blocking."""
+        replies = self._receiving(stamps)
+        found = await self._receive_async(count_of(count), deadline_of(timeout), stamps)
+        return self._received_many(replies, found, stamps)
+
+    def _received_many(self, replies: Codec, found: Receiving, stamps: bool) -> Any:
+        """The replies that came in time."""
+        data = found.data
+        if not len(data) and not found.is_complete and self._core.error is not None:
             self._core.check_open()
-        values = replies.array(data, found)
-        return (values, stamp_rows(np.concatenate(words))) if stamps else values
+        values = replies.array(data, len(data) // max(replies.size, 1))
+        return (values, stamp_rows(found.stamps)) if stamps else values
 
     def _check_stamps(self, wanted: bool) -> None:
         if wanted and self._mailbox.stamps is None:
@@ -433,49 +456,25 @@ class Ref:
             raise TreadleError(f"{self._core.name} has no replies: its handler returns nothing")
         return self._replies
 
-    def _receive(
-        self, count: int, deadline: float | None, stamps: list[np.ndarray[Any, Any]] | None
-    ) -> Any:
-        """The bytes of replies; their stamps are added to the list, if one is given."""
+    def _receive(self, count: int, deadline: float | None, stamps: bool) -> Receiving:
+        """Receive up to so many replies, until the deadline."""
         core, mailbox = self._core, self._mailbox
-        size = mailbox.reply_bytes
-        target = np.empty(max(count, 0) * size, np.uint8)
-        got = 0
-
-        def more() -> bool:
-            nonlocal got
-            with core.receivers:
-                before = got
-                while core.late and got < count:
-                    first, times = core.late[0]
-                    n = min(len(first) // size, count - got)
-                    target[got * size : (got + n) * size] = first[: n * size]
-                    got += n
-                    if stamps is not None:
-                        stamps.append(times[:n])
-                    if n * size == len(first):
-                        core.late.popleft()
-                    else:
-                        core.late[0] = first[n * size :], None if times is None else times[n:]
-                if stamps is not None and got < count:
-                    next_ones = mailbox.stamps_of_next(count - got)
-                    assert next_ones is not None
-                    stamps.append(next_ones)
-                    popped = mailbox.pop(target, got, len(next_ones))
-                else:
-                    popped = mailbox.pop(target, got, count - got) if got < count else 0
-                got += popped >> 1
-            if popped & 1:
-                core.wake()
-            return got > before
-
-        while got < count:
-            if more():
+        found = Receiving(core, count, stamps=stamps)
+        while not found.is_complete:
+            if found.more():
                 continue
             self._spin(self._control + 8 * code.OUT_TAIL, mailbox.words[code.OUT_HEAD])
-            if not more() and not core.wait(more, deadline):
+            if not found.more() and not core.wait(found.more, deadline):
                 break
-        return target[: got * size]
+        return found
+
+    async def _receive_async(self, count: int, deadline: float | None, stamps: bool) -> Receiving:
+        """`_receive`, awaiting instead of blocking."""
+        found = Receiving(self._core, count, stamps=stamps)
+        while not found.is_complete:
+            if not found.more() and not await self._core.wait_async(found.more, deadline):
+                break
+        return found
 
     def pipe(self, other: Ref) -> Ref:
         """Send the replies to messages that are sent, from here on, to another actor on the device,
@@ -536,7 +535,7 @@ class Ref:
         """Accept no more messages and end: after all that were accepted, or with `drain=False`
         after the one that is being handled. TimeoutError once no message was finished for `timeout`
         seconds. Replies can still be received. Nothing happens after the end."""
-        core = self._core
+        core, patience = self._core, seconds_of(timeout)
         with core.senders:
             if core.closed is None:
                 core.close("was terminated")
@@ -548,7 +547,7 @@ class Ref:
         core.wake()
         while True:
             before = self._progress()
-            if core.wait(lambda: core.ended, deadline_of(timeout)):
+            if core.wait(lambda: core.ended, deadline_of(patience)):
                 break
             if self._progress() == before:
                 if core.executor is not None:
@@ -558,7 +557,7 @@ class Ref:
                     "The actor is lost, but does not keep the process from exiting"
                 )
         if core.executor is not None:
-            core.executor.join(timeout if timeout is not None else -1)
+            core.executor.join(patience)
 
     def _progress(self) -> int:
         return self._mailbox.words[code.PROCESSED] + self._mailbox.words[code.ERRORS]
@@ -599,13 +598,3 @@ def _connect(core: Core, target: Core) -> None:
         target.check_open()
         target.feeders.append(core)
         core.pipe = target
-
-
-def deadline_of(timeout: float | None) -> float | None:
-    """When a timeout is over."""
-    return None if timeout is None else time.monotonic() + timeout
-
-
-def remaining(deadline: float | None) -> float | None:
-    """What is left of a timeout, in seconds."""
-    return None if deadline is None else max(deadline - time.monotonic(), 0.0)

@@ -65,7 +65,7 @@ class RelaunchExecutor:
         """Have its messages and calls looked at."""
         self._dispatcher.wake(self)
 
-    def join(self, timeout: float) -> None:
+    def join(self, timeout: float | None) -> None:
         """Wait until the dispatcher has left it."""
         if threading.current_thread() is not self._dispatcher.thread:
             self._left.wait(timeout)

@@ -136,7 +136,7 @@ class ThreadExecutor(ServingExecutor):
         """Have the thread look at messages and calls."""
         self._event.set()
 
-    def join(self, timeout: float) -> None:
+    def join(self, timeout: float | None) -> None:
         """Wait for the thread's end."""
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout)
@@ -202,7 +202,7 @@ class PooledExecutor(ServingExecutor, Member):
         """Have the loop return after the message at hand."""
         self._core.attend()
 
-    def join(self, timeout: float) -> None:
+    def join(self, timeout: float | None) -> None:
         """Wait until no thread runs it any more."""
         self.wait_for_end(timeout)
 

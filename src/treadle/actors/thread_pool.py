@@ -42,7 +42,7 @@ class Member:
         self._steps = iter(())  # it refers to this object
         self._left.set()
 
-    def wait_for_end(self, timeout: float) -> None:
+    def wait_for_end(self, timeout: float | None) -> None:
         """Wait until no thread runs it any more."""
         self._left.wait(timeout)
 

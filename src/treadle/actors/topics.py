@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.actors.ref import Ref, deadline_of, remaining
+from treadle.actors.ref import Ref
+from treadle.actors.timeouts import deadline_of
 from treadle.core import forks
 from treadle.core.errors import ActorFailed, DtypeError, QueueFull
 
@@ -78,28 +79,27 @@ class Topics:
         whose `accepted` is the number. An actor that was terminated subscribes no more. Replies are
         as in `Ref.send`.
         """
+        deadline = deadline_of(timeout)
         refs = self._known.get(topic) or self._subscribers(topic)
         if not refs:
             return 0
         data = refs[0]._pack(message)
-        return self._deliver(
-            topic, refs, timeout, lambda ref, left: ref._send(data, ref._tag(reply), left)
-        )
+        return self._deliver(topic, refs, lambda ref: ref._send(data, ref._tag(reply), deadline))
 
     def publish_many(
         self, topic: str, messages: Any, *, timeout: float | None = None, reply: bool = True
     ) -> int:
         """`publish` of many messages, as `Ref.send_many` takes them; the number of actors that
         accepted all."""
+        deadline = deadline_of(timeout)
         refs = self._known.get(topic) or self._subscribers(topic)
         if not refs:
             return 0
         data = refs[0]._core.messages.pack_many(messages)
         count = len(data) // refs[0]._core.messages.size
         return self._deliver(
-            topic, refs, timeout,
-            lambda ref, left: ref._send_bytes(data, count, left, reply) == count,
-        )  # fmt: skip
+            topic, refs, lambda ref: ref._send_bytes(data, count, deadline, reply) == count
+        )
 
     def subscribers(self, topic: str) -> list[Ref]:
         """The actors that get what is published under a topic."""
@@ -109,16 +109,14 @@ class Topics:
         self,
         topic: str,
         refs: tuple[Ref, ...],
-        timeout: float | None,
-        send: Callable[[Ref, float | None], bool],
+        send: Callable[[Ref], bool],
     ) -> int:
         """Send to each actor."""
-        deadline = deadline_of(timeout)
         accepted = 0
         errors: list[ActorFailed | QueueFull] = []
         for ref in refs:
             try:
-                accepted += send(ref, remaining(deadline))
+                accepted += send(ref)
             except QueueFull as error:
                 errors.append(error)
             except ActorFailed as error:

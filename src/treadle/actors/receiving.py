@@ -1,0 +1,84 @@
+"""Taking replies out of an actor's outbox, for threads and coroutines alike."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from treadle.actors.core import Core
+from treadle.actors.mailbox import Bytes
+
+
+class Receiving:
+    """Replies that are being collected, up to so many."""
+
+    def __init__(self, core: Core, count: int, *, stamps: bool) -> None:
+        self._core = core
+        self._count = count
+        self._size = core.mailbox.reply_bytes
+        self._target = np.empty(count * self._size, np.uint8)
+        self._stamps: list[np.ndarray[Any, Any]] | None = None
+        if stamps:
+            self._stamps = [np.zeros(0, np.int64)]
+        self._got = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there are all."""
+        return self._got >= self._count
+
+    @property
+    def data(self) -> Bytes:
+        """The bytes of those that have come."""
+        return self._target[: self._got * self._size]
+
+    @property
+    def stamps(self) -> np.ndarray[Any, Any]:
+        """Their stamps, as words."""
+        assert self._stamps is not None
+        return np.concatenate(self._stamps)
+
+    def more(self) -> bool:
+        """Take what is there; whether there was any."""
+        core, mailbox, before = self._core, self._core.mailbox, self._got
+        popped = 0
+        with core.receivers:
+            self._take_late()
+            left = self._count - self._got
+            if left and self._stamps is not None:
+                next_ones = mailbox.stamps_of_next(left)
+                assert next_ones is not None
+                self._stamps.append(next_ones)
+                left = len(next_ones)
+            if left:
+                popped = mailbox.pop(self._target, self._got, left)
+            self._got += popped >> 1
+        if popped & 1:
+            core.wake()
+        return self._got > before
+
+    def _take_late(self) -> None:
+        """Take those that were moved out of the outbox."""
+        core, size = self._core, self._size
+        while core.late and self._got < self._count:
+            data, times = core.late[0]
+            n = min(len(data) // size, self._count - self._got)
+            self._target[self._got * size : (self._got + n) * size] = data[: n * size]
+            self._got += n
+            if self._stamps is not None:
+                self._stamps.append(times[:n])
+            if n * size == len(data):
+                core.late.popleft()
+            else:
+                core.late[0] = data[n * size :], None if times is None else times[n:]
+
+
+def count_of(count: int) -> int:
+    """How many replies are asked for. TypeError for what is no integer, ValueError below 0."""
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise TypeError(f"receive_many takes a number of replies, an integer, not {count!r}")
+    if index(count) < 0:
+        raise ValueError(f"receive_many takes a number of replies, from 0 on, not {count}")
+    return index(count)
