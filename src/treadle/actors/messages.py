@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.dtypes import misfit
 from treadle.core.errors import DtypeError, shortened
 from treadle.ir import types as t
 from treadle.lang.types import Vector, annotation_of, class_of, numpy_dtype
+from treadle.tensor.creation import asarray
 
 # By the scalar's name: its format for `struct`. bfloat16 has none.
 _FORMATS = {
@@ -19,24 +21,27 @@ _FORMATS = {
 }  # fmt: skip
 
 
+_LONGEST_SHOWN = 60  # characters
+
 # One function, since each call would cost as much as the packing.
 _PACKER = """\
 def packed(v):
-    if not ({test}):
-        raise refused(v)
-    try:
-        return pack({places})
-    except errors as error:
-        raise refused(v, error) from None
+    if {test}:
+        try:
+            return pack({places})
+        except errors:
+            pass
+    return otherwise(v)
 
 
 def packed_into(v, memory):
-    if not ({test}):
-        raise refused(v)
-    try:
-        pack_into(memory, 0, {places})
-    except errors as error:
-        raise refused(v, error) from None
+    if {test}:
+        try:
+            pack_into(memory, 0, {places})
+            return
+        except errors:
+            pass
+    memory[:] = otherwise(v)
 """
 
 
@@ -60,15 +65,14 @@ class Codec:
         """Functions that make the bytes of a value, and that put them into memory. DtypeError for
         values of another type."""
         if self._leaves is None:
-            return self._pack_slowly, self._pack_slowly_into
+            return self._pack_otherwise, self._pack_otherwise_into
         places = ", ".join(f"v{path}" for _, path, _ in self._leaves)
         test = "accepts(v)"
         if self.class_ is not None:
             test = f"v.__class__ is class_ or {test}"
         scope = {
             "pack": self._struct.pack, "pack_into": self._struct.pack_into,
-            "class_": self.class_, "accepts": self._accepts(),
-            "refused": lambda *given: shortened(self._refused(*given)),
+            "class_": self.class_, "accepts": self._accepts(), "otherwise": self._pack_otherwise,
             "errors": (struct.error, OverflowError, TypeError, AttributeError, IndexError),
         }  # fmt: skip
         exec(_PACKER.format(test=test, places=places), scope)
@@ -88,22 +92,46 @@ class Codec:
             kinds = (float, int, np.floating, np.integer)
         return lambda value: isinstance(value, kinds) and value.__class__ is not bool
 
-    def _pack_slowly(self, value: Any) -> bytes:
-        """The bytes of a value with fixed arrays or bfloat16 in it, through NumPy."""
-        if not self._accepts()(value):
-            raise self._refused(value)
+    def _pack_otherwise(self, value: Any) -> bytes:
+        """The bytes of a value that is another library's, a sequence for a vector, a record for a
+        struct, or has fixed arrays or bfloat16 in it. DtypeError, also for what does not fit."""
+        base, _ = self.dtype.subdtype or (self.dtype, ())
         try:
-            return np.asarray(value, self.dtype).tobytes()
-        except (TypeError, ValueError, OverflowError) as error:
-            raise self._refused(value, error) from None
+            return np.asarray(self._taken(value), base).tobytes()
+        except (TypeError, ValueError, OverflowError, DtypeError) as error:
+            refused = DtypeError(f"{self.what} is {self.named()}, {error}")
+        raise shortened(refused)
 
-    def _pack_slowly_into(self, value: Any, memory: memoryview) -> None:
-        memory[:] = self._pack_slowly(value)
+    def _pack_otherwise_into(self, value: Any, memory: memoryview) -> None:
+        memory[:] = self._pack_otherwise(value)
 
-    def _refused(self, value: Any, reason: Exception | None = None) -> DtypeError:
-        why = f": {reason}" if reason is not None else ""
-        given = value if isinstance(value, (int, float, str)) else type(value).__name__
-        return DtypeError(f"{self.what} is {self.named()}, not {given!r}{why}")
+    def _taken(self, value: Any) -> Any:
+        """A value as one of the type. DtypeError with what is wrong with it."""
+        given, value = value, _of_host(value)
+        if isinstance(self.type, t.Scalar):
+            return _number(value, self.type)
+        if isinstance(self.type, t.Vector):
+            count = self.type.count
+            if isinstance(value, Vector) or not isinstance(value, (tuple, list, np.ndarray)):
+                if not self._accepts()(value):
+                    raise DtypeError(
+                        f"not {_shown(given)}: give it a sequence or an array of {count} numbers"
+                    )
+                return value.parts
+            if np.ndim(value) != 1 or len(value) != count:
+                raise DtypeError(f"which has {count} components, not {_shown(given)}")
+            return [_number(_of_host(part), self.type.element) for part in value]
+        if isinstance(value, np.ndarray) and not value.ndim:
+            value = value[()]
+        if isinstance(value, np.void) and value.dtype == self.dtype:
+            return value
+        if not self._accepts()(value):
+            fields = ", ".join(field.name for field in self.type.fields)
+            raise DtypeError(
+                f"not {_shown(given)}: give it {self.class_.__name__}({fields}), or a record of "
+                "its dtype"
+            )
+        return value
 
     def named(self) -> str:
         """The type, for messages."""
@@ -113,12 +141,14 @@ class Codec:
 
     def pack_many(self, values: Any) -> np.ndarray[Any, Any]:
         """Many values as contiguous bytes, from an array of the type's dtype, or a sequence."""
+        values = _of_host(values)
         if isinstance(values, np.ndarray):
             base, shape = self.dtype.subdtype or (self.dtype, ())
             if values.dtype != base or values.shape[1:] != shape or values.ndim != 1 + len(shape):
+                inner = "".join(f", {extent}" for extent in shape) or ","
                 raise DtypeError(
-                    f"{self.what} is {self.named()}, so many are an array of shape "
-                    f"{('n', *shape)} and dtype {base}, not of shape {values.shape} and dtype "
+                    f"{self.what} is {self.named()}, so many are an array of shape (n{inner}) and "
+                    f"dtype {base}, not of shape {values.shape} and dtype "
                     f"{values.dtype}"
                 )
             return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
@@ -142,6 +172,42 @@ class Codec:
         """Many values from their bytes, as an array of the type's dtype."""
         base, shape = self.dtype.subdtype or (self.dtype, ())
         return data[: count * self.size].view(base).reshape(count, *_rows(self.type, shape))
+
+
+def _of_host(value: Any) -> Any:
+    """Arrays of the library and of others as NumPy's."""
+    if isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "__dlpack__"):
+        return value
+    return asarray(value).numpy()
+
+
+def _number(value: Any, type: t.Scalar) -> Any:
+    """A number, or an array of no dimensions, for a scalar type. DtypeError."""
+    given = value
+    if isinstance(value, (np.ndarray, np.generic)) and not value.ndim:
+        value = value.item()
+    kinds = (bool,) if type.name == "bool" else (int, float, np.floating)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and type.name != "bool"):
+        raise DtypeError(f"not {_shown(given)}")
+    why = misfit(value, annotation_of(type))
+    if why is not None:
+        raise DtypeError(f"and {why}")
+    return value
+
+
+def _shown(value: Any) -> str:
+    """What was given, for messages: short numbers and texts as such, else what it is."""
+    if isinstance(value, (bool, int, float, str, type(None))):
+        text = repr(value)
+        return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    shape = getattr(value, "shape", None)
+    if isinstance(value, (tuple, list)):
+        shape = (len(value),)
+    kind = type(value).__name__
+    article = "an" if kind[:1].lower() in "aeiou" else "a"
+    if shape is not None and shape != ():
+        return f"{article} {kind} of shape {tuple(shape)}"
+    return f"{article} {kind}"
 
 
 def _rows(type: t.Type, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -35,12 +35,8 @@ class PreparedMessage:
 
     __slots__ = (
         "_addresses", "_codec", "_core", "_memory", "_push", "_send_to_full", "_senders", "_slots",
-        "value",
+        "_value",
     )  # fmt: skip
-
-    value: np.ndarray[Any, Any]
-    """The message as an array of no dimensions (of one, for a vector) over its memory: `value[()] =
-    3`, for a struct `value["field"] = 3`."""
 
     def __init__(
         self,
@@ -53,11 +49,22 @@ class PreparedMessage:
         self._core, self._codec, self._send_to_full = core, codec, send_to_full
         self._memory = aligned(codec.size)[: codec.size]
         base, shape = codec.dtype.subdtype or (codec.dtype, ())
-        self.value = self._memory.view(base).reshape(shape)
+        self._value: np.ndarray[Any, Any] = self._memory.view(base).reshape(shape)
         self._push = core.mailbox.functions.send
         self._senders = core.senders
         self._slots = [Slot(control, self._memory, tag) for tag in (code.DROPPED, with_reply)]
         self._addresses = [slot.address for slot in self._slots]
+
+    @property
+    def value(self) -> np.ndarray[Any, Any]:
+        """The message as an array of no dimensions (of one, for a vector) over its memory:
+        `value["field"] = 3` changes a struct's field, `value[0] = 3` a vector's component.
+        Assigned to, `prepared.value = 3` is `prepared.set(3)`."""
+        return self._value
+
+    @value.setter
+    def value(self, message: Any) -> None:
+        self.set(message)
 
     def set(self, message: Any) -> None:
         """Make it another message of the actor's type."""

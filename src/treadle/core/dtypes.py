@@ -8,6 +8,7 @@ Complex numbers are elements of arrays only: a kernel sees each as a vector of t
 from __future__ import annotations
 
 import importlib.util
+import math
 import sys
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -264,6 +265,39 @@ def cast_number(value: Any, dtype: DType) -> Any:
     if number <= low:
         return form(low)
     return form(int(number))
+
+
+def misfit(value: Any, dtype: DType) -> str | None:
+    """Why a dtype cannot hold a number, in words; None if it can. Floats are rounded, but a finite
+    one does not become infinite; integers hold whole numbers of their range.
+
+    >>> misfit(300, u8), misfit(2.0, i32), misfit(1e9, f16)
+    ('300 does not fit uint8 (0 to 255)', None, '1000000000.0 is too large for float16')
+    """
+    if type(value) is dtype.host.type or dtype.kind == "bool" or dtype.is_complex:
+        return None
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        return None  # what else there is `cast_number` takes or refuses
+    number = value.item() if isinstance(value, np.generic) else value  # Python compares exactly
+    if dtype.is_float:
+        try:
+            lost = math.isinf(cast_number(float(number), dtype)) and not math.isinf(number)
+        except OverflowError:  # an integer beyond all floats
+            lost = True
+        return f"{_shown(number)} is too large for {dtype}" if lost else None
+    if number % 1 != 0:  # also where it is infinite or NaN
+        return f"{number} does not fit {dtype}, which holds whole numbers"
+    low, high = integer_range(dtype)
+    if low <= number <= high:
+        return None
+    return f"{_shown(number)} does not fit {dtype} ({low} to {high})"
+
+
+def _shown(number: float) -> str:
+    """A number for messages; Python refuses to write integers of thousands of digits."""
+    if isinstance(number, int) and number.bit_length() > 256:
+        return f"an integer of {number.bit_length()} bits"
+    return str(number)
 
 
 def _as_bfloat16(value: Any, form: Any) -> Any:

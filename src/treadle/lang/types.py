@@ -13,10 +13,11 @@ from typing import Any, TypeVar, dataclass_transform, overload
 
 import numpy as np
 
-from treadle.core.dtypes import BY_SHORT_NAME, DType, FixedArray, as_dtype, as_number_dtype
+from treadle.core.dtypes import BY_SHORT_NAME, DType, FixedArray, as_dtype, as_number_dtype, misfit
 from treadle.core.errors import DtypeError
 from treadle.ir import types as t
 from treadle.ir.signature import Declared, DeclaredArray
+from treadle.lang import interpreter_state
 from treadle.lang.source import resolve_annotations
 from treadle.runtime.arrays import remember_struct
 
@@ -197,7 +198,9 @@ def struct(cls: Any = None, /, *, name: str | None = None) -> Any:
     """Make a class of annotated fields a struct: a value in kernels, an element of arrays.
 
     The fields have C's memory layout; `cls.dtype` is the NumPy dtype of an array of them. Instances
-    hold NumPy scalars, vectors, structs and arrays; an omitted field is its default, or zero.
+    hold NumPy scalars, vectors, structs and arrays; an omitted field is its default, or zero. A
+    number that its field cannot hold is DtypeError outside kernels, where they cast: cast it first,
+    as in `td.u8(300)`.
 
     >>> from treadle.core.dtypes import f32, u8
     >>> @struct
@@ -244,12 +247,12 @@ def struct_from(cls: type[C], name: str | None = None) -> type[C]:
             given[key] = value
         for field, annotation in annotations.items():
             value = given.get(field, defaults.get(field))
-            self.__dict__[field] = make_value(annotation, value)
+            self.__dict__[field] = field_value(cls, field, annotation, value)
 
     def __setattr__(self: Any, field: str, value: Any) -> None:
         if field not in annotations:
             raise AttributeError(f"{cls.__name__} has no field {field!r}")
-        self.__dict__[field] = make_value(annotations[field], value)
+        self.__dict__[field] = field_value(cls, field, annotations[field], value)
 
     def __repr__(self: Any) -> str:
         shown = ", ".join(f"{field}={getattr(self, field)!s}" for field in annotations)
@@ -306,6 +309,37 @@ def _struct_array(self: Any, dtype: Any = None, copy: bool | None = None) -> Any
 def is_struct(value: object) -> bool:
     """Whether `value` is a class made by `struct`."""
     return isinstance(value, type) and "__treadle_struct__" in vars(value)
+
+
+def field_value(cls: type, field: str, annotation: Any, value: Any) -> Any:
+    """What a field of a struct is set to. In a kernel that is interpreted, values are cast as on a
+    device; elsewhere one that the field cannot hold is DtypeError."""
+    if value is not None and interpreter_state.state.thread is None:
+        why = _misfit(annotation, value)
+        if why is not None:
+            raise DtypeError(f"field {field} of struct {cls.__name__}: {why}")
+    return make_value(annotation, value)
+
+
+def _misfit(annotation: Any, value: Any) -> str | None:
+    """Why a type cannot hold a value's numbers; None if it can, or if `make_value` says it."""
+    if isinstance(annotation, DType):
+        return misfit(value, annotation)
+    element = annotation.dtype if isinstance(annotation, VectorType) else None
+    if isinstance(annotation, FixedArray):
+        element = annotation.element
+    if element is None:  # a struct, whose fields say it
+        return None
+    if isinstance(value, np.ndarray) and value.dtype == numpy_dtype(ir_type(element)):
+        return None
+    parts = value if isinstance(value, (tuple, list, np.ndarray, Vector)) else (value,)
+    inner = annotation if isinstance(annotation, VectorType) else element
+    for part in parts:
+        nested = isinstance(part, (tuple, list, np.ndarray, Vector))
+        why = _misfit(inner if nested else element, part)
+        if why is not None:
+            return why
+    return None
 
 
 def make_value(annotation: Any, value: Any) -> Any:
