@@ -24,7 +24,7 @@ from treadle.core.errors import ActorFailed
 from treadle.runtime import profiler
 
 _numbers = itertools.count(1)  # of actors
-_MOST_DEAD_LETTERS = 256
+MOST_DEAD_LETTERS = 256
 _MOST_FORWARDED = 1024  # replies that are piped at a time
 _LOOKED_AT_ONCE = 200e-6  # seconds that an event loop looks for what nothing announces
 _MOST_SHOWN = 200  # characters of a message in an error
@@ -96,7 +96,7 @@ class Core:
         self.errors_of_answers: dict[int, ActorFailed] = {}
         # Replies that were moved out of the outbox, with their stamps.
         self.late: deque[tuple[Bytes, Any]] = deque()
-        self.dead_letters: deque[tuple[str, Any]] = deque(maxlen=_MOST_DEAD_LETTERS)
+        self.dead_letters: deque[tuple[str, Any]] = deque(maxlen=MOST_DEAD_LETTERS)
         self.dropped = {"drop_oldest": 0, "drop_newest": 0, "terminated": 0}
         self.batch: Bytes = np.zeros(0, np.uint8)  # the messages being handled
         self.pipe: Core | None = None  # the actor that replies are sent to
@@ -214,6 +214,17 @@ class Core:
         """ActorFailed if nothing is accepted any more."""
         if self.closed is not None:
             raise self.error or ActorFailed(f"{self.name} {self.closed}")
+
+    def note_dropped(self, why: str, data: bytes) -> None:
+        """Count messages that were dropped, and keep the last of them as dead letters: "terminated"
+        or a policy's name."""
+        size = self.mailbox.message_bytes
+        count = len(data) // size
+        self.dropped[why] += count
+        reason = why if why == "terminated" else "dropped"
+        for at in range(max(count - MOST_DEAD_LETTERS, 0), count):
+            letter = self.messages.unpack(data[at * size : (at + 1) * size])
+            self.dead_letters.append((reason, letter))
 
     def note(self, name: str, began: float | None = None, **facts: Any) -> None:
         """Report to the active profile what happened to the actor."""
@@ -365,15 +376,15 @@ class Core:
     def _drop_all(self) -> None:
         """Drop what was accepted and is not handled; what was asked is answered with an error."""
         mailbox = self.mailbox
-        for at in range(mailbox.words[code.TAKEN]):  # they are at the end of the batch
-            tag = mailbox.batch_entries[2 * (mailbox.taken_last - 1 - at)]
-            mailbox.flag(tag, code.FAILED)
-            self.dropped["terminated"] += 1
+        size = mailbox.message_bytes
+        for at in reversed(range(mailbox.words[code.TAKEN])):  # they are at the end of the batch
+            place = mailbox.taken_last - 1 - at
+            mailbox.flag(mailbox.batch_entries[2 * place], code.FAILED)
+            self.note_dropped("terminated", bytes(self.batch[place * size : (place + 1) * size]))
         mailbox.words[code.TAKEN] = 0
         for tag, data in mailbox.drop_all():
             mailbox.flag(tag, code.FAILED)
-            self.dropped["terminated"] += 1
-            self.dead_letters.append(("terminated", self.messages.unpack(data)))
+            self.note_dropped("terminated", data)
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

@@ -134,6 +134,7 @@ class HandlerKernel(Kernel):
 
     def __init__(self, handler: Handler, reply: Value | None, *, stores: bool = True) -> None:
         self._stores = stores
+        self._source = source_of(handler.function)
         text, names = self._text(handler, reply)
         super().__init__(function_from_text(text, None, names), handler.options, None)
         self.parameters = tuple(
@@ -161,7 +162,15 @@ class HandlerKernel(Kernel):
             for each in lowered.kernel.functions
             for node in walk(each.body)
         )
-        return replace(lowered, kernel=rewrite_kernel(lowered.kernel, _always))
+        return replace(lowered, kernel=rewrite_kernel(lowered.kernel, self._always))
+
+    def _always(self, node: Node) -> Node:
+        """An assert that is always made; that of the reply is the user's function's."""
+        if not isinstance(node, n.Assert):
+            return node
+        is_own = node.span.file == self.source_code.file
+        span = self._source.span(self._source.tree) if is_own else node.span
+        return replace(node, always=True, span=span)
 
 
 class ParallelKernel(HandlerKernel):
@@ -171,10 +180,6 @@ class ParallelKernel(HandlerKernel):
     def _text(self, handler: Handler, reply: Value | None) -> tuple[str, dict[str, Any]]:
         text, names = _text_of(handler, reply, self._stores)
         return text.replace(_SERIAL, _PARALLEL).replace(_COUNT, ""), names
-
-
-def _always(node: Node) -> Node:
-    return replace(node, always=True) if isinstance(node, n.Assert) else node
 
 
 def checks(handler: Handler, reply: Value | None) -> list[str]:

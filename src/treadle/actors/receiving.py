@@ -76,7 +76,7 @@ class Receiving:
 
 
 def count_of(count: int) -> int:
-    """How many replies are asked for. TypeError for what is no integer, ValueError below 0."""
+    """How many replies are asked for. TypeError for what is not an integer, ValueError below 0."""
     if isinstance(count, bool) or not hasattr(count, "__index__"):
         raise TypeError(f"receive_many takes a number of replies, an integer, not {count!r}")
     if index(count) < 0:

@@ -128,7 +128,7 @@ class Ref:
         """Send a message as the policy says, where the inbox was full."""
         core, mailbox = self._core, self._mailbox
         if self._policy == "drop_newest":
-            core.dropped["drop_newest"] += 1
+            core.note_dropped("drop_newest", data)
             return False
         if self._policy == "drop_oldest":
             self._send_after_dropping(data, tag)
@@ -163,8 +163,7 @@ class Ref:
             while (pushed := self._push(self._control, data, 1, tag)) < 2:
                 found = mailbox.drop_oldest()
                 if found is not None:
-                    core.dropped["drop_oldest"] += 1
-                    core.dead_letters.append(("dropped", core.messages.unpack(found[1])))
+                    core.note_dropped("drop_oldest", found[1])
                     mailbox.flag(found[0], code.DISCARDED)
                     dropped = True
         if pushed & 1:
@@ -202,8 +201,7 @@ class Ref:
             with core.senders:
                 found = mailbox.drop_oldest()
                 if found is not None:
-                    core.dropped["drop_oldest"] += 1
-                    core.dead_letters.append(("dropped", core.messages.unpack(found[1])))
+                    core.note_dropped("drop_oldest", found[1])
                     mailbox.flag(found[0], code.DISCARDED)
 
         while not self._try(data, tag):
@@ -245,7 +243,7 @@ class Ref:
                 ):
                     accepted += 1
                     continue
-                core.dropped["drop_newest"] += total - accepted - 1
+                core.note_dropped("drop_newest", data[(accepted + 1) * size :].tobytes())
                 break
             head = mailbox.words[code.HEAD]
             self._spin(self._control + 8 * code.HEAD, head)
@@ -527,8 +525,8 @@ class Ref:
         return telemetry_of(self._core, self._clock)
 
     def dead_letters(self) -> list[tuple[str, Any]]:
-        """The last messages that were not handled, each with the reason: "failed", "dropped" or
-        "terminated"."""
+        """The last 256 messages that were accepted and not handled, or dropped by the policy, each
+        with the reason: "failed", "dropped" or "terminated"."""
         return list(self._core.dead_letters)
 
     def terminate(self, *, drain: bool = True, timeout: float | None = 30.0) -> None:

@@ -8,6 +8,8 @@ stands still or is set back. Stamps of other processes are merged into the clock
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,21 +38,35 @@ def stamp() -> Stamp:
     return stamp_of(ring_code().stamp(clock_address, 1))
 
 
-def merge_stamp(given: Stamp, *, most_ahead: float = 60.0) -> Stamp:
+def merge_stamp(given: Stamp | Sequence[int], *, most_ahead: float = 60.0) -> Stamp:
     """Merge a stamp that came from another process, so that what follows here has later stamps;
-    the next stamp. ValueError if it is more than `most_ahead` seconds ahead of this system's clock,
-    which would never come back to the physical time."""
-    ahead = given.microseconds / 1e6 - time.time()
+    the next stamp. It may also be a pair of microseconds and counter, or a row of those that
+    `receive_many` gives. ValueError if it is more than `most_ahead` seconds ahead of this system's
+    clock, which would never come back to the physical time."""
+    found = _stamp_from(given)
+    ahead = found.microseconds / 1e6 - time.time()
     if ahead > most_ahead:
         raise ValueError(
-            f"{given} is {ahead:.0f} s ahead of this system's clock: set one of the clocks, or "
+            f"{found} is {ahead:.0f} s ahead of this system's clock: set one of the clocks, or "
             f"allow more than most_ahead={most_ahead:g} s"
         )
-    if given.microseconds < 0 or not 0 <= given.counter < 1 << COUNTER_BITS:
-        raise ValueError(f"{given} is not a stamp of such a clock")
+    if found.microseconds < 0 or not 0 <= found.counter < 1 << COUNTER_BITS:
+        raise ValueError(f"{found} is not a stamp of such a clock")
     code = ring_code()
-    code.merge(clock_address, given.microseconds << COUNTER_BITS | given.counter)
+    code.merge(clock_address, found.microseconds << COUNTER_BITS | found.counter)
     return stamp_of(code.stamp(clock_address, 1))
+
+
+def _stamp_from(given: Any) -> Stamp:
+    """A stamp, a pair or a row as a stamp. TypeError."""
+    try:
+        microseconds, counter = map(index, given)
+    except (TypeError, ValueError):
+        raise TypeError(
+            "a stamp is a td.actors.Stamp, or two integers, its microseconds and its counter, not "
+            f"{given!r}"
+        ) from None
+    return Stamp(microseconds, counter)
 
 
 def stamp_of(word: int) -> Stamp:

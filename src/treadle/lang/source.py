@@ -98,8 +98,8 @@ def _find(function: FunctionType) -> Source:
         )
     raise CompileError(
         f"the source of {function.__qualname__} can't be found (it was made in {code.co_filename}, "
-        "not in a file, a notebook cell or at the prompt): give its text, as in "
-        "td.kernel(source=text)",
+        "not in a file, a notebook cell or at the prompt): put it into a file; a kernel's text may "
+        "be given, as in td.kernel(source=text)",
         here,
     )
 

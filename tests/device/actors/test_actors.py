@@ -287,11 +287,32 @@ def test_policies(device: td.Device, policy: str) -> None:
         else:
             assert not ref.send(4)
             assert ref.send_many([5, 6]) == 0
+            assert ref.send_many(range(1000)) == 0  # the last 256 are kept
             expected = [0, 1, 2, 3]
+            assert ref.dead_letters() == [("dropped", n) for n in range(744, 1000)]
         ref.resume(timeout=30)
         assert ref.receive_many(4, timeout=30).tolist() == expected
-        dropped = {"raise": 0, "drop_oldest": 3, "drop_newest": 3}[policy]
+        dropped = {"raise": 0, "drop_oldest": 3, "drop_newest": 1003}[policy]
         assert ref.status().dropped == dropped
+
+
+def test_letters_of_a_batch_that_failed(device: td.Device, mode: str | None) -> None:
+    """Also those that were taken into the batch after the message that failed."""
+
+    @td.actor(restarts=2, keep_state=True)
+    def positive(message: td.i32) -> td.i32:
+        assert message > 0
+        return message
+
+    given = [1, 2, -1, 3, 4, -2, 5, -3, 6, 7]
+    with positive.spawn(device=device, mode=mode) as ref:
+        ref.pause(timeout=60)
+        ref.send_many(given)
+        ref.resume(timeout=60)
+        assert ref.receive_many(9, timeout=60).tolist() == [1, 2, 3, 4, 5]
+        failed = [("failed", n) for n in (-1, -2, -3)]
+        assert ref.dead_letters() == [*failed, ("terminated", 6), ("terminated", 7)]
+        assert ref.status().dropped == 2
 
 
 def test_a_dropped_ask(device: td.Device) -> None:
@@ -589,7 +610,9 @@ def test_replies_that_are_not_finite(device: td.Device, mode: str | None) -> Non
 
     with inverse.spawn(device=device, mode=mode) as ref:
         assert list(ref.ask(td.vec2[td.f32](2, 4), timeout=30)) == [0.5, 0.25]
-        with pytest.raises(td.errors.ActorFailed, match="the reply is not finite"):
+        line = inverse._handler.function.__code__.co_firstlineno + 1
+        where = rf"test_actors\.py:{line}: inverse: .*the reply is not finite"
+        with pytest.raises(td.errors.ActorFailed, match=where):
             ref.ask(td.vec2[td.f32](2, 0), timeout=30)
         ref.send_many(np.array([[1, 1], [0, 1], [4, 4]], np.float32))
         assert ref.receive_many(2, timeout=30).tolist() == [[1, 1], [0.25, 0.25]]

@@ -96,3 +96,17 @@ def test_what_has_no_stamps(device: td.Device) -> None:
             with pytest.raises(td.errors.TreadleError, match=r"@td.actor\(stamps=True\)"):
                 use()
         assert ref.status().input_depth == 0
+
+
+def test_merging_what_another_process_sent(device: td.Device) -> None:
+    """A stamp as such, as a pair, as a row of an array; what is none is refused."""
+    with double.spawn() as ref:
+        ref.send_many([1, 2])
+        _, rows = ref.receive_many(2, timeout=60, stamps=True)
+    for given in (Stamp(*rows[1].tolist()), tuple(rows[1].tolist()), rows[1], rows[1].tolist()):
+        assert merge_stamp(given) > tuple(rows[1])
+    for wrong in (3, "ab", (1.5, 0), (1, 2, 3), None, rows):
+        with pytest.raises(TypeError, match=r"a stamp is a td\.actors\.Stamp, or two integers"):
+            merge_stamp(wrong)
+    with pytest.raises(ValueError, match="not a stamp"):
+        merge_stamp((-1, 0))
