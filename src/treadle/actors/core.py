@@ -100,9 +100,11 @@ class Core:
         self.dropped = {"drop_oldest": 0, "drop_newest": 0, "terminated": 0}
         self.batch: Bytes = np.zeros(0, np.uint8)  # the messages being handled
         self.pipe: Core | None = None  # the actor that replies are sent to
+        self.kept: Any = None  # that actor's `Ref`, so that it does not end before this one
         self.feeders: list[Core] = []  # those that send theirs here
         self._noted = 0  # messages that were reported
         self._unsent: Bytes | None = None  # replies that it had no room for
+        self._refusal: ActorFailed | None = None  # by an actor that has ended
         self._futures: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
     # --- waiting, in any thread ---
@@ -158,8 +160,11 @@ class Core:
             self.mailbox.words[code.WAITERS] = 0
             self.condition.notify_all()
             futures, self._futures = self._futures, []
-        for feeder in self.feeders:
-            feeder.wake()
+        for feeder in tuple(self.feeders):
+            if feeder.ended:
+                feeder.leave_pipe()
+            else:
+                feeder.wake()
         for loop, future in futures:
             try:
                 loop.call_soon_threadsafe(_resolve, future)
@@ -303,6 +308,8 @@ class Core:
             return True
         size = mailbox.reply_bytes
         with self.receivers:
+            if self._refusal is not None:
+                raise self._refusal
             while True:
                 if self._unsent is None:
                     count = min(mailbox.replies, _MOST_FORWARDED)
@@ -310,18 +317,43 @@ class Core:
                         return True
                     self._unsent = np.empty(count * size, np.uint8)
                     mailbox.pop(self._unsent, 0, count)
-                accepted = target.accept(self._unsent, self.name)
-                self._unsent = self._unsent[accepted * size :]
-                if not len(self._unsent):
-                    self._unsent = None
-                elif not accepted:
+                if not self._pass_on(target):
                     target.mailbox.announce(code.WAITERS, 1)
-                    accepted = target.accept(self._unsent, self.name)  # it may just have had room
-                    self._unsent = self._unsent[accepted * size :] if accepted else self._unsent
-                    if not accepted:
+                    if not self._pass_on(target):  # it may just have had room
                         return False
-                    if not len(self._unsent):
-                        self._unsent = None
+
+    def _pass_on(self, target: Core) -> int:
+        """Send on replies that were taken out of the outbox; how many were accepted."""
+        data = self._unsent
+        assert data is not None
+        try:
+            accepted = target.accept(data, self.name)
+        except ActorFailed as error:
+            self._refusal = error  # whichever thread forwards next finds it, too
+            self._unsent = None  # they are the other one's dead letters
+            raise
+        left = data[accepted * self.mailbox.reply_bytes :]
+        self._unsent = left if len(left) else None
+        return accepted
+
+    def leave_pipe(self) -> None:
+        """After the end: send on the replies that are left, as far as there is room for them; the
+        other actor's notices come back here until it has all."""
+        target = self.pipe
+        if target is None:
+            return
+        while True:
+            self._refusal = None
+            try:
+                if not self.forward():
+                    return
+                break
+            except ActorFailed:
+                if not self.mailbox.replies:
+                    break
+        with contextlib.suppress(ValueError):
+            target.feeders.remove(self)
+        self.kept = None
 
     def accept(self, data: Bytes, sender: str) -> int:
         """Take messages from another actor, as many as there is room for."""
@@ -329,11 +361,20 @@ class Core:
         count = len(data) // self.mailbox.message_bytes
         with self.senders:
             if self.closed is not None:
+                self.note_dropped("terminated", data.tobytes())
                 raise ActorFailed(f"{sender} sends its replies to {self.name}, which {self.ending}")
             pushed = self.mailbox.push_many(data, 0, count, tag)
         if pushed & 1:
             self.wake()
         return pushed >> 1
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether it waits for the actor that its replies are sent to."""
+        target = self.pipe
+        if target is None or target.mailbox.waiting < target.mailbox.capacity:
+            return False
+        return self._unsent is not None or self.mailbox.replies > 0
 
     @property
     def ending(self) -> str:
@@ -371,6 +412,7 @@ class Core:
                 call.error = self.error or ActorFailed(f"{self.name} {self.closed}")
                 call.done = True
         self.note("end", state=self.state)
+        self.leave_pipe()
         self.notify()
 
     def _drop_all(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import misfit
+from treadle.core.dtypes import misfit, shown_number
 from treadle.core.errors import DtypeError, shortened
 from treadle.ir import types as t
 from treadle.lang.types import Vector, annotation_of, class_of, numpy_dtype
@@ -191,14 +191,14 @@ def _number(value: Any, type: t.Scalar) -> Any:
         raise DtypeError(f"not {_shown(given)}")
     why = misfit(value, annotation_of(type))
     if why is not None:
-        raise DtypeError(f"and {why}")
+        raise DtypeError(f"not {_shown(given)}: {why}")
     return value
 
 
 def _shown(value: Any) -> str:
     """What was given, for messages: short numbers and texts as such, else what it is."""
     if isinstance(value, (bool, int, float, str, type(None))):
-        text = repr(value)
+        text = shown_number(value) if isinstance(value, int) else repr(value)
         return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
     shape = getattr(value, "shape", None)
     if isinstance(value, (tuple, list)):

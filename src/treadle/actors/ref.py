@@ -476,9 +476,9 @@ class Ref:
 
     def pipe(self, other: Ref) -> Ref:
         """Send the replies to messages that are sent, from here on, to another actor on the device,
-        as its messages; its `Ref`. `ask` is answered as before. If the other one is full, this one
-        stalls; if the other one ends, this one fails. DtypeError if the types differ, ValueError
-        for a circle."""
+        as its messages; its `Ref`. `ask` is answered as before. The other one is kept until this
+        one ends. If it is full, this one stalls; if it ends, this one fails. DtypeError if the
+        types differ, ValueError for a circle."""
         core, target = self._core, other._core
         if self._replying().type != target.messages.type:
             raise DtypeError(
@@ -490,7 +490,7 @@ class Ref:
                 f"{core.name} is on {self._program.device.id}, and {target.name} on "
                 f"{other._program.device.id}: a pipe stays on one device"
             )
-        core.call(lambda: _connect(core, target), None)
+        core.call(lambda: _connect(core, other), None)
         if "persistent" in (self._mode, other._mode):
             start_forwarding(core)
         return other
@@ -548,6 +548,12 @@ class Ref:
             if core.wait(lambda: core.ended, deadline_of(patience)):
                 break
             if self._progress() == before:
+                if core.pipe is not None and core.is_stalled:
+                    raise TimeoutError(
+                        f"{core.name} has finished no message for {timeout} s: the inbox of "
+                        f"{core.pipe.name}, which its replies are sent to, is full. It ends "
+                        "once there is room for them, or with terminate(drain=False)"
+                    )
                 if core.executor is not None:
                     core.executor.lose()
                 raise TimeoutError(
@@ -583,8 +589,9 @@ class Ref:
 _connecting = forks.lock()
 
 
-def _connect(core: Core, target: Core) -> None:
-    """Pipe one actor to another: a call of the first one's."""
+def _connect(core: Core, other: Ref) -> None:
+    """Pipe one actor to another, which is kept until the first one ends: a call of that one's."""
+    target = other._core
     with _connecting:  # two at once could make a circle together
         if core.pipe is not None:
             raise TreadleError(f"the replies of {core.name} are sent to {core.pipe.name} already")
@@ -595,4 +602,4 @@ def _connect(core: Core, target: Core) -> None:
             following = following.pipe
         target.check_open()
         target.feeders.append(core)
-        core.pipe = target
+        core.pipe, core.kept = target, other

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from numbers import Real
+from typing import Any
 
 _LONGEST = threading.TIMEOUT_MAX / 2  # with the clock's time added it is still one to wait for
 
@@ -14,10 +15,10 @@ def seconds_of(timeout: float | None) -> float | None:
     threads can wait for. TypeError for what is not a number, ValueError for NaN."""
     if timeout is None:
         return None
-    if not isinstance(timeout, Real) or isinstance(timeout, bool):
+    given: Any = timeout
+    if not isinstance(given, Real) or isinstance(given, bool):
         raise TypeError(
-            "a timeout is a number of seconds, or None to wait for ever, not "
-            f"{timeout!r} ({type(timeout).__name__})"
+            f"a timeout is a number of seconds, or None to wait for ever, not {given!r}"
         )
     if timeout > _LONGEST:  # first, since an integer may be too large for a float
         return None

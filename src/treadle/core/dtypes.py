@@ -284,16 +284,16 @@ def misfit(value: Any, dtype: DType) -> str | None:
             lost = math.isinf(cast_number(float(number), dtype)) and not math.isinf(number)
         except OverflowError:  # an integer beyond all floats
             lost = True
-        return f"{_shown(number)} is too large for {dtype}" if lost else None
+        return f"{shown_number(number)} is too large for {dtype}" if lost else None
     if number % 1 != 0:  # also where it is infinite or NaN
         return f"{number} does not fit {dtype}, which holds whole numbers"
     low, high = integer_range(dtype)
     if low <= number <= high:
         return None
-    return f"{_shown(number)} does not fit {dtype} ({low} to {high})"
+    return f"{shown_number(number)} does not fit {dtype} ({low} to {high})"
 
 
-def _shown(number: float) -> str:
+def shown_number(number: float) -> str:
     """A number for messages; Python refuses to write integers of thousands of digits."""
     if isinstance(number, int) and number.bit_length() > 256:
         return f"an integer of {number.bit_length()} bits"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -117,3 +119,85 @@ def test_the_end_of_the_other_one(device: td.Device, mode: str | None) -> None:
             time.sleep(0.001)
         with pytest.raises(td.errors.ActorFailed, match="sends its replies to double, which was"):
             first.ask(1, timeout=60)
+
+
+@td.actor(capacity=4)
+def twice(message: td.i32) -> td.i32:
+    return 2 * message
+
+
+@td.actor(capacity=8)
+def ten_times(message: td.i32) -> td.i32:
+    assert message != 3
+    return 10 * message
+
+
+def test_pipes_keep_what_follows(device: td.Device, mode: str | None) -> None:
+    """The actors between both ends, and the last one, until the first one ends."""
+
+    def build() -> tuple[td.actors.Ref, td.actors.Ref, weakref.ref[td.actors.Ref]]:
+        first, middle, last = (twice.spawn(device=device, mode=mode) for _ in range(3))
+        first.pipe(middle).pipe(last)
+        return first, last, weakref.ref(middle)
+
+    first, last, middle = build()
+    gc.collect()
+    assert first.send_many([1, 2, 3], timeout=60) == 3
+    assert last.receive_many(3, timeout=60).tolist() == [8, 16, 24]
+    first.terminate(timeout=60)
+    deadline = time.monotonic() + 60
+    while middle() is not None:
+        assert time.monotonic() < deadline
+        gc.collect()
+        time.sleep(0.001)
+    last.terminate(timeout=60)
+
+
+def test_replies_before_a_failure_go_through_a_pipe(device: td.Device, mode: str | None) -> None:
+    """Also those that the next actor has no room for when the first one fails."""
+    with twice.spawn(device=device, mode=mode) as last:
+        first = ten_times.spawn(device=device, mode=mode)
+        first.pipe(last)
+        first.send_many([1, 2, 3, 4, 5], timeout=60)
+        assert last.receive_many(2, timeout=60).tolist() == [20, 40]
+        with pytest.raises(td.errors.ActorFailed, match="message 3"):
+            first.ask(1, timeout=60)
+        second = ten_times.spawn(device=device, mode=mode)
+        second.pipe(last)
+        last.pause(timeout=60)
+        second.send_many([1, 1, 2, 2, 4, 4, 3], timeout=60)
+        while not second.status().has_terminated:
+            time.sleep(0.001)
+        last.resume(timeout=60)
+        assert last.receive_many(6, timeout=60).tolist() == [20, 20, 40, 40, 80, 80]
+
+
+def test_replies_to_an_actor_that_has_ended(device: td.Device, mode: str | None) -> None:
+    """They are its dead letters."""
+    first, last = (twice.spawn(device=device, mode=mode) for _ in range(2))
+    first.pipe(last)
+    last.terminate(timeout=60)
+    first.send(3)
+    while not first.status().has_terminated:
+        time.sleep(0.001)
+    assert first.status().state == "failed"
+    assert last.dead_letters() == [("terminated", 6)]
+
+
+def test_ending_an_actor_that_its_pipe_stalls(device: td.Device, mode: str | None) -> None:
+    first, last = (twice.spawn(device=device, mode=mode) for _ in range(2))
+    first.pipe(last)
+    last.pause(timeout=60)
+    first.send_many(range(4), timeout=60)
+    while last.status().input_depth < 4:
+        time.sleep(0.001)
+    first.send_many([4, 5], timeout=60)
+    while first.status().messages_processed < 6:
+        time.sleep(0.001)
+    with pytest.raises(TimeoutError, match="the inbox of twice, which its replies are sent to, is"):
+        first.terminate(timeout=0.05)
+    last.resume(timeout=60)
+    assert last.receive_many(6, timeout=60).tolist() == [4 * n for n in range(6)]
+    first.terminate(timeout=60)
+    assert first.status().state == "terminated"
+    last.terminate(timeout=60)
