@@ -17,7 +17,7 @@ from treadle.core.dtypes import int32, uint32
 from treadle.core.errors import LaunchError
 from treadle.drivers import base
 from treadle.ir import types as t
-from treadle.lang.types import annotation_of, numpy_dtype
+from treadle.lang.types import VectorType, annotation_of, numpy_dtype
 from treadle.runtime import reports
 from treadle.runtime.arrays import DeviceArray, array_dtype, as_array, is_array_type
 from treadle.runtime.convert import Packed, describe
@@ -53,7 +53,7 @@ class Program:
         self.stream = stream_of(device)
         self.grid = Dim3(1 if isinstance(blocks, float) else blocks, 1, 1)
         self.count = count
-        states = [taken_state(name, state[name], device) for name in handler.states]
+        states = [taken_state(handler, name, state[name], device) for name in handler.states]
         self.reply = reply_of(handler, states)
         self.parallel = False  # whether each message has a thread of its own
         self._kernels = kernels
@@ -209,7 +209,9 @@ class Program:
         """Copies of the state."""
         names = self.handler.states
         return {
-            name: Tensor(each.copy_to(self.device)) if isinstance(each, DeviceArray) else _raw(each)
+            name: Tensor(each.copy_to(self.device))
+            if isinstance(each, DeviceArray)
+            else _value(each)
             for name, each in zip(names, self.states, strict=True)
         }
 
@@ -222,7 +224,7 @@ class Program:
             if at < 0:
                 raise TypeError(_unknown(self.handler, name))
             mine = self.states[at]
-            given = taken_state(name, value, self.device)
+            given = taken_state(self.handler, name, value, self.device)
             if at in self.written:
                 kind = (given.dtype, given.shape) if isinstance(given, DeviceArray) else None
                 if kind != (mine.dtype, mine.shape):
@@ -256,9 +258,14 @@ _streams: WeakKeyDictionary[Device, Stream] = WeakKeyDictionary()
 _lock = forks.lock()
 
 
-def taken_state(name: str, value: Any, device: Device) -> Any:
+def taken_state(handler: Handler, name: str, value: Any, device: Device) -> Any:
     """A value of spawn's as an argument of launches: an array on the device, a number, a packed
-    struct."""
+    struct or vector."""
+    kind = handler.annotations.get(name)
+    if isinstance(kind, VectorType) and isinstance(value, np.ndarray) and value.ndim == 1:
+        value = kind(*value)
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value[()]  # a number or a struct, as np.load gives those of a snapshot
     if isinstance(value, np.ndarray) and value.dtype.names is not None:
         array = DeviceArray.allocate(device, array_dtype(value.dtype), value.shape)
         array.upload(value)
@@ -279,12 +286,21 @@ def taken_state(name: str, value: Any, device: Device) -> Any:
 def _bytes_of(state: Any) -> bytes:
     """A state's value, to be compared."""
     value = state.to_host() if isinstance(state, DeviceArray) else np.asarray(_raw(state))
+    if value.dtype.names is not None:  # fields, not what pads them
+        return repr((value.dtype.descr, value.shape, value.tolist())).encode()
     return repr((value.dtype, value.shape)).encode() + value.tobytes()
 
 
 def _raw(value: Any) -> Any:
     """What a packer takes for an argument."""
     return value.data if isinstance(value, Packed) else value
+
+
+def _value(state: Any) -> Any:
+    """What is not an array as spawn takes it."""
+    if isinstance(state, Packed) and isinstance(state.key, t.Vector):
+        return annotation_of(state.key)(*np.asarray(state.data))
+    return _raw(state)
 
 
 def check_names(handler: Handler, state: Mapping[str, Any]) -> None:

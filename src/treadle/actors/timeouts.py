@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from numbers import Real
 from typing import Any
 
+import numpy as np
+
+_NUMBERS = (int, float, np.integer, np.floating)
 _LONGEST = threading.TIMEOUT_MAX / 2  # with the clock's time added it is still one to wait for
 
 
@@ -16,7 +18,7 @@ def seconds_of(timeout: float | None) -> float | None:
     if timeout is None:
         return None
     given: Any = timeout
-    if not isinstance(given, Real) or isinstance(given, bool):
+    if isinstance(given, bool) or not isinstance(given, _NUMBERS):
         raise TypeError(
             f"a timeout is a number of seconds, or None to wait for ever, not {given!r}"
         )
