@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import platform
 import threading
 import time
 from pathlib import Path
@@ -58,8 +59,29 @@ def published() -> list[dict[str, Any]]:
             if time.time() - facts.st_mtime > _STALE:
                 _remove(path)
                 continue
-            found.append(json.loads(path.read_text(encoding="utf-8")))
+            process = json.loads(path.read_text(encoding="utf-8"))
+            if not _was_killed(process):
+                found.append(process)
     return sorted(found, key=lambda process: (str(process["name"]), process["pid"]))
+
+
+def _was_killed(process: dict[str, Any]) -> bool:
+    """Whether a process of this system ended without removing its file."""
+    if os.name != "posix" or process["place"] != _place():
+        return False
+    try:
+        os.kill(process["pid"], 0)  # no signal, only the question
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def _place() -> str:
+    """Where numbers of processes mean the same: a system, or a container of it."""
+    place = platform.node()
+    with contextlib.suppress(OSError):
+        place += " " + str(Path("/proc/self/ns/pid").readlink())
+    return place
 
 
 def _folder() -> Path:
@@ -84,7 +106,7 @@ def _write(path: Path, name: str) -> None:
         {"actor": core.name, "device": core.device, **dataclasses.asdict(status_of(core))}
         for core in sorted(living, key=lambda core: core.name)
     ]
-    facts = {"name": name, "pid": os.getpid(), "actors": actors}
+    facts = {"name": name, "pid": os.getpid(), "place": _place(), "actors": actors}
     part = path.with_suffix(".part")
     part.write_text(json.dumps(facts), encoding="utf-8")
     part.replace(path)

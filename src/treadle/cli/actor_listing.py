@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 
 from treadle.actors.publishing import published
@@ -42,7 +43,7 @@ def table_of(
                     rate = f"{(count - before[key][1]) / (now - before[key][0]):,.0f}"
                 before[key] = now, count
             table.add_row(
-                f"{process['name']} ({process['pid']})",
+                escape(f"{process['name']} ({process['pid']})"),
                 *(str(actor[name]) for name in ("actor", "device", "mode", "state")),
                 f"{count:,}", rate,
                 *(str(actor[f]) for f in ("errors_encountered", "input_depth", "output_depth")),

@@ -56,6 +56,23 @@ def test_the_actors_of_another_process(folder) -> None:
     assert not list(folder.iterdir())  # it is removed at the end
 
 
+@pytest.mark.skipif(os.name != "posix", reason="other systems have no such question")
+def test_a_process_that_was_killed_is_not_listed(folder) -> None:
+    """Its file stays, and is not looked at again."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env=environment, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        assert len(publishing.published()) == 1
+        process.kill()
+        process.wait()
+        assert list(folder.glob("*.json"))
+        assert publishing.published() == []
+
+
 def test_a_process_that_is_gone_is_not_listed(folder) -> None:
     folder.mkdir()
     old = folder / "1.json"
@@ -71,12 +88,12 @@ def test_rates() -> None:
         "actor": "echo", "device": "cpu", "mode": "thread", "state": "active",
         "messages_processed": 100, "errors_encountered": 0, "input_depth": 1, "output_depth": 2,
     }  # fmt: skip
-    process = {"name": "a", "pid": 3, "actors": [actor]}
+    process = {"name": "a [red]b[/red]", "pid": 3, "actors": [actor]}
     before = {(3, 0, "echo"): (0.0, 100)}
     console = Console(width=200)
     with console.capture() as captured:
         console.print(table_of([process], before))
-    assert "a (3)" in captured.get()
+    assert "a [red]b[/red] (3)" in captured.get()
     assert captured.get().split()[-4:] == ["0", "0", "1", "2"]
 
 
