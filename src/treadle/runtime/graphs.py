@@ -73,7 +73,7 @@ class Graph:
         self._first_used = 0  # of the present recording
         self._conditions: list[base.Buffer] = []  # whose elements are read
         self._decided: DecidedReplay | None = None
-        self._decides = False  # whether there are loops or branches, whoever reads the conditions
+        self._decides = False  # whether there are loops or branches
         self._arrays: lazy.UsedArrays | None = None  # whose memory the recordings name
         self._noting: NotingStream | None = None  # while it is captured
         self._memory = UsedMemory()  # of the recording
