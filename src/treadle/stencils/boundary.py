@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FunctionType
@@ -10,11 +11,15 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import as_dtype, bfloat16, float16
-from treadle.core.errors import ShapeError
+from treadle.core.errors import DtypeError, ShapeError
 from treadle.ir import types as t
+from treadle.ir.types import leaves
 from treadle.lang.decorators import Function, as_function
 from treadle.lang.definitions import DeviceFunction
 from treadle.lang.positions import RULES, AxisRule
+from treadle.lang.rules import fits
+from treadle.lang.types import annotation_of
+from treadle.tensor.dtypes import finfo
 
 _CHOICES = ", ".join(f'"{rule}"' for rule in RULES)
 
@@ -71,6 +76,27 @@ def _rule(given: Any, value: Any) -> AxisRule:
             f'a stencil with boundary="constant" needs value=, a number, not {value!r}'
         )
     return AxisRule("constant", value)
+
+
+def check_constants(name: str, rules: Sequence[AxisRule], array: str, element: t.Type) -> None:
+    """DtypeError if a rule's constant is not a value of an array's elements: an integer they do not
+    hold, a fraction for integers, a number beyond the largest float."""
+    for rule in rules:
+        for _, scalar in leaves(element):
+            if rule.name == "constant" and not _is_held(rule.value, scalar):
+                raise DtypeError(
+                    f"{name} has the value {rule.value} outside its arrays (value=), and the "
+                    f"elements of {array} are td.{scalar}, which cannot be {rule.value}: give "
+                    "another value, or an array of another dtype"
+                )
+
+
+def _is_held(value: bool | int | float, type: t.Scalar) -> bool:
+    if type.is_float:
+        return abs(value) <= finfo(annotation_of(type)).max or not math.isfinite(value)
+    if not math.isfinite(value) or value != int(value):
+        return False
+    return value in (0, 1) if type == t.BOOL else fits(int(value), type)
 
 
 def check_halo(halo: Any) -> tuple[int, ...] | None:

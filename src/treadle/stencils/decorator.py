@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -16,21 +17,27 @@ from treadle.graph.history import recording
 from treadle.graph.placeholders import within
 from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions
-from treadle.ir.signature import ArrayArgument, DeclaredParameter, Signature
+from treadle.ir.signature import ArrayArgument, DeclaredParameter, ScalarArgument, Signature
 from treadle.ir.types import size_of
 from treadle.lang.decorators import Kernel
 from treadle.lang.definitions import ByName
 from treadle.lang.interpreter_state import state
 from treadle.lang.source import function_from_text
-from treadle.lang.types import ArrayType
+from treadle.lang.types import ArrayType, annotation_of
 from treadle.runtime.arguments import argument_of, bind, declared_arguments
-from treadle.runtime.arrays import ArrayClass, DeviceArray
-from treadle.runtime.convert import describe, device_of_arguments
+from treadle.runtime.arrays import ArrayClass, DeviceArray, array_class, packed_strides
+from treadle.runtime.convert import ArrayDescription, describe, device_of_arguments
 from treadle.runtime.devices import default_device
 from treadle.stencils.analysis import Analysis, analyze, grid_rank
 from treadle.stencils.array_body import run_on_arrays
 from treadle.stencils.body import Body, read_body
-from treadle.stencils.boundary import Boundary, check_halo, read_boundary, read_storage
+from treadle.stencils.boundary import (
+    Boundary,
+    check_constants,
+    check_halo,
+    read_boundary,
+    read_storage,
+)
 from treadle.stencils.kernel_text import Form, StencilKernel
 from treadle.stencils.launching import (
     ONE_CELL,
@@ -152,7 +159,22 @@ class Stencil(ByName):
         ndim = grid_rank(self.body, [rank or max(known) for rank in ranks])
         rules = self._boundary.of_axes(ndim, self.body.name)
         model = self._model(values)
-        return run_on_arrays(self.body, rules, values, model, self._dtypes(model), self.storage)
+        outputs = self._dtypes(model)
+        described = [
+            _imagined(outputs[name], model.shape)
+            if name in outputs
+            else _imagined(values[name].dtype, values[name].shape)
+            if isinstance(values[name], Tensor)
+            else describe(values[name])
+            for name in self.body.names
+        ]
+        self.analysis_of(described)  # refuses what a launch with these types refuses
+        numbers = {
+            name: _rounded(value, bind(self._declared, at, *described[at]))
+            for at, name in enumerate(self.body.names)
+            if isinstance(value := values.get(name), float)
+        }
+        return run_on_arrays(self.body, rules, values | numbers, model, outputs, self.storage)
 
     def _model(self, values: dict[str, Any]) -> Tensor:
         """The array like which outputs are made: the first one of their rank."""
@@ -243,7 +265,12 @@ class Stencil(ByName):
     def _analysis(self, signature: Signature, ranks: Sequence[int | None]) -> Analysis:
         ndim = grid_rank(self.body, ranks)
         rules = self._boundary.of_axes(ndim, self.body.name)
-        return analyze(self.body, signature, rules, self.options, self._halo, self.storage)
+        found = analyze(self.body, signature, rules, self.options, self._halo, self.storage)
+        for at in found.cells:
+            argument = signature.arguments[at]
+            if at not in found.fixed and isinstance(argument, ArrayArgument):
+                check_constants(self.body.name, rules, self.body.names[at], argument.element)
+        return found
 
     def _kernel(self, analysis: Analysis, form: Form) -> StencilKernel:
         key = analysis, form
@@ -350,6 +377,18 @@ class _WithGradient(Function):
 
 def _is_array(value: Any) -> bool:
     return isinstance(describe(value)[0], ArrayClass) if not isinstance(value, Tensor) else True
+
+
+def _imagined(dtype: Any, shape: Sequence[int]) -> tuple[ArrayClass, ArrayDescription]:
+    """The class of an array that has no memory (yet)."""
+    extents = tuple(shape)
+    key = array_class(None, dtype, extents, packed_strides(extents), 0)
+    return key, ArrayDescription(key, extents, math.prod(extents))
+
+
+def _rounded(value: float, bound: Any) -> float:
+    """A Python number as a kernel gets it, whose parameter has this type."""
+    return float(annotation_of(bound.type)(value)) if isinstance(bound, ScalarArgument) else value
 
 
 def _has_history(value: Any) -> bool:

@@ -199,6 +199,85 @@ def a_halo_wider_than_the_array(device: td.Device) -> None:
     far(td.zeros((4, 5), device=device), td.zeros((4, 5), device=device))
 
 
+# --- constants of boundaries ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (2.5, td.int32),
+        (300, td.uint8),
+        (-1, td.uint32),
+        (float("nan"), td.int32),
+        (1e6, td.float16),
+    ],
+)
+def test_a_constant_that_an_array_cannot_have(
+    device: td.Device, value: float, dtype: td.DType
+) -> None:
+    @td.stencil(boundary="constant", value=value)
+    def before(u, out, pos):
+        out[pos] = pos.west(u)
+
+    u = td.ones(4, dtype=dtype, device=device)
+    for call in (lambda: before(u, td.zeros_like(u)), lambda: before(u)):
+        with pytest.raises(
+            errors.DtypeError, match=f"before has the value .*u are td.{dtype.short}"
+        ):
+            call()
+    with pytest.raises(errors.DtypeError, match="before has the value"):
+        td.vmap(before)(u[None])
+    right = before(td.ones(4, device=device))
+    np.testing.assert_array_equal(right.numpy(), np.float32([value, 1, 1, 1]))
+
+
+def test_a_constant_does_not_count_for_masks(device: td.Device) -> None:
+    @td.stencil(boundary="constant", value=2.5)
+    def before(u, solid, out, pos):
+        out[pos] = td.where(solid[pos], 0.0, pos.west(u))
+
+    solid = td.asarray([False, True, False], device=device)
+    found = before(td.ones(3, device=device), solid)
+    np.testing.assert_array_equal(found.numpy(), [2.5, 0, 1])
+
+
+# --- the same on whole arrays --------------------------------------------------------------------
+
+
+@td.stencil
+def scaled(u, factor, out, pos):
+    out[pos] = factor * u[pos]
+
+
+@td.stencil
+def halved(u, out, pos):
+    out[pos] = u[pos] / 2
+
+
+@pytest.mark.parametrize("dtype", [td.int32, td.uint8, td.int8, td.uint32])
+def test_vmap_refuses_what_a_call_refuses(device: td.Device, dtype: td.DType) -> None:
+    u = td.ones((2, 3), dtype=dtype, device=device)
+    for stencil, factor in ((scaled, (0.5,)), (halved, ())):
+        found = []
+        for call in (stencil, td.vmap(stencil, in_dims=(0, None)[: 1 + len(factor)])):
+            with pytest.raises(errors.CompileError, match=r"out\[pos\] is .*cast it") as caught:
+                call(u, *factor)
+            found.append(str(caught.value))
+        assert found[0] == found[1]
+
+
+def test_vmap_rounds_numbers_as_a_call(device: td.Device) -> None:
+    if "float64" not in device.features:
+        with pytest.raises(errors.DtypeError, match="no float64"):
+            td.ones(3, dtype=td.float64, device=device)
+        return
+    u = td.asarray(np.float64([[1, 2, 3], [4, 5, 7]]), device=device)
+    for factor, exact in ((0.1, float(np.float32(0.1))), (np.float64(0.1), 0.1)):
+        want = exact * u.numpy()
+        np.testing.assert_array_equal(scaled(u, factor).numpy(), want)
+        np.testing.assert_array_equal(td.vmap(scaled, in_dims=(0, None))(u, factor).numpy(), want)
+
+
 # -------------------------------------------------------------------------------------------------
 
 
