@@ -45,6 +45,7 @@ class CellRules:
     storage: t.Scalar | None = None  # floats that arrays keep, and that are read as float32
     # The neighbours, by parameters and offsets, whose elements are given with the indices.
     given: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    grid: str = "the grid of this stencil"  # what messages call it
 
     def __call__(self, *indices: Any) -> GridPos:
         """The position in the interpreter."""

@@ -48,6 +48,11 @@ class Source:
         start, end = self._characters(line, start), self._characters(line, end)
         return Span(self.file, line, start + 1, end + 1)
 
+    def span_of_line(self, number: int) -> Span:
+        """A line of the file, without its indentation."""
+        line = self._lines[number - 1] if number <= len(self._lines) else ""
+        return Span(self.file, number, len(line) - len(line.lstrip()) + 1, len(line.rstrip()) + 1)
+
     @cached_property
     def _lines(self) -> list[str]:
         return self.text.splitlines()

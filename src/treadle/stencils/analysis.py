@@ -93,7 +93,9 @@ def analyze(
     """The accesses of a body. CompileError, with the line, for a race, and for offsets beyond the
     halo that was declared."""
     ndim = len(rules)
-    probe = CellRules(rules, ((False, False),) * ndim, same_shape=False, storage=storage)
+    written = body.written_at_position
+    grid = f"the grid of {body.name}" + (f" (that of {written[0]})" if written else "")
+    probe = CellRules(rules, ((False, False),) * ndim, same_shape=False, storage=storage, grid=grid)
     names: dict[str, Any] = {
         "treadle_body": Function(body.function), "treadle_cell": probe, "treadle_lang": lang,
     }  # fmt: skip

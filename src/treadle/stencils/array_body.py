@@ -8,6 +8,7 @@ operations, and that of a linear one is the transposed stencil.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from traceback import walk_tb
 from types import FunctionType
 from typing import Any
 
@@ -65,8 +66,17 @@ def run_on_arrays(
     except (TypeError, AttributeError, ValueError, ValuesUnknown) as error:
         if isinstance(error, TreadleError) and not isinstance(error, (ShapeError, ValuesUnknown)):
             raise
-        raise run.refused(f"{error} (decisions are written with td.where)") from error
+        line = _line_of(error, body.source.file)
+        raise run.refused(f"{error} (decisions are written with td.where)", line) from error
     return tuple(run.result(arrays[name]) for name in outputs)
+
+
+def _line_of(error: BaseException, file: str) -> int:
+    """The innermost line of a file in an error's traceback; 0 if there is none."""
+    lines = [
+        line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == file
+    ]
+    return lines[-1] if lines else 0
 
 
 class _Run:
@@ -93,12 +103,12 @@ class _Run:
         """The result of a function."""
         return python_function(function, source, self.helper)(*arguments)
 
-    def refused(self, what: str) -> CompileError:
-        """A CompileError for what has no form for whole arrays."""
+    def refused(self, what: str, line: int = 0) -> CompileError:
+        """A CompileError for what has no form for whole arrays, at a line or at the function."""
         source = self.body.source
         return CompileError(
             f"derivatives of {self.body.name}, and td.vmap, run its body on whole arrays: {what}",
-            source.span(source.tree),
+            source.span_of_line(line) if line else source.span(source.tree),
             source.text,
         )
 

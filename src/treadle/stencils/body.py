@@ -178,6 +178,11 @@ def read_body(candidate: Any, names: dict[str, Any], storage: t.Scalar | None) -
             f"the parameters of the stencil {body.name} are arrays, numbers and a position, each "
             "with a name and without a default"
         )
+    if body.names[:1] == ("self",) and "." in function.__qualname__:
+        raise body.refused(
+            f"{body.name} is a method, and a stencil is a plain function: define it outside the "
+            "class, and pass what it needs of self as arguments"
+        )
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Return) and node.value is not None:
             raise body.refused(

@@ -1,4 +1,4 @@
-"""What the arguments of a stencil's decorator say: `boundary=`, `value=`, `halo=`, `storage=`."""
+"""What the arguments of a stencil's decorator say: boundary, constants, halo, tile, storage."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import as_dtype, bfloat16, float16
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.ir import types as t
@@ -19,6 +20,7 @@ from treadle.lang.definitions import DeviceFunction
 from treadle.lang.positions import RULES, AxisRule
 from treadle.lang.rules import fits
 from treadle.lang.types import annotation_of
+from treadle.runtime.launch import MAX_BLOCK
 from treadle.tensor.dtypes import finfo
 
 _CHOICES = ", ".join(f'"{rule}"' for rule in RULES)
@@ -107,6 +109,25 @@ def check_halo(halo: Any) -> tuple[int, ...] | None:
     if not given or any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in given):
         raise ValueError(f"a stencil's halo is a number of cells, or one for each axis: {halo!r}")
     return given
+
+
+def read_tile(tile: Any) -> Dim3 | None:
+    """The block of threads that a decorator asks for in array order: one number, or up to 3. All
+    devices run blocks of the same size, so that it is checked once."""
+    if tile is None:
+        return None
+    given = tuple(tile) if isinstance(tile, Sequence) else (tile,)
+    if not 1 <= len(given) <= 3 or any(
+        isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in given
+    ):
+        raise ValueError(
+            f"a stencil's tile is a number of threads, or up to 3 of them, not {tile!r}"
+        )
+    if math.prod(given) > MAX_BLOCK:
+        raise ValueError(
+            f"a stencil's tile has at most {MAX_BLOCK} threads, and {tile!r} has {math.prod(given)}"
+        )
+    return Dim3(*reversed(given))
 
 
 def read_storage(storage: Any) -> t.Scalar | None:

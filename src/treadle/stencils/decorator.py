@@ -10,7 +10,6 @@ from typing import Any, overload
 
 from treadle.autograd.function import Function
 from treadle.autograd.transforms import vjp
-from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import DType
 from treadle.core.errors import AutogradError, CompileError, LaunchError, TreadleError, shortened
 from treadle.graph.history import recording
@@ -37,6 +36,7 @@ from treadle.stencils.boundary import (
     check_halo,
     read_boundary,
     read_storage,
+    read_tile,
 )
 from treadle.stencils.kernel_text import Form, StencilKernel
 from treadle.stencils.launching import (
@@ -85,13 +85,15 @@ class Stencil(ByName):
         """A kernel with the stencil's parameters, which checks arguments."""
         return _parameters_of(self.body, self.options)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Compute all cells of the grid. Without its outputs it makes them, and returns them."""
         try:
+            if named:
+                arguments = self._in_order(arguments, named)
             outputs = len(self.body.outputs)
             if outputs and len(arguments) == len(self.body.names) - outputs:
                 return self._made(arguments)
-            if recording.get() and any(map(_has_history, arguments)):
+            if recording.get() and any(map(has_history, arguments)):
                 raise AutogradError(
                     f"{self.name} is given its outputs, and what it writes to them has no "
                     f"derivative: call it without them, which returns new ones, or within "
@@ -142,7 +144,7 @@ class Stencil(ByName):
         }
         if within.get() is not None:
             found = self.on_arrays(values)
-        elif recording.get() and any(_has_history(value) for value in values.values()):
+        elif recording.get() and any(has_history(value) for value in values.values()):
             found = _WithGradient.apply(self, tuple(values), *values.values())
             found = found if isinstance(found, tuple) else (found,)
         else:
@@ -181,7 +183,11 @@ class Stencil(ByName):
         body = self.body
         tensors = [value for value in values.values() if isinstance(value, Tensor)]
         if not tensors:
-            raise LaunchError(f"{body.name} makes its outputs like its first array: give it one")
+            lists = [name for name, value in values.items() if isinstance(value, (list, tuple))]
+            how = f" (td.asarray({lists[0]}), since lists are not arrays)" if lists else ""
+            raise LaunchError(
+                f"{body.name} makes its outputs like its first array: give it one{how}"
+            )
         rank = body.ndim_of(body.outputs[0], max(each.ndim for each in tensors))
         return next((each for each in tensors if each.ndim == rank), tensors[0])
 
@@ -232,15 +238,47 @@ class Stencil(ByName):
         count, parts = serial_parts(grid.region, *_bytes_near(analysis, described))
         kernel[count, 1](*arguments, *parts)
 
+    def _in_order(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call of which some are named. TypeError for other names."""
+        body, count = self.body, len(arguments) + len(named)
+        without = [name for name in body.names if name not in body.outputs]
+        order = without if count == len(without) else list(body.names)
+        given = dict(zip(order, arguments, strict=False))
+        for name in named:
+            if name not in body.names or name in given:
+                what = "is given twice" if name in given else "is not one of them"
+                raise TypeError(
+                    f"the parameters of {body.name} are {', '.join(body.names)}: {name} {what}"
+                )
+        given |= named
+        missing = [name for name in order if name not in given]
+        if missing:
+            inputs = [name for name in missing if name in without]
+            raise TypeError(
+                f"{body.name} is not given {', '.join(inputs or missing)}: outputs "
+                f"({', '.join(body.outputs) or 'none'}) are given all, or none of them"
+            )
+        return tuple(given[name] for name in order)
+
     def check_count(self, arguments: tuple[Any, ...]) -> None:
         """LaunchError unless there is an argument for each parameter."""
-        names = self.body.names
-        if len(arguments) != len(names):
-            raise LaunchError(
-                f"{self.body.name}({', '.join(names)}) takes {len(names)} "
-                f"argument{'' if len(names) == 1 else 's'}, not {len(arguments)} (the position is "
-                "given by treadle)"
+        body = self.body
+        names, outputs = body.names, body.outputs
+        if len(arguments) == len(names):
+            return
+        updated = [name for name in body.written_at_position if name not in outputs]
+        without = f", or {len(names) - len(outputs)} without {', '.join(outputs)}"
+        advice = ""
+        if updated and len(arguments) < len(names):
+            advice = (
+                f". The body reads {', '.join(updated)}, as {updated[0]}[{body.position}] += … "
+                "does, so a call does not make it"
             )
+        raise LaunchError(
+            f"{body.name}({', '.join(names)}) takes {len(names)} "
+            f"argument{'' if len(names) == 1 else 's'}{without if outputs else ''}, not "
+            f"{len(arguments)} (the position is given by treadle){advice}"
+        )
 
     def analysis_of(self, described: Sequence[tuple[Any, Any]]) -> Analysis:
         """The accesses of the body for arguments of these classes."""
@@ -266,8 +304,15 @@ class Stencil(ByName):
         ndim = grid_rank(self.body, ranks)
         rules = self._boundary.of_axes(ndim, self.body.name)
         found = analyze(self.body, signature, rules, self.options, self._halo, self.storage)
-        for at in found.cells:
-            argument = signature.arguments[at]
+        given = [signature.arguments[at] for at in found.cells]
+        if self.storage is not None and not any(
+            isinstance(each, ArrayArgument) and each.element == self.storage for each in given
+        ):
+            raise self.body.refused(
+                f"{self.body.name} has storage=, and none of its arrays is kept in "
+                f"td.{self.storage}: annotate them as float32, as in u: td.Array[td.f32, 2]"
+            )
+        for at, argument in zip(found.cells, given, strict=True):
             if at not in found.fixed and isinstance(argument, ArrayArgument):
                 check_constants(self.body.name, rules, self.body.names[at], argument.element)
         return found
@@ -391,7 +436,8 @@ def _rounded(value: float, bound: Any) -> float:
     return float(annotation_of(bound.type)(value)) if isinstance(bound, ScalarArgument) else value
 
 
-def _has_history(value: Any) -> bool:
+def has_history(value: Any) -> bool:
+    """Whether a value is a tensor that was computed from variables of a gradient."""
     return isinstance(value, Tensor) and value._history is not None
 
 
@@ -478,10 +524,7 @@ def stencil(
     """
     rules = read_boundary(boundary, value)
     checked = check_halo(halo)
-    block = None
-    if tile is not None:
-        block = Dim3(*reversed((tile,) if isinstance(tile, int) else tuple(tile)))
-    options = KernelOptions(block, True, fastmath)
+    options = KernelOptions(read_tile(tile), True, fastmath)
     names = sys._getframe(1).f_locals
     kept = read_storage(storage)
 

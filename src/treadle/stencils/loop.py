@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.errors import LaunchError, TreadleError, shortened
+from treadle.core.errors import AutogradError, LaunchError, TreadleError, shortened
+from treadle.graph.history import recording
 from treadle.lang.interpreter_state import state
 from treadle.runtime.arrays import ArrayClass
 from treadle.runtime.convert import describe, device_of_arguments
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.graphs import Graph
 from treadle.stencils.analysis import Analysis
-from treadle.stencils.decorator import Stencil
+from treadle.stencils.decorator import Stencil, has_history
 from treadle.stencils.parts import Part, period_of, rotate_places
 from treadle.stencils.several_steps import several_steps
 from treadle.tensor.creation import asarray
@@ -189,21 +190,28 @@ class _Loop:
     def __init__(
         self, kernel: Any, arguments: tuple[Any, ...], rotate: Any, together: int | None
     ) -> None:
-        given = [(kernel, *arguments)] if isinstance(kernel, Stencil) else list(kernel)
+        several = isinstance(kernel, Sequence)
+        given = list(kernel) if several else [(kernel, *arguments)]
         if not given or not all(
             isinstance(each, (tuple, list)) and each and isinstance(each[0], Stencil)
             for each in given
         ):
             raise LaunchError(
-                "stencil_loop takes a stencil and its arguments, or a list of tuples of these, as "
-                "in [(update_h, h, e), (update_e, e, h)]"
+                "stencil_loop takes a @td.stencil and its arguments, or a list of tuples of these, "
+                "as in [(update_h, h, e), (update_e, e, h)]"
             )
-        if not isinstance(kernel, Stencil) and (arguments or rotate):
+        if several and (arguments or rotate):
             raise LaunchError(
                 "stencil_loop: of several stencils each has its arguments in its own tuple, and "
                 "rotate= is left out, or () if no arrays change places"
             )
         every = [value for each in given for value in each[1:]]
+        if recording.get() and any(map(has_history, every)):
+            raise AutogradError(
+                "stencil_loop writes into its arrays, and such steps have no derivative: call the "
+                "stencil without its outputs in a loop of Python, as in u = step(u), or run the "
+                "loop within td.no_grad() if no gradient is wanted"
+            )
         self.device = device_of_arguments(tuple(every)) or default_device()
         self.hosts: dict[int, np.ndarray[Any, Any]] = {}
         self.arrays: list[Any] = []

@@ -136,7 +136,7 @@ def upwards(u, out, pos):
     out[pos] = pos.up(u)
 
 
-@refused(errors.CompileError, "no attribute up: it has west, east, north, south, at, index")
+@refused(errors.CompileError, r"the grid of upwards \(that of out\) has 2 axes, and pos.up needs 3")
 def no_such_neighbour(device: td.Device) -> None:
     upwards(td.zeros((2, 3), device=device), td.zeros((2, 3), device=device))
 
@@ -197,6 +197,120 @@ def far(u, out, pos):
 @refused(errors.ShapeError, "needs at least 6")
 def a_halo_wider_than_the_array(device: td.Device) -> None:
     far(td.zeros((4, 5), device=device), td.zeros((4, 5), device=device))
+
+
+@refused(errors.CompileError, r"the grid of four \(that of out\) has 1 axis, and pos.north needs 2")
+def arrays_with_too_few_axes(device: td.Device) -> None:
+    four(td.zeros(5, device=device))
+
+
+@td.stencil
+def next_one(u, out, pos):
+    out[pos] = u[pos + 1]
+
+
+@refused(errors.CompileError, r"as in pos.at\(u, 1\)")
+def arithmetic_with_a_position(device: td.Device) -> None:
+    next_one(td.zeros(5, device=device))
+
+
+@refused(errors.LaunchError, r"td.asarray\(u\), since lists are not arrays")
+def a_list_alone(device: td.Device) -> None:
+    four([[1.0, 2.0]])
+
+
+@td.stencil
+def add(u, out, pos):
+    out[pos] += u[pos]
+
+
+@refused(errors.LaunchError, r"The body reads out, as out\[pos\] \+= … does")
+def an_output_that_is_read(device: td.Device) -> None:
+    add(td.zeros(5, device=device))
+
+
+@refused(TypeError, "the parameters of four are u, out: v is not one of them")
+def a_name_of_no_parameter(device: td.Device) -> None:
+    four(v=td.zeros((4, 5), device=device))
+
+
+@refused(TypeError, "the parameters of four are u, out: u is given twice")
+def an_argument_twice(device: td.Device) -> None:
+    four(td.zeros((4, 5), device=device), u=td.zeros((4, 5), device=device))
+
+
+@refused(TypeError, "four is not given u")
+def an_output_by_name_alone(device: td.Device) -> None:
+    four(out=td.zeros((4, 5), device=device))
+
+
+def test_arguments_by_name(device: td.Device) -> None:
+    u = td.asarray(np.arange(20, dtype=np.float32).reshape(4, 5), device=device)
+    want, out = four(u).numpy(), td.zeros_like(u)
+    assert four(out=out, u=u) is None
+    np.testing.assert_array_equal(out.numpy(), want)
+    np.testing.assert_array_equal(four(u=u).numpy(), want)
+
+
+# --- decorators ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tile", ["x", (0, 8), (64, 64), (1, 1, 1, 8), 8.0, True, ()])
+def test_tiles_that_no_device_has(tile: Any) -> None:
+    with pytest.raises(ValueError, match="a stencil's tile"):
+        td.stencil(tile=tile)
+
+
+@td.stencil(storage=td.float16)
+def stored(u, out, pos):
+    out[pos] = u[pos]
+
+
+def test_storage_of_arrays_without_annotation(device: td.Device) -> None:
+    u = td.ones((2, 3), device=device)
+    for call in (stored, td.vmap(stored)):
+        with pytest.raises(errors.CompileError, match=r"annotate them as float32, as in u: td.Arr"):
+            call(u)
+    np.testing.assert_array_equal(stored(u.to(td.float16)).numpy(), np.ones((2, 3), np.float16))
+
+
+def test_a_method() -> None:
+    with pytest.raises(errors.CompileError, match="copy is a method, and a stencil is a plain"):
+
+        class Simulation:
+            @td.stencil
+            def copy(self, u, out, pos):
+                out[pos] = u[pos]
+
+
+# --- gradients -----------------------------------------------------------------------------------
+
+
+@refused(errors.AutogradError, r"as in u = step\(u\)")
+def a_gradient_of_a_loop(device: td.Device) -> None:
+    def last(u: td.Tensor) -> td.Tensor:
+        return td.stencil_loop(four, u, td.zeros_like(u), steps=2).sum()
+
+    td.grad(last)(td.zeros((4, 5), device=device))
+
+
+@td.stencil
+def decided(u, out, pos):
+    half = 0.5 * u[pos]
+    if u[pos] > 0.5:  # the line
+        half = 1.0
+    out[pos] = half
+
+
+@refused(errors.CompileError, "(?s)written with td.where.*# the line")
+def a_gradient_of_a_decision(device: td.Device) -> None:
+    td.grad(lambda u: decided(u).sum())(td.ones(4, device=device))
+
+
+@refused(errors.LaunchError, "stencil_loop takes a @td.stencil")
+def a_loop_of_a_function(device: td.Device) -> None:
+    u = td.zeros((4, 5), device=device)
+    td.stencil_loop(lambda u, out: None, u, u, steps=1)
 
 
 # --- constants of boundaries ---------------------------------------------------------------------

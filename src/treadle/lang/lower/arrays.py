@@ -120,7 +120,7 @@ def cell_array(cx: Context, array: Value, position: Position, node: ast.AST) -> 
     if array.ndim != ndim:
         axes = f"{ndim} {'axis' if ndim == 1 else 'axes'}"
         raise cx.error(
-            f"the grid of this stencil has {axes}, and this is {describe(array)}: index it with "
+            f"{position.rules.grid} has {axes}, and this is {describe(array)}: index it with "
             "numbers (pos.index has those of the cell)",
             node,
         )

@@ -11,6 +11,7 @@ from treadle.lang.lower.context import Context
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
+    Position,
     PythonObject,
     TupleValue,
     Value,
@@ -57,6 +58,12 @@ def number(cx: Context, value: Value, node: ast.AST) -> n.Expression | Literal:
     if isinstance(value, PythonObject) and callable(value.value):
         usage = getattr(value.value, "usage", None) or f"{value.name}(…)"
         raise cx.refusal("uncalled", node, name=value.name, usage=usage)
+    if isinstance(value, Position):
+        raise cx.error(
+            "a position is not a number: neighbours are read with constant offsets, as in "
+            "pos.at(u, 1) or pos.east(u), and pos.index has the indices of the cell",
+            node,
+        )
     if not is_expression(value):
         raise cx.refusal("value_needed", node, given=describe(value))
     return value  # type: ignore[return-value]

@@ -38,6 +38,14 @@ def attribute(cx: Context, position: Position, name: str, node: ast.AST) -> Valu
     names = [each for each, (axis, _) in NEIGHBOURS.items() if axis <= len(position.indices)]
     if name == "at" or name in names:
         return PositionMethod(position, name)
+    if name in NEIGHBOURS:
+        ndim = len(position.indices)
+        raise cx.error(
+            f"{position.rules.grid} has {ndim} {'axis' if ndim == 1 else 'axes'}, and pos.{name} "
+            f"needs {NEIGHBOURS[name][0]}: the grid has the axes of the arrays that are written; "
+            f"its neighbours are {', '.join(names)}, at",
+            node,
+        )
     raise cx.refusal(
         "unknown_attribute", node, owner="a position", name=name,
         choices=", ".join((*names, "at", "index")),
