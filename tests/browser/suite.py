@@ -16,7 +16,9 @@ _COPIED = (
 # Files that need what a page does not have, by their names: they run elsewhere only.
 ELSEWHERE = {
     "test_actor_machine": "threads",
+    "test_actor_profiles": "threads",
     "test_actors": "threads",
+    "test_bad_input": "threads",
     "test_benchmark_cuda_cpp": "the folder `benchmarks`",
     "test_benchmark_kernels": "the folder `benchmarks`",
     "test_cuda_cards": "NVIDIA's driver",
@@ -26,12 +28,20 @@ ELSEWHERE = {
     "test_interrupted_launches": "Ctrl-C",
     "test_large_arrays": "gigabytes of memory",
     "test_layers": "PyTorch",
+    "test_many_actors": "threads",
     "test_math": "SciPy",
+    "test_messages": "threads",
+    "test_persistent_cards": "threads",
     "test_pipes": "threads",
+    "test_prepared": "threads",
     "test_quantized": "the package gguf",
     "test_resident_kernel": "threads",
+    "test_saved_state": "threads",
     "test_side_by_side": "threads",
+    "test_stamps": "threads",
+    "test_timeouts": "threads",
     "test_token_sampling": "SciPy",
+    "test_topics": "threads",
 }
 _NEWER = "DLPack as NumPy has it from 2.1 on: Pyodide 0.27.7 has NumPy 2.0"
 # Files of which a part needs that: which tests run (pytest's -k), and what the others need.

@@ -219,7 +219,9 @@ def test_fences_that_barriers_cannot_stand_for() -> None:
         with pytest.raises(td.errors.UnsupportedOnTarget, match="no memory fence for the device"):
             ir_kernel(FENCED.replace("fence block", "fence device")).source(language)
     system = ir_kernel(FENCED.replace("fence block", "fence system"))
-    assert "fence.sc.sys" in system.source("ptx")
+    assert "fence.acq_rel.sys" in system.source("ptx")
+    sequential = ir_kernel(FENCED.replace("fence block", "fence system sequential"))
+    assert "fence.sc.sys" in sequential.source("ptx")
     assert "__threadfence_system();" in system.source("cuda")
     with pytest.raises(td.errors.UnsupportedOnTarget, match="no memory fence for the system"):
         system.source("wgsl")
