@@ -10,7 +10,7 @@ import numpy as np
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.foreign import kind_of, read
 
-_FIRST_ADDRESS = 1 << 40
+_FIRST_ADDRESS = 1 << 12  # of a memory: any but 0, small as web pages have 32 bits for addresses
 _MOST_WORK = 10_000
 
 
