@@ -25,8 +25,8 @@ _KERNELS = frozenset(
     "dot4_u8", "dot4_u8i8", "fma", "grid",
     "grid_size", "lane", "local", "mul_high", "popcount", "rand_normal", "rand_uniform",
     "reverse_bits", "shared", "shuffle", "shuffle_down", "shuffle_up", "shuffle_xor",
-    "static_range", "stencil", "stencil_loop", "subgroup_max", "subgroup_min", "subgroup_prefix_sum", "subgroup_size",
-    "subgroup_sum", "sync_subgroup", "sync_threads", "thread_fence", "thread_fence_block",
+    "static_range", "stencil", "stencil_loop", "subgroup_max", "subgroup_min",
+    "subgroup_prefix_sum", "subgroup_size", "subgroup_sum", "sync_subgroup", "sync_threads", "thread_fence", "thread_fence_block",
     "vote_all", "vote_any"}
 )  # fmt: skip
 _OTHERS = frozenset(
