@@ -26,8 +26,8 @@ _KERNELS = frozenset(
     "grid_size", "lane", "local", "mul_high", "popcount", "rand_normal", "rand_uniform",
     "reverse_bits", "shared", "shuffle", "shuffle_down", "shuffle_up", "shuffle_xor",
     "static_range", "stencil", "stencil_loop", "subgroup_max", "subgroup_min",
-    "subgroup_prefix_sum", "subgroup_size", "subgroup_sum", "sync_subgroup", "sync_threads", "thread_fence", "thread_fence_block",
-    "vote_all", "vote_any"}
+    "subgroup_prefix_sum", "subgroup_size", "subgroup_sum", "sync_subgroup", "sync_threads",
+    "thread_fence", "thread_fence_block", "vote_all", "vote_any"}
 )  # fmt: skip
 _OTHERS = frozenset(
     {"__array_namespace_info__", "actor", "can_cast", "checkpoint", "compile", "cuda_module",
