@@ -14,11 +14,13 @@ from benchmarks.recorded import Result, suite_with_results
 # How a figure's name begins and ends, and what a reader sees. Sizes differ between CPU and card.
 # All figures are in docs/benchmarks.md.
 ROWS = (
+    ("decoder", "growing caches, eager", "decoder, a token, growing caches"),
     ("decoder", "fixed room, eager", "decoder, a token, caches of fixed room"),
     ("decoder", "index on the device", "the same, compiled"),
     ("ResNet-18", "a step: eager", "ResNet-18, a step"),
     ("ResNet-18", "a step: compiled", "the same, compiled"),
     ("ResNet-18, first step", "empty cache", "its first step, nothing compiled before"),
+    ("float(", "", "float((x + 1).sum())"),
     ("softmax", "", "softmax of 4096 × 8192 in a loop"),
     ("digits", "", "an epoch of the digits"),
 )

@@ -221,7 +221,7 @@ class Places:
 
     def stay(self, program: ResidentProgram, leave: Any, *, brief: bool) -> bool:
         """Launch a program's kernel and wait for its end: whether it had a place to stay. With
-        `brief` it ends once there is no message."""
+        `brief` it ends when the inbox is empty."""
         stream = None if brief else self._take()
         program.stream = self.shared if stream is None else stream
         residents = program.stream.handle.device.residents

@@ -53,7 +53,7 @@ class Grid:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no cell to compute."""
+        """Whether the grid is empty."""
         return any(extent <= 0 for extent in self.region)
 
 
