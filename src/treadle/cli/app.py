@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -217,6 +218,52 @@ def transpile(
             _say(f"wrote one file for each kernel: {', '.join(map(str, written))}")
     for note in printed.left_out:
         _say(note)
+
+
+@app.command()
+def explain(
+    file: Annotated[Path, typer.Argument(help="PTX text, of any compiler; - is standard input.")],
+    kernel: Annotated[str | None, typer.Option("--kernel", help="Explain only this one.")] = None,
+    sm: Annotated[
+        str | None,
+        typer.Option("--sm", help="Assemble for this GPU: 80, 90a, … As in the file by default."),
+    ] = None,
+    block: Annotated[
+        str | None,
+        typer.Option(
+            "--block",
+            help="Threads in a block, if the kernel does not say: X or X,Y,Z. 256 by default.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what a kernel's PTX shows without running it. No device is needed.
+
+    Registers, spills and shared memory, and how many blocks fit (by NVIDIA's
+    assembler, if it is here: pip install nvidia-cuda-nvcc). Then, where it
+    looks wrong or slow:
+
+    barrier    threads of a block may reach a barrier at different times
+    unchecked  an access to global memory that no test of its index decides on
+    banks      lanes of a warp access the same bank of shared memory
+    sectors    lanes of a warp access global memory that is scattered
+
+    Addresses are compared by their formulas, for the first warp of a block.
+    Example: treadle transpile kernel.py --to ptx | treadle explain -
+    """
+    from treadle.cli import explain as explaining
+    from treadle.cli.transpile import parse_block
+
+    with wrong_usage("--block"):
+        extent = None if block is None else parse_block(block)
+    if sm is not None and not re.fullmatch(r"\d{2,3}[af]?", sm):
+        raise typer.BadParameter(f"{sm!r} is not 80, 90, 90a or the like", param_hint="--sm")
+    shape = None if extent is None else (extent.x, extent.y, extent.z)
+    target, found = explaining.explain(file, kernel, sm, shape)
+    if as_json:
+        typer.echo(json.dumps(explaining.as_json(target, found), indent=2))
+    else:
+        explaining.show(target, found, Console())
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

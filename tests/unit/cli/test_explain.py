@@ -1,0 +1,140 @@
+"""`treadle explain`, on what `treadle transpile` prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from treadle.cli import app
+from treadle.core.errors import FormatError, TreadleError
+from treadle.ptx_analysis import assembler
+
+TURN = """
+import treadle as td
+
+def turn(width):
+    @td.kernel
+    def turn(a: td.Array[td.f32, 2], out: td.Array[td.f32, 2]):
+        tile = td.shared((32, width), td.f32)
+        x, y = td.thread_idx.x, td.thread_idx.y
+        tile[y, x] = a[td.block_idx.y * 32 + y, td.block_idx.x * 32 + x]
+        td.sync_threads()
+        out[td.block_idx.x * 32 + y, td.block_idx.y * 32 + x] = tile[x, y]
+    return turn
+
+columns = turn(32)
+padded = turn(33)
+"""
+
+
+def run(*arguments: str, standard_input: str | None = None) -> str:
+    done = CliRunner().invoke(app.app, [*arguments], input=standard_input)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def ptx(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The PTX of a transposition, through a tile of 32 columns and through one of 33."""
+    file = tmp_path_factory.mktemp("explain") / "turn.py"
+    file.write_text(TURN)
+    return {
+        name: run("transpile", str(file), "--to", "ptx", "--block", "32,32", "--kernel", name)
+        for name in ("columns", "padded")
+    }
+
+
+def test_columns_of_a_tile_are_in_one_bank_and_padded_ones_are_not(ptx):
+    told = run("explain", "-", "--sm", "90", standard_input=ptx["columns"])
+    assert "turn: 48 instructions, blocks of 32 x 32 x 1 threads" in told
+    assert "no spills, 4096 bytes of shared memory" in told
+    assert (
+        "2 of its blocks run at once on a multiprocessor: 64 of 64 warps, limited by warps" in told
+    )
+    assert "of the source 11\n" in told
+    assert "bank conflicts: 32 accesses for a warp instead of 1" in told
+    told = run("explain", "-", "--sm", "90", standard_input=ptx["padded"])
+    assert "4224 bytes" in told
+    assert "nothing to report" in told
+
+
+def test_json(ptx, tmp_path):
+    file = tmp_path / "turn.ptx"
+    file.write_text(ptx["columns"])
+    (found,) = json.loads(run("explain", str(file), "--json", "--sm", "80"))
+    assert (found["name"], found["block"], found["shared"]) == ("turn", [32, 32, 1], 4096)
+    assert found["resources"]["shared"] == 4096
+    assert found["assembled_for"] == "sm_80"
+    (finding,) = found["findings"]
+    (place,) = finding["places"]
+    assert (finding["kind"], place["source_line"]) == ("banks", 11)
+    assert file.read_text().splitlines()[place["line"] - 1].strip(" ;") == place["instruction"]
+
+
+def test_what_cannot_be_explained(ptx, tmp_path):
+    (tmp_path / "other").write_text("hello")
+    with pytest.raises(FormatError, match="this is not PTX"):
+        run("explain", str(tmp_path / "other"))
+    with pytest.raises(TreadleError, match=r"missing\.ptx"):
+        run("explain", str(tmp_path / "missing.ptx"))
+    with pytest.raises(TreadleError, match="has no kernel 'x'; it has turn"):
+        run("explain", "-", "--kernel", "x", standard_input=ptx["padded"])
+    with pytest.raises(TreadleError, match="ptxas refuses it for sm_80"):
+        run(
+            "explain", "-", "--sm", "80", standard_input=ptx["padded"].replace("add.s32", "odd.s32")
+        )
+    for wrong in (["--sm", "ninety"], ["--block", "0"], ["--block", "1,2,3,4"]):
+        done = CliRunner().invoke(app.app, ["explain", "-", *wrong], input=ptx["padded"])
+        assert done.exit_code == 2
+
+
+def test_without_the_assembler(ptx, monkeypatch):
+    monkeypatch.setattr("treadle.cli.explain.find_ptxas", lambda: None)
+    told = run("explain", "-", standard_input=ptx["columns"])
+    assert "pip install nvidia-cuda-nvcc" in told
+    assert "bank conflicts: 32" in told
+
+
+def test_a_gpu_that_the_assembler_does_not_know(ptx):
+    """What does not need it is said all the same."""
+    old = ptx["columns"].replace(".target sm_70", ".target sm_30")
+    told = run("explain", "-", standard_input=old)
+    assert "ptxas refuses it for sm_30" in told
+    assert "bank conflicts: 32" in told
+
+
+def test_the_assembler_is_found_where_a_toolkit_is(monkeypatch, tmp_path):
+    def missing(_: str) -> None:
+        raise assembler.metadata.PackageNotFoundError
+
+    monkeypatch.setattr(assembler.metadata, "files", missing)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    find = assembler.find_ptxas.__wrapped__
+    assert find() is None
+    tool = tmp_path / "bin" / "ptxas"
+    tool.parent.mkdir()
+    tool.write_text("")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    assert find() == Path(tool)
+
+
+@pytest.mark.parametrize(
+    ("capability", "threads", "registers", "shared", "wanted"),
+    [
+        (90, 1024, 32, 0, (2, "warps")),
+        (90, 1024, 33, 0, (1, "registers")),  # registers are given to a warp by 256
+        (90, 32, 16, 0, (32, "blocks")),
+        (90, 128, 16, 227 << 10, (1, "shared memory")),
+        (75, 256, 32, 0, (4, "warps")),
+        (89, 512, 128, 0, (1, "registers")),
+    ],
+)
+def test_blocks_that_fit(capability, threads, registers, shared, wanted):
+    assert assembler.blocks_at_once(capability, threads, registers, shared) == wanted
