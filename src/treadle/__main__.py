@@ -1,5 +1,5 @@
 """`python -m treadle` is `treadle`."""
 
-from treadle.cli.app import main
+from treadle.cli import main
 
 main()

@@ -106,6 +106,14 @@ def test_contents_may_be_parts_of_text(smollm: Path) -> None:
     for wrong in ({"type": "image_url", "image_url": {}}, "text", {"type": "text"}):
         with pytest.raises(ValueError, match=r"messages\[1\].content has parts .* only texts, not"):
             chat_tokens(tokenizer, template, [*whole, {"role": "user", "content": [wrong]}])
+    with pytest.raises(ValueError, match=r"messages\[0\] must have a role, as .*'content': 'x'"):
+        chat_tokens(tokenizer, template, [{"content": "x"}])
+    with pytest.raises(
+        TypeError, match=r"messages\[0\].content must be a text or a list .*, not 5"
+    ):
+        chat_tokens(tokenizer, template, [{"role": "user", "content": 5}])
+    with pytest.raises(ValueError, match="messages is empty"):
+        chat_tokens(tokenizer, template, [])
     with pytest.raises(TypeError, match=r"messages\[0\] must be a dict with role and content"):
         chat_tokens(tokenizer, template, ["together"])  # type: ignore[list-item]
 

@@ -83,6 +83,10 @@ def test_types_of_tensors_are_named(tmp_path: Path) -> None:
         td.models.load(path, "cpu")
     with pytest.raises(FileNotFoundError):
         td.models.load(tmp_path / "missing.gguf", "cpu")
+    with pytest.raises(ValueError, match=r"td\.models\.load: the path is empty"):
+        td.models.load("", "cpu")
+    with pytest.raises(TypeError, match=r"td\.models\.load: a path is text or a pathlib.Path"):
+        td.models.load(5, "cpu")  # type: ignore[arg-type]
 
 
 def test_a_model_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

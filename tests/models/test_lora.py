@@ -351,12 +351,16 @@ def test_wrong_uses_are_refused(tmp_path: Path) -> None:
         model.add_lora(targets=("attn_q",))
     with pytest.raises(ValueError, match="not nothing"):
         model.add_lora(targets=())
-    with pytest.raises(ValueError, match="rank is a whole number"):
+    with pytest.raises(ValueError, match="rank is an integer from 1 on"):
         model.add_lora(rank=0)
     with pytest.raises(ValueError, match="dropout is a probability"):
         model.add_lora(dropout=1.0)
     with pytest.raises(ValueError, match="alpha is a number above 0"):
         model.add_lora(alpha=-1)
+    for wrong in ({"rank": "x"}, {"alpha": "x"}, {"dropout": None}, {"layers": 5}, {"targets": 5}):
+        (name,) = wrong
+        with pytest.raises(TypeError, match=f"^{name} (is|are) "):
+            model.add_lora(**wrong)
     with pytest.raises(ValueError, match="layers are numbers from 0 to 2, not 3"):
         model.add_lora(layers=(1, 3))
     with pytest.raises(ValueError, match="no adapters to remove"):

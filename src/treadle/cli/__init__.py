@@ -1,5 +1,18 @@
-"""The command line: `treadle devices`, `demo`, `transpile`, `profile`, `bench`, `cache`."""
+"""The command line: `treadle devices`, `demo`, `transpile`, `profile`, `bench`, `generate`, …"""
 
-from treadle.cli.app import main
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """What `treadle.cli.app.main` is, which it imports; Ctrl-C meanwhile is no fault, either."""
+    try:
+        from treadle.cli.app import main as run
+    except KeyboardInterrupt:
+        sys.stderr.write("treadle: stopped\n")
+        sys.exit(130)
+    run(arguments)

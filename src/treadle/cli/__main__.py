@@ -1,5 +1,5 @@
 """`python -m treadle.cli` is `treadle`."""
 
-from treadle.cli.app import main
+from treadle.cli import main
 
 main()

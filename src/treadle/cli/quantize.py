@@ -18,7 +18,14 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from treadle.core.errors import TreadleError
 from treadle.formats.ggml_types import TYPES
 from treadle.formats.gguf import GgufSource, read_gguf, write_gguf
-from treadle.quant.recipes import RECIPES, Recipe, types_of_recipe, wanted_types
+from treadle.quant.recipes import (
+    OF_VECTORS,
+    RECIPES,
+    Recipe,
+    stays,
+    types_of_recipe,
+    wanted_types,
+)
 from treadle.quant.requantizing import StoredWeights, can_convert, converted
 
 _QUANTIZATION_VERSION = 2  # of ggml's block formats
@@ -115,6 +122,13 @@ def planned(model: Source, choice: Choice) -> dict[str, str]:
         found = [name for name in shapes if fnmatchcase(name, pattern)]
         if not found:
             raise TreadleError(f"{model.path} has no tensor {pattern}: --tensor names some of it")
+        if kind not in OF_VECTORS:
+            found = [name for name in found if not stays(name, shapes[name])]
+        if not found:
+            raise TreadleError(
+                f"{pattern} names norms or vectors only, which are never quantized: "
+                f"{' and '.join(OF_VECTORS)} are possible"
+            )
         for name in found:
             if not shapes[name] or shapes[name][-1] % TYPES[kind].elements:
                 raise TreadleError(
@@ -155,13 +169,14 @@ def _check_room(target: Path, needed: int) -> None:
 def _summary(model: Source, types: Mapping[str, str], target: Path) -> str:
     weights = sum(tensor.nbytes_as(types[name]) for name, tensor in model.tensors.items())
     size = target.stat().st_size
-    than = "instead of" if size < model.nbytes else "not less than"
+    same = all(types[name] == tensor.type for name, tensor in model.tensors.items())
+    copy = " (all tensors had these types: a copy)" if same else ""
     elements = sum(tensor.elements for tensor in model.tensors.values())
     counts = ", ".join(
         f"{count} of {kind}" for kind, count in Counter(types.values()).most_common()
     )
     return (
-        f"wrote {target}: {_megabytes(size)} {than} {_megabytes(model.nbytes)}, "
+        f"wrote {target}: {_megabytes(size)} instead of {_megabytes(model.nbytes)}{copy}, "
         f"{8 * weights / max(elements, 1):.2f} bits a weight; tensors: {counts}"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,8 @@ def _template_of(model: Model) -> str | None:
 
 def name_of(path: Path) -> str:
     """The name of a model by its file: without the suffix, and without the number of a shard."""
-    stem = path.resolve().stem if path.suffix == ".gguf" else path.resolve().name
+    full = Path(os.path.abspath(path))  # a link keeps its name: what it leads to may be a hash
+    stem = full.stem if path.suffix == ".gguf" else full.name
     return stem.rpartition("-00001-of-")[0] or stem
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 
 def number(name: str, value: Any, least: float, most: float, meaning: str) -> float:
-    """A number within bounds; `meaning` says what its ends mean."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+    """A number of Python or NumPy within bounds; `meaning` says what its ends mean."""
+    fits = isinstance(value, Real) and not isinstance(value, bool)
+    if not fits or not least <= value <= most:
         text = f"{name} is a number from {least:g} to {most:g} ({meaning}), not {shown(value)}"
-        fits = isinstance(value, (int, float)) and not isinstance(value, bool)
         raise ValueError(text) if fits else TypeError(text)
     return float(value)
 

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from treadle.core.errors import FormatError, OutOfMemory
+from treadle.core.paths import as_path
 from treadle.formats.contents import release
 from treadle.formats.gguf import GgufFile, read_gguf
 from treadle.models.architectures import ARCHITECTURES, builder
@@ -52,8 +52,9 @@ def load(
     architecture or a type of tensors that is not supported, a tensor that is missing, or a number
     that is wrong; OutOfMemory says what would fit on the device.
     """
+    path = as_path("td.models.load", path)
     where = find_device(device)
-    if Path(path).is_dir():
+    if path.is_dir():
         found: Model = _of_folder(path, where, context, activations)
         return found
     file = read_gguf(path)

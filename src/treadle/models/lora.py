@@ -8,11 +8,10 @@ adapter changes nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-
-import numpy as np
+from collections.abc import Collection, Iterable, Sequence
 
 from treadle.graph.history import recording
+from treadle.models.arguments import integer, number, strings
 from treadle.models.conversion.families import hugging_face_parts
 from treadle.models.layers import Projection
 from treadle.nn.containers import ModuleList
@@ -83,12 +82,15 @@ def new_lora(
     layers: Collection[int] | None = None,
 ) -> Lora:  # fmt: skip
     """Adapters that change nothing yet, for the products that are named."""
-    if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
-        raise ValueError(f"rank is a whole number, 1 or greater, not {rank!r}")
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(f"dropout is a probability from 0 up to 1, not {dropout!r}")
-    if not np.isfinite(alpha) or alpha <= 0:
+    rank = integer("rank", rank, 1)
+    dropout = number("dropout", dropout, 0.0, 1.0, "a probability")
+    alpha = number("alpha", alpha, -math.inf, math.inf, "above 0")
+    if dropout == 1.0:
+        raise ValueError("dropout is a probability below 1: nothing is left of 1")
+    if not 0.0 < alpha < math.inf:
         raise ValueError(f"alpha is a number above 0, not {alpha!r}")
+    if layers is not None and not isinstance(layers, Iterable):
+        raise TypeError(f"layers are the numbers of several layers, as [4, 5], not {layers!r}")
     wanted = _parts(projections, architecture, targets)
     count = 1 + max(map(layer_of, projections))
     chosen = set(range(count)) if layers is None else set(layers)
@@ -147,8 +149,7 @@ def _parts(
     present = dict.fromkeys(part_of(name) for name in projections)
     if targets is None:
         return present
-    if isinstance(targets, str):
-        targets = (targets,)
+    targets = strings("targets", targets)
     own = hugging_face_parts(architecture, present)
     known = {**{part: part for part in present}, **{part_of(own[part]): part for part in present}}
     wrong = [target for target in targets if target not in known]

@@ -96,6 +96,15 @@ def wanted_types(shapes: Mapping[str, tuple[int, ...]], recipe: Recipe) -> dict[
     return types
 
 
+OF_VECTORS = ("f32", "f16")
+"""The types that vectors and the weights of norms may have."""
+
+
+def stays(name: str, shape: tuple[int, ...]) -> bool:
+    """Whether a tensor is never quantized: a vector, or the weights of a norm."""
+    return len(shape) < 2 or name.endswith("_norm.weight")
+
+
 def type_that_fits(wanted: str, shape: tuple[int, ...]) -> str:
     """A type for rows of this length: the one that is wanted, if they are whole blocks of it."""
     if shape[-1] % TYPES[wanted].elements:

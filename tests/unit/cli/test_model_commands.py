@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
 
@@ -20,6 +21,7 @@ from typer.testing import CliRunner
 from tests.support.small_engine import SmallEncoder, SmallEngine, SmallModel
 from treadle.cli.app import app, main
 from treadle.cli.chat import Chat
+from treadle.cli.serve import name_of
 from treadle.cli.text_generation import Writer, Written
 from treadle.core import background
 from treadle.core.errors import GrammarError
@@ -430,3 +432,15 @@ def test_serve(run, monkeypatch, tmp_path):
     done = run("serve", "m.gguf", "--api-key-file", str(key))
     assert done.exit_code == 2
     assert "ASCII" in done.stderr
+
+
+def test_a_link_to_a_model_keeps_its_name(tmp_path, monkeypatch):
+    """Folders of downloads have links to files that are called by their hashes."""
+    (tmp_path / "0a1b2c").write_bytes(b"")
+    (tmp_path / "small.gguf").symlink_to(tmp_path / "0a1b2c")
+    assert name_of(tmp_path / "small.gguf") == "small"
+    (tmp_path / "encoder").symlink_to(tmp_path)
+    assert name_of(tmp_path / "encoder") == "encoder"
+    monkeypatch.chdir(tmp_path)
+    assert name_of(Path(".")) == tmp_path.name
+    assert name_of(Path("big-00001-of-00003.gguf")) == "big"

@@ -86,8 +86,15 @@ def test_types_for_single_tensors(model, tmp_path):
     assert types["blk.1.ffn_up.weight"] == "q4_k"
     with pytest.raises(TreadleError, match=r"has no tensor \*\.nothing"):
         planned(read_model(model), Choice("q4_k", [("*.nothing", "q8_0")]))
-    wide = [("output_norm.weight", "q4_k")]
-    assert planned(read_model(model), Choice("q4_k", wide))["output_norm.weight"] == "q4_k"
+
+
+def test_norms_and_vectors_are_never_quantized(model):
+    """Nobody reads such files: llama.cpp ends at them."""
+    types = planned(read_model(model), Choice("q4_k", [("*norm*", "f16"), ("blk.*", "q8_0")]))
+    assert types["blk.0.attn_norm.weight"] == "f16"
+    assert types["blk.0.attn_q.weight"] == "q8_0"
+    with pytest.raises(TreadleError, match=r"\*norm\* names norms or vectors only.* f32 and f16"):
+        planned(read_model(model), Choice("q4_k", [("*norm*", "q8_0")]))
 
 
 @pytest.mark.parametrize(
@@ -159,10 +166,13 @@ def test_the_sizes_of_files_are_shown(model, quantized, tmp_path, capsys):
     quantize_file(quantized, target, Choice("f16", requantize=True), overwrite=False)
     said = capsys.readouterr().out
     sizes = [path.stat().st_size / 1e6 for path in (target, quantized)]
-    assert f"out.gguf: {sizes[0]:.1f} MB not less than {sizes[1]:.1f} MB, " in said
+    assert f"out.gguf: {sizes[0]:.1f} MB instead of {sizes[1]:.1f} MB, " in said
     assert "whole blocks" not in said
     quantize_file(model, target, Choice("q4_k_m"), overwrite=True)
     assert "whole blocks" not in capsys.readouterr().out
+    again = tmp_path / "again.gguf"
+    quantize_file(target, again, Choice("q4_k_m"), overwrite=False)
+    assert "(all tensors had these types: a copy)" in capsys.readouterr().out
 
 
 def test_experts_and_short_rows(tmp_path, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from treadle.models.sampler import Stages, stages_of
@@ -51,6 +52,12 @@ def test_values_out_of_range(given, message):
 def test_values_of_other_types(given, message):
     with pytest.raises(TypeError, match=re.escape(message)):
         Sampling(**given)
+
+
+def test_numbers_of_numpy_are_numbers():
+    given = Sampling(temperature=np.float32(0.5), top_p=np.float64(1), top_k=np.int64(3))
+    assert given == Sampling(temperature=0.5, top_p=1.0, top_k=3)
+    assert type(given.temperature) is float
 
 
 def test_it_has_a_hash_and_tells_what_it_needs():

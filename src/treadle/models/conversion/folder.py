@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -50,7 +51,7 @@ def converted_folder(path: Path) -> Converted:
     rows = tensors["token_embd.weight"].shape[0]
     metadata = {
         "general.architecture": family.architecture,
-        "general.name": folder.path.resolve().name,
+        "general.name": Path(os.path.abspath(folder.path)).name,
         **sizes(config, family.architecture),
         f"{family.architecture}.vocab_size": rows,
         **vocabulary(folder, rows),

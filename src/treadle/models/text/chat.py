@@ -123,7 +123,16 @@ def _with_texts(messages: Sequence[Message]) -> list[Message]:
     for at, message in enumerate(messages):
         if not isinstance(message, Mapping):
             raise TypeError(f"messages[{at}] must be a dict with role and content: {message!r:.80}")
+        if not isinstance(message.get("role"), str):
+            raise ValueError(
+                f'messages[{at}] must have a role, as {{"role": "user", "content": "Hello"}}: '
+                f"{message!r:.80}"
+            )
         content = message.get("content")
+        if content is not None and not isinstance(content, (str, list, tuple)):
+            raise TypeError(
+                f"messages[{at}].content must be a text or a list of parts, not {content!r:.80}"
+            )
         if isinstance(content, (list, tuple)):
             parts = [_text_of_part(part, f"messages[{at}].content") for part in content]
             message = {**message, "content": "".join(parts)}
@@ -145,6 +154,8 @@ def _text_of_part(part: Any, where: str) -> str:
 def _check_list(messages: Any) -> None:
     if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
         raise TypeError(f"messages must be a list of dicts with role and content: {messages!r:.80}")
+    if not messages:
+        raise ValueError("messages is empty: an answer needs at least one message")
 
 
 class _Refusal(Exception):
