@@ -97,8 +97,9 @@ def plan_function(
     names: Mapping[Size, str] | None = None,
 ) -> PlanFunction | None:
     """The function that runs these steps; None if one of them needs a task. `names` has the
-    variables for sizes, in the order of the values that the function takes."""
-    writer = _Writer(device, nodes, steps, names or {})
+    variables for sizes, in the order of the values that the function takes; it is None if no size
+    differs from run to run. (It is empty where only sizes differ that the nodes' details have.)"""
+    writer = _Writer(device, nodes, steps, names)
     writer.scope.update(executor._asdict())
     try:
         return writer.function()
@@ -114,12 +115,17 @@ class _Writer:
     """Writes the lines of a function."""
 
     def __init__(
-        self, device: Device, nodes: Numbered, steps: Sequence[Step], names: Mapping[Size, str]
+        self,
+        device: Device,
+        nodes: Numbered,
+        steps: Sequence[Step],
+        names: Mapping[Size, str] | None,
     ) -> None:
         self.device = device
         self.nodes = nodes
         self.steps = steps
-        self.names = names
+        self.names = names or {}
+        self.has_varying_sizes = names is not None
         self.scope: dict[str, Any] = {}
         self.lines: list[list[str]] = []  # of each step
         self._line: list[str] = []
@@ -317,7 +323,7 @@ class _Writer:
     def _product(self, step: Step, arrays: list[str]) -> None:
         number = step.node
         count = len(self.nodes.order)
-        if not self.names:
+        if not self.has_varying_sizes:
             assert isinstance(step.runner, ProductRunner)
             fill = self._constant("fill", step.runner.fill)
             self._line.append(f"{fill}({', '.join(arrays)})")

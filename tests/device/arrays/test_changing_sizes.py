@@ -186,3 +186,38 @@ def test_threads_that_plan_at_once(device, rng, monkeypatch):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+# Operations of two arrays, and the arrays' shapes by the sizes: stack, rows, inner, columns.
+OF_TWO = {
+    "product": (lambda m, x, y: x @ y, lambda s, r, i, c: ((r, i), (i, c))),
+    "right transposed": (lambda m, x, y: x @ y.T, lambda s, r, i, c: ((r, i), (c, i))),
+    "left transposed": (lambda m, x, y: x.T @ y, lambda s, r, i, c: ((i, r), (i, c))),
+    "stack": (lambda m, x, y: x @ y, lambda s, r, i, c: ((s, r, i), (s, i, c))),
+    "stack and matrix": (lambda m, x, y: x @ y, lambda s, r, i, c: ((s, r, i), (i, c))),
+    "matrix and vector": (lambda m, x, y: x @ y, lambda s, r, i, c: ((r, i), (i,))),
+    "vector and matrix": (lambda m, x, y: x @ y, lambda s, r, i, c: ((i,), (i, c))),
+    "inner": (lambda m, x, y: x @ y, lambda s, r, i, c: ((i,), (i,))),
+    "einsum": (lambda m, x, y: m.einsum("ri,ci->rc", x, y), lambda s, r, i, c: ((r, i), (c, i))),
+    "then more": (lambda m, x, y: (x @ y + 1).sum(0), lambda s, r, i, c: ((r, i), (i, c))),
+    "before it more": (lambda m, x, y: (x * 2 + 1) @ y, lambda s, r, i, c: ((r, i), (i, c))),
+    "of parts": (lambda m, x, y: x[:, 1:] @ y[1:], lambda s, r, i, c: ((r, i), (i, c))),
+    "sums": (lambda m, x, y: x.sum(1) + y.sum(0), lambda s, r, i, c: ((c, i), (r, c))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["eager", "compiled"])
+@pytest.mark.parametrize("name", OF_TWO)
+def test_one_size_changes_and_the_others_stay(device, rng, monkeypatch, name, kind):
+    """Where the size is not the result's, and so not one of its kernel's extents, too."""
+    program, shapes = OF_TWO[name]
+    for at in range(4):
+        monkeypatch.setattr(recipes, "_recipes", RecentCache(64))  # no other size has changed yet
+        function = td.compile(program) if kind == "compiled" else program
+        for size in (80, 40, 80, 90, 40, 1, 80):
+            sizes = [2, 50, 70, 60]  # enough for a library's product
+            sizes[at] = size if at else size // 10
+            x, y = (rng.standard_normal(shape) for shape in shapes(*sizes))
+            ours = [td.asarray(each, dtype=td.float32, device=device) for each in (x, y)]
+            found = function(td, *ours).numpy()
+            np.testing.assert_allclose(found, program(np, x, y), rtol=1e-4, atol=1e-3)
