@@ -32,7 +32,9 @@ SIZES = {
     "head_dim": 8, "intermediate_size": 64, "max_position_embeddings": 64, "vocab_size": 263,
     "rms_norm_eps": 1e-6,
 }  # fmt: skip
-MOE = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+MOE = {
+    "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "norm_topk_prob": True,
+}  # fmt: skip
 FAMILIES = {
     "llama": {"tie_word_embeddings": False}, "mistral": {"sliding_window": 32}, "qwen2": {},
     "qwen3": {}, "qwen3_moe": MOE, "phi3": {},
@@ -283,6 +285,33 @@ def test_what_config_json_may_not_say(tmp_path, changes, message):
     make(tmp_path, "llama", weights("llama", SIZES), **changes)
     with pytest.raises(FormatError, match=message):
         converted_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        ("llama", {"hidden_act": "relu"}, "hidden_act is 'relu'.* as with 'silu' or 'swish'"),
+        ("qwen3_moe", {"norm_topk_prob": False}, "norm_topk_prob is False.* as with True"),
+        ("gemma3_text", {"final_logit_softcapping": 5.0}, "final_logit_softcapping is 5.0"),
+        ("gemma3_text", {"hidden_activation": "gelu"}, "hidden_activation is 'gelu'"),
+    ],
+)
+def test_settings_that_files_have_no_key_for(tmp_path, kind, changes, message):
+    """A model would be computed as another one."""
+    make(tmp_path, kind, weights(kind, SIZES | FAMILIES[kind]), **changes)
+    with pytest.raises(FormatError, match=message):
+        converted_folder(tmp_path)
+
+
+def test_windows_leave_the_context_where_all_layers_have_them():
+    window = {"sliding_window": 16}
+    found = sizes(Config(SIZES | window, "it"), "llama")
+    assert (found["llama.context_length"], found["llama.attention.sliding_window"]) == (64, 16)
+    found = sizes(Config(SIZES | window, "it"), "qwen2")
+    assert found["qwen2.context_length"] == 16
+    assert "qwen2.attention.sliding_window" not in found
+    found = sizes(Config(SIZES | window | {"use_sliding_window": False}, "it"), "qwen2")
+    assert found["qwen2.context_length"] == 64
 
 
 def test_tensors_that_do_not_belong(tmp_path):

@@ -378,5 +378,8 @@ def test_wrong_uses_are_refused(tmp_path: Path) -> None:
         model.training_logits([[[1]]])
     with pytest.raises(ValueError, match="longer than the context, 256"):
         model.loss([1] * 257)
+    for mask in ([0, 0.5, 1], ["a", "b", "c"]):
+        with pytest.raises(ValueError, match="mask is of True and False, or 1 and 0"):
+            model.loss([1, 2, 3], mask)
     with pytest.raises(td.errors.ShapeError, match="mask has shape"):
         model.loss([5, 6], [True])

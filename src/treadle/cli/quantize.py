@@ -121,7 +121,9 @@ def planned(model: Source, choice: Choice) -> dict[str, str]:
     for pattern, kind in choice.tensors:
         found = [name for name in shapes if fnmatchcase(name, pattern)]
         if not found:
-            raise TreadleError(f"{model.path} has no tensor {pattern}: --tensor names some of it")
+            raise TreadleError(
+                f"{model.path} has no tensor {pattern}: a pattern is a tensor's name, with * and ?"
+            )
         if kind not in OF_VECTORS:
             found = [name for name in found if not stays(name, shapes[name])]
         if not found:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,10 +84,18 @@ class Encoder:
         leaves it to the model. Models that want a word before each text, such as E5's `query: `,
         get it from the caller.
         """
+        if not isinstance(texts, Iterable):
+            raise TypeError(f"texts is a string or several strings, not {texts!r:.80}")
         texts = [texts] if isinstance(texts, str) else list(texts)
         for index, text in enumerate(texts):
             if not isinstance(text, str):
                 raise TypeError(f"texts must be strings: texts[{index}] is {text!r:.80}")
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise ValueError(
+                    f"texts[{index}] has half of a surrogate pair, which no text has: {text!r:.80}"
+                ) from None
         if not texts:
             return zeros((0, self.dimensions), dtype=float32, device=self.device)
         tokens = self._tokens(texts)

@@ -42,13 +42,17 @@ def loss_of(decoder: Decoder, tokens: Ids, mask: Any, device: Device, context: i
         return cross_entropy(decoder.scores(given), following)
     if not isinstance(mask, Tensor):
         try:
-            mask = np.asarray(mask, bool)
+            mask = np.asarray(mask)
         except ValueError:  # rows of different lengths
             raise ShapeError(f"mask has rows unlike the texts, which have {ids.shape}") from None
+        if mask.dtype != bool and not (mask.dtype.kind in "iuf" and np.isin(mask, (0, 1)).all()):
+            raise ValueError(
+                "mask is of True and False, or 1 and 0: a token counts, or it does not"
+            )
     if mask.size != ids.size:
         raise ShapeError(f"mask has shape {mask.shape}, and the texts have {ids.shape}")
     if isinstance(mask, np.ndarray):  # only the scores that count are computed
-        counted = np.flatnonzero(mask.reshape(texts, length)[:, 1:]).astype(np.int32)
+        counted = np.flatnonzero(mask.reshape(texts, length)[:, 1:] != 0).astype(np.int32)
         if not counted.size:
             raise ValueError("the mask leaves no token that counts: the first of a text does not")
         at = asarray(counted, device=device)

@@ -12,7 +12,23 @@ from treadle.core.errors import FormatError
 from treadle.formats.contents import shortened
 
 _GEMMA_PATTERN = 6  # every sixth layer of Gemma 3 sees the whole context
+_WITH_WINDOWS = ("llama", "phi3")  # all of whose layers have the window, if there is one
 _YARN = {"beta_fast": 32, "beta_slow": 1}  # what files without these mean
+_SILU = ("hidden_act", "silu", ("silu", "swish"))
+# What llama.cpp takes for granted of an architecture, as files have no key for it: the setting, its
+# value where config.json does not say, and the values that it may have.
+_TAKEN_FOR_GRANTED: dict[str, tuple[tuple[str, Any, tuple[Any, ...]], ...]] = {
+    "llama": (_SILU,),
+    "qwen2": (_SILU,),
+    "qwen3": (_SILU,),
+    "qwen3moe": (_SILU, ("norm_topk_prob", False, (True,))),
+    "phi3": (_SILU,),
+    "gemma3": (
+        ("hidden_activation", "gelu_pytorch_tanh", ("gelu_pytorch_tanh",)),
+        ("final_logit_softcapping", None, (None,)),
+        ("attn_logit_softcapping", None, (None,)),
+    ),
+}
 _LARGE_GEMMA = 62  # layers of the one Gemma 3 whose scores are scaled by its width
 
 
@@ -63,7 +79,15 @@ class Config:
 
 
 def sizes(config: Config, architecture: str) -> dict[str, Any]:
-    """Metadata of a GGUF file: what the architecture's keys say."""
+    """Metadata of a GGUF file: what the architecture's keys say. FormatError where the model is
+    one that they cannot describe."""
+    for name, usual, possible in _TAKEN_FOR_GRANTED[architecture]:
+        if (value := config.get(name, usual)) not in possible:
+            raise FormatError(
+                f"{config.where}: {name} is {shortened(value)}; GGUF files of the architecture "
+                f"{architecture} have no key for it, and models are computed as with "
+                f"{' or '.join(map(repr, possible))}"
+            )
     heads, width, depth = (
         config.whole("num_attention_heads"),
         config.whole("hidden_size"),
@@ -87,7 +111,7 @@ def sizes(config: Config, architecture: str) -> dict[str, Any]:
     made |= _scaling(rope, config)
     if architecture == "gemma3":
         made |= _gemma3(config, depth)
-    if architecture == "phi3" and config.get("sliding_window"):
+    if config.get("sliding_window") and architecture in _WITH_WINDOWS:
         made["attention.sliding_window"] = config.whole("sliding_window")
     if architecture == "qwen3moe":
         made |= {
@@ -116,10 +140,11 @@ def rope_factors(config: Config) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _context(config: Config, architecture: str) -> int:
-    """The context; only what its window shows, where files cannot say that there is one."""
+    """The context; only what the window shows where some of the layers have it, since files cannot
+    say which."""
     context = config.whole("max_position_embeddings")
     has_window = config.get("sliding_window") and config.get("use_sliding_window", True)
-    if has_window and architecture not in ("gemma3", "phi3"):
+    if has_window and architecture not in ("gemma3", *_WITH_WINDOWS):
         return min(context, config.whole("sliding_window"))
     return context
 
