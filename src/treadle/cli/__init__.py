@@ -9,7 +9,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """What `treadle.cli.app.main` is, which it imports; Ctrl-C meanwhile ends it without a traceback, too."""
+    """`treadle.cli.app.main`, which it imports; Ctrl-C ends that without a traceback, too."""
     try:
         from treadle.cli.app import main as run
     except KeyboardInterrupt:
