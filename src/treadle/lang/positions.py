@@ -22,6 +22,7 @@ NEIGHBOURS: dict[str, tuple[int, int]] = {  # name: (axis from the end, step)
 }  # fmt: skip
 RULES = ("clamp", "wrap", "mirror", "zero", "constant", "skip")
 REPLACING = ("zero", "constant", "function")  # those that read no other element of the array
+WRITTEN_OUTSIDE = ("wrap", "zero", "constant", "skip")  # by which writes keep cells apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,10 @@ class GridPos:
     `u[pos]` is the element of an array there, and `out[pos] = value` writes it. `pos.north(u)` is
     the element of the row before, `south`, `west`, `east` those of the next row and of the adjacent
     columns; in three dimensions `up` and `down` are those of the adjacent planes. `pos.at(u, di,
-    dj)` is any neighbour, by constant offsets along each axis. `pos.index` is the tuple of the
-    indices. Outside an array, a neighbour is what the stencil's `boundary` says.
+    dj)` is any neighbour, by constant offsets along each axis, and `pos.shifted(di, dj)` its place,
+    which may be written: `out[pos.shifted(0, 1)] = value`. `pos.index` is the tuple of the indices.
+    Outside an array, a neighbour is what the stencil's `boundary` says. Of a stack of grids, an
+    array with more axes than the grid, `f[q]` is one: `f[q][pos]`, `pos.west(f[q])`.
     """
 
     __slots__ = ("index", "rules")
@@ -89,6 +92,10 @@ class GridPos:
     def __init__(self, rules: CellRules, indices: tuple[Any, ...]) -> None:
         self.rules = rules
         self.index = tuple(np.int32(index) for index in indices)
+
+    def shifted(self, *offsets: int) -> ShiftedPos:
+        """The place at constant offsets from this cell, one for each axis: an index of arrays."""
+        return ShiftedPos(self, tuple(int(step) for step in offsets))
 
     def at(self, array: Any, *offsets: int) -> Any:
         """The element of an array at constant offsets from this cell, one for each axis."""
@@ -143,6 +150,23 @@ class GridPos:
 
     def __repr__(self) -> str:
         return f"GridPos{tuple(map(int, self.index))}"
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftedPos:
+    """The place of a neighbour, `pos.shifted(di, dj)`."""
+
+    position: GridPos
+    offsets: tuple[int, ...]
+
+    def indices(self, extents: tuple[int, ...]) -> tuple[int, ...]:
+        """Where a write goes in an array with these extents; outside it is dropped."""
+        rules = self.position.rules.axes
+        steps = zip(self.position.index, self.offsets, rules, extents, strict=True)
+        return tuple(
+            mapped("wrap", int(index) + step, extent) if rule.name == "wrap" else int(index) + step
+            for index, step, rule, extent in steps
+        )
 
 
 def mapped(rule: str, index: int, extent: int) -> int:

@@ -45,7 +45,10 @@ class Analysis:
     scattered: frozenset[int]  # and those that are written, or updated by atomics, at such
     # Neighbours that threads may share: elements of numbers and vectors that are not written.
     shared: tuple[tuple[int, tuple[int, ...]], ...]
-    fixed: frozenset[int]  # read at their own cell alone
+    fixed: frozenset[int]  # accessed at their own cell alone
+    # Stacks of grids, and for each axis before those of the grid how many it has at least.
+    stacks: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    shifted: frozenset[int] = frozenset()  # written at neighbours
 
     @cached_property
     def cells(self) -> dict[int, Reach]:
@@ -57,6 +60,10 @@ class Analysis:
         """The axes of the grid."""
         return len(self.rules)
 
+    def leading(self, at: int) -> int:
+        """How many axes an array has before those of the grid."""
+        return len(dict(self.stacks).get(at, ()))
+
     def reach(self, axis: int) -> tuple[int, int]:
         """The least and the greatest offset along an axis, of all arrays."""
         found = [each[axis] for each in self.cells.values()]
@@ -66,7 +73,10 @@ class Analysis:
 def grid_rank(body: Body, ranks: Sequence[int | None]) -> int:
     """The axes of a stencil's grid: those of the arrays that it writes. ShapeError if they
     differ, or are not 1 to 3."""
-    of = dict(zip(body.names, ranks, strict=True))
+    of = {
+        name: rank and rank - body.stacked.get(name, 0)
+        for name, rank in zip(body.names, ranks, strict=True)
+    }
     chosen = body.written_at_position or tuple(name for name in body.names if of[name])[:1]
     found = {of[name] for name in chosen}
     if len(found) > 1:
@@ -137,13 +147,24 @@ def _analysis(
         for number, found in sorted(offsets.items())
     }
     own = {at[note.parameter] for note in notes if note.offsets is not None and note.kind != "read"}
-    first = {at[note.parameter]: note for note in reversed(notes)}
+    first = {(note.parameter, note.layer): note for note in reversed(notes)}
     made = {
-        number
-        for number, note in first.items()
+        grid
+        for grid, note in first.items()
         if note.kind == "write" and note.span in body.plain_writes
     }
-    reads = {at[note.parameter] for note in notes if note.kind != "write"} - made
+    reads = {
+        at[note.parameter]
+        for note in notes
+        if note.kind != "write" and (note.parameter, note.layer) not in made
+    }
+    stacks: dict[int, tuple[int, ...]] = {}
+    for note in notes:
+        if note.layer:
+            known = stacks.get(at[note.parameter], (0,) * len(note.layer))
+            stacks[at[note.parameter]] = tuple(
+                max(count, layer + 1) for count, layer in zip(known, note.layer, strict=True)
+            )
     written = {at[note.parameter] for note in notes if note.kind != "read"}
     simple = {
         number
@@ -153,7 +174,9 @@ def _analysis(
     shared = {
         (at[note.parameter], note.offsets): None
         for note in notes
-        if note.offsets is not None and at[note.parameter] in simple - written
+        if note.offsets is not None
+        and not note.layer
+        and at[note.parameter] in simple - written
     }
     return Analysis(
         rules=rules,
@@ -164,12 +187,16 @@ def _analysis(
         indexed=frozenset(
             at[note.parameter] for note in notes if note.kind == "read" and note.offsets is None
         ),
-        reads=len({(note.parameter, note.offsets) for note in notes if note.kind != "write"}),
+        reads=len({(n.parameter, n.layer, n.offsets) for n in notes if n.kind != "write"}),
         scattered=frozenset(
             at[n.parameter] for n in notes if n.kind != "read" and n.offsets is None
         ),
         fixed=frozenset(
             number for number, reach in cells.items() if all(pair == (0, 0) for pair in reach)
+        ),
+        stacks=tuple(sorted(stacks.items())),
+        shifted=frozenset(
+            at[note.parameter] for note in notes if note.kind != "read" and any(note.offsets or ())
         ),
     )
 
@@ -191,19 +218,42 @@ def _check_threads(body: Body, functions: Sequence[n.Function], sources: Mapping
 
 
 def _check_races(body: Body, notes: Sequence[CellAccess], sources: Mapping[str, str]) -> None:
-    written = {note.parameter for note in notes if note.kind in ("write", "update")}
+    """Refuse elements that two cells access, one of which writes. Where all accesses to a grid are
+    at one offset, each cell has an element for itself."""
+    writes: dict[str, list[CellAccess]] = {}
     for note in notes:
-        if note.kind != "read" or note.parameter not in written:
+        if note.kind in ("write", "update"):
+            writes.setdefault(note.parameter, []).append(note)
+    for note in notes:
+        found = writes.get(note.parameter)
+        if found is None or note.kind == "atomic":
             continue
-        if note.offsets is None or any(note.offsets):
-            name = note.parameter
-            raise CompileError(
-                f"{body.name} writes {name}, and reads it here at another cell, which another "
-                f"thread may have written or not: write to another array (a stencil may read "
-                f"{name}[{body.position}], its own cell)",
-                note.span,
-                sources.get(note.span.file),
+        name, position = note.parameter, body.position
+        if note.layer:
+            name += f"[{', '.join(map(str, note.layer))}]"
+        at = next((each.offsets for each in found if each.layer == note.layer), None)
+        if note.kind != "read":
+            if note.offsets is None or at is None or note.offsets == at:
+                continue
+            message = (
+                f"{body.name} writes {name} here at the offsets {note.offsets}, and elsewhere at "
+                f"{at}, so that two threads write one element: write a grid at one offset alone"
             )
+        else:
+            anywhere = any(each.offsets is None for each in found) and any(note.offsets or ())
+            if note.offsets is not None and note.offsets == at and not anywhere:
+                continue
+            if note.offsets is not None and at is None and not anywhere:
+                continue
+            own = f"{name}[{position}], its own cell"
+            if any(at or ()):
+                steps = ", ".join(map(str, at or ()))
+                own = f"{name}[{position}.shifted({steps})], what it writes itself"
+            message = (
+                f"{body.name} writes {name}, and reads it here at another cell, which another "
+                f"thread may have written or not: write to another array (a stencil may read {own})"
+            )
+        raise CompileError(message, note.span, sources.get(note.span.file))
 
 
 def _check_halo(
@@ -224,7 +274,8 @@ def _check_halo(
         for offset, most in zip(far, allowed, strict=False):
             if abs(offset) > most:
                 raise CompileError(
-                    f"{body.name} reads {note.parameter} at the offsets {far}, beyond its halo of "
+                    f"{body.name} {'reads' if note.kind == 'read' else 'writes'} "
+                    f"{note.parameter} at the offsets {far}, beyond its halo of "
                     f"{halo[0] if len(halo) == 1 else halo}: declare a larger halo, or leave it "
                     "out (it is found by itself)",
                     note.span,

@@ -44,19 +44,36 @@ class Body:
     @cached_property
     def written_at_position(self) -> tuple[str, ...]:
         """The parameters that the function assigns at its position, as in `out[pos] = …`."""
-        found = set()
-        for node in ast.walk(self.source.tree):
-            if (
-                isinstance(node, ast.Subscript)
-                and isinstance(node.value, ast.Name)
-                and isinstance(node.slice, ast.Name)
-                and node.slice.id == self.position
-                and node.value.id in self.names
-            ):
-                stored = isinstance(node.ctx, ast.Store) or node in self._bases
-                if stored:
-                    found.add(node.value.id)
+        found = {
+            place[0]
+            for node in ast.walk(self.source.tree)
+            if isinstance(node, ast.Subscript)
+            and (isinstance(node.ctx, ast.Store) or node in self._bases)
+            and (place := self._cell(node))
+        }
         return tuple(name for name in self.names if name in found)
+
+    @cached_property
+    def stacked(self) -> dict[str, int]:
+        """Of the parameters that are stacks of grids, by how many numbers one is chosen: 1 in
+        `f[q][pos]`."""
+        found: dict[str, int] = {}
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.Subscript) and (place := self._cell(node)):
+                name, count = place
+                if count:
+                    found[name] = count
+        return found
+
+    def _cell(self, node: ast.Subscript) -> tuple[str, int] | None:
+        """The parameter of `u[pos]` or `f[q][pos]`, and by how many numbers its grid is chosen."""
+        if not _is_place(node.slice, self.position):
+            return None
+        base, count = node.value, 0
+        if isinstance(base, ast.Subscript):
+            count = len(base.slice.elts) if isinstance(base.slice, ast.Tuple) else 1
+            base = base.value
+        return (base.id, count) if isinstance(base, ast.Name) and base.id in self.names else None
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
@@ -64,11 +81,11 @@ class Body:
         stores: dict[str, int] = dict.fromkeys(self.written_at_position, 0)
         uses = dict(stores)
         updated = {
-            node.target.value.id
+            place[0]
             for node in ast.walk(self.source.tree)
             if isinstance(node, ast.AugAssign)
             and isinstance(node.target, ast.Subscript)
-            and isinstance(node.target.value, ast.Name)
+            and (place := self._cell(node.target))
         }
         for node in ast.walk(self.source.tree):
             if isinstance(node, ast.Name) and node.id in uses:
@@ -77,6 +94,8 @@ class Body:
                 continue
             if isinstance(node.value, ast.Name) and node.value.id in stores:
                 stores[node.value.id] += 1
+            elif (place := self._cell(node)) and place[0] in stores:
+                stores[place[0]] += 1
         return tuple(name for name in stores if stores[name] == uses[name] and name not in updated)
 
     @cached_property
@@ -141,6 +160,13 @@ class Body:
         """A CompileError at a node, or at the function."""
         source = self.source
         return CompileError(message, source.span(node or source.tree), source.text)
+
+
+def _is_place(node: ast.expr, position: str) -> bool:
+    """Whether an index is a position, or `pos.shifted(…)`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr == "shifted" and _is_place(node.func.value, position)
+    return isinstance(node, ast.Name) and node.id == position
 
 
 def _stored(annotation: Any, storage: t.Scalar | None) -> Any:

@@ -45,6 +45,7 @@ from treadle.stencils.launching import (
     gpu_threads,
     grid_of,
     serial_parts,
+    shapes_of,
     usual_form,
 )
 from treadle.stencils.sharing import extent_of, repeats_elements
@@ -218,7 +219,7 @@ class Stencil(ByName):
         self.check_count(arguments)
         described = [describe(value) for value in arguments]
         analysis = self.analysis_of(described)
-        shapes = {at: extents_of(described[at][1], analysis.ndim) for at in analysis.cells}
+        shapes = shapes_of(self.body, analysis, [one for _, one in described])
         grid = grid_of(self.body, analysis, shapes)
         self._check_sharing(analysis, arguments, described)
         if grid.is_empty:
@@ -348,7 +349,7 @@ class Stencil(ByName):
             for other in read:
                 if other == at or not places[at].shares(places[other]):
                     continue
-                own = other in analysis.fixed and other not in analysis.indexed
+                own = {at, other} <= analysis.fixed and other not in analysis.indexed
                 if own and places[at].is_same(places[other]):
                     continue  # each thread reads what it writes itself
                 raise LaunchError(
@@ -370,7 +371,7 @@ class Stencil(ByName):
             self.check_count(arguments)
             described = [describe(value) for value in arguments]
             analysis = self.analysis_of(described)
-            shapes = {at: extents_of(described[at][1], analysis.ndim) for at in analysis.cells}
+            shapes = shapes_of(self.body, analysis, [one for _, one in described])
             same = grid_of(self.body, analysis, shapes).same_shape
             wide = any(isinstance(key, ArrayClass) and key.big for key, _ in described)
         else:
@@ -457,16 +458,12 @@ def _parameters_of(body: Body, options: KernelOptions) -> Kernel:
     return Kernel(function_from_text(text, None, names), options, None)
 
 
-def extents_of(array: Any, ndim: int) -> tuple[int, ...]:
-    """The extents of an array's grid (an array of vectors has one more axis)."""
-    return tuple(array.shape[:ndim])
-
-
 def _bytes_near(analysis: Analysis, described: Sequence[tuple[Any, Any]]) -> tuple[int, int]:
     """The bytes of a cell in all arrays together, and how many planes are near it."""
     size = 0
     for at in analysis.cells:
-        size += size_of(described[at][0].element)
+        grids = math.prod(described[at][1].shape[: analysis.leading(at)])
+        size += grids * size_of(described[at][0].element)
     low, high = analysis.reach(0)
     return size, high - low + 1
 

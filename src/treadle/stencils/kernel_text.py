@@ -150,7 +150,9 @@ def axes_of(body: Body, analysis: Analysis, form: Form) -> list[Axis]:
     """The bounds along each axis."""
     found = []
     for axis, rule in enumerate(analysis.rules):
-        extents = {at: f"{body.names[at]}.shape[{axis}]" for at in analysis.cells}
+        extents = {
+            at: f"{body.names[at]}.shape[{axis + analysis.leading(at)}]" for at in analysis.cells
+        }
         low, high = analysis.reach(axis)
         low = max(-low, 0)
         grid = [extents[at] for at in analysis.written] or list(extents.values())[:1]
@@ -188,7 +190,7 @@ def _of(function: str, texts: Sequence[str]) -> str:
 
 def _rows_together(analysis: Analysis) -> int:
     """How many adjacent rows are computed in one loop: they share what they read of each other."""
-    shares = analysis.ndim == 2 and analysis.reach(0) != (0, 0)
+    shares = analysis.ndim == 2 and analysis.reach(0) != (0, 0) and bool(analysis.shared)
     return 2 if shares and analysis.reads <= _MOST_SHARED_READS else 1
 
 
@@ -423,10 +425,11 @@ class Writer:
 
     def head(self, outer: Sequence[str]) -> str:
         """The cells before the first whole vector of the output; the index of that."""
-        output = self.body.names[(self.analysis.written or tuple(self.analysis.cells))[0]]
+        at = (self.analysis.written or tuple(self.analysis.cells))[0]
+        output, lead = self.body.names[at], self.analysis.leading(at)
         place = "0"
         for axis, each in enumerate(outer):
-            place = f"({place} + {each}) * treadle_index({output}.shape[{axis + 1}])"
+            place = f"({place} + {each}) * treadle_index({output}.shape[{axis + lead + 1}])"
         self.put(f"treadle_head = (0 - ({place} + treadle_first)) % {_LANES}")
         self.put("treadle_start = min(treadle_first + treadle_head, treadle_last)")
         index = self.indices[-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.runtime.devices import Device
@@ -57,6 +58,26 @@ class Grid:
         return any(extent <= 0 for extent in self.region)
 
 
+def shapes_of(
+    body: Body, analysis: Analysis, arrays: Sequence[Any]
+) -> dict[int, tuple[int, ...]]:
+    """The extents that each array accessed at the position has along the grid's axes. ShapeError
+    for a stack of too few grids."""
+    found = {}
+    for at in analysis.cells:
+        shape = tuple(arrays[at].shape)
+        lead = analysis.leading(at)
+        for axis, (extent, least) in enumerate(zip(shape, dict(analysis.stacks).get(at, ()))):
+            if extent < least:
+                raise ShapeError(
+                    f"{body.names[at]} is a stack of {extent} grids along axis {axis}, and "
+                    f"{body.name} accesses grid {least - 1} of it: give it an array of at least "
+                    f"{least}, as of shape {(*shape[:axis], least, *shape[axis + 1 :])}"
+                )
+        found[at] = shape[lead : lead + analysis.ndim]
+    return found
+
+
 def grid_of(body: Body, analysis: Analysis, shapes: Mapping[int, tuple[int, ...]]) -> Grid:
     """The grid of a call, whose arrays have these extents. ShapeError if they do not fit each
     other, or a boundary's rule needs larger ones."""
@@ -73,6 +94,12 @@ def grid_of(body: Body, analysis: Analysis, shapes: Mapping[int, tuple[int, ...]
     else:
         extents = tuple(max(shapes[at][axis] for at in chosen) for axis in range(ndim))
         _check_extents(body, cells, shapes, extents, chosen[0])
+        if analysis.shifted:
+            written = body.names[min(analysis.shifted)]
+            raise ShapeError(
+                f"{body.name} writes {written} at neighbours, for which all of its arrays have the "
+                f"same extents: {', '.join(f'{body.names[at]} has {shapes[at]}' for at in cells)}"
+            )
     region = list(extents)
     for axis, rule in enumerate(analysis.rules):
         if rule.name == "skip":
@@ -127,6 +154,8 @@ def _check_halo(
 
 def usual_form(analysis: Analysis) -> GpuForm:
     """How a large grid is computed on a GPU."""
+    if analysis.stacks:  # cells share nothing: each thread has one
+        return ONE_CELL
     for ndim, most_reads, form in _GPU_FORMS:
         if ndim == analysis.ndim and analysis.reads <= most_reads:
             return form

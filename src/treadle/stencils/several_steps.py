@@ -15,9 +15,8 @@ from treadle.runtime.convert import describe
 from treadle.runtime.devices import Device
 from treadle.stencils.bands import BandsKernel, Shape, Substep
 from treadle.stencils.body import Body
-from treadle.stencils.decorator import extents_of
 from treadle.stencils.kernel_text import Form
-from treadle.stencils.launching import Grid, grid_of
+from treadle.stencils.launching import Grid, grid_of, shapes_of
 from treadle.stencils.parts import Part, period_of, rotate_places
 from treadle.stencils.sharing import extent_of
 from treadle.stencils.tiles import Plan, TileKernel
@@ -134,11 +133,10 @@ def several_steps(
         for position, number in part.slots:
             arguments[position] = arrays[number]
         described = tuple(describe(value) for value in arguments)
-        shapes = {
-            at: extents_of(described[at][1], part.analysis.ndim) for at in part.analysis.cells
-        }
+        body, analysis = part.stencil.body, part.analysis
         try:
-            grid = grid_of(part.stencil.body, part.analysis, shapes)
+            shapes = shapes_of(body, analysis, [one for _, one in described])
+            grid = grid_of(body, analysis, shapes)
         except TreadleError:  # the first step raises it
             return None
         found.append(_Described(part, described, grid))
@@ -170,6 +168,8 @@ def _is_possible(parts: Sequence[_Described], arrays: Sequence[Any]) -> bool:
             or each.part.stencil.storage != parts[0].part.stencil.storage
             or each.part.stencil.options != options
             or analysis.scattered
+            or analysis.stacks
+            or analysis.shifted
             or not analysis.written
             or each.grid.is_empty
             or max(each.grid.extents) > _MOST_EXTENT

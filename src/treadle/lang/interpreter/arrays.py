@@ -13,7 +13,7 @@ from treadle.core.errors import LaunchError
 from treadle.ir import types as t
 from treadle.lang import rules
 from treadle.lang.interpreter import numbers
-from treadle.lang.positions import GridPos
+from treadle.lang.positions import GridPos, ShiftedPos
 from treadle.lang.rules import Literal
 from treadle.lang.types import Vector, annotation_of, ir_type, is_struct, make_value, store_value
 from treadle.runtime import settings
@@ -61,6 +61,10 @@ class KernelArray:
         index."""
         if isinstance(index, GridPos):
             index = index.index
+        if isinstance(index, ShiftedPos):
+            index = index.indices(self.extents)
+            if not all(0 <= at < extent for at, extent in zip(index, self.extents, strict=True)):
+                return None
         parts = index if isinstance(index, tuple) else (index,)
         if len(parts) != self.ndim:
             raise TypeError(f"{self.name} has {self.ndim} axes, and the index has {len(parts)}")
@@ -80,6 +84,8 @@ class KernelArray:
         """The element at an index; zero outside. At a position, what its rules say."""
         if isinstance(index, GridPos):
             return index.at(self, *(0 for _ in index.index))
+        if isinstance(index, ShiftedPos):
+            return index.position.at(self, *index.offsets)
         at = self.find(index)
         if at is None:
             return make_value(self.annotation, None)
@@ -93,6 +99,13 @@ class KernelArray:
         at = self.find(index)
         if at is not None:
             store_value(self.data, at, converted(value, self.annotation))
+
+    def grid(self, index: Any) -> KernelArray | None:
+        """The grid `f[q]` of a stack of them; None if an index is of an element."""
+        parts = index if isinstance(index, tuple) else (index,)
+        if isinstance(index, (GridPos, ShiftedPos)) or len(parts) >= self.ndim:
+            return None
+        return KernelArray(self.data[tuple(map(index_value, parts))], self.element, self.name)
 
     def __repr__(self) -> str:
         return f"{self.name} = {self.data!r}"
@@ -156,12 +169,19 @@ class ElementPlace:
         """The value there."""
         return item(loaded(self.base), self.index)
 
+    @property
+    def is_grid(self) -> bool:
+        """Whether it is the grid `f[q]` of a stack, which is no copy."""
+        base = self.base
+        return isinstance(base, KernelArray) and base.grid(self.index) is not None
+
     def store(self, value: Any) -> None:
         """Store a value there."""
         base = loaded(self.base)
         if isinstance(base, KernelArray):
             base.store(self.index, value)
-            put_back(self.base, base.data)
+            if not (isinstance(self.base, ElementPlace) and self.base.is_grid):
+                put_back(self.base, base.data)
             return
         at = index_value(self.index)
         setattr(base, t.COMPONENTS[at], numbers.cast(value, t.SCALARS[base.type.dtype.short]))
@@ -204,7 +224,8 @@ def put_back(base: Any, value: Any) -> None:
 def item(owner: Any, index: Any) -> Any:
     """`owner[index]`."""
     if isinstance(owner, KernelArray):
-        return owner.load(index)
+        grid = owner.grid(index)
+        return owner.load(index) if grid is None else grid
     if isinstance(owner, Vector):
         return owner.parts[index_value(index)]
     if isinstance(index, np.generic):

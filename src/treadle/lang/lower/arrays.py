@@ -36,12 +36,9 @@ def place_of(
     node: ast.AST,
     access: Access = "read",
 ) -> n.MemoryPlace:
-    """The place of an element; `index` is a number, a tuple with one number for each axis, or the
-    position of a stencil."""
-    if isinstance(index, Position):
-        return _cell(cx, array, index, node, access)
+    """The place of an element; `index` is a number, or a tuple with one number for each axis."""
     if isinstance(array, ArrayView) and array.origin:
-        cx.lowering.accesses.append(CellAccess(array.origin, access, None, cx.span(node)))
+        cx.lowering.accesses.append(CellAccess(array.origin, access, None, cx.span(node), array.layer))
     parts: Sequence[Value] = index.items if isinstance(index, TupleValue) else (index,)
     ndim = array.ndim if isinstance(array, ArrayView) else 1
     if len(parts) != ndim:
@@ -62,38 +59,6 @@ def place_of(
     checks = _checks(cx, indices, array.extents, node)
     flat = flat_index(cx, array, indices, node)
     return n.Element(array.memory, flat, array.element, checks, cx.span(node))
-
-
-def _cell(
-    cx: Context,
-    array: ArrayView | FixedArrayPlace,
-    position: Position,
-    node: ast.AST,
-    access: Access,
-) -> n.Element:
-    """The place of a stencil's own cell. Where the cell may be outside the array, the context's
-    guard says whether it is inside; an atomic has checks instead."""
-    array = cell_array(cx, array, position, node)
-    ndim = len(position.indices)
-    if array.origin:
-        note = CellAccess(array.origin, access, (0,) * ndim, cx.span(node))
-        cx.lowering.accesses.append(note)
-    rules, span = position.rules, cx.span(node)
-    checks: list[n.Check] = []
-    for axis, (index, extent) in enumerate(zip(position.indices, array.extents, strict=True)):
-        if rules.sides(axis, 0)[1]:
-            checks.append(n.Check(index, cast(cx, extent, _scalar_type(index), node), axis))
-    if checks and access != "atomic":
-        for check in checks:
-            inside = n.Binary("lt", check.index, check.bound, t.BOOL, span)
-            cx.guard = (
-                inside
-                if cx.guard is None
-                else n.Binary("logical_and", cx.guard, inside, t.BOOL, span)
-            )
-        checks = []
-    flat = cell_index(cx, array, position.indices, node)
-    return n.Element(array.memory, flat, array.element, tuple(checks), span)
 
 
 def cell_index(
@@ -119,9 +84,11 @@ def cell_array(cx: Context, array: Value, position: Position, node: ast.AST) -> 
         raise cx.error(f"a position indexes arrays, and this is {describe(array)}", node)
     if array.ndim != ndim:
         axes = f"{ndim} {'axis' if ndim == 1 else 'axes'}"
+        stack = f"choose one of its grids, as in a[{', '.join('0' * (array.ndim - ndim))}][pos], or "
         raise cx.error(
-            f"{position.rules.grid} has {axes}, and this is {describe(array)}: index it with "
-            "numbers (pos.index has those of the cell)",
+            f"{position.rules.grid} has {axes}, and this is {describe(array)}: "
+            f"{stack if array.ndim > ndim else ''}index it with numbers (pos.index has those of "
+            "the cell)",
             node,
         )
     return array

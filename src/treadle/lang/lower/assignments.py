@@ -8,11 +8,11 @@ from typing import Any
 from treadle.core.errors import DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.lang.lower import positions
 from treadle.lang.lower.arrays import (
     copy_parts,
     fill_with_zeros,
     memory_variable,
-    place_of,
     store,
 )
 from treadle.lang.lower.calls import lower_call
@@ -31,6 +31,7 @@ from treadle.lang.lower.values import (
     Position,
     PythonObject,
     Range,
+    ShiftedPosition,
     TupleValue,
     Value,
     contains_array,
@@ -334,7 +335,7 @@ def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute, access: 
             return _item_of(cx, whole, lower_expression(cx, target.slice), target, access)
         owner, index = in_order_with_index(cx, target)
         if isinstance(owner, (ArrayView, FixedArrayPlace)):
-            return place_of(cx, owner, index, target, access)
+            return positions.element_of(cx, owner, index, target, access)
         if isinstance(owner, TupleValue):
             raise cx.error("a tuple's items can't be assigned: assign a new tuple", target)
         return _item_of(cx, _place_of_value(cx, owner, target), index, target, access)
@@ -370,7 +371,7 @@ def _item_of(
 ) -> n.Place:
     """The place of an element of an array in a struct, or of a component of a vector."""
     if isinstance(whole.type, t.Array) and not isinstance(whole, n.Variable):
-        return place_of(cx, FixedArrayPlace(whole, whole.type), index, target, access)
+        return positions.element_of(cx, FixedArrayPlace(whole, whole.type), index, target, access)
     if isinstance(whole.type, t.Vector):
         name = component(cx, whole.type, index, target)
         return n.Member(whole, name, whole.type.element, cx.span(target))
@@ -381,12 +382,18 @@ def _is_cell(cx: Context, node: ast.expr) -> bool:
     """Whether an expression is `out[pos]`, or a part of it. (Such a place may be outside an array,
     and then it is not the one that `out[pos]` reads.)"""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
-            binding = cx.bindings.get(node.slice.id)
-            if binding is not None and isinstance(binding.value, Position):
-                return True
+        if isinstance(node, ast.Subscript) and _is_position(cx, node.slice):
+            return True
         node = node.value
     return False
+
+
+def _is_position(cx: Context, node: ast.expr) -> bool:
+    """Whether an index is `pos` or `pos.shifted(…)`, or a name for them."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr == "shifted" and _is_position(cx, node.func.value)
+    binding = cx.bindings.get(node.id) if isinstance(node, ast.Name) else None
+    return binding is not None and isinstance(binding.value, (Position, ShiftedPosition))
 
 
 def _place_of_value(cx: Context, value: Value, node: ast.AST) -> n.Place:

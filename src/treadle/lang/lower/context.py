@@ -45,12 +45,14 @@ Access: TypeAlias = Literal_["read", "write", "update", "atomic"]
 
 @dataclass(frozen=True, slots=True)
 class CellAccess:
-    """An access to a parameter of a stencil: at offsets from the position, or (None) at indices."""
+    """An access to a parameter of a stencil: at offsets from the position, or (None) at indices. Of
+    a stack of grids, `layer` are the constants that say which grid."""
 
     parameter: str
     kind: Access
     offsets: tuple[int, ...] | None
     span: Span
+    layer: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from treadle.lang.lower.values import (
     Position,
     PositionMethod,
     PythonObject,
+    ShiftedPosition,
     TupleValue,
     Value,
     contains_array,
@@ -280,7 +281,7 @@ def attribute(cx: Context, owner: Value, name: str, node: ast.AST) -> Value:
             return n.Builtin(owner.value.name, "xyz".index(name), t.I32, cx.span(node))
         case PythonObject():
             return attribute_of_object(cx, owner, name, node)
-        case TupleValue() | Literal() | PositionMethod():
+        case TupleValue() | Literal() | PositionMethod() | ShiftedPosition():
             raise cx.refusal("number_attribute", node, owner=describe(owner), name=name)
     value = number(cx, owner, node)
     assert not isinstance(value, Literal)
@@ -341,8 +342,11 @@ def _no_attribute(
 
 def _subscript(cx: Context, node: ast.Subscript) -> Value:
     owner, index = in_order_with_index(cx, node)
-    if isinstance(index, Position):
-        return positions.read(cx, index, owner, (0,) * len(index.indices), node)
+    if isinstance(index, (Position, ShiftedPosition)):
+        return positions.item(cx, owner, index, node)
+    if positions.is_stack(owner, index):
+        assert isinstance(owner, ArrayView)
+        return positions.grid_of_stack(cx, owner, index, node)
     if isinstance(owner, (ArrayView, FixedArrayPlace)):
         return load(cx, place_of(cx, owner, index, node), node)
     if isinstance(owner, TupleValue):

@@ -32,6 +32,7 @@ from treadle.lang.lower.values import (
     PositionMethod,
     PythonObject,
     Range,
+    ShiftedPosition,
     TupleValue,
     Value,
     contains_array,
@@ -112,6 +113,7 @@ class _ArrayKey:
     offset: bool
     index_type: t.Scalar
     origin: str
+    layer: tuple[int, ...]
     wrapped: bool
 
 
@@ -129,6 +131,7 @@ def _key(value: Value) -> Any:
                 value.offset is not None,
                 value.index_type,
                 value.origin,
+                value.layer,
                 value.wrapped,
             )
         case TupleValue():
@@ -253,7 +256,7 @@ def _settled(cx: Context, value: Value, node: ast.AST) -> Value:
         raise cx.error("an array inside a struct can't be passed: pass the array of structs", node)
     if isinstance(value, Range):
         raise cx.error("a range can't be passed: pass its bounds", node)
-    if isinstance(value, PositionMethod):
+    if isinstance(value, (PositionMethod, ShiftedPosition)):
         raise cx.error("a neighbour can't be passed: pass the position", node)
     return value
 

@@ -2,32 +2,38 @@
 
 A neighbour's offsets are constants. Where a read is known to be inside along an axis, its index is
 the cell's plus the offset; elsewhere the axis' rule maps the index into the array, replaces the
-value, or calls a function of the user's.
+value, or calls a function of the user's. A write outside goes around the end where the rule is
+"wrap", and is dropped otherwise.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
-from treadle.lang.lower.arrays import cell_array, cell_index, load, static_number
-from treadle.lang.lower.context import CellAccess, Context
+from treadle.lang.lower.arrays import cell_array, cell_index, load, place_of, static_number
+from treadle.lang.lower.context import Access, CellAccess, Context
 from treadle.lang.lower.conversions import cast, convert, typed
 from treadle.lang.lower.values import (
     ArrayView,
+    FixedArrayPlace,
     Position,
     PositionMethod,
+    ShiftedPosition,
     TupleValue,
     Value,
     contains_array,
     spelled,
 )
-from treadle.lang.positions import NEIGHBOURS, REPLACING, AxisRule, Tile
+from treadle.lang.positions import NEIGHBOURS, REPLACING, WRITTEN_OUTSIDE, AxisRule, Tile
 from treadle.lang.rules import Literal
+
+_BY_OFFSETS = ("at", "shifted")
+_OFFSETS = ("dk", "di", "dj")
 
 
 def attribute(cx: Context, position: Position, name: str, node: ast.AST) -> Value:
@@ -36,30 +42,39 @@ def attribute(cx: Context, position: Position, name: str, node: ast.AST) -> Valu
         type = t.I64 if position.rules.wide else t.I32
         return TupleValue(tuple(cast(cx, index, type, node) for index in position.indices))
     names = [each for each, (axis, _) in NEIGHBOURS.items() if axis <= len(position.indices)]
-    if name == "at" or name in names:
+    if name in _BY_OFFSETS or name in names:
         return PositionMethod(position, name)
     if name in NEIGHBOURS:
         ndim = len(position.indices)
         raise cx.error(
             f"{position.rules.grid} has {ndim} {'axis' if ndim == 1 else 'axes'}, and pos.{name} "
             f"needs {NEIGHBOURS[name][0]}: the grid has the axes of the arrays that are written; "
-            f"its neighbours are {', '.join(names)}, at",
+            f"its neighbours are {', '.join((*names, *_BY_OFFSETS))}",
             node,
         )
     raise cx.refusal(
         "unknown_attribute", node, owner="a position", name=name,
-        choices=", ".join((*names, "at", "index")),
+        choices=", ".join((*names, *_BY_OFFSETS, "index")),
     )  # fmt: skip
 
 
 def call_method(
     cx: Context, method: PositionMethod, values: Sequence[Value], node: ast.Call
 ) -> Value:
-    """The neighbour that `pos.north(u)` or `pos.at(u, di, dj)` gives."""
+    """The neighbour that `pos.north(u)` or `pos.at(u, di, dj)` gives, or the place of
+    `pos.shifted(di, dj)`."""
     ndim = len(method.position.indices)
+    if method.name == "shifted":
+        if len(values) != ndim:
+            raise cx.error(
+                "pos.shifted takes an offset along each axis, as in "
+                f"pos.shifted({', '.join(_OFFSETS[3 - ndim :])})",
+                node,
+            )
+        return ShiftedPosition(method.position, tuple(_offset(cx, each, node) for each in values))
     if method.name == "at":
         if len(values) != ndim + 1:
-            offsets = ", ".join(("dk", "di", "dj")[3 - ndim :])
+            offsets = ", ".join(_OFFSETS[3 - ndim :])
             raise cx.error(
                 f"pos.at takes an array and an offset along each axis, as in pos.at(u, {offsets})",
                 node,
@@ -74,11 +89,20 @@ def call_method(
     return read(cx, method.position, values[0], tuple(found), node)
 
 
+def item(
+    cx: Context, array: Value, index: Position | ShiftedPosition, node: ast.AST
+) -> Value:
+    """The element of an array at a position."""
+    if isinstance(index, ShiftedPosition):
+        return read(cx, index.position, array, index.offsets, node)
+    return read(cx, index, array, (0,) * len(index.indices), node)
+
+
 def _offset(cx: Context, value: Value, node: ast.Call) -> int:
     known = static_number(cx, value)
     if known is None or isinstance(known, float):
         raise cx.error(
-            "the offsets of pos.at are constant integers: literals, captured numbers, or variables "
+            "the offsets of a neighbour are constant integers: literals, captured numbers, or variables "
             "of td.static_range (a computed index is read as in u[i, j], with i, j = pos.index)",
             node,
         )
@@ -92,9 +116,9 @@ def read(
     view = cell_array(cx, array, position, node)
     span = cx.span(node)
     if view.origin:
-        cx.lowering.accesses.append(CellAccess(view.origin, "read", offsets, span))
+        cx.lowering.accesses.append(CellAccess(view.origin, "read", offsets, span, view.layer))
     rules = position.rules
-    if (view.origin, offsets) in rules.given:
+    if not view.layer and (view.origin, offsets) in rules.given:
         given = position.values[rules.given.index((view.origin, offsets))]
         return cast(cx, given, t.F32, node) if given.type == rules.storage else given
     indices = [
@@ -109,6 +133,105 @@ def read(
     if rules.storage is not None and view.element == rules.storage:
         value = cast(cx, value, t.F32, node)
     return value
+
+
+def element_of(
+    cx: Context,
+    array: ArrayView | FixedArrayPlace,
+    index: Value,
+    node: ast.AST,
+    access: Access,
+) -> n.MemoryPlace:
+    """The place of an element that is written, at numbers or at a position. Where it may be outside
+    the array, the context's guard says whether it is inside; an atomic has checks instead."""
+    if isinstance(index, Position):
+        position, offsets = index, (0,) * len(index.indices)
+    elif isinstance(index, ShiftedPosition):
+        position, offsets = index.position, index.offsets
+    else:
+        return place_of(cx, array, index, node, access)
+    view, span, rules = cell_array(cx, array, position, node), cx.span(node), position.rules
+    if view.origin:
+        cx.lowering.accesses.append(CellAccess(view.origin, access, offsets, span, view.layer))
+    indices = [_moved(*each, span) for each in zip(position.indices, offsets, strict=True)]
+    where = _Outside(cx, view, node, rules.wide)
+    checks: list[n.Check] = []
+    for axis, rule in enumerate(rules.axes):
+        before, behind = rules.sides(axis, offsets[axis])
+        if offsets[axis] and rule.name not in WRITTEN_OUTSIDE:
+            raise cx.error(
+                f'a write at a neighbour goes with boundary="wrap", "zero", "constant" or "skip" '
+                f"along its axis: by {rule.name!r} several cells would write one element",
+                node,
+            )
+        if not before and not behind:
+            continue
+        if offsets[axis] and rule.name == "wrap":
+            where.map_axis(axis, rule, indices, before, behind)
+            continue
+        index = indices[axis] = indices[axis] if not offsets[axis] else cx.spill(indices[axis])
+        checks.append(n.Check(index, cast(cx, view.extents[axis], _scalar(index), node), axis))
+        if before and access != "atomic":
+            cx.guard = _both(cx.guard, where.compare("ge", index, where.number(0, index)))
+    if access != "atomic":
+        for check in checks:
+            cx.guard = _both(cx.guard, where.compare("lt", check.index, check.bound))
+        checks = []
+    return n.Element(view.memory, where.offset(indices), view.element, tuple(checks), span)
+
+
+def _both(one: n.Expression | None, other: n.Expression) -> n.Expression:
+    return other if one is None else n.Binary("logical_and", one, other, t.BOOL, other.span)
+
+
+def is_stack(array: Value, index: Value) -> bool:
+    """Whether an index has fewer numbers than a stencil's array has axes, as `f[q]` in
+    `f[q][pos]`."""
+    parts = len(index.items) if isinstance(index, TupleValue) else 1
+    return isinstance(array, ArrayView) and bool(array.origin) and parts < array.ndim
+
+
+def grid_of_stack(cx: Context, stack: ArrayView, index: Value, node: ast.AST) -> ArrayView:
+    """One grid of a stack of grids, by constants along its first axes. That there is such a grid is
+    checked by the launch."""
+    span, type = cx.span(node), stack.index_type
+    layer = []
+    for part in index.items if isinstance(index, TupleValue) else (index,):
+        known = static_number(cx, part)
+        if known is None or isinstance(known, (bool, float)) or known < 0:
+            raise cx.error(
+                f"an index that chooses one grid of a stack is a constant, from 0 on: a literal, a "
+                f"captured number, or a variable of td.static_range (an element has {stack.ndim} "
+                "indices, or a position after the constants, as in f[q][pos])",
+                node,
+            )
+        layer.append(int(known))
+
+    def product(one: n.Expression, other: n.Expression) -> n.Expression:
+        return n.Binary("mul", one, other, type, span)
+
+    rest = stack.extents[len(layer) :]
+    size = rest[0]
+    for extent in rest[1:]:
+        size = product(size, extent)
+    steps = list((stack.strides or ())[: len(layer)])
+    if not steps:
+        steps = [size]
+        for extent in reversed(stack.extents[1 : len(layer)]):
+            steps.insert(0, product(steps[0], extent))
+    start = stack.offset
+    for number, step in zip(layer, steps, strict=True):
+        if number:
+            term = product(n.Constant(number, type, span), step)
+            start = term if start is None else n.Binary("add", start, term, type, span)
+    return replace(
+        stack,
+        extents=rest,
+        size=size,
+        strides=stack.strides and stack.strides[len(layer) :],
+        offset=start if start is None else cx.spill(start, "grid"),
+        layer=(*stack.layer, *layer),
+    )
 
 
 def tile(cx: Context, made: Tile, values: Sequence[Value], node: ast.Call) -> ArrayView:
@@ -199,11 +322,16 @@ class _Outside:
         if rule.name not in REPLACING:
             self.moved[axis] = self.mapped[axis]
 
+    def offset(self, indices: list[n.Expression]) -> n.Expression:
+        """The offset in the memory of what is inside."""
+        inside = [self.mapped.get(axis, index) for axis, index in enumerate(indices)]
+        return cell_index(self.cx, self.view, inside, self.node)
+
     def load(self, indices: list[n.Expression]) -> Value:
         """The element, or what replaces it."""
-        inside = [self.mapped.get(axis, index) for axis, index in enumerate(indices)]
-        flat = cell_index(self.cx, self.view, inside, self.node)
-        place = n.Element(self.view.memory, flat, self.view.element, (), self.span)
+        place = n.Element(
+            self.view.memory, self.offset(indices), self.view.element, (), self.span
+        )
         value = load(self.cx, place, self.node)
         given = [self.moved.get(axis, index) for axis, index in enumerate(indices)]
         for each in reversed(self.replacements):

@@ -31,6 +31,7 @@ class ArrayView:
     offset: n.Expression | None = None
     index_type: t.Scalar = t.I32
     origin: str = ""  # in the body of a stencil: the kernel's parameter
+    layer: tuple[int, ...] = ()  # of a grid of a stack, as `f[q]` is: which one
     wrapped: bool = False  # the memory has what is beyond the ends of axes that wrap
 
     @property
@@ -82,8 +83,16 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
+class ShiftedPosition:
+    """A neighbour's place, `pos.shifted(di, dj)`, which indexes arrays as a position does."""
+
+    position: Position
+    offsets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PositionMethod:
-    """A neighbour of a position, `pos.north` or `pos.at`, before it is read."""
+    """A method of a position, `pos.north`, `pos.at` or `pos.shifted`, before it is called."""
 
     position: Position
     name: str
@@ -91,7 +100,7 @@ class PositionMethod:
 
 Value: TypeAlias = (
     Literal | n.Expression | ArrayView | FixedArrayPlace | TupleValue | PythonObject | Range
-    | Position | PositionMethod
+    | Position | ShiftedPosition | PositionMethod
 )  # fmt: skip
 
 EXPRESSIONS = (
@@ -125,6 +134,8 @@ def describe(value: Value) -> str:
             return "a range"
         case Position():
             return "a position"
+        case ShiftedPosition():
+            return "a shifted position"
         case PositionMethod():
             return f"the function pos.{value.name}"
         case _:
