@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import treadle as td
 from treadle.runtime import settings as switches
-from treadle.stencils import decorator, launching
+from treadle.stencils import launcher, launching
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -344,7 +344,7 @@ def launched_as(drawn: Drawn, device: td.Device | None) -> Iterator[None]:
             for name in ("_MOST_BYTES", "_CACHE_BYTES", "_LEAST_THREADS"):
                 patch.setattr(launching, name, 200)
             form = launching.GpuForm(2, None, 4)  # columns of cells, as a card has them
-            patch.setattr(decorator, "gpu_form", lambda *_: form)
+            patch.setattr(launcher, "gpu_form", lambda *_: form)
         if drawn.checked and device is not None and device.id == "cpu":
             patch.setattr(switches, "check", True)
         with td.interpret() if device is None else nullcontext():

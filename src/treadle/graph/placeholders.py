@@ -110,6 +110,21 @@ def record_composite(
         traced.note(Composite(made, derivative, nodes, sources, options, extra))
 
 
+def without_values(nodes: Sequence[Node]) -> set[Node]:
+    """Those of some nodes that are made of placeholders, and so are never computed."""
+    known: dict[Node, bool] = {}
+    todo = list(nodes)
+    while todo:
+        node = todo[-1]
+        sources = () if node.array is not None else node.sources
+        waiting = [each for each in sources if each not in known]
+        if waiting:
+            todo += waiting
+            continue
+        known[todo.pop()] = node.op == PLACEHOLDER or any(known[each] for each in sources)
+    return {node for node in nodes if known[node]}
+
+
 def values_unknown() -> ValuesUnknown:
     """What is wrong with asking for a placeholder's values."""
     return ValuesUnknown(

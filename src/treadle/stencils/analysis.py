@@ -174,9 +174,7 @@ def _analysis(
     shared = {
         (at[note.parameter], note.offsets): None
         for note in notes
-        if note.offsets is not None
-        and not note.layer
-        and at[note.parameter] in simple - written
+        if note.offsets is not None and not note.layer and at[note.parameter] in simple - written
     }
     return Analysis(
         rules=rules,

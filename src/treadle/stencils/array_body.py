@@ -7,6 +7,7 @@ operations, and that of a linear one is the transposed stencil.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from traceback import walk_tb
 from types import FunctionType
@@ -22,7 +23,9 @@ from treadle.lang.interpreter.transform import python_function
 from treadle.lang.positions import NEIGHBOURS, AxisRule
 from treadle.lang.source import Source
 from treadle.runtime.devices import Device
+from treadle.stencils.analysis import Analysis
 from treadle.stencils.body import Body
+from treadle.tensor.assembly import stack
 from treadle.tensor.creation import full
 from treadle.tensor.functional.padding import pad
 from treadle.tensor.manipulation import broadcast_to
@@ -42,33 +45,37 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 def run_on_arrays(
     body: Body,
-    rules: Sequence[AxisRule],
+    analysis: Analysis,
     values: dict[str, Any],
-    model: Tensor,
+    shape: tuple[int, ...],
+    device: Device,
     outputs: dict[str, Any],
     storage: t.Scalar | None,
 ) -> tuple[Tensor, ...]:
     """What a body writes to its outputs, of these dtypes, for the tensors and numbers of its other
-    parameters. `model` is an array of the grid.
+    parameters (tensors without axes are numbers) over a grid of a shape.
 
-    CompileError if the body does what has no form for whole arrays; ShapeError for arrays of
-    several shapes.
+    CompileError if the body does what has no form for whole arrays.
     """
-    run = _Run(body, rules, tuple(model.shape), model.device, storage)
-    arrays = {
-        name: _Array(name, values.get(name), run, outputs.get(name))
-        for name in body.names
-        if name in outputs or isinstance(values[name], Tensor)
-    }
+    run = _Run(body, analysis.rules, shape, device, storage)
+    arrays: dict[str, _Array | _Stack] = {}
+    for at, name in enumerate(body.names):
+        value, dtype = values.get(name), outputs.get(name)
+        if counts := dict(analysis.stacks).get(at):
+            arrays[name] = _Stack(name, value, run, dtype, counts)
+        elif name in outputs or (isinstance(value, Tensor) and value.ndim):
+            arrays[name] = _Array(name, value, run, dtype)
     every = {**values, **arrays, body.position: run.position}
     try:
         run.call(body.function, body.source, [every[name] for name in body.order])
     except (TypeError, AttributeError, ValueError, ValuesUnknown) as error:
         if isinstance(error, TreadleError) and not isinstance(error, (ShapeError, ValuesUnknown)):
             raise
-        line = _line_of(error, body.source.file)
-        raise run.refused(f"{error} (decisions are written with td.where)", line) from error
-    return tuple(run.result(arrays[name]) for name in outputs)
+        line, what = _line_of(error, body.source.file), f"{error}"
+        if "truth value" in what:
+            what = "one decision is not that of all cells"
+        raise run.refused(f"{what} (decisions are written with td.where)", line) from error
+    return tuple(arrays[name].result() for name in outputs)
 
 
 def _line_of(error: BaseException, file: str) -> int:
@@ -117,12 +124,6 @@ class _Run:
         if not isinstance(array, _Array):
             raise self.refused("a position reads arrays alone")
         found: Tensor = array.value()
-        if tuple(found.shape) != self.shape:
-            raise ShapeError(
-                f"derivatives of {self.body.name}, and td.vmap, need arrays of one shape, and "
-                f"{array.name} has {tuple(found.shape)} beside {self.shape}: staggered grids have "
-                "none yet"
-            )
         # The first axis is shifted last, since its constant counts in corners.
         for axis in reversed(range(len(offsets))):
             offset = offsets[axis]
@@ -145,11 +146,25 @@ class _Run:
         part[axis] = slice(offset, None) if offset > 0 else slice(0, extent)
         return wide[tuple(part)]
 
-    def result(self, array: _Array) -> Tensor:
+    def moved(self, x: Tensor, offsets: Sequence[int]) -> Tensor:
+        """What all cells write to their neighbours at some offsets: zero where none does."""
+        for axis, offset in enumerate(offsets):
+            rule, extent = self.rules[axis], x.shape[axis]
+            self.reach[axis] = [min(self.reach[axis][0], offset), max(self.reach[axis][1], offset)]
+            if not offset or (rule.name == "wrap" and extent == 1):
+                continue
+            if rule.name == "skip":
+                raise self.refused('a write at a neighbour beside boundary="skip" has none yet')
+            widths = [0] * (2 * x.ndim)
+            widths[2 * (x.ndim - 1 - axis) + (offset < 0)] = abs(offset)
+            wide = pad(x, widths, "circular") if rule.name == "wrap" else pad(x, widths)
+            part = [slice(None)] * x.ndim
+            part[axis] = slice(-offset, None) if offset < 0 else slice(0, extent)
+            x = wide[tuple(part)]
+        return x
+
+    def written(self, value: Tensor) -> Tensor:
         """What was written to an output: zero in cells that are not computed."""
-        value = array.value()
-        if not isinstance(value, Tensor):
-            raise self.refused(f"{array.name} is not written")
         part: list[slice] = []
         widths: list[int] = []
         for rule, (low, high), extent in zip(self.rules, self.reach, self.shape, strict=True):
@@ -172,6 +187,10 @@ class _Position:
     def at(self, array: Any, *offsets: Any) -> Tensor:
         return self._run.neighbour(array, [int(each) for each in offsets])
 
+    @staticmethod
+    def shifted(*offsets: Any) -> _Shifted:
+        return _Shifted(tuple(int(each) for each in offsets))
+
     @property
     def index(self) -> tuple[Tensor, ...]:
         run, found = self._run, []
@@ -191,6 +210,13 @@ class _Position:
         return lambda array: self._run.neighbour(array, offsets)
 
 
+class _Shifted:
+    """The places of the neighbours of all cells at some offsets."""
+
+    def __init__(self, offsets: tuple[int, ...]) -> None:
+        self.offsets = offsets
+
+
 class _Array:
     """An array of the body: an argument, or an output that is written."""
 
@@ -199,6 +225,11 @@ class _Array:
         self._value = value
         self._run = run
         self._dtype = dtype
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether it is an output that nothing was written to."""
+        return self._value is None
 
     def value(self) -> Any:
         """Its elements."""
@@ -210,11 +241,13 @@ class _Array:
         """The elements at the cells, or at computed indices."""
         if isinstance(index, _Position):
             return self._run.neighbour(self, [0] * len(self._run.shape))
+        if isinstance(index, _Shifted):
+            return self._run.neighbour(self, index.offsets)
         return self.value()[index]
 
     def store(self, index: Any, value: Any) -> None:
         """The elements of all cells."""
-        if not isinstance(index, _Position):
+        if not isinstance(index, (_Position, _Shifted)):
             raise self._run.refused(f"{self.name} is written at its position alone")
         run = self._run
         if not isinstance(value, Tensor):
@@ -223,7 +256,14 @@ class _Array:
             value = broadcast_to(value, run.shape)
         if self._dtype is not None and value.dtype != self._dtype:
             value = value.to(self._dtype)
-        self._value = value
+        self._value = run.moved(value, index.offsets) if isinstance(index, _Shifted) else value
+
+    def result(self) -> Tensor:
+        """What was written to it."""
+        value = self.value()
+        if not isinstance(value, Tensor):
+            raise self._run.refused(f"{self.name} is not written")
+        return self._run.written(value)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -234,6 +274,58 @@ class _Array:
         return int(self.value().size)
 
 
+class _Stack:
+    """A stack of grids, an argument or an output, of which constants choose one."""
+
+    def __init__(
+        self, name: str, value: Any, run: _Run, dtype: Any, counts: tuple[int, ...]
+    ) -> None:
+        self.name = name
+        self._value = value
+        self._run = run
+        self._dtype = dtype
+        self._counts = counts
+        self._grids: dict[tuple[int, ...], _Array] = {}
+
+    def load(self, index: Any) -> Any:
+        """One of its grids, or the elements at computed indices."""
+        parts = index if isinstance(index, tuple) else (index,)
+        if len(parts) > len(self._counts):
+            return self._all()[index]
+        layer = tuple(int(part) for part in parts)
+        if layer not in self._grids:
+            value = None if self._value is None else self._value[layer]
+            name = f"{self.name}[{', '.join(map(str, layer))}]"
+            self._grids[layer] = _Array(name, value, self._run, self._dtype)
+        return self._grids[layer]
+
+    def store(self, index: Any, value: Any) -> None:
+        """A stack is written grid by grid."""
+        del value
+        raise self._run.refused(f"{self.name} is written at its position alone, not at {index}")
+
+    def _all(self) -> Any:
+        if self._value is None or self._grids:
+            raise self._run.refused(f"{self.name} is accessed at its position alone")
+        return self._value
+
+    def result(self) -> Tensor:
+        """All grids: zero where none was written."""
+        run, found = self._run, []
+        for layer in itertools.product(*map(range, self._counts)):
+            grid = self._grids.get(layer)
+            if grid is None or grid.is_blank:
+                found.append(full(run.shape, 0, dtype=self._dtype, device=run.device))
+            else:
+                found.append(grid.result())
+        whole: Tensor = stack(found).reshape((*self._counts, *run.shape))
+        return whole
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self._counts, *self._run.shape) if self._value is None else self._value.shape
+
+
 class _Place:
     """`out[pos]`, which is stored."""
 
@@ -242,10 +334,14 @@ class _Place:
         self.index = index
 
     def load(self) -> Any:
-        return self.base.load(self.index)
+        return self._array().load(self.index)
 
     def store(self, value: Any) -> None:
-        self.base.store(self.index, value)
+        self._array().store(self.index, value)
+
+    def _array(self) -> Any:
+        """The array, or the grid of a stack."""
+        return self.base.load() if isinstance(self.base, _Place) else self.base
 
 
 class _Helper:
@@ -276,7 +372,7 @@ class _Helper:
 
     @staticmethod
     def item(owner: Any, index: Any) -> Any:
-        return owner.load(index) if isinstance(owner, _Array) else owner[index]
+        return owner.load(index) if isinstance(owner, (_Array, _Stack)) else owner[index]
 
     @staticmethod
     def attribute(owner: Any, name: str) -> Any:

@@ -59,17 +59,22 @@ class Body:
         `f[q][pos]`."""
         found: dict[str, int] = {}
         for node in ast.walk(self.source.tree):
-            if isinstance(node, ast.Subscript) and (place := self._cell(node)):
-                name, count = place
-                if count:
-                    found[name] = count
+            place = None
+            if isinstance(node, ast.Subscript):
+                place = self._cell(node)
+            elif isinstance(node, ast.Call) and node.args and _is_method(node, self.position):
+                place = self._grid(node.args[0])
+            if place is not None and place[1]:
+                found[place[0]] = place[1]
         return found
 
     def _cell(self, node: ast.Subscript) -> tuple[str, int] | None:
         """The parameter of `u[pos]` or `f[q][pos]`, and by how many numbers its grid is chosen."""
-        if not _is_place(node.slice, self.position):
-            return None
-        base, count = node.value, 0
+        return self._grid(node.value) if _is_place(node.slice, self.position) else None
+
+    def _grid(self, base: ast.expr) -> tuple[str, int] | None:
+        """The parameter of an array `u` or `f[q]`, and by how many numbers its grid is chosen."""
+        count = 0
         if isinstance(base, ast.Subscript):
             count = len(base.slice.elts) if isinstance(base.slice, ast.Tuple) else 1
             base = base.value
@@ -164,9 +169,15 @@ class Body:
 
 def _is_place(node: ast.expr, position: str) -> bool:
     """Whether an index is a position, or `pos.shifted(…)`."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.attr == "shifted" and _is_place(node.func.value, position)
+    if isinstance(node, ast.Call) and _is_method(node, position):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "shifted"
     return isinstance(node, ast.Name) and node.id == position
+
+
+def _is_method(node: ast.Call, position: str) -> bool:
+    """Whether a call is that of a position's method, as `pos.west(u)`."""
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return isinstance(owner, ast.Name) and owner.id == position
 
 
 def _stored(annotation: Any, storage: t.Scalar | None) -> Any:

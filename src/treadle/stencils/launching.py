@@ -58,16 +58,15 @@ class Grid:
         return any(extent <= 0 for extent in self.region)
 
 
-def shapes_of(
-    body: Body, analysis: Analysis, arrays: Sequence[Any]
-) -> dict[int, tuple[int, ...]]:
+def shapes_of(body: Body, analysis: Analysis, arrays: Sequence[Any]) -> dict[int, tuple[int, ...]]:
     """The extents that each array accessed at the position has along the grid's axes. ShapeError
     for a stack of too few grids."""
     found = {}
     for at in analysis.cells:
         shape = tuple(arrays[at].shape)
         lead = analysis.leading(at)
-        for axis, (extent, least) in enumerate(zip(shape, dict(analysis.stacks).get(at, ()))):
+        for axis, least in enumerate(dict(analysis.stacks).get(at, ())):
+            extent = shape[axis]
             if extent < least:
                 raise ShapeError(
                     f"{body.names[at]} is a stack of {extent} grids along axis {axis}, and "

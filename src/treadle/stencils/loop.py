@@ -17,7 +17,8 @@ from treadle.runtime.convert import describe, device_of_arguments
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.graphs import Graph
 from treadle.stencils.analysis import Analysis
-from treadle.stencils.decorator import Stencil, has_history
+from treadle.stencils.array_calls import has_history
+from treadle.stencils.decorator import Stencil
 from treadle.stencils.parts import Part, period_of, rotate_places
 from treadle.stencils.several_steps import several_steps
 from treadle.tensor.creation import asarray

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from treadle.runtime.arrays import DeviceArray
+from treadle.core.errors import LaunchError
+from treadle.runtime.arrays import ArrayClass, DeviceArray
 from treadle.runtime.foreign import kind_of, read
+from treadle.stencils.analysis import Analysis
+from treadle.stencils.body import Body
 
 _FIRST_ADDRESS = 1 << 12  # of a memory: any but 0, small as web pages have 32 bits for addresses
 _MOST_WORK = 10_000
@@ -59,6 +63,47 @@ def extent_of(argument: Any, description: Any) -> Extent:
     assert kind_of(argument) is not None
     foreign = read(argument, "an argument")
     return Extent(None, _imitation(foreign, foreign.address))
+
+
+def check_sharing(
+    body: Body,
+    analysis: Analysis,
+    arguments: Sequence[Any],
+    described: Sequence[tuple[Any, Any]],
+) -> None:
+    """Refuse an array that is read at other cells and shares memory with one that is
+    written, and one that is written of which several cells are one element."""
+    names = body.names
+    for at in analysis.written:
+        if not described[at][0].contiguous and repeats_elements(described[at][1]):
+            raise LaunchError(
+                f"{body.name} writes {names[at]}, which has the same element for several "
+                f"cells, as of td.broadcast_to: give it an array of its own "
+                f"(td.empty({tuple(described[at][1].shape)}))"
+            )
+    if _are_apart(described):
+        return
+    read = dict.fromkeys((*analysis.cells, *analysis.indexed))
+    places = {at: extent_of(arguments[at], described[at][1]) for at in (*read, *analysis.written)}
+    for at in analysis.written:
+        for other in read:
+            if other == at or not places[at].shares(places[other]):
+                continue
+            own = {at, other} <= analysis.fixed and other not in analysis.indexed
+            if own and places[at].is_same(places[other]):
+                continue  # each thread reads what it writes itself
+            raise LaunchError(
+                f"{body.name} writes {names[at]}, which shares memory with "
+                f"{names[other]}, of which it reads other cells: give it another array "
+                f"(td.empty_like({names[other]}))"
+            )
+
+
+def _are_apart(described: Sequence[tuple[Any, Any]]) -> bool:
+    """Whether all arrays are treadle's and lie in memories of their own."""
+    arrays = [one for key, one in described if isinstance(key, ArrayClass)]
+    memories = {id(one.storage) for one in arrays if isinstance(one, DeviceArray)}
+    return len(memories) == len(arrays)
 
 
 def _imitation(array: Any, address: int) -> np.ndarray[Any, Any]:

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary, ref
 
 from treadle.core.errors import DeviceLost, TreadleError
 from treadle.graph.node import FAILED, Node
+from treadle.graph.placeholders import without_values
 from treadle.graph.realize import realize
 
 _MOST_VERSIONS = 128  # that a cell can return to
@@ -190,9 +191,10 @@ def _recover(cells: list[Cell], error: BaseException) -> None:
 
 
 def compute_pending(device: object) -> None:
-    """Compute all lazy tensors on a device."""
+    """Compute all lazy tensors on a device, but those of `td.vmap` that an error has kept alive."""
     found = [cell for cell in cells_of(device) if cell.value.array is None]
-    cells = [cell for cell in found if cell.value.op != FAILED]
+    unknown = without_values([cell.value for cell in found])
+    cells = [cell for cell in found if cell.value.op != FAILED and cell.value not in unknown]
     if cells:
         _compute_cells(tuple([cell.value for cell in cells]), cells)
 

@@ -268,6 +268,25 @@ def test_that_arguments_are_not_written(device):
     assert x.tolist() == [[1.0] * 3] * 2
 
 
+def test_what_an_error_keeps_alive_is_not_computed(device):
+    kept = []
+
+    def function(x):
+        kept.append(2 * x)  # as the frames of a notebook's last error do
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        td.vmap(function)(td.ones((2, 3), device=device))
+    y = td.ones(3, device=device) + 1
+    graph = td.Graph(device)
+    with graph.capture():  # computes what is pending
+        z = (2 * y).realize()
+    graph.replay()
+    assert z.tolist() == [4.0] * 3
+    with pytest.raises(ValuesUnknown):
+        kept[0].tolist()
+
+
 if torch is not None:
 
     def test_beside_torch(rng):

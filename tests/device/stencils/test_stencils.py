@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.stencils import decorator, launching
+from treadle.stencils import launcher, launching
 
 try:
     import torch
@@ -354,7 +354,7 @@ def test_parts_of_a_grid(
     for name, least in (("_LEAST_THREADS", 2000), ("_CACHE_BYTES", 6000), ("_MOST_BYTES", 300)):
         monkeypatch.setattr(launching, name, least)
     form = launching.GpuForm(cells, (8, 4, 1), 6)
-    monkeypatch.setattr(decorator, "gpu_form", lambda analysis, device, region: form)
+    monkeypatch.setattr(launcher, "gpu_form", lambda analysis, device, region: form)
     u = random(*shape)
     out = poisoned(device, *shape)
     named_3d(td.asarray(u, device=device), out)
@@ -381,7 +381,7 @@ def test_columns_of_cells(device: td.Device, monkeypatch: pytest.MonkeyPatch) ->
     found = []
     for cells in (1, 4, 5):
         form = launching.GpuForm(cells, None, cells)
-        monkeypatch.setattr(decorator, "gpu_form", lambda *_, form=form: form)
+        monkeypatch.setattr(launcher, "gpu_form", lambda *_, form=form: form)
         out, updated = poisoned(device, 13, 21), td.asarray(v, device=device)
         of_columns(td.asarray(u, device=device), td.asarray(k, device=device), updated, out)
         found.append((out.numpy(), updated.numpy()))

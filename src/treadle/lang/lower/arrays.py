@@ -38,7 +38,9 @@ def place_of(
 ) -> n.MemoryPlace:
     """The place of an element; `index` is a number, or a tuple with one number for each axis."""
     if isinstance(array, ArrayView) and array.origin:
-        cx.lowering.accesses.append(CellAccess(array.origin, access, None, cx.span(node), array.layer))
+        cx.lowering.accesses.append(
+            CellAccess(array.origin, access, None, cx.span(node), array.layer)
+        )
     parts: Sequence[Value] = index.items if isinstance(index, TupleValue) else (index,)
     ndim = array.ndim if isinstance(array, ArrayView) else 1
     if len(parts) != ndim:
@@ -84,7 +86,9 @@ def cell_array(cx: Context, array: Value, position: Position, node: ast.AST) -> 
         raise cx.error(f"a position indexes arrays, and this is {describe(array)}", node)
     if array.ndim != ndim:
         axes = f"{ndim} {'axis' if ndim == 1 else 'axes'}"
-        stack = f"choose one of its grids, as in a[{', '.join('0' * (array.ndim - ndim))}][pos], or "
+        stack = (
+            f"choose one of its grids, as in a[{', '.join('0' * (array.ndim - ndim))}][pos], or "
+        )
         raise cx.error(
             f"{position.rules.grid} has {axes}, and this is {describe(array)}: "
             f"{stack if array.ndim > ndim else ''}index it with numbers (pos.index has those of "

@@ -89,9 +89,7 @@ def call_method(
     return read(cx, method.position, values[0], tuple(found), node)
 
 
-def item(
-    cx: Context, array: Value, index: Position | ShiftedPosition, node: ast.AST
-) -> Value:
+def item(cx: Context, array: Value, index: Position | ShiftedPosition, node: ast.AST) -> Value:
     """The element of an array at a position."""
     if isinstance(index, ShiftedPosition):
         return read(cx, index.position, array, index.offsets, node)
@@ -102,8 +100,9 @@ def _offset(cx: Context, value: Value, node: ast.Call) -> int:
     known = static_number(cx, value)
     if known is None or isinstance(known, float):
         raise cx.error(
-            "the offsets of a neighbour are constant integers: literals, captured numbers, or variables "
-            "of td.static_range (a computed index is read as in u[i, j], with i, j = pos.index)",
+            "the offsets of a neighbour are constant integers: literals, captured numbers, or "
+            "variables of td.static_range (a computed index is read as in u[i, j], with i, j = "
+            "pos.index)",
             node,
         )
     return int(known)
@@ -329,9 +328,7 @@ class _Outside:
 
     def load(self, indices: list[n.Expression]) -> Value:
         """The element, or what replaces it."""
-        place = n.Element(
-            self.view.memory, self.offset(indices), self.view.element, (), self.span
-        )
+        place = n.Element(self.view.memory, self.offset(indices), self.view.element, (), self.span)
         value = load(self.cx, place, self.node)
         given = [self.moved.get(axis, index) for axis, index in enumerate(indices)]
         for each in reversed(self.replacements):
