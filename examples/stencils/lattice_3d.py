@@ -1,7 +1,7 @@
 """Water that seeps through spheres: lattice Boltzmann in three dimensions, 19 velocities (D3Q19).
 
-The state is a struct of arrays: one grid for each velocity, all of them in one array of four axes,
-which the body indexes itself. A force drives the flow; the speed tells how permeable the bed is.
+The state is a struct of arrays: a stack of grids, one for each velocity. A force drives the flow;
+the speed tells how permeable the bed is.
 
     python examples/stencils/lattice_3d.py --out results
     python examples/stencils/lattice_3d.py --size 256 --steps 8000 --device cuda --out results
@@ -20,15 +20,12 @@ OMEGA = 1.0  # one over the time in which velocities settle
 FORCE = 1e-5
 
 
-@td.stencil
+@td.stencil(boundary="wrap")
 def step(solid, fluid: td.Array[td.f32, 4], out: td.Array[td.f32, 4], pos):
-    k, i, j = pos.index
-    planes, rows, columns = solid.shape
     f = td.local(19, td.f32)
     density, vk, vi, vj = 0.0, 0.0, 0.0, 0.0
-    for q in td.static_range(19):  # what comes from the neighbours, around the ends
-        at_k, at_i, at_j = k - CK[q] + planes, i - CI[q] + rows, j - CJ[q] + columns
-        f[q] = fluid[q, at_k % planes, at_i % rows, at_j % columns]
+    for q in td.static_range(19):  # what comes from the neighbours
+        f[q] = pos.at(fluid[q], -CK[q], -CI[q], -CJ[q])
         density += f[q]
         vk += CK[q] * f[q]
         vi += CI[q] * f[q]
@@ -37,11 +34,11 @@ def step(solid, fluid: td.Array[td.f32, 4], out: td.Array[td.f32, 4], pos):
     energy = vk * vk + vi * vi + vj * vj
     for q in td.static_range(19):
         if solid[pos]:
-            out[q, k, i, j] = f[18 - q]  # back to where it came from
+            out[q][pos] = f[18 - q]  # back to where it came from
         else:
             along = CK[q] * vk + CI[q] * vi + CJ[q] * vj
             settled = W[q] * density * (1.0 + 3.0 * along + 4.5 * along * along - 1.5 * energy)
-            out[q, k, i, j] = f[q] + OMEGA * (settled - f[q]) + 3.0 * W[q] * CJ[q] * FORCE
+            out[q][pos] = f[q] + OMEGA * (settled - f[q]) + 3.0 * W[q] * CJ[q] * FORCE
 
 
 def spheres(size: int) -> np.ndarray:
@@ -61,8 +58,7 @@ def main(arguments: list[str] | None = None) -> float:
     rest = np.tile(np.float32(W)[:, None, None, None], (1, *solid.shape))
     a, mask = (td.asarray(each, device=given.device) for each in (rest, solid))
     b = td.zeros_like(a)
-    td.stencil_loop([(step, mask, a, b), (step, mask, b, a)], steps=given.steps // 2)
-    f = a.numpy()
+    f = td.stencil_loop(step, mask, a, b, steps=given.steps, rotate=("fluid", "out")).numpy()
     along = np.where(solid, np.nan, np.tensordot(np.float32(CJ), f, 1) / f.sum(axis=0))
     mean = float(np.nanmean(along))
     print(f"mean speed {mean:.3g}")

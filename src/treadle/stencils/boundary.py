@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dim3 import Dim3
-from treadle.core.dtypes import as_dtype, bfloat16, float16
+from treadle.core.dtypes import as_dtype, bfloat16, float16, float32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.ir import types as t
 from treadle.ir.types import leaves
@@ -131,11 +131,11 @@ def read_tile(tile: Any) -> Dim3 | None:
 
 
 def read_storage(storage: Any) -> t.Scalar | None:
-    """The dtype that arrays of float32 are kept in. ValueError for another one than those of 16
-    bits."""
-    if storage is None:
+    """The dtype that arrays of float32 are kept in, if it is another one. ValueError for one that
+    has not 16 bits."""
+    dtype = float32 if storage is None else as_dtype(storage)
+    if dtype is float32:
         return None
-    dtype = as_dtype(storage)
     if dtype not in (float16, bfloat16):
-        raise ValueError(f"a stencil's storage is td.float16 or td.bfloat16, not {storage!r}")
+        raise ValueError(f"a stencil's storage is td.float16, td.bfloat16 or td.float32, not {storage!r}")
     return t.SCALARS[dtype.short]

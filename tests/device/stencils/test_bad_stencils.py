@@ -95,6 +95,105 @@ def several_cells_of_one_element(device: td.Device) -> None:
     four(td.ones((4, 5), device=device), td.broadcast_to(one_row, (4, 5)))
 
 
+@td.stencil(boundary="wrap")
+def two_places(f, pos):
+    f[1][pos] = f[0][pos]
+    f[0][pos.shifted(1)] = f[1][pos]  # the line
+
+
+@refused(
+    errors.CompileError, r"(?s)reads it here at another cell.*\(a stencil may read f\[0\]\[pos\."
+)
+def a_race_in_a_stack(device: td.Device) -> None:
+    two_places(td.zeros((2, 8), device=device))
+
+
+@td.stencil(boundary="wrap")
+def scatter(out, pos):
+    out[pos.shifted(-1)] = 1.0
+    out[pos.shifted(1)] = 2.0  # the line
+
+
+@refused(errors.CompileError, "(?s)two threads write one element.*# the line")
+def writes_at_two_neighbours(device: td.Device) -> None:
+    scatter(td.zeros(8, device=device))
+
+
+@td.stencil(boundary="clamp")
+def to_the_edge(out, pos):
+    out[pos.shifted(1)] = 1.0  # the line
+
+
+@refused(errors.CompileError, "(?s)several cells would write one element.*# the line")
+def writes_that_are_clamped(device: td.Device) -> None:
+    to_the_edge(td.zeros(8, device=device))
+
+
+@td.stencil(boundary="wrap")
+def to_the_east(u, out, pos):
+    out[pos.shifted(0, 1)] = u[pos]
+
+
+@refused(errors.ShapeError, "writes out at neighbours, for which all of its arrays have the same")
+def writes_at_neighbours_of_a_staggered_grid(device: td.Device) -> None:
+    to_the_east(td.zeros((4, 6), device=device), td.zeros((4, 5), device=device))
+
+
+@refused(errors.LaunchError, "shares memory with u")
+def writes_at_neighbours_of_what_is_read(device: td.Device) -> None:
+    u = td.zeros((4, 6), device=device)
+    to_the_east(u, u)
+
+
+# --- stacks --------------------------------------------------------------------------------------
+
+
+@td.stencil
+def by_variable(f, n, out, pos):
+    out[pos] = f[n][pos]  # the line
+
+
+@refused(errors.CompileError, "(?s)chooses one grid of a stack is a constant.*# the line")
+def a_grid_chosen_by_a_variable(device: td.Device) -> None:
+    by_variable(td.zeros((3, 8), device=device), 1, td.zeros(8, device=device))
+
+
+@td.stencil
+def third(f, out, pos):
+    out[1][pos] = f[2][pos]
+
+
+@refused(errors.ShapeError, "f is a stack of 2 grids along axis 0, and third accesses grid 2")
+def a_stack_of_too_few_grids(device: td.Device) -> None:
+    third(td.zeros((2, 8), device=device), td.zeros((2, 8), device=device))
+
+
+@refused(errors.ShapeError, "out is a stack of 1 grids")
+def an_output_of_too_few_grids_in_a_loop(device: td.Device) -> None:
+    f = td.zeros((3, 8), device=device)
+    td.stencil_loop(third, f, td.zeros((1, 8), device=device), steps=2, rotate=())
+
+
+@td.stencil
+def whole_stack(f, out, pos):
+    out[pos] = f[pos]
+
+
+@refused(errors.CompileError, r"choose one of its grids, as in a\[0\]\[pos\], or index it with")
+def a_stack_at_a_position(device: td.Device) -> None:
+    whole_stack(td.zeros((3, 8), device=device), td.zeros(8, device=device))
+
+
+@td.stencil
+def passed_on(u, out, pos):
+    out[pos] = left(u, pos.shifted(1))
+
+
+@refused(errors.CompileError, "pass the position")
+def a_shifted_position_that_is_passed(device: td.Device) -> None:
+    passed_on(td.zeros(8, device=device), td.zeros(8, device=device))
+
+
 # --- offsets -------------------------------------------------------------------------------------
 
 
@@ -378,6 +477,27 @@ def test_vmap_refuses_what_a_call_refuses(device: td.Device, dtype: td.DType) ->
                 call(u, *factor)
             found.append(str(caught.value))
         assert found[0] == found[1]
+
+
+def test_vmap_refuses_shapes_as_a_call(device: td.Device) -> None:
+    u = td.ones((2, 3, 5), device=device)
+    for k, message in (((3, 3), "k has shape"), ((3, 4), "need arrays of one shape, and u has")):
+        with pytest.raises(errors.ShapeError, match=message):
+            td.vmap(times, in_dims=(0, None))(u, td.ones(k, device=device))
+    far = td.stencil(boundary="wrap")(far_north.__wrapped__)
+    for call in (lambda: far(u[0]), lambda: td.vmap(far)(u)):
+        with pytest.raises(errors.ShapeError, match="of which there are 3"):
+            call()
+
+
+@td.stencil
+def times(u, k, out, pos):
+    out[pos] = u[pos] * k[pos]
+
+
+@td.stencil
+def far_north(u, out, pos):
+    out[pos] = pos.at(u, -4, 0)
 
 
 def test_vmap_rounds_numbers_as_a_call(device: td.Device) -> None:
