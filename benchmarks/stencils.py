@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from benchmarks.harness import Figure, about_device, device_seconds, installed, wall_seconds
+from benchmarks import lattice
+from benchmarks.harness import Figure, about_device, device_seconds, wall_seconds
+from benchmarks.stencil_peers import peers
 
 __all__ = ["about", "measurements"]
 
@@ -24,6 +26,9 @@ about = about_device
 _STEPS = 64
 _LOOPED = 24
 _SMALL = (128, 128)
+# The grid of the fluid on a card and on a CPU, and million cells a second on a card.
+_FLUID = (256, 256, 256), (128, 128, 256)
+_FLUID_AIMS = {"f32": 15_000, "f16": 24_000}
 # Coefficients of the second derivative to the eighth order.
 _EIGHTH = (-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560)
 
@@ -81,7 +86,9 @@ def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
     """What this suite measures on a device."""
     cases = [functools.partial(_case, spec, case) for case in _CASES]
     together = [functools.partial(_together, spec, case) for case in _CASES[:2]]
-    return [*cases, *together, functools.partial(_small, spec), functools.partial(_numba, spec)]
+    fluids = [functools.partial(_fluid, spec, dtype) for dtype in (td.float32, td.float16)]
+    beside = [functools.partial(_beside_others, spec, case) for case in _CASES[:2]]
+    return [*cases, *together, *fluids, functools.partial(_small, spec), *beside]
 
 
 def _seconds(device: td.Device, *runs: Callable[[], object]) -> list[float]:
@@ -164,33 +171,75 @@ def _small(spec: str) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _numba(spec: str) -> list[Figure]:
-    """The 5 points beside Numba's threads, where it is installed."""
-    numba = installed("numba")
+def _fluid(spec: str, dtype: Any) -> list[Figure]:
+    """A step of a lattice Boltzmann model in place, beside a copy of as many bytes."""
     with td.use_device(spec) as device:
-        if numba is None or not device.traits.on_host:
+        small = device.traits.on_host or device.traits.software
+        shape = _FLUID[small]
+        f = td.random.uniform((19, *shape), -1e-3, 1e-3).to(dtype).realize()
+        copied = td.zeros_like(f).realize()
+        source, target = f.__treadle_array__(), copied.__treadle_array__()
+        steps = [lattice.stepper(odd, dtype) for odd in (0, 1)]
+        even, odd, copy_of_all = _seconds(
+            device,
+            lambda: steps[0](f, 1.2),
+            lambda: steps[1](f, 1.2),
+            lambda: source.copy_elements_to(target),
+        )
+        cells, took = f.size / 19e6, (even + odd) / 2
+        bound = cells / copy_of_all
+        aim = _FLUID_AIMS[dtype.short] / bound if not small else 0.7
+        size = 2 * 19 * dtype.itemsize
+        return [
+            Figure(
+                f"stencils-{spec}",
+                f"D3Q19 in place, {dtype.name} {'×'.join(map(str, shape))}, {size} bytes a cell",
+                "million cells/s", cells / took, aim, higher=True, peer="copy", peers=bound,
+                ratio=True, seconds=took, note="" if small else _aim_of(dtype),
+            )
+        ]  # fmt: skip
+
+
+def _aim_of(dtype: Any) -> str:
+    return f"the aim is {_FLUID_AIMS[dtype.short]:,} million cells/s"
+
+
+def _beside_others(spec: str, case: _Case) -> list[Figure]:
+    """5 and 7 points beside other libraries that compile Python, where they are installed."""
+    with td.use_device(spec) as device:
+        on_cuda = spec.startswith("cuda")
+        if not (on_cuda or device.traits.on_host):
             return []
-
-        @numba.njit(parallel=True, fastmath=True)
-        def peer(u, out):
-            rows, columns = u.shape
-            for i in numba.prange(1, rows - 1):
-                for j in range(1, columns - 1):
-                    around = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]
-                    out[i, j] = u[i, j] + np.float32(0.2) * (around - np.float32(4) * u[i, j])
-
-        shape = _CASES[0].on_cpu
+        shape = case.on_card if on_cuda else case.on_cpu
         u = td.random.uniform(shape).realize()
         out = td.zeros(shape).realize()
-        theirs, theirs_out = u.numpy(), np.zeros(shape, np.float32)
-        peer(theirs, theirs_out)
-        ours, other = wall_seconds(
-            device.synchronize, lambda: five_points(u, out), lambda: peer(theirs, theirs_out)
+        others = peers(u.numpy(), on_cuda=on_cuda)
+        case.stencil(u, out)
+        inner, found = (slice(1, -1),) * len(shape), out.numpy()
+        for each in others:
+            each.run()
+            each.wait()
+            np.testing.assert_allclose(each.result()[inner], found[inner], rtol=1e-4)
+
+        def wait() -> None:
+            device.synchronize()
+            for each in others:
+                each.wait()
+
+        ours, *theirs = wall_seconds(
+            wait, lambda: case.stencil(u, out), *(each.run for each in others)
         )
         moved = 2 * u.size * 4 / 1e9
+        rates = sorted(
+            ((each.name, moved / took) for each, took in zip(others, theirs, strict=True)),
+            key=lambda one: -one[1],
+        )
+    if not rates:
+        return []
+    (fastest, rate), *rest = rates
     return [
         Figure(
-            f"stencils-{spec}", "2-D, 5 points, beside Numba", "GB/s", moved / ours, 1.0,
-            higher=True, peer="Numba", peers=moved / other, ratio=True,
+            f"stencils-{spec}", f"{case.name}, beside {fastest}", "GB/s", moved / ours, 1.0,
+            higher=True, peer=fastest, peers=rate, ratio=True, others=tuple(rest),
         )
     ]  # fmt: skip
