@@ -28,6 +28,7 @@ _LOOPED = 24
 _SMALL = (128, 128)
 # The grid of the fluid on a card and on a CPU, and million cells a second on a card.
 _FLUID = (256, 256, 256), (128, 128, 256)
+_FLUID_OF_SOFTWARE = (32, 32, 256)  # drivers that compute on a CPU bind 128 MiB at most
 _FLUID_AIMS = {"f32": 15_000, "f16": 24_000}
 # Coefficients of the second derivative to the eighth order.
 _EIGHTH = (-205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560)
@@ -175,7 +176,7 @@ def _fluid(spec: str, dtype: Any) -> list[Figure]:
     """A step of a lattice Boltzmann model in place, beside a copy of as many bytes."""
     with td.use_device(spec) as device:
         small = device.traits.on_host or device.traits.software
-        shape = _FLUID[small]
+        shape = _FLUID_OF_SOFTWARE if device.traits.software else _FLUID[small]
         f = td.random.uniform((19, *shape), -1e-3, 1e-3).to(dtype).realize()
         copied = td.zeros_like(f).realize()
         source, target = f.__treadle_array__(), copied.__treadle_array__()
