@@ -137,5 +137,7 @@ def read_storage(storage: Any) -> t.Scalar | None:
     if dtype is float32:
         return None
     if dtype not in (float16, bfloat16):
-        raise ValueError(f"a stencil's storage is td.float16, td.bfloat16 or td.float32, not {storage!r}")
+        raise ValueError(
+            f"a stencil's storage is td.float16, td.bfloat16 or td.float32, not {storage!r}"
+        )
     return t.SCALARS[dtype.short]

@@ -120,7 +120,8 @@ def stencil_loop(
 
     Instead of a stencil and its arguments, a list of tuples `(stencil, *arguments)` runs one after
     the other in each step. What one of them writes and another one reads is handed on within the
-    step, and keeps its place. With `rotate=()` all arrays keep their places.
+    step, and keeps its place. With `rotate=()` all arrays keep their places; other names are those
+    of parameters of one of the stencils, whose arrays change places at the end of the step.
 
     Every `every` steps (and after the last) `callback(step, array)` is called with the number of
     steps so far and what was written last, and `until(new, old)` with the arrays of the last two
@@ -185,6 +186,37 @@ def _part(call: _Call, arrays: Sequence[Any], rotate: Any, handed_on: set[int]) 
     return Part(stencil, analysis, call.arguments, tuple(numbers.items()), cycles, newest)
 
 
+def _parts_of_a_step(calls: Sequence[_Call], arrays: Sequence[Any], rotate: Any) -> list[Part]:
+    """Several stencils, after all of which arrays change places. `rotate` names parameters of those
+    of the stencils that have all of these names and write the last of them."""
+    cycles: list[tuple[int, ...]] = []
+    for cycle in [rotate] if all(isinstance(name, str) for name in rotate) else rotate:
+        found = []
+        for call in calls:
+            names, written = call.stencil.body.names, call.analysis.written
+            if set(cycle) <= set(names) and names.index(cycle[-1]) in written:
+                found += stencil_cycles(call.stencil, (), written, call.numbers, cycle)
+                found[-1] = [call.numbers[position] for position in found[-1]]
+                _check_alike(call.stencil, [arrays[number] for number in found[-1]])
+        if not found:
+            raise LaunchError(
+                f"rotate={tuple(cycle)!r}: none of the stencils of the loop has all of these "
+                f"parameters and writes {cycle[-1]}"
+            )
+        cycles += [each for each in map(tuple, found) if each not in cycles]
+    moved = [number for cycle in cycles for number in cycle]
+    if len(set(moved)) < len(moved):
+        raise LaunchError("stencil_loop: an array changes places in one cycle of rotate= alone")
+    return [
+        Part(
+            call.stencil, call.analysis, call.arguments, tuple(call.numbers.items()),
+            tuple(cycles) if call is calls[-1] else (),
+            tuple(_after(call.numbers[position], cycles) for position in call.analysis.written),
+        )
+        for call in calls
+    ]  # fmt: skip
+
+
 class _Loop:
     """A loop with its arguments on one device."""
 
@@ -201,10 +233,9 @@ class _Loop:
                 "stencil_loop takes a @td.stencil and its arguments, or a list of tuples of these, "
                 "as in [(update_h, h, e), (update_e, e, h)]"
             )
-        if several and (arguments or rotate):
+        if several and arguments:
             raise LaunchError(
-                "stencil_loop: of several stencils each has its arguments in its own tuple, and "
-                "rotate= is left out, or () if no arrays change places"
+                "stencil_loop: of several stencils each has its arguments in its own tuple"
             )
         every = [value for each in given for value in each[1:]]
         if recording.get() and any(map(has_history, every)):
@@ -218,11 +249,15 @@ class _Loop:
         self.arrays: list[Any] = []
         self._numbers: dict[int, int] = {}
         calls = [self._call(each[0], tuple(each[1:])) for each in given]
-        parts = []
-        for call in calls:
-            # What another stencil reads is handed on to it within the step, and keeps its place.
-            read = {number for other in calls if other is not call for number in other.read}
-            parts.append(_part(call, self.arrays, rotate, read))
+        if several and rotate:
+            parts = _parts_of_a_step(calls, self.arrays, rotate)
+        else:
+            parts = []
+            for call in calls:
+                # What another stencil reads is handed on to it within the step, and keeps its
+                # place.
+                read = {number for other in calls if other is not call for number in other.read}
+                parts.append(_part(call, self.arrays, rotate, read))
         self.steps = _Steps(parts, self.arrays, self.device, together)
 
     def _call(self, stencil: Stencil, arguments: tuple[Any, ...]) -> _Call:
@@ -329,8 +364,8 @@ def stencil_cycles(
 def _after(number: int, cycles: Sequence[Sequence[int]]) -> int:
     """The place that an array has after a step."""
     for cycle in cycles:
-        if cycle[0] == number:
-            return cycle[1]
+        if number in cycle:
+            return cycle[(cycle.index(number) + 1) % len(cycle)]
     return number
 
 

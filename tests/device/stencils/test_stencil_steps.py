@@ -106,6 +106,49 @@ def test_three_arrays_rotate(device: td.Device) -> None:
     np.testing.assert_allclose(last.numpy(), now, rtol=1e-4, atol=1e-5)
 
 
+@td.stencil
+def shot(field, signal, clock, pos):
+    if pos.index[0] == 7:
+        field[pos] += signal[clock[0]]
+
+
+@td.stencil
+def tick(clock, pos):
+    clock[pos] += 1
+
+
+def test_a_source_beside_arrays_that_rotate(device: td.Device) -> None:
+    """After all stencils of a step arrays change places: the source adds to the new wave."""
+    signal = start(101)
+    fields = [td.zeros(40, device=device) for _ in range(3)]
+    clock = td.zeros(1, dtype=td.int32, device=device)
+    seen = []
+    td.stencil_loop(
+        [(wave, *fields[:2], 0.25, fields[2]),
+         (shot, fields[2], td.asarray(signal, device=device), clock), (tick, clock)],
+        steps=101, rotate=("before", "now", "after"), every=67,
+        callback=lambda step, field, clock: seen.append((step, field.numpy(), clock.item())),
+    )  # fmt: skip
+    before, now, want = np.zeros(40, np.float32), np.zeros(40, np.float32), {}
+    for step, each in enumerate(signal):
+        whole = np.pad(now, 1)
+        laplacian = whole[:-2] - 2 * now + whole[2:]
+        before, now = now, (2 * now - before + np.float32(0.25) * laplacian).astype(np.float32)
+        now[7] += each
+        want[step + 1] = now.copy()
+    assert [(step, count) for step, _, count in seen] == [(67, 67), (101, 101)]
+    for step, field, _ in seen:
+        np.testing.assert_allclose(field, want[step], rtol=1e-4, atol=1e-5)
+
+
+def test_the_same_stencil_twice_with_arrays_that_rotate(device: td.Device) -> None:
+    u, v = start(5, 6), 2 * start(5, 6)
+    a, b, c, d = (td.asarray(each, device=device) for each in (u, u * 0, v, v * 0))
+    one, other = td.stencil_loop([(step, a, b), (step, c, d)], steps=71, rotate=("u", "out"))
+    np.testing.assert_allclose(one.numpy(), stepped(u, 71), rtol=1e-5)
+    np.testing.assert_allclose(other.numpy(), stepped(v, 71), rtol=1e-5)
+
+
 @td.stencil(boundary="zero")
 def update_h(h, e, pos):
     h[pos] += 0.5 * (pos.east(e) - e[pos])
@@ -247,4 +290,8 @@ def test_what_a_loop_refuses(device: td.Device) -> None:
         td.stencil_loop(step, a, b, steps=3, rotate=("out", "u"))
     with pytest.raises(launch, match="list of tuples"):
         td.stencil_loop([step], steps=3)
+    with pytest.raises(launch, match="none of the stencils of the loop has all of these"):
+        td.stencil_loop([(step, a, b)], steps=3, rotate=("before", "out"))
+    with pytest.raises(launch, match="in one cycle of rotate= alone"):
+        td.stencil_loop([(step, a, b), (step, b, a)], steps=3, rotate=("u", "out"))
     td.stencil_loop(step, a, b, steps=3)
