@@ -171,7 +171,7 @@ class ElementPlace:
 
     @property
     def is_grid(self) -> bool:
-        """Whether it is the grid `f[q]` of a stack, which is no copy."""
+        """Whether it is the grid `f[q]` of a stack, which is a view."""
         base = self.base
         return isinstance(base, KernelArray) and base.grid(self.index) is not None
 
