@@ -62,11 +62,13 @@ class Term:
 
 @dataclass(frozen=True)
 class Place:
-    """How an array lies in memory, and how much larger it is than the smallest."""
+    """How an array lies in memory, how much larger it is than the smallest, and whether it is the
+    second grid of a stack of two."""
 
     dtype: str
     layout: str  # "plain", "sliced", "turned"
     extra: tuple[int, ...]
+    stacked: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class Drawn:
             "    return td.i32(u[pos]) - 2 * td.i32(pos.west(u))",
             f"@td.stencil(boundary=[{rules}]{value})",
             f"def fuzzed({self.parameters}):",
+            *(f"    u{at} = s{at}[1]" for at, place in enumerate(self.inputs) if place.stacked),
             f"    {', '.join(names)}, = pos.index",
             "    t = td.i32(n)",
         ]
@@ -130,12 +133,13 @@ class Drawn:
         for at, (place, update) in enumerate(zip(self.outputs, self.updates, strict=True)):
             bounded = self.bounded or place.dtype != "f32"
             number = f"(t + {at}) & 63" if bounded else f"t - {at}"
-            lines.append(f"    out{at}[pos] {'+=' if update else '='} td.{place.dtype}({number})")
+            out = f"out{at}[1][pos]" if place.stacked else f"out{at}[pos]"
+            lines.append(f"    {out} {'+=' if update else '='} td.{place.dtype}({number})")
         return "\n".join(lines) + "\n"
 
     @property
     def parameters(self) -> str:
-        inputs = [f"u{at}" for at in range(len(self.inputs))]
+        inputs = [f"{'s' if each.stacked else 'u'}{at}" for at, each in enumerate(self.inputs)]
         outputs = [f"out{at}" for at in range(len(self.outputs))]
         return ", ".join((*inputs, "c", "n", *outputs, "pos"))
 
@@ -192,8 +196,15 @@ def view(place: Place, whole: Any, shape: Shape) -> Any:
     if place.layout == "sliced":
         where = [slice(1, 1 + extent) for extent in shape]
         where[-1] = slice(1, 1 + 2 * shape[-1], 2)
-        return whole[tuple(where)]
-    return whole.transpose() if place.layout == "turned" else whole
+        return whole[(..., *where)]
+    if place.layout == "turned":
+        return whole.transpose()
+    return whole
+
+
+def grid_of(place: Place, array: Any) -> Any:
+    """The grid of an array: of a stack the second one."""
+    return array[1] if place.stacked else array
 
 
 def whole(place: Place, shape: Shape, numbers: np.random.Generator | None) -> Array:
@@ -203,6 +214,8 @@ def whole(place: Place, shape: Shape, numbers: np.random.Generator | None) -> Ar
         shape = (*(extent + 2 for extent in shape[:-1]), 2 * shape[-1] + 2)
     elif place.layout == "turned":
         shape = shape[::-1]
+    if place.stacked:  # turned, the stack's axis is the last one
+        shape = (*shape, 2) if place.layout == "turned" else (2, *shape)
     if numbers is None:
         return np.full(shape, UNTOUCHED, DTYPES[place.dtype])
     return numbers.integers(0, 6, shape).astype(DTYPES[place.dtype])
@@ -365,7 +378,7 @@ def drawn_stencils(draw: st.DrawFn) -> Drawn:
     def place(dtypes: tuple[str, ...]) -> Place:
         extra = tuple(draw(st.integers(0, 1)) if staggered else 0 for _ in range(ndim))
         layout = draw(st.sampled_from(("plain", "plain", "sliced", "turned")))
-        return Place(draw(st.sampled_from(dtypes)), layout, extra)
+        return Place(draw(st.sampled_from(dtypes)), layout, extra, draw(st.integers(0, 3)) == 3)
 
     inputs = tuple(place(tuple(DTYPES)) for _ in range(draw(st.integers(1, 3))))
     outputs = tuple(place(tuple(DTYPES)) for _ in range(draw(st.integers(1, 2))))
@@ -416,10 +429,13 @@ def initial(drawn: Drawn, shape: Shape) -> tuple[list[Array], list[Array], Array
 def expected(drawn: Drawn, shape: Shape) -> list[Array]:
     """The memory of the outputs after a call."""
     inputs, outputs, c = initial(drawn, shape)
-    views = [view(place, each, shape) for place, each in zip(drawn.inputs, inputs, strict=True)]
+    views = [
+        grid_of(place, view(place, each, shape))
+        for place, each in zip(drawn.inputs, inputs, strict=True)
+    ]
     result = ByNumPy(drawn, shape, views, c, drawn.seed)
     for at, (place, each) in enumerate(zip(drawn.outputs, outputs, strict=True)):
-        result.write(at, shape, view(place, each, shape))
+        result.write(at, shape, grid_of(place, view(place, each, shape)))
     return outputs
 
 
