@@ -70,21 +70,54 @@ class Body:
 
     def _cell(self, node: ast.Subscript) -> tuple[str, int] | None:
         """The parameter of `u[pos]` or `f[q][pos]`, and by how many numbers its grid is chosen."""
-        return self._grid(node.value) if _is_place(node.slice, self.position) else None
+        return self._grid(node.value) if self._is_place(node.slice) else None
+
+    def _is_place(self, node: ast.expr) -> bool:
+        """Whether an index is the position, or `pos.shifted(…)`."""
+        if isinstance(node, ast.Name):
+            node = self._named.get(node.id, node)
+        if isinstance(node, ast.Call) and _is_method(node, self.position):
+            return isinstance(node.func, ast.Attribute) and node.func.attr == "shifted"
+        return isinstance(node, ast.Name) and node.id == self.position
 
     def _grid(self, base: ast.expr) -> tuple[str, int] | None:
         """The parameter of an array `u` or `f[q]`, and by how many numbers its grid is chosen."""
-        count = 0
-        if isinstance(base, ast.Subscript):
-            count = len(base.slice.elts) if isinstance(base.slice, ast.Tuple) else 1
-            base = base.value
+        count, seen = 0, set()
+        while base not in seen:
+            seen.add(base)
+            if isinstance(base, ast.Subscript):
+                count += len(base.slice.elts) if isinstance(base.slice, ast.Tuple) else 1
+                base = base.value
+            elif isinstance(base, ast.Name):
+                base = self._named.get(base.id, base)
         return (base.id, count) if isinstance(base, ast.Name) and base.id in self.names else None
+
+    @cached_property
+    def _named(self) -> dict[str, ast.expr]:
+        """What local names stand for that are assigned once, as in `rho = f[0]`."""
+        found: dict[str, ast.expr] = {}
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.Assign):
+                pairs += [(target, node.value) for target in node.targets]
+        for target, value in pairs:
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                pairs += zip(target.elts, value.elts, strict=False)
+            elif isinstance(target, ast.Name) and target.id not in self.order:
+                known = found.setdefault(target.id, value)
+                if known is not value:  # of several values it stands for none
+                    found[target.id] = target
+        return found
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
         """The parameters that are assigned at the position and never read: a call may omit them."""
         stores: dict[str, int] = dict.fromkeys(self.written_at_position, 0)
         uses = dict(stores)
+        of = {name: place[0] for name, value in self._named.items() if (place := self._grid(value))}
+        for name in of.values():  # naming a grid is no use
+            if name in uses:
+                uses[name] -= 1
         updated = {
             place[0]
             for node in ast.walk(self.source.tree)
@@ -93,8 +126,10 @@ class Body:
             and (place := self._cell(node.target))
         }
         for node in ast.walk(self.source.tree):
-            if isinstance(node, ast.Name) and node.id in uses:
-                uses[node.id] += 1
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                name = of.get(node.id, node.id)
+                if name in uses:
+                    uses[name] += 1
             if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
                 continue
             if isinstance(node.value, ast.Name) and node.value.id in stores:
@@ -165,13 +200,6 @@ class Body:
         """A CompileError at a node, or at the function."""
         source = self.source
         return CompileError(message, source.span(node or source.tree), source.text)
-
-
-def _is_place(node: ast.expr, position: str) -> bool:
-    """Whether an index is a position, or `pos.shifted(…)`."""
-    if isinstance(node, ast.Call) and _is_method(node, position):
-        return isinstance(node.func, ast.Attribute) and node.func.attr == "shifted"
-    return isinstance(node, ast.Name) and node.id == position
 
 
 def _is_method(node: ast.Call, position: str) -> bool:

@@ -84,6 +84,42 @@ def test_stacks_of_two_axes(device: td.Device) -> None:
     np.testing.assert_array_equal(made[[0, 1], [0, 1]], np.zeros((2, 9)))
 
 
+@td.stencil(boundary="wrap")
+def by_names(f, out, pos):
+    mass, flow = f[0], out[1]
+    first = out[0]
+    there = pos.shifted(1)
+    first[there] = 2.0 * mass[pos]
+    first[there] += pos.west(f[1])
+    grid = f[1]
+    flow[pos] = grid[pos] - mass[pos]
+
+
+def test_names_of_grids_and_of_places(device: td.Device) -> None:
+    f = numbers(2, 9)
+    want = [np.roll(2 * f[0] + np.roll(f[1], 1), 1), f[1] - f[0]]
+    out = td.empty((2, 9), device=device)
+    by_names(td.asarray(f, device=device), out)
+    np.testing.assert_array_equal(out.numpy(), want)
+    found = np.empty_like(f)
+    with td.interpret():
+        by_names(f, found)
+    np.testing.assert_array_equal(found, want)
+
+
+@td.stencil
+def only_by_names(f, out, pos):
+    grid, other = f[0], f[1]
+    first = out[0]
+    first[pos] = pos.east(grid) * other[pos]
+
+
+def test_an_output_by_its_name(device: td.Device) -> None:
+    f = numbers(2, 9)
+    found = only_by_names(td.asarray(f, device=device)).numpy()
+    np.testing.assert_array_equal(found, [np.append(f[0, 1:], f[0, -1]) * f[1]])
+
+
 # --- writing in place ----------------------------------------------------------------------------
 
 
