@@ -115,7 +115,7 @@ class Body:
         stores: dict[str, int] = dict.fromkeys(self.written_at_position, 0)
         uses = dict(stores)
         of = {name: place[0] for name, value in self._named.items() if (place := self._grid(value))}
-        for name in of.values():  # naming a grid is no use
+        for name in of.values():  # naming a grid does not count
             if name in uses:
                 uses[name] -= 1
         updated = {
