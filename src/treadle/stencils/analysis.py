@@ -104,7 +104,12 @@ def analyze(
     halo that was declared."""
     ndim = len(rules)
     written = body.written_at_position
-    grid = f"the grid of {body.name}" + (f" (that of {written[0]})" if written else "")
+    whose = (
+        f"that of {written[0]}"
+        if written
+        else ("of its first array's axes, as the body itself writes none at its position")
+    )
+    grid = f"the grid of {body.name} ({whose})"
     probe = CellRules(rules, ((False, False),) * ndim, same_shape=False, storage=storage, grid=grid)
     names: dict[str, Any] = {
         "treadle_body": Function(body.function), "treadle_cell": probe, "treadle_lang": lang,

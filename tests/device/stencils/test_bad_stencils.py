@@ -185,6 +185,31 @@ def a_stack_at_a_position(device: td.Device) -> None:
 
 
 @td.stencil
+def beside_a_number(f, out, pos):
+    out[pos] = f[1, pos]  # the line
+
+
+@refused(errors.CompileError, r"(?s)chosen before it, as in f\[q\]\[pos\].*# the line")
+def a_position_beside_a_number(device: td.Device) -> None:
+    beside_a_number(td.zeros((3, 8), device=device), td.zeros(8, device=device))
+
+
+@td.func
+def put(out, pos):
+    out[1][pos] = 3.0
+
+
+@td.stencil
+def by_function(out, pos):
+    put(out, pos)
+
+
+@refused(errors.CompileError, "of its first array's axes, as the body itself writes none at its")
+def a_stack_that_a_function_writes(device: td.Device) -> None:
+    by_function(td.zeros((3, 8), device=device))
+
+
+@td.stencil
 def passed_on(u, out, pos):
     out[pos] = left(u, pos.shifted(1))
 

@@ -107,6 +107,12 @@ def _index(cx: Context, part: Value, node: ast.AST) -> n.Expression:
     """The index along one axis, as an expression that may be repeated."""
     if isinstance(part, PythonObject) and part.value is Ellipsis:
         raise cx.refusal("ellipsis", node)
+    if isinstance(part, Position):
+        raise cx.error(
+            "a position stands alone in its brackets: a grid of a stack is chosen before it, as in "
+            "f[q][pos], and numbers are those of pos.index",
+            node,
+        )
     found = number(cx, part, node)
     kind = found if isinstance(found, Literal) else found.type
     if isinstance(kind, (t.Vector, t.Struct)):
