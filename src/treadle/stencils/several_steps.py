@@ -168,8 +168,6 @@ def _is_possible(parts: Sequence[_Described], arrays: Sequence[Any]) -> bool:
             or each.part.stencil.storage != parts[0].part.stencil.storage
             or each.part.stencil.options != options
             or analysis.scattered
-            or analysis.stacks
-            or analysis.shifted
             or not analysis.written
             or each.grid.is_empty
             or max(each.grid.extents) > _MOST_EXTENT
@@ -199,12 +197,15 @@ def _is_possible(parts: Sequence[_Described], arrays: Sequence[Any]) -> bool:
 
 def _reach(parts: Sequence[_Described], axis: int) -> int:
     """How far cells along an axis depend on each other from step to step."""
-    far = 0
+    far = written = 0
     for each in parts:
         low, high = each.part.analysis.reach(axis)
         slack = 0 if each.grid.same_shape else 2  # rules count from the ends of smaller arrays
         far = max(far, max(-low, high) + slack)
-    return far
+        if each.part.analysis.shifted:
+            written = max(written, -low, high)
+    # What a cell writes to a neighbour is read by that one's neighbours.
+    return far + written
 
 
 def _bands(parts: Sequence[_Described], arrays: Sequence[Any], wanted: int | None) -> _Bands | None:
@@ -218,6 +219,7 @@ def _bands(parts: Sequence[_Described], arrays: Sequence[Any], wanted: int | Non
     shape = Shape(axis, halo, _reach(parts, 0), rings[axis])
     sizes = {
         number: size_of(each.described[position][0].element)
+        * math.prod(each.described[position][1].shape[: each.part.analysis.leading(position)])
         for each in parts
         for position, number in each.part.slots
         if position in each.part.analysis.cells
@@ -336,6 +338,7 @@ def _tiles(parts: Sequence[_Described], device: Device, wanted: int | None) -> _
     numbers = dict(part.slots)
     if (
         len(parts) > 1 or analysis.ndim > 2 or not each.grid.same_shape or each.form.wide
+        or analysis.stacks or analysis.shifted
         or len(part.cycles) != 1 or len(part.cycles[0]) != 2 or len(analysis.written) != 1
         or analysis.outputs != analysis.written or numbers[analysis.written[0]] != part.cycles[0][0]
         or body.repeats or body.names[analysis.written[0]] not in body.always_written

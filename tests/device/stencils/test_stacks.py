@@ -229,6 +229,43 @@ def test_writing_at_neighbours(device: td.Device, rule: Any) -> None:
             np.testing.assert_array_equal(count, counted)
 
 
+# --- several steps in a launch -------------------------------------------------------------------
+
+
+@td.stencil(boundary=["zero", "wrap"])
+def collide(f, out, pos):
+    total = pos.at(f[1], -1, 2) + 2.0 * pos.north(f[0]) + f[2][pos]
+    for q in td.static_range(3):
+        out[q][pos] = 0.25 * pos.at(f[q], q, 1 - q) + 0.125 * total
+
+
+@td.stencil(boundary=["zero", "wrap"])
+def push(out, f, pos):
+    for q in td.static_range(3):
+        f[q][pos.shifted(1 - q, q)] = 0.5 * pos.at(out[q], 2, 0) + out[2 - q][pos]
+
+
+def test_several_steps_of_stacks(device: td.Device) -> None:
+    """Steps in one launch are those one by one, to the last bit (on the CPU: there are bands)."""
+    f = np.random.default_rng(0).random((9, 97, 21), np.float32)
+    some = f[:3]
+    for stencils, arrays in (
+        ([collide], [some, 0 * some]),
+        ([collide, push], [some, 0 * some]),
+        ([exchange(2, 0), exchange(2, 1)], [f]),
+    ):
+        found = []
+        for together in (1, 3):
+            on = [td.asarray(each, device=device) for each in arrays]
+            # `push` has the arrays in the other order.
+            calls = [(each, *(on[::-1] if each is push else on)) for each in stencils]
+            td.stencil_loop(calls, steps=13, steps_per_launch=together)
+            found.append([each.numpy() for each in on])
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_array_equal(one, other)
+            assert 0 < np.abs(one).max() < 1e6
+
+
 # --- as functions of arrays ----------------------------------------------------------------------
 
 
