@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 import treadle as td
 from treadle.runtime import settings as switches
-from treadle.stencils import launcher, launching
+from treadle.stencils import launcher, launching, marching
+from treadle.stencils.march_plan import March
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -349,6 +350,10 @@ class ByNumPy:
 # --- running -----------------------------------------------------------------------------------
 
 
+def _small_march(columns: Any, vectors: bool, *_: Any) -> March:
+    return March((4, 2), 2, 4 if vectors else 1)
+
+
 @contextmanager
 def launched_as(drawn: Drawn, device: td.Device | None) -> Iterator[None]:
     """Launches as drawn: with small parts for each thread, checked, or interpreted."""
@@ -358,6 +363,8 @@ def launched_as(drawn: Drawn, device: td.Device | None) -> Iterator[None]:
                 patch.setattr(launching, name, 200)
             form = launching.GpuForm(2, None, 4)  # columns of cells, as a card has them
             patch.setattr(launcher, "gpu_form", lambda *_: form)
+            patch.setattr(marching, "march_of", _small_march)
+            patch.setattr(marching, "march_planes", lambda *_: 4)
         if drawn.checked and device is not None and device.id == "cpu":
             patch.setattr(switches, "check", True)
         with td.interpret() if device is None else nullcontext():

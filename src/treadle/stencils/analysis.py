@@ -45,6 +45,7 @@ class Analysis:
     scattered: frozenset[int]  # and those that are written, or updated by atomics, at such
     # Neighbours that threads may share: elements of numbers and vectors that are not written.
     shared: tuple[tuple[int, tuple[int, ...]], ...]
+    elements: tuple[tuple[int, t.Type], ...]  # of the arrays of numbers and vectors: their types
     fixed: frozenset[int]  # accessed at their own cell alone
     # Stacks of grids, and for each axis before those of the grid how many it has at least.
     stacks: tuple[tuple[int, tuple[int, ...]], ...] = ()
@@ -172,18 +173,21 @@ def _analysis(
             )
     written = {at[note.parameter] for note in notes if note.kind != "read"}
     simple = {
-        number
+        number: argument.element
         for number, argument in enumerate(signature.arguments)
         if isinstance(argument, ArrayArgument) and isinstance(argument.element, _SIMPLE)
     }
     shared = {
         (at[note.parameter], note.offsets): None
         for note in notes
-        if note.offsets is not None and not note.layer and at[note.parameter] in simple - written
+        if note.offsets is not None
+        and not note.layer
+        and at[note.parameter] in simple.keys() - written
     }
     return Analysis(
         rules=rules,
         shared=tuple(shared),
+        elements=tuple((at, simple[at]) for at in cells if at in simple),
         reaches=tuple(cells.items()),
         written=tuple(sorted(own)),
         outputs=tuple(sorted(own - reads)),

@@ -33,6 +33,7 @@ from treadle.stencils.launching import (
     shapes_of,
     usual_form,
 )
+from treadle.stencils.marching import Marches
 from treadle.stencils.sharing import check_sharing
 
 _MOST_ANALYSES = 1024
@@ -61,6 +62,7 @@ class Launcher(ByName):
         self.storage = storage
         self._analyses: dict[Any, Analysis] = {}
         self._kernels: dict[Any, StencilKernel] = {}
+        self._marches = Marches(body, options, storage)
         self.loops: dict[Any, Any] = {}  # kernels of several steps, which begin with this stencil
 
     @cached_property
@@ -93,6 +95,9 @@ class Launcher(ByName):
         serial = device.traits.serial_threads and not state.active
         gpu = ONE_CELL
         if not serial and not state.active:
+            plain = grid.same_shape and not wide
+            if plain and self._marches.launch(analysis, device, grid.region, arguments):
+                return
             gpu = gpu_form(analysis, device, grid.region)
         form = Form(serial, grid.same_shape, wide, self.storage, gpu.cells, gpu.block)
         kernel = self._kernel(analysis, form)

@@ -8,15 +8,29 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from treadle.core.errors import TreadleError
+from treadle.ir import types as t
 from treadle.ir.types import size_of
 from treadle.lang.interpreter_state import state
 from treadle.lang.types import ArrayType
 from treadle.runtime.convert import describe
 from treadle.runtime.devices import Device
+from treadle.stencils.analysis import Analysis
 from treadle.stencils.bands import BandsKernel, Shape, Substep
 from treadle.stencils.body import Body
 from treadle.stencils.kernel_text import Form
 from treadle.stencils.launching import Grid, grid_of, shapes_of
+from treadle.stencils.march_plan import (
+    March,
+    are_vectors,
+    columns_of,
+    fits,
+    march_of_steps,
+    march_planes,
+    vector_arrays,
+)
+from treadle.stencils.march_steps import RULES as STEPS_RULES
+from treadle.stencils.march_steps import MarchStepsKernel
+from treadle.stencils.marching import march_arguments
 from treadle.stencils.parts import Part, period_of, rotate_places
 from treadle.stencils.sharing import extent_of
 from treadle.stencils.tiles import Plan, TileKernel
@@ -120,6 +134,33 @@ class _Tiles:
         self.kernel[self.grid, self.block](*arguments)
 
 
+@dataclass(frozen=True)
+class _March:
+    """One launch on a GPU, whose blocks march."""
+
+    kernel: MarchStepsKernel
+    march: March
+    arguments: tuple[Any, ...]
+    slots: tuple[tuple[int, int], ...]
+    grid: tuple[int, ...]
+    planes: int
+    arrays: tuple[int, ...]  # those that change places, by their positions
+    analysis: Analysis
+    keeps: bool = False
+
+    @property
+    def steps(self) -> int:
+        """How many."""
+        return self.march.steps
+
+    def launch(self, arrays: Sequence[Any]) -> None:
+        arguments = list(self.arguments)
+        for position, number in self.slots:
+            arguments[position] = arrays[number]
+        given = march_arguments(arguments, self.march, self.planes, self.arrays, self.analysis)
+        self.kernel[self.grid, self.march.block](*given)
+
+
 def several_steps(
     parts: Sequence[Part], arrays: Sequence[Any], device: Device, wanted: int | None
 ) -> SeveralSteps | None:
@@ -144,7 +185,7 @@ def several_steps(
         return None
     if device.traits.serial_threads:
         return _bands(found, arrays, wanted)
-    return _tiles(found, device, wanted)
+    return _tiles(found, arrays, device, wanted)
 
 
 def _is_possible(parts: Sequence[_Described], arrays: Sequence[Any]) -> bool:
@@ -330,14 +371,16 @@ def _renamed(part: Part, places: Sequence[int], names: dict[Any, str], at: int) 
     )
 
 
-def _tiles(parts: Sequence[_Described], device: Device, wanted: int | None) -> _Tiles | None:
-    """Tiles for a stencil of one or two dimensions that writes one array, always, and whose two
-    arrays change places."""
+def _tiles(
+    parts: Sequence[_Described], arrays: Sequence[Any], device: Device, wanted: int | None
+) -> _Tiles | _March | None:
+    """Tiles for a stencil that writes one array, always, and whose two arrays change places. In
+    three dimensions they march through planes."""
     each = parts[0]
     part, analysis, body = each.part, each.part.analysis, each.part.stencil.body
     numbers = dict(part.slots)
     if (
-        len(parts) > 1 or analysis.ndim > 2 or not each.grid.same_shape or each.form.wide
+        len(parts) > 1 or not each.grid.same_shape or each.form.wide
         or analysis.stacks or analysis.shifted
         or len(part.cycles) != 1 or len(part.cycles[0]) != 2 or len(analysis.written) != 1
         or analysis.outputs != analysis.written or numbers[analysis.written[0]] != part.cycles[0][0]
@@ -362,6 +405,9 @@ def _tiles(parts: Sequence[_Described], device: Device, wanted: int | None) -> _
     limits = device.info.limits
     if wanted is None and limits.max_shared_memory < _LEAST_SHARED:
         return None
+    names = body.names[read[0]], body.names[analysis.written[0]]
+    if analysis.ndim == 3:
+        return _march(each, read[0], arrays, device, wanted)
     plan = _plan(each, size_of(element), device, wanted)
     if plan is None or math.prod(plan.threads) > limits.max_threads_per_block:
         return None
@@ -373,7 +419,6 @@ def _tiles(parts: Sequence[_Described], device: Device, wanted: int | None) -> _
     ):
         return None
     stencil = part.stencil
-    names = body.names[read[0]], body.names[analysis.written[0]]
     key = analysis, plan, names, element
     kernel = stencil.loops.get(key)
     if kernel is None:
@@ -381,6 +426,49 @@ def _tiles(parts: Sequence[_Described], device: Device, wanted: int | None) -> _
         stencil.loops[key] = kernel
     return _Tiles(
         kernel, plan.steps, part.arguments, part.slots, blocks[::-1], plan.threads[::-1]
+    )  # fmt: skip
+
+
+def _march(
+    each: _Described, read: int, arrays: Sequence[Any], device: Device, wanted: int | None
+) -> _March | None:
+    """A march for a stencil that reads other planes in its cell's own column alone, and other
+    arrays at its own cell."""
+    part, analysis, stencil = each.part, each.part.analysis, each.part.stencil
+    columns = columns_of(stencil.body, analysis, stencil.storage)
+    if (
+        stencil.storage is not None or columns is None or stencil.options.block is not None
+        or any(rule.name not in STEPS_RULES for rule in analysis.rules)
+        or any(at != read and pair != ((0, 0),) * 3 for at, pair in analysis.reaches)
+    ):  # fmt: skip
+        return None
+    column = next((one for one in columns if one.at == read), None)
+    if column is None or column.halo is None or column.element != t.F32:
+        return None
+    lag = max(-column.planes[0], column.planes[1])
+    column = replace(column, planes=(-lag, lag))
+    positions, numbers = vector_arrays(analysis, [column]), dict(part.slots)
+    extents = each.grid.extents
+    march = march_of_steps(column, analysis.reads, device, extents, wanted)
+    if march is None:
+        return None
+    if march.lanes > 1 and not all(are_vectors(arrays[numbers[at]]) for at in positions):
+        march = replace(march, lanes=1)
+    stored = march.stored(column)
+    if lag == 0 or extents[0] <= lag or min(stored) < 1:
+        return None
+    rows, width = (-(-extent // one) for extent, one in zip(extents[1:], stored, strict=True))
+    planes = march_planes(extents[0], march)
+    grid = width, rows, -(-extents[0] // planes)
+    if not fits(march, [column], grid, device):
+        return None
+    key = analysis, march, column
+    kernel = stencil.loops.get(key)
+    if kernel is None:
+        kernel = MarchStepsKernel(stencil.body, analysis, march, column, None, stencil.options)
+        stencil.loops[key] = kernel
+    return _March(
+        kernel, march, part.arguments, part.slots, grid, planes, positions, analysis
     )  # fmt: skip
 
 
