@@ -11,7 +11,9 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import CUDA_PARAMETER_BYTES, Limits
 from treadle.ir import nodes as n
+from treadle.ir.matrices import EXCHANGES
 from treadle.ir.passes.masks import without_masked_reductions
+from treadle.ir.passes.matrices import without_matrices
 
 LARGEST_STATIC = 48 << 10
 """Bytes of shared memory that a kernel may declare; more is asked for at the launch."""
@@ -38,12 +40,39 @@ def arrange(kernel: n.Kernel, target: Target) -> Lowered:
     """A card runs a block as it is: its threads, its warps of 32, its barriers."""
     block = kernel.block or Dim3()
     check_threads(kernel, block, target.limits)
-    return Lowered(without_masked_reductions(kernel, has_reductions(target)), block)
+    kernel = without_masked_reductions(kernel, has_reductions(target))
+    return Lowered(without_matrices(kernel, lambda node: not has_matrices(kernel, node, target)), block)
+
+
+def capability(target: Target) -> int:
+    """A card's compute capability, 90 for 9.0."""
+    return int(target.dialect[3:].rstrip("af")) if target.dialect.startswith("sm_") else 0
 
 
 def has_reductions(target: Target) -> bool:
     """Whether a card reduces numbers of a warp by an instruction."""
-    return target.dialect.startswith("sm_") and int(target.dialect[3:].rstrip("af")) >= 80
+    return capability(target) >= 80
+
+
+# Since when cards have instructions for what the lanes of a warp do with matrices.
+MATRICES_SINCE = {
+    "multiply_f16": 75, "multiply_bf16": 80, "multiply_tf32": 80, "multiply_i8": 75,
+    "matrix_rows": 75, "matrix_columns": 75,
+}  # fmt: skip
+
+
+def has_matrices(kernel: n.Kernel, node: n.Subgroup, target: Target) -> bool:
+    """Whether a card does an operation on matrices by an instruction. Rows of matrices are taken
+    from shared memory where each is 16 bytes of it for certain."""
+    if capability(target) < MATRICES_SINCE[node.op]:
+        return False
+    if node.op not in EXCHANGES:
+        return True
+    (row,) = node.operands
+    if not (isinstance(row, n.Load) and isinstance(row.place, n.Element) and not row.place.checks):
+        return False
+    memory = row.place.memory
+    return any(each.name == memory and each.space == "shared" for each in kernel.memories)
 
 
 def check_parameters(

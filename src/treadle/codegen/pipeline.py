@@ -21,6 +21,7 @@ from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
 from treadle.core.limits import MOST_SHARED_MEMORY, Limits
 from treadle.ir import nodes as n
 from treadle.ir.intervals import LARGEST_EXTENT
+from treadle.ir.matrices import WIDTH
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.array_variables import resolve_items
 from treadle.ir.passes.barriers import with_fences_as_barriers
@@ -67,6 +68,7 @@ def for_block(kernel: n.Kernel, block: Dim3, shared_bytes: int, limits: Limits) 
         kernel = with_trip_counts(fold(kernel))
     check_shared_memory(kernel, limits)
     check_local_memory(kernel)
+    check_whole_subgroups(kernel)
     return kernel
 
 
@@ -209,6 +211,20 @@ def check_shared_memory(kernel: n.Kernel, limits: Limits) -> None:
             f"kernel {kernel.name} asks for {asked} bytes of shared memory; {has} "
             f"{limits.max_shared_memory} for a block: use less, and load more often"
         )
+
+
+def check_whole_subgroups(kernel: n.Kernel) -> None:
+    """LaunchError where lanes are missing that hold a part of a matrix."""
+    count = kernel.block.count if kernel.block else WIDTH
+    if count % WIDTH == 0:
+        return
+    for node in statements_in(kernel.body):
+        if isinstance(node, n.Subgroup) and node.op in n.MATRIX_OPERATIONS:
+            raise LaunchError(
+                f"kernel {kernel.name} has matrix fragments, which whole subgroups of {WIDTH} "
+                f"threads hold: launch it with a multiple of {WIDTH} threads in a block, not "
+                f"{count}"
+            )
 
 
 def check_local_memory(kernel: n.Kernel) -> None:

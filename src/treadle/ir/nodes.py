@@ -389,10 +389,18 @@ SUBGROUP_OPERATIONS: dict[str, int] = {
 
 REDUCTIONS = ("sum", "min", "max", "and", "or", "xor")
 
+# Products of small matrices, and ways to bring their elements to the lanes that hold them, by the
+# number of operands: vectors, whose elements `ir.matrices` says. All lanes take part, no mask.
+MATRIX_OPERATIONS: dict[str, int] = {
+    "multiply_f16": 3, "multiply_bf16": 3, "multiply_tf32": 3, "multiply_i8": 3,
+    "matrix_rows": 1, "matrix_columns": 1,
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Subgroup:
-    """A value exchanged among the threads of a subgroup; `result` is already declared.
+    """A value exchanged among the threads of a subgroup; `result` is already declared. `op` is one
+    of SUBGROUP_OPERATIONS or of MATRIX_OPERATIONS.
 
     A shuffle from a lane outside the subgroup (or the block) gives the thread's own value.
 

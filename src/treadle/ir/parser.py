@@ -200,8 +200,9 @@ class _Parser(ExpressionParser):
                 operands.append(self.expression())
             return n.Atomic(op, target, tuple(operands), result, self.place(span))
         if kind == "subgroup":
-            op = self.word(tuple(n.SUBGROUP_OPERATIONS), "a subgroup operation")
-            values = [self.expression()] if n.SUBGROUP_OPERATIONS[op] else []
+            known = n.SUBGROUP_OPERATIONS | n.MATRIX_OPERATIONS
+            op = self.word(tuple(known), "a subgroup operation")
+            values = [self.expression()] if known[op] else []
             while self.accept(","):
                 values.append(self.expression())
             mask = self.mask()

@@ -31,7 +31,8 @@ def intrinsic_type(op: str, operand: Type) -> Type:
 
 
 def subgroup_type(op: str, operand: Type) -> Type:
-    """The type of a subgroup operation's result."""
+    """The type of a subgroup operation's result; `operand` is its first, or its last if it is one
+    on matrices."""
     if op in LANES:
         return U32
     return BOOL if op in ("vote_all", "vote_any") else operand

@@ -12,6 +12,7 @@ from treadle.core.source import NOWHERE, Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.effects import effects
+from treadle.ir.matrices import operand_types
 from treadle.ir.rules import subgroup_type
 from treadle.ir.verify_expressions import ExpressionRules, is_integer, is_number
 
@@ -241,7 +242,22 @@ class _Body(ExpressionRules):
         if node.result is not None:
             self.receives(node.result, type, f"the atomic {node.op}", node.span)
 
+    def matrices(self, node: n.Subgroup) -> None:
+        """An operation on matrices that the lanes hold together."""
+        wanted = operand_types(node.op)
+        what = f"subgroup {node.op}"
+        self.require_count(what, len(wanted), node.operands, node.span)
+        for operand, type in zip(node.operands, wanted, strict=True):
+            self.expression(operand)
+            self.require_type(operand, type, f"an operand of {what}")
+        if node.mask is not None:
+            self.fail(f"{what} takes no mask", node.span)
+        self.receives(node.result, wanted[-1], what, node.span)
+
     def subgroup(self, node: n.Subgroup) -> None:
+        if node.op in n.MATRIX_OPERATIONS:
+            self.matrices(node)
+            return
         if node.op not in n.SUBGROUP_OPERATIONS:
             self.fail(f"there is no subgroup operation {node.op!r}", node.span)
         count = n.SUBGROUP_OPERATIONS[node.op]

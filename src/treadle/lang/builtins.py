@@ -111,7 +111,7 @@ _USUAL: dict[tuple[str, tuple[int, int]], str] = {
 }
 _PARAMETERS = {
     "atomic_cas": "array, index, expected, value", "bitcast": "x, dtype", "clip": "x, low, high",
-    "dot": "a, b", "rand_normal": "seed, counter", "rand_uniform": "seed, counter",
+    "dot": "a, b", "fragment": "rows, columns, dtype, use", "rand_normal": "seed, counter", "rand_uniform": "seed, counter",
     "shuffle": "value, lane", "shuffle_down": "value, n", "shuffle_up": "value, n",
     "shuffle_xor": "value, mask", "where": "condition, a, b",
 }  # fmt: skip
@@ -195,6 +195,9 @@ grid_size = _define("index", "grid_size", 1, 1, "The threads of the grid along e
 
 shared = _define("memory", "shared", 2, 2, "An array that the threads of a block share.")
 local = _define("memory", "local", 2, 2, "A private array of this thread.")
+fragment = _define(
+    "memory", "fragment", 4, 4, "A small matrix that the threads of a subgroup hold together."
+)
 static_range = _define("loop", "static_range", 1, 3, "A range whose loop is unrolled.")
 
 # --- barriers ------------------------------------------------------------------------------------
@@ -244,6 +247,15 @@ subgroup_max = _define("subgroup", "subgroup_max", 1, 1, "The maximum over the s
 subgroup_prefix_sum = _define(
     "subgroup", "subgroup_prefix_sum", 1, 1, "The sum over the lanes before this one."
 )
+
+# Of the library, for matrices that a subgroup holds together (`ir.matrices`).
+multiply_f16 = BuiltinFunction("multiply_f16", "subgroup", (3, 3), "Add a product of float16.")
+multiply_bf16 = BuiltinFunction("multiply_bf16", "subgroup", (3, 3), "Add one of bfloat16.")
+multiply_tf32 = BuiltinFunction("multiply_tf32", "subgroup", (3, 3), "Add one of TF32.")
+multiply_i8 = BuiltinFunction("multiply_i8", "subgroup", (3, 3), "Add one of int8.")
+matrix_rows = BuiltinFunction("matrix_rows", "subgroup", (1, 1), "The words of rows by lanes.")
+matrix_columns = BuiltinFunction("matrix_columns", "subgroup", (1, 1), "Of columns, by lanes.")
+sixteen_bytes = BuiltinFunction("sixteen_bytes", "value", (2, 2), "Aligned bytes as four words.")
 
 # --- values --------------------------------------------------------------------------------------
 
@@ -405,6 +417,7 @@ __all__ = [
     "floor",
     "floor_divide",
     "fma",
+    "fragment",
     "gamma",
     "greater",
     "greater_equal",

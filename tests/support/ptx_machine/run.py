@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.support.ptx_machine import matrices
 from tests.support.ptx_machine import memory as memories
 from tests.support.ptx_machine.arithmetic import Array
 from tests.support.ptx_machine.atomics import atomic
@@ -22,6 +23,9 @@ from tests.support.ptx_machine.writer import Block, V, Writer
 _CHUNK_THREADS = 8192
 _CHUNK_LOCAL = 1 << 26  # bytes of local memory in a chunk
 _DIRECTIVES = 3
+_OF_MATRICES: dict[str, Callable[..., Any]] = {
+    "multiply": matrices.multiply, "spread": matrices.spread,
+}  # fmt: skip
 
 
 class Kernel:
@@ -319,6 +323,8 @@ class Frame:
         one: Instruction,
     ) -> Any:
         """An operation of warps, for those of the threads that the guard lets through."""
+        if method in _OF_MATRICES:
+            return _OF_MATRICES[method](self.warps, threads, mode, operands, one)
         if mask is None:
             return getattr(self.warps, method)(threads, mode, *operands, one)
         at = np.flatnonzero(mask)

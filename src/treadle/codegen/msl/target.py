@@ -13,13 +13,14 @@ from treadle.core.dim3 import Dim3
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir.passes.masks import without_groups
+from treadle.ir.passes.matrices import without_matrices
 
 
 def _arrange(kernel: n.Kernel, target: Target) -> Lowered:
     """Metal runs a block as it is: its threads, its SIMD groups of 32, its barriers."""
     block = kernel.block or Dim3()
     check_threads(kernel, block, target.limits)
-    return Lowered(without_groups(kernel), block)
+    return Lowered(without_groups(without_matrices(kernel, lambda _: True)), block)
 
 
 def _missing(target: Target) -> frozenset[str]:

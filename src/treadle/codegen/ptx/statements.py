@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.codegen.leaves import leaf_types, must_not_speculate
-from treadle.codegen.ptx import atomics, memory, subgroups
+from treadle.codegen.ptx import atomics, matrices, memory, subgroups
 from treadle.codegen.ptx.accesses import Known, Scope
 from treadle.codegen.ptx.emitter import unless, when
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS
@@ -309,6 +309,9 @@ class Statements(Variables):
 
     def subgroup(self, node: n.Subgroup) -> bool:
         since = len(self.e.lines)
+        if node.op in n.MATRIX_OPERATIONS:
+            self.receive(node.result, Value(matrices.matrices(self, node)), since)
+            return True
         operands = [self.value(operand).leaves[0] for operand in node.operands]
         self.receive(node.result, Value((subgroups.subgroup(self, node, operands),)), since)
         return True

@@ -12,6 +12,7 @@ from treadle.ir.passes.barriers import has_subgroup_barriers, with_wider_barrier
 from treadle.ir.passes.fission import FissionOptions, fission
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.masks import without_groups
+from treadle.ir.passes.matrices import without_matrices
 from treadle.ir.passes.private_atomics import plain_private_atomics
 from treadle.ir.traverse import Node, rewrite_kernel, walk
 from treadle.ir.types import I32
@@ -33,7 +34,7 @@ def arrange(kernel: n.Kernel, target: Target) -> Lowered:
         own = not has_subgroup_barriers(kernel)
     if fits and own:
         if uses_subgroups(kernel):
-            kernel = flattened(without_groups(kernel))
+            kernel = flattened(without_groups(without_matrices(kernel, lambda _: True)))
             block = kernel.block or block
         return Lowered(replace(kernel, block=asked), block)
     # A block that is only too long along y or z must be rearranged too.

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from treadle.ir import nodes as n
 from treadle.ir.passes.masks import combined, has_lane
+from treadle.ir.passes.matrices import computed
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.predicate import neutral_value
 from treadle.ir.traverse import rewrite_block
-from treadle.ir.types import BOOL, I32, SCALARS, U32, Scalar, Type
+from treadle.ir.types import BOOL, COMPONENTS, I32, SCALARS, U32, Scalar, Type
 
 CUT = n.Barrier("subgroup")
 _COMBINED = {
@@ -45,6 +46,8 @@ class WarpArrays:
         def change(node: object) -> object:
             if not isinstance(node, n.Subgroup):
                 return node
+            if node.op in n.MATRIX_OPERATIONS:
+                return self._matrices(node)
             if node.op.startswith("shuffle"):
                 return self._shuffle(node)
             if node.op == "prefix_sum":
@@ -99,6 +102,28 @@ class WarpArrays:
             n.Declare(source, by, span),
             n.Assign(statement.result, given, span),
             n.If(inside, (n.Assign(statement.result, other, span),), (), span),
+        )
+
+    def _matrices(self, statement: n.Subgroup) -> n.Block:
+        """Each lane stores its words of the factors, and reads those of others."""
+        span = statement.span
+        given = [
+            self._lanes("matrix.words", operand.type)
+            for operand in statement.operands[: 2 if len(statement.operands) == 3 else 1]
+        ]
+
+        def word_of(operand: int, word: int, lane: n.Expression, into: n.Variable) -> n.Block:
+            slot = self._slot(given[operand], lane)
+            part = n.Member(slot, COMPONENTS[word], into.type)
+            return (n.Assign(into, n.Load(part, into.type), span),)
+
+        return (
+            *(
+                n.Assign(variable, operand, span)
+                for variable, operand in zip(given, statement.operands, strict=False)
+            ),
+            CUT,
+            *computed(statement, word_of, self.names),
         )
 
     def _reduction(self, statement: n.Subgroup) -> n.Block:

@@ -41,6 +41,10 @@ def place_of(
         cx.lowering.accesses.append(
             CellAccess(array.origin, access, None, cx.span(node), array.layer)
         )
+    if isinstance(array, ArrayView) and array.fragment and array.fragment.use != "accumulator":
+        raise cx.error(
+            f"{array.fragment} has no numbers to index: only those of accumulators can be", node
+        )
     parts: Sequence[Value] = index.items if isinstance(index, TupleValue) else (index,)
     ndim = array.ndim if isinstance(array, ArrayView) else 1
     if len(parts) != ndim:

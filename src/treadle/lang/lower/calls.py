@@ -17,7 +17,7 @@ from treadle.ir import types as t
 from treadle.ir.rules import subgroup_type
 from treadle.lang.builtins import NAMES, SUBGROUP_OPERATIONS, BuiltinFunction
 from treadle.lang.definitions import DeviceFunction, KernelFunction
-from treadle.lang.lower import mathematics, positions
+from treadle.lang.lower import fragments, mathematics, positions
 from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_array, store
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import (
@@ -48,6 +48,7 @@ from treadle.lang.lower.operators import join
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
+    FragmentMethod,
     Position,
     PositionMethod,
     PythonObject,
@@ -76,6 +77,8 @@ def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = Fa
     callee = lower_expression(cx, node.func)
     if isinstance(callee, PositionMethod):
         return positions.call_method(cx, callee, _positional(cx, node), node)
+    if isinstance(callee, FragmentMethod):
+        return fragments.call_method(cx, callee, node)
     if not isinstance(callee, PythonObject):
         raise cx.refusal("not_callable", node.func, name=ast.unparse(node.func))
     target = callee.value
@@ -144,7 +147,7 @@ def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool
 
 
 def _is_library_function(function: FunctionType) -> bool:
-    return function.__module__.startswith("treadle.lang.math")
+    return function.__module__.startswith(("treadle.lang.math", "treadle.lang.fragments"))
 
 
 def _positional(cx: Context, node: ast.Call) -> list[Value]:
@@ -376,6 +379,8 @@ def _builtin(
         return mathematics.lower_math(cx, function.name, _positional(cx, node), node)
     if function.group == "atomic":
         return _atomic(cx, function.name.removeprefix("atomic_"), node, unused)
+    if function.name in n.MATRIX_OPERATIONS:
+        return fragments.exchange(cx, function.name, _positional(cx, node), node)
     if function.name in SUBGROUP_OPERATIONS:
         return _subgroup(cx, SUBGROUP_OPERATIONS[function.name], node)
     return _OTHERS[function.name](cx, node, name)
@@ -497,7 +502,14 @@ def _cycles(cx: Context, node: ast.Call, name: str) -> Value:
     return n.Cast(read, t.I64, span)
 
 
+def _sixteen_bytes(cx: Context, node: ast.Call, name: str) -> Value:
+    array, index = _positional(cx, node)
+    return fragments.sixteen_bytes(cx, array, index, node)
+
+
 _OTHERS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
+    "fragment": fragments.new,
+    "sixteen_bytes": _sixteen_bytes,
     "grid": _grid,
     "grid_size": _grid_size,
     "shared": _array("shared"),

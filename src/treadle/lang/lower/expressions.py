@@ -12,6 +12,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
 from treadle.lang.builtins import BuiltinFunction, BuiltinVariable
+from treadle.lang.fragments import METHODS, FragmentKind
 from treadle.lang.lower import positions
 from treadle.lang.lower.arrays import copy_parts, load, memory_variable, place_of, static_number
 from treadle.lang.lower.context import Context, is_movable
@@ -29,6 +30,7 @@ from treadle.lang.lower.operators import (
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
+    FragmentMethod,
     Position,
     PositionMethod,
     PythonObject,
@@ -281,7 +283,9 @@ def attribute(cx: Context, owner: Value, name: str, node: ast.AST) -> Value:
             return n.Builtin(owner.value.name, "xyz".index(name), t.I32, cx.span(node))
         case PythonObject():
             return attribute_of_object(cx, owner, name, node)
-        case TupleValue() | Literal() | PositionMethod() | ShiftedPosition():
+        case (
+            TupleValue() | Literal() | PositionMethod() | ShiftedPosition() | FragmentMethod()
+        ):
             raise cx.refusal("number_attribute", node, owner=describe(owner), name=name)
     value = number(cx, owner, node)
     assert not isinstance(value, Literal)
@@ -316,6 +320,8 @@ def _components(cx: Context, value: n.Expression, name: str, node: ast.AST) -> V
 
 
 def _array_attribute(cx: Context, array: ArrayView, name: str, node: ast.AST) -> Value:
+    if array.fragment is not None:
+        return _fragment_attribute(cx, array, array.fragment, name, node)
     if name == "size":
         return array.size
     if name == "shape":
@@ -328,6 +334,20 @@ def _array_attribute(cx: Context, array: ArrayView, name: str, node: ast.AST) ->
             return PythonObject(dtype, f"td.{dtype.short}")
         raise cx.error(f"an array of {array.element} has no dtype that a kernel can use", node)
     raise _no_attribute(cx, "an array", name, ("size", "shape", "ndim", "dtype"), node)
+
+
+def _fragment_attribute(
+    cx: Context, array: ArrayView, kind: FragmentKind, name: str, node: ast.AST
+) -> Value:
+    if name not in METHODS:
+        raise _no_attribute(cx, "a fragment", name, METHODS, node)
+    if name == "shape":
+        return TupleValue((Literal(kind.rows), Literal(kind.columns)))
+    if name == "dtype":
+        return PythonObject(kind.element, f"td.{kind.dtype}")
+    if name == "size":
+        return Literal(kind.words)
+    return FragmentMethod(array, name)
 
 
 def _no_attribute(

@@ -28,6 +28,7 @@ from treadle.lang.lower.names import from_python, hides_function
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
+    FragmentMethod,
     Position,
     PositionMethod,
     PythonObject,
@@ -38,6 +39,7 @@ from treadle.lang.lower.values import (
     contains_array,
     describe,
 )
+from treadle.lang.fragments import FragmentKind
 from treadle.lang.positions import GridPos
 from treadle.lang.rules import Literal
 from treadle.lang.source import Source, resolve_annotations
@@ -115,6 +117,7 @@ class _ArrayKey:
     origin: str
     layer: tuple[int, ...]
     wrapped: bool
+    fragment: FragmentKind | None
 
 
 def _key(value: Value) -> Any:
@@ -133,6 +136,7 @@ def _key(value: Value) -> Any:
                 value.origin,
                 value.layer,
                 value.wrapped,
+                value.fragment,
             )
         case TupleValue():
             return tuple(_key(item) for item in value.items)
@@ -258,6 +262,8 @@ def _settled(cx: Context, value: Value, node: ast.AST) -> Value:
         raise cx.error("a range can't be passed: pass its bounds", node)
     if isinstance(value, (PositionMethod, ShiftedPosition)):
         raise cx.error("a neighbour can't be passed: pass the position", node)
+    if isinstance(value, FragmentMethod):
+        raise cx.error("a method can't be passed: pass the fragment", node)
     return value
 
 

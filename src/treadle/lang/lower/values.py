@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.lang.fragments import FragmentKind
 from treadle.lang.positions import CellRules
 from treadle.lang.rules import Literal
 
@@ -33,6 +34,7 @@ class ArrayView:
     origin: str = ""  # in the body of a stencil: the kernel's parameter
     layer: tuple[int, ...] = ()  # of a grid of a stack, as `f[q]` is: which one
     wrapped: bool = False  # the memory has what is beyond the ends of axes that wrap
+    fragment: FragmentKind | None = None  # what the elements are of, where it is a fragment
 
     @property
     def ndim(self) -> int:
@@ -98,9 +100,17 @@ class PositionMethod:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class FragmentMethod:
+    """A method of a fragment, `sums.multiply_add`, before it is called."""
+
+    array: ArrayView
+    name: str
+
+
 Value: TypeAlias = (
     Literal | n.Expression | ArrayView | FixedArrayPlace | TupleValue | PythonObject | Range
-    | Position | ShiftedPosition | PositionMethod
+    | Position | ShiftedPosition | PositionMethod | FragmentMethod
 )  # fmt: skip
 
 EXPRESSIONS = (
@@ -119,6 +129,8 @@ def describe(value: Value) -> str:
     match value:
         case Literal():
             return f"the number {value.value}"
+        case ArrayView(fragment=FragmentKind() as kind):
+            return str(kind)
         case ArrayView():
             axes = "" if value.ndim == 1 else f" in {value.ndim} dimensions"
             return f"an array of {spelled(value.element)}{axes}"
@@ -138,6 +150,8 @@ def describe(value: Value) -> str:
             return "a shifted position"
         case PositionMethod():
             return f"the function pos.{value.name}"
+        case FragmentMethod():
+            return f"the method {value.name} of a fragment"
         case _:
             return f"a value of type {spelled(value.type)}"
 

@@ -1,0 +1,67 @@
+"""What the lanes of a warp do with matrices: `mma.sync`, and `ldmatrix` from shared memory.
+
+Cards of compute capability 8.0 and later have one instruction for each product. Those of 7.5 have
+smaller ones, of which two or four make it: their halves of the words are laid out alike.
+"""
+
+from __future__ import annotations
+
+from treadle.codegen.ptx import memory
+from treadle.codegen.ptx.expressions import Expressions
+from treadle.codegen.ptx.spelling import REGISTERS
+from treadle.ir import nodes as n
+from treadle.ir.matrices import PRODUCTS
+
+_SHAPES = {
+    "multiply_f16": "m16n8k16.row.col.f32.f16.f16.f32",
+    "multiply_bf16": "m16n8k16.row.col.f32.bf16.bf16.f32",
+    "multiply_tf32": "m16n8k8.row.col.f32.tf32.tf32.f32",
+    "multiply_i8": "m16n8k32.row.col.s32.s8.s8.s32",
+}
+_HALVES = "m16n8k8.row.col.f32.f16.f16.f32"  # of the inner axis
+_QUARTERS = "m8n8k16.row.col.s32.s8.s8.s32"  # of the inner axis and of the rows
+_SINCE = (7, 0)
+_SINCE_SMALLER = (6, 5)
+
+
+def matrices(body: Expressions, node: n.Subgroup) -> tuple[str, ...]:
+    """The registers with a lane's numbers of the result. `nvidia.has_matrices` holds."""
+    if node.op in PRODUCTS:
+        return _product(body, node)
+    e = body.e
+    e.module.has(75, _SINCE_SMALLER)
+    (row,) = node.operands
+    assert isinstance(row, n.Load)
+    results = [e.register("b32") for _ in range(4)]
+    turned = ".trans" if node.op == "matrix_columns" else ""
+    address = memory.operand(e, body.address(row.place))
+    e.ops(results, f"ldmatrix.sync.aligned.m8n8.x4{turned}.shared.b16", address)
+    return tuple(results)
+
+
+def _product(body: Expressions, node: n.Subgroup) -> tuple[str, ...]:
+    e = body.e
+    first, second, sums = (list(body.value(operand).leaves) for operand in node.operands)
+    kind = REGISTERS[PRODUCTS[node.op].sums.name]
+
+    def multiply(shape: str, left: list[str], right: list[str], added: list[str]) -> list[str]:
+        results = [e.register(kind) for _ in added]
+        operands = [_group(words) for words in (left, right, added)]
+        e.ops(results, f"mma.sync.aligned.{shape}", *operands)
+        return results
+
+    if e.module.has(80, _SINCE):
+        return tuple(multiply(_SHAPES[node.op], first, second, sums))
+    e.module.has(75, _SINCE_SMALLER)
+    for half in range(2):
+        left, right = first[2 * half : 2 * half + 2], [second[half]]
+        if node.op == "multiply_f16":
+            sums = multiply(_HALVES, left, right, sums)
+        else:
+            upper = multiply(_QUARTERS, left[:1], right, sums[:2])
+            sums = [*upper, *multiply(_QUARTERS, left[1:], right, sums[2:])]
+    return tuple(sums)
+
+
+def _group(registers: list[str]) -> str:
+    return f"{{{', '.join(registers)}}}"

@@ -1,0 +1,169 @@
+"""Operations on the matrices of a subgroup, for targets that have none: each lane gets the words of
+the others that it needs, and computes its own numbers of the result.
+
+A number of the result is a sum over the inner axis, whose elements four lanes hold in two words
+each. The words come from other lanes by shuffles here, and from their slots of an array where lanes
+run one after another (`passes.warps`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from treadle.ir import builder as ir
+from treadle.ir import nodes as n
+from treadle.ir.matrices import PRODUCTS, MatrixProduct
+from treadle.ir.passes.names import Names
+from treadle.ir.traverse import Node, rewrite_kernel
+from treadle.ir.types import BF16, COMPONENTS, F16, F32, I32, U16, U32
+
+_TF32_BITS = 0xFFFFE000  # that a product of TF32 looks at
+_UPPER_HALF = 0xFFFF0000
+
+
+class Words(Protocol):
+    """Where the words of other lanes come from: statements that give a variable a word, number
+    `word` of operand `operand` of a lane."""
+
+    def __call__(self, operand: int, word: int, lane: n.Expression, into: n.Variable) -> n.Block:
+        """The statements."""
+
+
+def without_matrices(kernel: n.Kernel, lacks: Callable[[n.Subgroup], bool]) -> n.Kernel:
+    """The kernel with the operations that a target lacks made of shuffles."""
+    names = Names(kernel)
+
+    def change(node: Node) -> Node:
+        if isinstance(node, n.Subgroup) and node.op in n.MATRIX_OPERATIONS and lacks(node):
+            return _by_shuffles(node, names)
+        return node
+
+    return rewrite_kernel(kernel, change)
+
+
+def _by_shuffles(node: n.Subgroup, names: Names) -> n.Block:
+    given = [
+        n.Variable(names.fresh("matrix.words"), operand.type)
+        for operand in node.operands[: 2 if len(node.operands) == 3 else 1]
+    ]
+    declared = [
+        n.Declare(variable, operand, node.span)
+        for variable, operand in zip(given, node.operands, strict=False)
+    ]
+
+    def word_of(operand: int, word: int, lane: n.Expression, into: n.Variable) -> n.Block:
+        value = ir.extract(given[operand], COMPONENTS[word])
+        return (n.Subgroup("shuffle", (value, lane), into, None, node.span),)
+
+    return (*declared, *computed(node, word_of, names))
+
+
+def computed(node: n.Subgroup, word_of: Words, names: Names) -> n.Block:
+    """What a lane does for its numbers of the result, given the words of others."""
+    if node.op in PRODUCTS:
+        return _product(node, PRODUCTS[node.op], word_of, names)
+    return _exchange(node, word_of, names)
+
+
+def _lane_part(op: str, by: int) -> n.Expression:
+    return ir.binary(op, n.Builtin("lane"), by)
+
+
+def _product(
+    node: n.Subgroup, product: MatrixProduct, word_of: Words, names: Names
+) -> n.Block:
+    span = node.span
+    sums = [n.Variable(names.fresh("matrix.sum"), product.sums) for _ in range(4)]
+    start = n.Variable(names.fresh("matrix.sums"), node.result.type)
+    quad = n.Variable(names.fresh("matrix.quad"), I32)
+    row = n.Variable(names.fresh("matrix.row"), I32)  # the first lane of this row's four
+    columns = [n.Variable(names.fresh("matrix.column"), I32) for _ in range(2)]
+    body: list[n.Statement] = []
+    for half in range(2):
+        upper, lower, *seconds = (n.Variable(names.fresh("matrix.word"), U32) for _ in range(4))
+        body += [n.Declare(each, None, span) for each in (upper, lower, *seconds)]
+        body += word_of(0, 2 * half, ir.add(row, quad), upper)
+        body += word_of(0, 2 * half + 1, ir.add(row, quad), lower)
+        for second, column in zip(seconds, columns, strict=True):
+            body += word_of(1, half, ir.add(column, quad), second)
+        for at, total in enumerate(sums):
+            first = upper if at < 2 else lower
+            body += _dot(product, total, first, seconds[at % 2])
+    first_column = ir.mul(_lane_part("and", 3), 8)
+    return (
+        n.Declare(start, node.operands[2], span),
+        *(
+            n.Declare(total, ir.extract(start, COMPONENTS[at]), span)
+            for at, total in enumerate(sums)
+        ),
+        n.Declare(row, _lane_part("and", 28), span),
+        n.Declare(columns[0], first_column, span),
+        n.Declare(columns[1], ir.add(first_column, 4), span),
+        n.For(quad, ir.constant(0, I32), ir.constant(4, I32), 1, tuple(body), span=span),
+        n.Assign(node.result, n.Construct(tuple(sums), node.result.type), span),
+    )
+
+
+def _dot(product: MatrixProduct, total: n.Variable, left: n.Variable, right: n.Variable) -> n.Block:
+    """Add the products of the elements of two words."""
+    if product.per == 4:
+        words = tuple(n.Bitcast(word, I32) for word in (left, right))
+        return (n.Assign(total, n.Intrinsic("dot4_i8", (*words, total), I32)),)
+    return tuple(
+        n.Assign(total, ir.add(ir.mul(_element(product, left, at), _element(product, right, at)), total))
+        for at in range(product.per)
+    )
+
+
+def _element(product: MatrixProduct, word: n.Expression, at: int) -> n.Expression:
+    """Part `at` of a word as float32."""
+    if product.element == F32:
+        return n.Bitcast(ir.binary("and", word, _TF32_BITS), F32)
+    if product.element == BF16:
+        high = ir.binary("and", word, _UPPER_HALF) if at else ir.binary("shl", word, 16)
+        return n.Bitcast(high, F32)
+    assert product.element == F16
+    half = n.Cast(ir.binary("shr", word, 16) if at else word, U16)
+    return n.Cast(n.Bitcast(half, F16), F32)
+
+
+def _exchange(node: n.Subgroup, word_of: Words, names: Names) -> n.Block:
+    """The rows of matrices of 8 x 8 elements, brought to the lanes that hold them."""
+    span = node.span
+    results = [n.Variable(names.fresh("matrix.result"), U32) for _ in range(4)]
+    statements: list[n.Statement] = []
+    lane = n.Builtin("lane")
+    for at, result in enumerate(results):
+        statements.append(n.Declare(result, None, span))
+        if node.op == "matrix_rows":
+            source = ir.add(ir.binary("shr", lane, 2), 8 * at)
+            found, chosen = _all_words(word_of, source, ir.binary("and", lane, 3), names, span)
+            statements += [*found, n.Assign(result, chosen, span)]
+            continue
+        halves: list[n.Expression] = []
+        for row in range(2):
+            source = ir.add(ir.mul(_lane_part("and", 3), 2), 8 * at + row)
+            number = ir.binary("shr", lane, 3)
+            found, chosen = _all_words(word_of, source, number, names, span)
+            shift = ir.cast(ir.mul(ir.binary("and", ir.binary("shr", lane, 2), 1), 16), U32)
+            half = ir.binary("and", n.Binary("shr", chosen, shift, U32), 0xFFFF)
+            statements += found
+            halves.append(ir.binary("shl", half, 16) if row else half)
+        statements.append(n.Assign(result, ir.binary("or", *halves), span))
+    made = n.Construct(tuple(results), node.result.type)
+    return (*statements, n.Assign(node.result, made, span))
+
+
+def _all_words(
+    word_of: Words, lane: n.Expression, number: n.Expression, names: Names, span: n.Span
+) -> tuple[list[n.Statement], n.Expression]:
+    """The statements that get all words of a lane, and the word of a number."""
+    words = [n.Variable(names.fresh("matrix.word"), U32) for _ in range(4)]
+    statements: list[n.Statement] = []
+    for at, word in enumerate(words):
+        statements += [n.Declare(word, None, span), *word_of(0, at, lane, word)]
+    chosen: n.Expression = words[3]
+    for at in (2, 1, 0):
+        chosen = ir.select(ir.equal(number, at), words[at], chosen)
+    return statements, chosen

@@ -1,0 +1,218 @@
+"""Matrix fragments: `td.fragment`, its methods, and the operations that these are made of."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from types import FunctionType
+
+from treadle.core.dtypes import BY_SHORT_NAME
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.ir.matrices import FIRST, operand_types
+from treadle.lang import fragments as library
+from treadle.lang.fragments import FragmentKind
+from treadle.lang.lower.arrays import own_array, place_of, static_number
+from treadle.lang.lower.context import Context
+from treadle.lang.lower.conversions import typed
+from treadle.lang.lower.expressions import in_order, lower_expression
+from treadle.lang.lower.functions import call_with
+from treadle.lang.lower.values import (
+    ArrayView,
+    FragmentMethod,
+    PythonObject,
+    TupleValue,
+    Value,
+    describe,
+    spelled,
+)
+from treadle.lang.rules import Literal
+from treadle.lang.source import source_of
+
+_NAMES = {
+    "fill": ("value",),
+    "multiply_add": ("a", "b"),
+    "row": ("i",),
+    "column": ("i",),
+    "load": ("array", "index", "stride", "layout", "aligned"),
+    "store": ("array", "index", "stride", "layout"),
+}
+_USAGE = {
+    "fill": "fragment.fill(value)",
+    "multiply_add": "sums.multiply_add(a, b)",
+    "row": "fragment.row(i)",
+    "column": "fragment.column(i)",
+    "load": 'fragment.load(array, index, stride, layout="row", aligned=False)',
+    "store": 'fragment.store(array, index, stride, layout="row")',
+}
+_LEAST = {"load": 2, "store": 2}
+
+
+def new(cx: Context, node: ast.Call, name: str) -> Value:
+    """`td.fragment(rows, columns, dtype, use=…)`, filled with zeros."""
+    given = _arguments(cx, node, "fragment", ("rows", "columns", "dtype", "use"))
+    extents = [static_number(cx, given[each]) for each in ("rows", "columns")]
+    dtype, use = (_object(given[each]) for each in ("dtype", "use"))
+    fault = library.fault_of(*extents, dtype, use)
+    if fault is not None:
+        raise cx.error(f"td.fragment(rows, columns, dtype, use): {fault}", node)
+    kind = FragmentKind(int(extents[0]), int(extents[1]), dtype.short, use)  # type: ignore
+    held = PythonObject(kind.held, f"td.{kind.held.short}")
+    array = own_array(cx, "local", Literal(kind.words), held, name or "fragment", node)
+    _run(cx, library.filler(kind), [array, Literal(0)], node)
+    return replace(array, fragment=kind)
+
+
+def call_method(cx: Context, method: FragmentMethod, node: ast.Call) -> Value:
+    """A call of a fragment's method."""
+    array, kind = method.array, method.array.fragment
+    assert kind is not None
+    given = _arguments(cx, node, method.name, _NAMES[method.name])
+    own = replace(array, fragment=None)
+    match method.name:
+        case "fill":
+            return _run(cx, library.filler(kind), [own, given["value"]], node)
+        case "row" | "column":
+            axis = 0 if method.name == "row" else 1
+            if kind.use != "accumulator":
+                raise cx.error(f"{method.name} is a method of accumulators, not of {kind}", node)
+            return _run(cx, library.place_finder(kind, axis), [given["i"]], node)
+        case "multiply_add":
+            return _multiply(cx, own, kind, given, node)
+    return _memory(cx, method.name, own, kind, given, node)
+
+
+def _multiply(
+    cx: Context, own: ArrayView, kind: FragmentKind, given: dict[str, Value], node: ast.Call
+) -> Value:
+    factors: list[ArrayView] = []
+    for name in ("a", "b"):
+        value = given[name]
+        if not isinstance(value, ArrayView) or value.fragment is None:
+            raise cx.error(
+                f"{_USAGE['multiply_add']} takes two fragments, and {name} is {describe(value)}",
+                node,
+            )
+        factors.append(value)
+    first, second = (value.fragment for value in factors)
+    assert first is not None
+    assert second is not None
+    fault = library.multiplied_fault(kind, first, second)
+    if fault is not None:
+        raise cx.error(fault, node)
+    plain = [replace(value, fragment=None) for value in factors]
+    return _run(cx, library.multiplier(first, second), [own, *plain], node)
+
+
+def _memory(
+    cx: Context,
+    name: str,
+    own: ArrayView,
+    kind: FragmentKind,
+    given: dict[str, Value],
+    node: ast.Call,
+) -> Value:
+    """`load` and `store`."""
+    array, index = given["array"], given["index"]
+    layout = _object(given.get("layout", PythonObject("row", "'row'")))
+    if layout not in library.LAYOUTS:
+        raise cx.error(f"layout is 'row' or 'column', not {layout!r}", node)
+    if not isinstance(array, ArrayView) or array.ndim not in (1, 2) or array.fragment is not None:
+        raise cx.error(
+            f"a fragment's {name} takes an array of one or two axes, not {describe(array)}", node
+        )
+    if not isinstance(array.element, t.Scalar) or array.element == t.BOOL:
+        raise cx.error(f"{kind} has numbers, and this is {describe(array)}", node)
+    if name == "store" and kind.use != "accumulator":
+        raise cx.error(f"only accumulators are stored, not {kind}", node)
+    stride = given.get("stride", Literal(0))
+    if array.ndim == 2:
+        if "stride" in given:
+            raise cx.error("an array of two axes has its own stride: leave it out", node)
+        if not isinstance(index, TupleValue) or len(index.items) != 2:
+            raise cx.error(
+                f"the index into an array of two axes is (row, column), not {describe(index)}", node
+            )
+    elif "stride" not in given or isinstance(index, TupleValue):
+        raise cx.error(
+            "an array of one axis needs the index of the first element, and the stride between "
+            f"rows (between columns for layout='column'): {_USAGE[name]}",
+            node,
+        )
+    dtype = BY_SHORT_NAME[array.element.name]
+    if name == "store":
+        made = library.storer(kind, layout, array.ndim, dtype)  # type: ignore[arg-type]
+    elif _flag(cx, given.get("aligned"), node):
+        fault = library.aligned_fault(kind, layout, kind.dtype == dtype.short)  # type: ignore
+        if array.strides is not None:
+            fault = "aligned=True needs an array whose elements follow each other in memory"
+        if fault is not None:
+            raise cx.error(fault, node)
+        made = library.aligned_loader(kind, layout, array.ndim)  # type: ignore[arg-type]
+    else:
+        made = library.loader(kind, layout, array.ndim)  # type: ignore[arg-type]
+    return _run(cx, made, [own, array, index, stride], node)
+
+
+def _flag(cx: Context, value: Value | None, node: ast.AST) -> bool:
+    if value is None:
+        return False
+    if not isinstance(value, Literal) or not isinstance(value.value, bool):
+        raise cx.error(f"aligned is True or False, not {describe(value)}", node)
+    return value.value
+
+
+def _run(cx: Context, function: FunctionType, values: list[Value], node: ast.AST) -> Value:
+    return call_with(cx, function, source_of(function), values, node, unused=False)
+
+
+def _object(value: Value) -> object:
+    """An argument that is one of Python's objects; what describes it if it is not."""
+    return value.value if isinstance(value, (PythonObject, Literal)) else describe(value)
+
+
+def _arguments(
+    cx: Context, node: ast.Call, name: str, names: tuple[str, ...]
+) -> dict[str, Value]:
+    """The arguments of a call, by position or by name."""
+    usage = _USAGE.get(name, "td.fragment(rows, columns, dtype, use)")
+    if len(node.args) > len(names):
+        raise cx.error(f"{usage} takes {len(names)} arguments, not {len(node.args)}", node)
+    given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
+    for keyword in node.keywords:
+        if keyword.arg not in names or keyword.arg in given:
+            twice = "twice " if keyword.arg in given else ""
+            raise cx.error(f"{usage} does not take {keyword.arg} {twice}".rstrip(), node)
+        given[keyword.arg] = keyword.value
+    for needed in names[: _LEAST.get(name, len(names))]:
+        if needed not in given:
+            raise cx.error(f"{usage} needs {needed}", node)
+    return dict(zip(given, in_order(cx, list(given.values())), strict=True))
+
+
+# --- what the methods are made of ------------------------------------------------------------------
+
+
+def exchange(cx: Context, op: str, values: list[Value], node: ast.Call) -> Value:
+    """An operation on matrices that the lanes of a subgroup hold together."""
+    operands = []
+    for value, type in zip(values, operand_types(op), strict=True):
+        found = typed(cx, value, node)
+        if found.type != type:
+            raise cx.error(f"td.{op} takes {spelled(type)}, not {spelled(found.type)}", node)
+        operands.append(found)
+    result = cx.temporary(operand_types(op)[-1], cx.span(node), op)
+    cx.emit(n.Subgroup(op, tuple(operands), result, span=cx.span(node)))
+    return result
+
+
+def sixteen_bytes(cx: Context, array: Value, index: Value, node: ast.Call) -> Value:
+    """Four words that begin at an element whose offset in memory is a multiple of 16 bytes. They
+    are zeros where that element is outside the array."""
+    if not isinstance(array, ArrayView) or not isinstance(array.element, t.Scalar):
+        raise cx.error(f"td.sixteen_bytes takes an array of numbers, not {describe(array)}", node)
+    place = place_of(cx, array, index, node)
+    assert isinstance(place, n.Element)
+    shift = (128 // array.element.bits).bit_length() - 1
+    at = n.Binary("shr", place.index, n.Constant(shift, place.index.type), place.index.type)
+    return n.Load(replace(place, index=at, type=FIRST), FIRST, cx.span(node))
