@@ -41,7 +41,9 @@ def arrange(kernel: n.Kernel, target: Target) -> Lowered:
     block = kernel.block or Dim3()
     check_threads(kernel, block, target.limits)
     kernel = without_masked_reductions(kernel, has_reductions(target))
-    return Lowered(without_matrices(kernel, lambda node: not has_matrices(kernel, node, target)), block)
+    return Lowered(
+        without_matrices(kernel, lambda node: not has_matrices(kernel, node, target)), block
+    )
 
 
 def capability(target: Target) -> int:
@@ -61,10 +63,21 @@ MATRICES_SINCE = {
 }  # fmt: skip
 
 
+# How cards that have them spell the products.
+MULTIPLIED = {
+    "multiply_f16": "m16n8k16.row.col.f32.f16.f16.f32",
+    "multiply_bf16": "m16n8k16.row.col.f32.bf16.bf16.f32",
+    "multiply_tf32": "m16n8k8.row.col.f32.tf32.tf32.f32",
+    "multiply_i8": "m16n8k32.row.col.s32.s8.s8.s32",
+}
+_WHOLE_PRODUCTS = 80  # since when each is one instruction
+
+
 def has_matrices(kernel: n.Kernel, node: n.Subgroup, target: Target) -> bool:
-    """Whether a card does an operation on matrices by an instruction. Rows of matrices are taken
-    from shared memory where each is 16 bytes of it for certain."""
-    if capability(target) < MATRICES_SINCE[node.op]:
+    """Whether a card does an operation on matrices by an instruction that is printed. Rows of
+    matrices are taken from shared memory where each is 16 bytes of it for certain."""
+    since = MATRICES_SINCE[node.op] if target.language == "ptx" else _WHOLE_PRODUCTS
+    if capability(target) < since or (target.language != "ptx" and node.op in EXCHANGES):
         return False
     if node.op not in EXCHANGES:
         return True

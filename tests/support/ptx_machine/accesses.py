@@ -198,8 +198,9 @@ def _nothing(w: Writer, one: Instruction) -> None:
 
 
 HANDLERS: dict[str, Callable[[Writer, Instruction], None]] = {
+    "mma": matrices.mma, "ldmatrix": matrices.ldmatrix,
     "ld": _ld, "st": _st, "atom": _atomic, "red": _atomic, "shfl": _shfl, "vote": _vote,
-    "mma": matrices.mma, "ldmatrix": matrices.ldmatrix, "match": _match, "redux": _redux, "activemask": _activemask, "bar": _warp_barrier,
+    "match": _match, "redux": _redux, "activemask": _activemask, "bar": _warp_barrier,
     "membar": _nothing, "fence": _nothing, "nanosleep": _nothing, "prefetch": _nothing,
     "prefetchu": _nothing,
 }  # fmt: skip

@@ -88,9 +88,7 @@ def multiply(
     for (row, column), added in zip(results, words[firsts + seconds :], strict=True):
         c[:, row, column] = added
     total = (a @ b + c).astype(np.float32 if form[1] == "f32" else np.int32)
-    return tuple(
-        total[:, row, column].reshape(-1)[warps.slot[threads]] for row, column in results
-    )
+    return tuple(total[:, row, column].reshape(-1)[warps.slot[threads]] for row, column in results)
 
 
 def whole(warps: Warps, threads: Any, one: Instruction) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from treadle.codegen.c_family.module import Module
 from treadle.codegen.c_family.scope import Scope
+from treadle.codegen.nvidia import MULTIPLIED
 from treadle.ir import nodes as n
-from treadle.ir.types import BOOL, I32, Scalar
+from treadle.ir.matrices import PRODUCTS
+from treadle.ir.types import BOOL, COMPONENTS, I32, Scalar
 
 NAMES = (
     "shuffle", "shuffle_up", "shuffle_down", "shuffle_xor", "warp_sum", "warp_min", "warp_max",
@@ -17,7 +19,7 @@ NAMES = (
     "__threadfence", "__threadfence_block", "__threadfence_system", "__activemask",
     "__match_any_sync", "__match_all_sync", "match_any", "match_all", "warp_and", "warp_or",
     "warp_xor", "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
-    "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync",
+    "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync", *PRODUCTS,
 )  # fmt: skip
 
 _VOTES = {"vote_all": "__all_sync", "vote_any": "__any_sync", "ballot": "__ballot_sync"}
@@ -40,6 +42,9 @@ def subgroup(scope: Scope, node: n.Subgroup) -> str:
     module.required.add("subgroups")
     if node.op == "active":
         return "__activemask()"
+    if node.op in n.MATRIX_OPERATIONS:
+        given = ", ".join(scope.text(operand) for operand in node.operands)
+        return f"{_multiply(module, node)}({given})"
     operand = scope.text(node.operands[0])
     named = None if node.mask is None else scope.text(node.mask)
     if node.op in _VOTES:
@@ -56,6 +61,26 @@ def subgroup(scope: Scope, node: n.Subgroup) -> str:
     name = _shuffle(module, node.op, type, named is not None)
     first = "" if named is None else f"{named}, "
     return f"{name}({first}{operand}, {scope.text(node.operands[1])})"
+
+
+def _multiply(module: Module, node: n.Subgroup) -> str:
+    """The function that multiplies matrices which the lanes of a warp hold together."""
+    key = ("matrices", node.op)
+    if key not in module.helpers:
+        first, second, sums = (module.register(operand.type) for operand in node.operands)
+        fn = module.language.function
+        letter = "f" if PRODUCTS[node.op].sums.is_float else "r"
+        parts = COMPONENTS[:4]
+        results = ", ".join(f'"+{letter}"(sums.{part})' for part in parts)
+        words = [*(f"a.{part}" for part in parts), *(f"b.{part}" for part in parts[:2])]
+        given = ", ".join(f'"r"({word})' for word in words)
+        module.helpers[key] = (
+            f"{fn} {sums} {node.op}({first} a, {second} b, {sums} sums) {{\n"
+            f'    asm volatile("mma.sync.aligned.{MULTIPLIED[node.op]} "\n'
+            '        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"\n'
+            f"        : {results}\n        : {given});\n    return sums;\n}}"
+        )
+    return node.op
 
 
 # --- which threads -------------------------------------------------------------------------------

@@ -313,6 +313,11 @@ class Statements:
         if node.mask is not None:
             raise UnsupportedOnTarget("a warp's masks were not removed for NumPy", node.span)
         operands = [self.values.parts(operand) for operand in node.operands]
+        if node.op in n.MATRIX_OPERATIONS:
+            given = ", ".join(f"({', '.join(parts)})" for parts in operands)
+            found = self.emitter.temporary(f"warp_matrices(c, {node.op!r}, {given})")
+            self.receive(node.result, [f"{found}[{at}]" for at in range(4)])
+            return
         count = len(operands[0]) if operands else 1
         values = []
         for i in range(count):  # the components of a vector, one after the other

@@ -6,18 +6,13 @@ smaller ones, of which two or four make it: their halves of the words are laid o
 
 from __future__ import annotations
 
+from treadle.codegen.nvidia import MULTIPLIED
 from treadle.codegen.ptx import memory
 from treadle.codegen.ptx.expressions import Expressions
 from treadle.codegen.ptx.spelling import REGISTERS
 from treadle.ir import nodes as n
 from treadle.ir.matrices import PRODUCTS
 
-_SHAPES = {
-    "multiply_f16": "m16n8k16.row.col.f32.f16.f16.f32",
-    "multiply_bf16": "m16n8k16.row.col.f32.bf16.bf16.f32",
-    "multiply_tf32": "m16n8k8.row.col.f32.tf32.tf32.f32",
-    "multiply_i8": "m16n8k32.row.col.s32.s8.s8.s32",
-}
 _HALVES = "m16n8k8.row.col.f32.f16.f16.f32"  # of the inner axis
 _QUARTERS = "m8n8k16.row.col.s32.s8.s8.s32"  # of the inner axis and of the rows
 _SINCE = (7, 0)
@@ -51,7 +46,7 @@ def _product(body: Expressions, node: n.Subgroup) -> tuple[str, ...]:
         return results
 
     if e.module.has(80, _SINCE):
-        return tuple(multiply(_SHAPES[node.op], first, second, sums))
+        return tuple(multiply(MULTIPLIED[node.op], first, second, sums))
     e.module.has(75, _SINCE_SMALLER)
     for half in range(2):
         left, right = first[2 * half : 2 * half + 2], [second[half]]

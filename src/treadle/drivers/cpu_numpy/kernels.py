@@ -17,7 +17,7 @@ from treadle.drivers import base
 from treadle.drivers.cpu_numpy import accesses, atomics, masks
 from treadle.drivers.cpu_numpy.chunks import Array, Chunk, chunks, times
 from treadle.drivers.cpu_numpy.numbers import NUMBERS
-from treadle.drivers.cpu_numpy.warps import warp
+from treadle.drivers.cpu_numpy.warps import warp, warp_matrices
 
 _TYPES: dict[str, Any] = {
     "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32,
@@ -28,7 +28,8 @@ _GLOBALS: dict[str, Any] = {
     **_TYPES, **NUMBERS, "bool_": np.bool_, "view": accesses.view, "own": accesses.own,
     "times": times, "load": accesses.load, "store": accesses.store,
     "atomic_number": atomics.atomic_number,
-    "atomic_bf16": atomics.atomic_bf16, "warp": warp, "Trips": masks.Trips,
+    "atomic_bf16": atomics.atomic_bf16, "warp": warp, "warp_matrices": warp_matrices,
+    "Trips": masks.Trips,
     **{name: getattr(masks, name) for name in (
         "both", "without", "minus", "either", "all_of", "merge", "select", "inside",
     )},

@@ -9,6 +9,7 @@ import numpy as np
 from treadle.drivers.cpu_numpy.chunks import Affine, Array, Chunk, Value
 from treadle.drivers.cpu_numpy.masks import Mask
 from treadle.drivers.cpu_numpy.numbers import max_, min_
+from treadle.ir.matrix_values import exchanged
 
 _WIDTH = 32
 _SHORT = 4  # elements
@@ -28,6 +29,17 @@ def warp(c: Chunk, op: str, mask: Mask, *operands: Value) -> Array:
     rows = [_as_warps(c, _of_lanes(c, operand)) for operand in operands]
     result = _exchange(op, here, rows)
     return _as_lanes(c, result)
+
+
+def warp_matrices(c: Chunk, op: str, *operands: tuple[Value, ...]) -> list[Array]:
+    """What an operation on matrices gives to each thread, a component after the other. Blocks are
+    whole warps, and all threads are there."""
+    rows = [
+        np.stack([_of_lanes(c, part).reshape(-1, _WIDTH) for part in operand], -1)
+        for operand in operands
+    ]
+    found = exchanged(op, rows)
+    return [np.ascontiguousarray(found[..., at]).reshape(-1) for at in range(found.shape[-1])]
 
 
 def _shuffle_alike(c: Chunk, op: str, value: Value, by: Value) -> Array | None:

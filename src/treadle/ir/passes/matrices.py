@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from treadle.core.source import Span
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.matrices import PRODUCTS, MatrixProduct
@@ -70,9 +71,7 @@ def _lane_part(op: str, by: int) -> n.Expression:
     return ir.binary(op, n.Builtin("lane"), by)
 
 
-def _product(
-    node: n.Subgroup, product: MatrixProduct, word_of: Words, names: Names
-) -> n.Block:
+def _product(node: n.Subgroup, product: MatrixProduct, word_of: Words, names: Names) -> n.Block:
     span = node.span
     sums = [n.Variable(names.fresh("matrix.sum"), product.sums) for _ in range(4)]
     start = n.Variable(names.fresh("matrix.sums"), node.result.type)
@@ -110,10 +109,10 @@ def _dot(product: MatrixProduct, total: n.Variable, left: n.Variable, right: n.V
     if product.per == 4:
         words = tuple(n.Bitcast(word, I32) for word in (left, right))
         return (n.Assign(total, n.Intrinsic("dot4_i8", (*words, total), I32)),)
-    return tuple(
-        n.Assign(total, ir.add(ir.mul(_element(product, left, at), _element(product, right, at)), total))
-        for at in range(product.per)
-    )
+    pairs = [
+        (_element(product, left, at), _element(product, right, at)) for at in range(product.per)
+    ]
+    return tuple(n.Assign(total, ir.add(ir.mul(*pair), total)) for pair in pairs)
 
 
 def _element(product: MatrixProduct, word: n.Expression, at: int) -> n.Expression:
@@ -156,7 +155,7 @@ def _exchange(node: n.Subgroup, word_of: Words, names: Names) -> n.Block:
 
 
 def _all_words(
-    word_of: Words, lane: n.Expression, number: n.Expression, names: Names, span: n.Span
+    word_of: Words, lane: n.Expression, number: n.Expression, names: Names, span: Span
 ) -> tuple[list[n.Statement], n.Expression]:
     """The statements that get all words of a lane, and the word of a number."""
     words = [n.Variable(names.fresh("matrix.word"), U32) for _ in range(4)]

@@ -111,6 +111,13 @@ class KernelArray:
         return f"{self.name} = {self.data!r}"
 
 
+class ArrayObject:
+    """An object with methods of its own, whose items are those of an array."""
+
+    def __init__(self, items: KernelArray) -> None:
+        self.items = items
+
+
 def _pairs(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Complex numbers seen as real and imaginary parts, along one more axis."""
     steps = (*data.strides, data.itemsize // 2)
@@ -212,6 +219,8 @@ class MemberPlace:
 
 def loaded(base: Any) -> Any:
     """A place's value, or a value itself."""
+    if isinstance(base, ArrayObject):
+        return base.items
     return base.load() if isinstance(base, (ElementPlace, MemberPlace)) else base
 
 
@@ -223,6 +232,8 @@ def put_back(base: Any, value: Any) -> None:
 
 def item(owner: Any, index: Any) -> Any:
     """`owner[index]`."""
+    if isinstance(owner, ArrayObject):
+        owner = owner.items
     if isinstance(owner, KernelArray):
         grid = owner.grid(index)
         return owner.load(index) if grid is None else grid

@@ -12,6 +12,7 @@ import numpy as np
 
 from treadle.core.dtypes import as_number_dtype
 from treadle.ir import types as t
+from treadle.ir.nodes import MATRIX_OPERATIONS
 from treadle.lang import rules
 from treadle.lang.builtins import (
     COMPARISONS,
@@ -20,7 +21,7 @@ from treadle.lang.builtins import (
     BuiltinFunction,
     BuiltinVariable,
 )
-from treadle.lang.interpreter import numbers
+from treadle.lang.interpreter import fragments, numbers
 from treadle.lang.interpreter.arrays import KernelArray
 from treadle.lang.interpreter.threads import SUBGROUP, Request, ThreadState
 from treadle.lang.source import is_own_file
@@ -48,6 +49,8 @@ def run_builtin(
         return mathematics(target.name, list(arguments))
     if target.group == "atomic":
         return _atomic(target.name.removeprefix("atomic_"), *arguments)
+    if target.name in MATRIX_OPERATIONS:
+        return thread.wait(Request(target.name, call_site(), arguments))
     if target.name in SUBGROUP_OPERATIONS:
         return _subgroup(thread, SUBGROUP_OPERATIONS[target.name], arguments)
     return _OTHERS[target.name](thread, *arguments, **keywords)
@@ -109,6 +112,7 @@ def _fence(thread: ThreadState) -> None:
 
 
 _OTHERS: dict[str, Callable[..., Any]] = {
+    "fragment": fragments.new,
     "grid": _grid,
     "grid_size": _grid_size,
     "shared": _shared,
@@ -333,6 +337,8 @@ def known_function(target: Any) -> Any:
     if isinstance(target, FunctionType):
         if target.__module__.startswith(f"{_PACKAGE}.math"):
             return lambda *values: numbers.call_definition(target, list(values))
+        if target.__module__ == f"{_PACKAGE}.fragment_methods":
+            return lambda *values: fragments.run(target, *values)
         return target
     try:
         return PYTHON_FUNCTIONS.get(target, target)

@@ -17,7 +17,10 @@ import numpy as np
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.ir import types as t
+from treadle.ir.matrix_values import exchanged
+from treadle.ir.nodes import MATRIX_OPERATIONS
 from treadle.lang.interpreter import numbers
+from treadle.lang.types import Vector
 
 SUBGROUP = 32
 
@@ -179,6 +182,13 @@ def _exchange(group: list[_Worker]) -> list[Any]:
     if kind == "subgroup":
         return [None] * len(group)
     values = [each[0] for each in operands]
+    if kind in MATRIX_OPERATIONS:
+        words = [
+            np.array([each.parts for each in column]) for column in zip(*operands, strict=True)
+        ]
+        found = exchanged(kind, words)
+        type = operands[0][-1].type
+        return [Vector(type, *(found[lane].tolist())) for lane in range(len(group))]
     if kind in ("vote_all", "vote_any"):
         result = all(values) if kind == "vote_all" else any(values)
         return [np.bool_(result)] * len(group)

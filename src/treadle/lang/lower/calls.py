@@ -147,7 +147,7 @@ def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool
 
 
 def _is_library_function(function: FunctionType) -> bool:
-    return function.__module__.startswith(("treadle.lang.math", "treadle.lang.fragments"))
+    return function.__module__.startswith(("treadle.lang.math", "treadle.lang.fragment_methods"))
 
 
 def _positional(cx: Context, node: ast.Call) -> list[Value]:

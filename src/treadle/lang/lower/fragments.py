@@ -10,12 +10,13 @@ from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.matrices import FIRST, operand_types
+from treadle.lang import fragment_methods as methods
 from treadle.lang import fragments as library
 from treadle.lang.fragments import FragmentKind
 from treadle.lang.lower.arrays import own_array, place_of, static_number
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import typed
-from treadle.lang.lower.expressions import in_order, lower_expression
+from treadle.lang.lower.expressions import in_order
 from treadle.lang.lower.functions import call_with
 from treadle.lang.lower.values import (
     ArrayView,
@@ -51,15 +52,14 @@ _LEAST = {"load": 2, "store": 2}
 def new(cx: Context, node: ast.Call, name: str) -> Value:
     """`td.fragment(rows, columns, dtype, use=…)`, filled with zeros."""
     given = _arguments(cx, node, "fragment", ("rows", "columns", "dtype", "use"))
-    extents = [static_number(cx, given[each]) for each in ("rows", "columns")]
+    extents = (static_number(cx, given["rows"]), static_number(cx, given["columns"]))
     dtype, use = (_object(given[each]) for each in ("dtype", "use"))
-    fault = library.fault_of(*extents, dtype, use)
-    if fault is not None:
-        raise cx.error(f"td.fragment(rows, columns, dtype, use): {fault}", node)
-    kind = FragmentKind(int(extents[0]), int(extents[1]), dtype.short, use)  # type: ignore
+    kind = library.kind_of(*extents, dtype, use)
+    if isinstance(kind, str):
+        raise cx.error(f"td.fragment(rows, columns, dtype, use): {kind}", node)
     held = PythonObject(kind.held, f"td.{kind.held.short}")
     array = own_array(cx, "local", Literal(kind.words), held, name or "fragment", node)
-    _run(cx, library.filler(kind), [array, Literal(0)], node)
+    _run(cx, methods.filler(kind), [array, Literal(0)], node)
     return replace(array, fragment=kind)
 
 
@@ -71,12 +71,12 @@ def call_method(cx: Context, method: FragmentMethod, node: ast.Call) -> Value:
     own = replace(array, fragment=None)
     match method.name:
         case "fill":
-            return _run(cx, library.filler(kind), [own, given["value"]], node)
+            return _run(cx, methods.filler(kind), [own, given["value"]], node)
         case "row" | "column":
             axis = 0 if method.name == "row" else 1
             if kind.use != "accumulator":
                 raise cx.error(f"{method.name} is a method of accumulators, not of {kind}", node)
-            return _run(cx, library.place_finder(kind, axis), [given["i"]], node)
+            return _run(cx, methods.place_finder(kind, axis), [given["i"]], node)
         case "multiply_add":
             return _multiply(cx, own, kind, given, node)
     return _memory(cx, method.name, own, kind, given, node)
@@ -101,7 +101,7 @@ def _multiply(
     if fault is not None:
         raise cx.error(fault, node)
     plain = [replace(value, fragment=None) for value in factors]
-    return _run(cx, library.multiplier(first, second), [own, *plain], node)
+    return _run(cx, methods.multiplier(first, second), [own, *plain], node)
 
 
 def _memory(
@@ -114,9 +114,10 @@ def _memory(
 ) -> Value:
     """`load` and `store`."""
     array, index = given["array"], given["index"]
-    layout = _object(given.get("layout", PythonObject("row", "'row'")))
-    if layout not in library.LAYOUTS:
-        raise cx.error(f"layout is 'row' or 'column', not {layout!r}", node)
+    asked = _object(given.get("layout", PythonObject("row", "'row'")))
+    if asked not in library.LAYOUTS:
+        raise cx.error(f"layout is 'row' or 'column', not {asked!r}", node)
+    layout: library.Layout = "column" if asked == "column" else "row"
     if not isinstance(array, ArrayView) or array.ndim not in (1, 2) or array.fragment is not None:
         raise cx.error(
             f"a fragment's {name} takes an array of one or two axes, not {describe(array)}", node
@@ -141,16 +142,16 @@ def _memory(
         )
     dtype = BY_SHORT_NAME[array.element.name]
     if name == "store":
-        made = library.storer(kind, layout, array.ndim, dtype)  # type: ignore[arg-type]
+        made = methods.storer(kind, layout, array.ndim, dtype)
     elif _flag(cx, given.get("aligned"), node):
-        fault = library.aligned_fault(kind, layout, kind.dtype == dtype.short)  # type: ignore
+        fault = library.aligned_fault(kind, layout, kind.dtype == dtype.short)
         if array.strides is not None:
             fault = "aligned=True needs an array whose elements follow each other in memory"
         if fault is not None:
             raise cx.error(fault, node)
-        made = library.aligned_loader(kind, layout, array.ndim)  # type: ignore[arg-type]
+        made = methods.aligned_loader(kind, layout, array.ndim)
     else:
-        made = library.loader(kind, layout, array.ndim)  # type: ignore[arg-type]
+        made = methods.loader(kind, layout, array.ndim)
     return _run(cx, made, [own, array, index, stride], node)
 
 
@@ -171,9 +172,7 @@ def _object(value: Value) -> object:
     return value.value if isinstance(value, (PythonObject, Literal)) else describe(value)
 
 
-def _arguments(
-    cx: Context, node: ast.Call, name: str, names: tuple[str, ...]
-) -> dict[str, Value]:
+def _arguments(cx: Context, node: ast.Call, name: str, names: tuple[str, ...]) -> dict[str, Value]:
     """The arguments of a call, by position or by name."""
     usage = _USAGE.get(name, "td.fragment(rows, columns, dtype, use)")
     if len(node.args) > len(names):
@@ -190,7 +189,7 @@ def _arguments(
     return dict(zip(given, in_order(cx, list(given.values())), strict=True))
 
 
-# --- what the methods are made of ------------------------------------------------------------------
+# --- what the methods are made of -----------------------------------------------------------------
 
 
 def exchange(cx: Context, op: str, values: list[Value], node: ast.Call) -> Value:
@@ -214,5 +213,6 @@ def sixteen_bytes(cx: Context, array: Value, index: Value, node: ast.Call) -> Va
     place = place_of(cx, array, index, node)
     assert isinstance(place, n.Element)
     shift = (128 // array.element.bits).bit_length() - 1
-    at = n.Binary("shr", place.index, n.Constant(shift, place.index.type), place.index.type)
+    type = array.index_type
+    at = n.Binary("shr", place.index, n.Constant(shift, type), type)
     return n.Load(replace(place, index=at, type=FIRST), FIRST, cx.span(node))

@@ -20,6 +20,7 @@ from treadle.ir import types as t
 from treadle.ir.effects import ends
 from treadle.ir.traverse import walk
 from treadle.lang.definitions import DeviceFunction
+from treadle.lang.fragments import FragmentKind
 from treadle.lang.lower.arrays import copied, load, memory_variable
 from treadle.lang.lower.context import Binding, Context, Specialization
 from treadle.lang.lower.conversions import convert, typed
@@ -39,7 +40,6 @@ from treadle.lang.lower.values import (
     contains_array,
     describe,
 )
-from treadle.lang.fragments import FragmentKind
 from treadle.lang.positions import GridPos
 from treadle.lang.rules import Literal
 from treadle.lang.source import Source, resolve_annotations

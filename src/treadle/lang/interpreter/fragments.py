@@ -1,0 +1,84 @@
+"""Matrix fragments in the interpreter: a local array with the methods of a fragment, which are the
+library's functions of the kernel language."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import as_number_dtype
+from treadle.ir import types as t
+from treadle.lang import fragment_methods as methods
+from treadle.lang import fragments as library
+from treadle.lang.interpreter.arrays import ArrayObject, KernelArray
+from treadle.lang.interpreter_state import current_run
+from treadle.lang.source import source_of
+from treadle.lang.types import numpy_dtype
+
+
+class KernelFragment(ArrayObject):
+    """A fragment as a kernel sees it. What is wrong was refused when the kernel was lowered."""
+
+    def __init__(self, kind: library.FragmentKind) -> None:
+        element = t.SCALARS[kind.held.short]
+        held = np.zeros(kind.words, numpy_dtype(element))
+        super().__init__(KernelArray(held, element, "fragment"))
+        self.kind = kind
+
+    @property
+    def size(self) -> Any:
+        """The numbers that a thread has."""
+        return self.kind.words
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The extents of the matrix."""
+        return self.kind.rows, self.kind.columns
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the matrix."""
+        return self.kind.element
+
+    def fill(self, value: Any) -> None:
+        """Every element becomes a number."""
+        run(methods.filler(self.kind), self.items, value)
+
+    def row(self, i: Any) -> Any:
+        """The row of number `i` of this thread."""
+        return run(methods.place_finder(self.kind, 0), i)
+
+    def column(self, i: Any) -> Any:
+        """Its column."""
+        return run(methods.place_finder(self.kind, 1), i)
+
+    def load(
+        self, array: Any, index: Any, stride: Any = 0, layout: Any = "row", aligned: bool = False
+    ) -> None:
+        """Load the elements from an array. The interpreter needs no alignment."""
+        run(methods.loader(self.kind, layout, array.ndim), self.items, array, index, stride)
+
+    def store(self, array: Any, index: Any, stride: Any = 0, layout: Any = "row") -> None:
+        """Store the elements to an array."""
+        made = methods.storer(self.kind, layout, array.ndim, array.dtype)
+        run(made, self.items, array, index, stride)
+
+    def multiply_add(self, a: Any, b: Any) -> None:
+        """Add the product of two fragments."""
+        run(methods.multiplier(a.kind, b.kind), self.items, a.items, b.items)
+
+
+def run(function: FunctionType, *values: Any) -> Any:
+    """Run one of the library's functions."""
+    running = current_run()
+    assert running is not None
+    return running.call(function, source_of(function), values, {})
+
+
+def new(thread: Any, rows: Any, columns: Any, dtype: Any, use: Any) -> KernelFragment:
+    """`td.fragment`."""
+    del thread
+    short = as_number_dtype(dtype).short
+    return KernelFragment(library.FragmentKind(int(rows), int(columns), short, use))
