@@ -8,7 +8,7 @@ run one after another (`passes.warps`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from treadle.core.source import Span
@@ -17,17 +17,19 @@ from treadle.ir import nodes as n
 from treadle.ir.matrices import PRODUCTS, MatrixProduct
 from treadle.ir.passes.names import Names
 from treadle.ir.traverse import Node, rewrite_kernel
-from treadle.ir.types import BF16, COMPONENTS, F16, F32, I32, U16, U32
+from treadle.ir.types import BF16, COMPONENTS, F16, F32, I32, U16, U32, Vector
 
 _TF32_BITS = 0xFFFFE000  # that a product of TF32 looks at
 _UPPER_HALF = 0xFFFF0000
 
 
 class Words(Protocol):
-    """Where the words of other lanes come from: statements that give a variable a word, number
-    `word` of operand `operand` of a lane."""
+    """Where the words of other lanes come from: statements that give a variable a word of a lane,
+    of operand `operand`."""
 
-    def __call__(self, operand: int, word: int, lane: n.Expression, into: n.Variable) -> n.Block:
+    def __call__(
+        self, operand: int, word: n.Expression, lane: n.Expression, into: n.Variable
+    ) -> n.Block:
         """The statements."""
 
 
@@ -53,9 +55,24 @@ def _by_shuffles(node: n.Subgroup, names: Names) -> n.Block:
         for variable, operand in zip(given, node.operands, strict=False)
     ]
 
-    def word_of(operand: int, word: int, lane: n.Expression, into: n.Variable) -> n.Block:
-        value = ir.extract(given[operand], COMPONENTS[word])
-        return (n.Subgroup("shuffle", (value, lane), into, None, node.span),)
+    def word_of(
+        operand: int, word: n.Expression, lane: n.Expression, into: n.Variable
+    ) -> n.Block:
+        """All of a lane's words are sent, since lanes may want different ones."""
+        count = operand_words(given[operand])
+        if isinstance(word, n.Constant):
+            value = ir.extract(given[operand], COMPONENTS[int(word.value)])
+            return (n.Subgroup("shuffle", (value, lane), into, None, node.span),)
+        own = [n.Variable(names.fresh("matrix.part"), U32) for _ in range(count)]
+        sent: list[n.Statement] = []
+        for at, part in enumerate(own):
+            value = ir.extract(given[operand], COMPONENTS[at])
+            sent.append(n.Declare(part, None, node.span))
+            sent.append(n.Subgroup("shuffle", (value, lane), part, None, node.span))
+        chosen: n.Expression = own[-1]
+        for at in reversed(range(count - 1)):
+            chosen = ir.select(ir.equal(word, at), own[at], chosen)
+        return (*sent, n.Assign(into, chosen, node.span))
 
     return (*declared, *computed(node, word_of, names))
 
@@ -72,23 +89,22 @@ def _lane_part(op: str, by: int) -> n.Expression:
 
 
 def _product(node: n.Subgroup, product: MatrixProduct, word_of: Words, names: Names) -> n.Block:
+    """A loop over the four lanes that hold parts of a row or column, and over their two words."""
     span = node.span
     sums = [n.Variable(names.fresh("matrix.sum"), product.sums) for _ in range(4)]
     start = n.Variable(names.fresh("matrix.sums"), node.result.type)
-    quad = n.Variable(names.fresh("matrix.quad"), I32)
+    part = n.Variable(names.fresh("matrix.part"), I32)
+    half, quad = ir.binary("shr", part, 2), ir.binary("and", part, 3)
     row = n.Variable(names.fresh("matrix.row"), I32)  # the first lane of this row's four
     columns = [n.Variable(names.fresh("matrix.column"), I32) for _ in range(2)]
-    body: list[n.Statement] = []
-    for half in range(2):
-        upper, lower, *seconds = (n.Variable(names.fresh("matrix.word"), U32) for _ in range(4))
-        body += [n.Declare(each, None, span) for each in (upper, lower, *seconds)]
-        body += word_of(0, 2 * half, ir.add(row, quad), upper)
-        body += word_of(0, 2 * half + 1, ir.add(row, quad), lower)
-        for second, column in zip(seconds, columns, strict=True):
-            body += word_of(1, half, ir.add(column, quad), second)
-        for at, total in enumerate(sums):
-            first = upper if at < 2 else lower
-            body += _dot(product, total, first, seconds[at % 2])
+    words = [n.Variable(names.fresh("matrix.word"), U32) for _ in range(4)]
+    upper, lower, *seconds = words
+    body: list[n.Statement] = [n.Declare(each, None, span) for each in words]
+    body += word_of(0, ir.mul(half, 2), ir.add(row, quad), upper)
+    body += word_of(0, ir.add(ir.mul(half, 2), 1), ir.add(row, quad), lower)
+    for second, column in zip(seconds, columns, strict=True):
+        body += word_of(1, half, ir.add(column, quad), second)
+    body += _dots(product, sums, (upper, lower), seconds, names)
     first_column = ir.mul(_lane_part("and", 3), 8)
     return (
         n.Declare(start, node.operands[2], span),
@@ -99,20 +115,36 @@ def _product(node: n.Subgroup, product: MatrixProduct, word_of: Words, names: Na
         n.Declare(row, _lane_part("and", 28), span),
         n.Declare(columns[0], first_column, span),
         n.Declare(columns[1], ir.add(first_column, 4), span),
-        n.For(quad, ir.constant(0, I32), ir.constant(4, I32), 1, tuple(body), span=span),
+        n.For(part, ir.constant(0, I32), ir.constant(8, I32), 1, tuple(body), span=span),
         n.Assign(node.result, n.Construct(tuple(sums), node.result.type), span),
     )
 
 
-def _dot(product: MatrixProduct, total: n.Variable, left: n.Variable, right: n.Variable) -> n.Block:
-    """Add the products of the elements of two words."""
+def _dots(
+    product: MatrixProduct,
+    sums: Sequence[n.Variable],
+    firsts: Sequence[n.Variable],
+    seconds: Sequence[n.Variable],
+    names: Names,
+) -> n.Block:
+    """Add the products of the elements of two words each."""
     if product.per == 4:
-        words = tuple(n.Bitcast(word, I32) for word in (left, right))
-        return (n.Assign(total, n.Intrinsic("dot4_i8", (*words, total), I32)),)
-    pairs = [
-        (_element(product, left, at), _element(product, right, at)) for at in range(product.per)
-    ]
-    return tuple(n.Assign(total, ir.add(ir.mul(*pair), total)) for pair in pairs)
+        left, right = ([n.Bitcast(word, I32) for word in words] for words in (firsts, seconds))
+        return tuple(
+            n.Assign(total, n.Intrinsic("dot4_i8", (left[at // 2], right[at % 2], total), I32))
+            for at, total in enumerate(sums)
+        )
+    statements: list[n.Statement] = []
+    for at in range(product.per):
+        values = []
+        for word in (*firsts, *seconds):
+            value = n.Variable(names.fresh("matrix.element"), F32)
+            statements.append(n.Declare(value, _element(product, word, at)))
+            values.append(value)
+        for number, total in enumerate(sums):
+            added = ir.mul(values[number // 2], values[2 + number % 2])
+            statements.append(n.Assign(total, ir.add(added, total)))
+    return tuple(statements)
 
 
 def _element(product: MatrixProduct, word: n.Expression, at: int) -> n.Expression:
@@ -137,32 +169,23 @@ def _exchange(node: n.Subgroup, word_of: Words, names: Names) -> n.Block:
         statements.append(n.Declare(result, None, span))
         if node.op == "matrix_rows":
             source = ir.add(ir.binary("shr", lane, 2), 8 * at)
-            found, chosen = _all_words(word_of, source, ir.binary("and", lane, 3), names, span)
-            statements += [*found, n.Assign(result, chosen, span)]
+            statements += word_of(0, _lane_part("and", 3), source, result)
             continue
         halves: list[n.Expression] = []
         for row in range(2):
             source = ir.add(ir.mul(_lane_part("and", 3), 2), 8 * at + row)
-            number = ir.binary("shr", lane, 3)
-            found, chosen = _all_words(word_of, source, number, names, span)
+            word = n.Variable(names.fresh("matrix.word"), U32)
+            statements.append(n.Declare(word, None, span))
+            statements += word_of(0, ir.binary("shr", lane, 3), source, word)
             shift = ir.cast(ir.mul(ir.binary("and", ir.binary("shr", lane, 2), 1), 16), U32)
-            half = ir.binary("and", n.Binary("shr", chosen, shift, U32), 0xFFFF)
-            statements += found
+            half = ir.binary("and", n.Binary("shr", word, shift, U32), 0xFFFF)
             halves.append(ir.binary("shl", half, 16) if row else half)
         statements.append(n.Assign(result, ir.binary("or", *halves), span))
     made = n.Construct(tuple(results), node.result.type)
     return (*statements, n.Assign(node.result, made, span))
 
 
-def _all_words(
-    word_of: Words, lane: n.Expression, number: n.Expression, names: Names, span: Span
-) -> tuple[list[n.Statement], n.Expression]:
-    """The statements that get all words of a lane, and the word of a number."""
-    words = [n.Variable(names.fresh("matrix.word"), U32) for _ in range(4)]
-    statements: list[n.Statement] = []
-    for at, word in enumerate(words):
-        statements += [n.Declare(word, None, span), *word_of(0, at, lane, word)]
-    chosen: n.Expression = words[3]
-    for at in (2, 1, 0):
-        chosen = ir.select(ir.equal(number, at), words[at], chosen)
-    return statements, chosen
+def operand_words(operand: n.Expression) -> int:
+    """How many words a lane has of an operand."""
+    assert isinstance(operand.type, Vector)
+    return operand.type.count

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from treadle.ir import nodes as n
 from treadle.ir.passes.masks import combined, has_lane
-from treadle.ir.passes.matrices import computed
+from treadle.ir.passes.matrices import computed, operand_words
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.predicate import neutral_value
 from treadle.ir.traverse import rewrite_block
@@ -107,24 +107,28 @@ class WarpArrays:
     def _matrices(self, statement: n.Subgroup) -> n.Block:
         """Each lane stores its words of the factors, and reads those of others."""
         span = statement.span
-        given = [
-            self._lanes("matrix.words", operand.type)
-            for operand in statement.operands[: 2 if len(statement.operands) == 3 else 1]
-        ]
+        factors = statement.operands[: 2 if len(statement.operands) == 3 else 1]
+        memories: list[n.Memory] = []
+        stores: list[n.Statement] = []
+        for factor in factors:
+            count = operand_words(factor)
+            words = n.Variable(self.names.fresh("matrix.words"), factor.type)
+            name = self.names.fresh(f"{words.name}.lanes")
+            memory = n.Memory(name, "local", U32, self.width * count)
+            self.arrays[name] = memory
+            memories.append(memory)
+            stores.append(n.Declare(words, factor, span))
+            for at, component in enumerate(COMPONENTS[:count]):
+                place = _word(memory, count, n.Builtin("lane"), n.Constant(at, I32))
+                stores.append(n.Assign(place, n.Extract(words, component, U32), span))
 
-        def word_of(operand: int, word: int, lane: n.Expression, into: n.Variable) -> n.Block:
-            slot = self._slot(given[operand], lane)
-            part = n.Member(slot, COMPONENTS[word], into.type)
-            return (n.Assign(into, n.Load(part, into.type), span),)
+        def word_of(
+            operand: int, word: n.Expression, lane: n.Expression, into: n.Variable
+        ) -> n.Block:
+            place = _word(memories[operand], operand_words(factors[operand]), lane, word)
+            return (n.Assign(into, n.Load(place, U32), span),)
 
-        return (
-            *(
-                n.Assign(variable, operand, span)
-                for variable, operand in zip(given, statement.operands, strict=False)
-            ),
-            CUT,
-            *computed(statement, word_of, self.names),
-        )
+        return (*stores, CUT, *computed(statement, word_of, self.names))
 
     def _reduction(self, statement: n.Subgroup) -> n.Block:
         (value,) = statement.operands
@@ -211,3 +215,9 @@ class WarpArrays:
             *self._once(n.Declare(total, None, statement.span), loop),
             n.Assign(statement.result, result, statement.span),
         )
+
+
+def _word(memory: n.Memory, count: int, lane: n.Expression, word: n.Expression) -> n.Element:
+    """A lane's word of a factor, of which it has `count`."""
+    start = n.Binary("mul", lane, n.Constant(count, I32), I32)
+    return n.Element(memory.name, n.Binary("add", start, word, I32), U32)
