@@ -47,6 +47,8 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     at the user's line; LaunchError for a launch that asks for too much shared memory."""
     record = find_target(target.language)
     verify(kernel)
+    if not record.has_later_copies:
+        kernel = with_copies_at_once(kernel)
     kernel = for_block(kernel, options.block, options.shared_bytes, target.limits)
     try:
         kernel, sites = _with_uniform_barriers(kernel, options, record, stops=True)
@@ -57,6 +59,19 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
         kernel, sites = _with_uniform_barriers(kernel, options, record, stops=False)
     kernel = fold(drop_provable_checks(kernel))
     return replace(record.arrange(kernel, target), sites=sites)
+
+
+def with_copies_at_once(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with later copies as plain assignments, for which nothing has to be waited."""
+
+    def change(node: Node) -> Node:
+        if isinstance(node, n.Copies):
+            return ()
+        if isinstance(node, n.Assign) and node.later:
+            return replace(node, later=False)
+        return node
+
+    return rewrite_kernel(kernel, change)
 
 
 def for_block(kernel: n.Kernel, block: Dim3, shared_bytes: int, limits: Limits) -> n.Kernel:

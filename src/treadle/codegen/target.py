@@ -80,6 +80,9 @@ class TargetRecord:
     has_fences: bool = True
     """Whether memory is ordered by fences; if not, only barriers do, and replace them."""
 
+    has_later_copies: bool = False
+    """Whether copies to shared memory may happen later (`nodes.Copies`)."""
+
     has_volatile: bool = False
     """Whether kernels may use memory that the host writes meanwhile (`nodes.Buffer.volatile`)."""
 

@@ -13,6 +13,7 @@ _EFFECTS: dict[type, str] = {
     n.Fence: "orders memory",
     n.Subgroup: "exchanges values among threads",
     n.Clock: "reads the clock",
+    n.Copies: "waits for copies",
     n.Print: "prints",
     n.Assert: "asserts",
 }

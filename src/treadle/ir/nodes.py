@@ -269,11 +269,17 @@ class Declare:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """Put a value into a variable, a part of one, or memory."""
+    """Put a value into a variable, a part of one, or memory.
+
+    A `later` one copies from a buffer to shared memory, and may do so at any time until this thread
+    has waited for it (`Copies`). Until then nothing reads or writes either place. Without targets
+    that have such copies it happens at once.
+    """
 
     place: Place
     value: Expression
     span: Span = field(default=NOWHERE, compare=False)
+    later: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,6 +437,16 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
+class Copies:
+    """Of the later copies of this thread: those begun since the last group become a group (`left`
+    is None), or the thread waits until at most `left` groups are not done, the newest ones. Other
+    threads see what was copied after a barrier that follows the wait."""
+
+    left: int | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CallStatement:
     """A call of a function that may have effects. `result`, if any, is already declared."""
 
@@ -479,7 +495,7 @@ class Assert:
 
 Statement: TypeAlias = (
     Declare | Assign | If | For | While | Break | Continue | Return | Barrier | Fence
-    | Atomic | Subgroup | Clock | CallStatement | Print | Assert
+    | Atomic | Subgroup | Clock | Copies | CallStatement | Print | Assert
 )  # fmt: skip
 Receiving: TypeAlias = Atomic | Subgroup | Clock | CallStatement  # may put a result in a variable
 Block: TypeAlias = tuple[Statement, ...]

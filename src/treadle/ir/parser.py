@@ -190,6 +190,15 @@ class _Parser(ExpressionParser):
         value = self.expression()
         return n.Assign(place, value, self.place(span))
 
+    def later(self, span: Span) -> n.Statement:
+        place = self.assigned_place()
+        self.expect("=")
+        return n.Assign(place, self.expression(), self.place(span), True)
+
+    def copies(self, span: Span) -> n.Statement:
+        left = int(self.take().text) if self.accept("left") else None
+        return n.Copies(left, self.place(span))
+
     def effect(self, span: Span, result: n.Variable | None) -> n.Statement:
         kind = self.take().text
         if kind == "atomic":
@@ -336,6 +345,8 @@ _STATEMENTS: dict[str, Callable[[_Parser, Span], n.Statement]] = {
     "continue": lambda parser, span: n.Continue(parser.place(span)),
     "return": _Parser.return_statement,
     "barrier": _Parser.barrier,
+    "copies": _Parser.copies,
+    "later": _Parser.later,
     "fence": _Parser.fence,
     "print": _Parser.print_statement,
     "assert": _Parser.assert_statement,

@@ -226,7 +226,9 @@ class _Printer:
                 variable = statement.variable
                 return f"var {spell_name(variable.name)}: {self.type(variable.type)}{value}"
             case n.Assign():
-                return f"{self.expression(statement.place)} = {self.expression(statement.value)}"
+                later = "later " if statement.later else ""
+                value = self.expression(statement.value)
+                return f"{later}{self.expression(statement.place)} = {value}"
             case n.Return():
                 value = "" if statement.value is None else f" {self.expression(statement.value)}"
                 return f"return{value}"
@@ -245,6 +247,8 @@ class _Printer:
                 given = f" {self.list(statement.operands)}" if statement.operands else ""
                 operation = f"{statement.op}{given}{self.mask(statement.mask)}"
                 return f"{self.result(statement.result)}subgroup {operation}"
+            case n.Copies():
+                return "copies" if statement.left is None else f"copies left {statement.left}"
             case n.Clock():
                 return f"{self.result(statement.result)}clock"
             case n.CallStatement():

@@ -42,6 +42,11 @@ class _Body(ExpressionRules):
 
     result: t.Type | None = None  # of the function; None in a kernel
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        # Memories that may be shared: a function's parameters may be.
+        self.shared: set[str] = set()
+
     # --- declarations ---
 
     def kernel(self, kernel: n.Kernel) -> None:
@@ -59,6 +64,7 @@ class _Body(ExpressionRules):
         for parameter in function.parameters:
             if isinstance(parameter, n.Buffer):
                 self.declare_memory(parameter.name, parameter.element, parameter.span)
+                self.shared.add(parameter.name)
             else:
                 self.declare(parameter, parameter.span, "a parameter")
         self.memories_of(function.memories)
@@ -72,6 +78,8 @@ class _Body(ExpressionRules):
     def memories_of(self, memories: Iterable[n.Memory]) -> None:
         for memory in memories:
             self.declare_memory(memory.name, memory.element, memory.span)
+            if memory.space == "shared":
+                self.shared.add(memory.name)
             if memory.length is None and memory.space == "local":
                 self.fail(f"the local memory {memory.name!r} needs a length", memory.span)
             if memory.length is not None and memory.length < 1:
@@ -122,6 +130,20 @@ class _Body(ExpressionRules):
         self.writable(node.place, node.span)
         self.expression(node.value)
         self.require_type(node.value, node.place.type, "the value assigned")
+        if node.later:
+            self.later_copy(node)
+
+    def later_copy(self, node: n.Assign) -> None:
+        """Only shared memory is filled by copies that happen later, with 4, 8 or 16 bytes each."""
+        place = node.place
+        if not isinstance(place, n.Element) or place.checks or place.memory not in self.shared:
+            self.fail("a later copy goes to an element of shared memory, without checks", node.span)
+        if t.size_of(place.type) not in (4, 8, 16):
+            self.fail(f"a later copy has 4, 8 or 16 bytes, not a {place.type}", node.span)
+
+    def copies(self, node: n.Copies) -> None:
+        if node.left is not None and node.left < 0:
+            self.fail("a wait for copies leaves 0 groups or more", node.span)
 
     def writable(self, place: n.Place, span: Span) -> None:
         root: n.Place = place
@@ -344,6 +366,7 @@ _RULES: dict[type, Callable[[_Body, Any], None]] = {
     n.Atomic: _Body.atomic,
     n.Subgroup: _Body.subgroup,
     n.Clock: _Body.clock,
+    n.Copies: _Body.copies,
     n.CallStatement: _Body.call_statement,
     n.Print: _Body.print_statement,
     n.Assert: _Body.assert_statement,

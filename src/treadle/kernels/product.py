@@ -134,7 +134,9 @@ def _loading(factor: Factor, lines: int, inner: int, vectors: bool) -> Loading:
     )
     vec4s = vectors and near == 1 and length % 4 == 0
     vec4s = vec4s and not any(step % 4 for step in (*factor.batch, far, factor.offset))
-    return Loading(along, 4 if vec4s else 1)
+    steps = (length, *factor.batch, far, factor.offset)
+    aligned = vec4s and not any(step % 8 for step in steps)
+    return Loading(along, 4 if vec4s else 1, aligned=aligned)
 
 
 def integers_of(product: Product, loadings: Sequence[Loading]) -> list[int]:

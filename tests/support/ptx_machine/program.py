@@ -33,10 +33,10 @@ from tests.support.ptx_machine.types import types_of
 
 NO_RESULT = frozenset({
     "st", "red", "bra", "bar", "barrier", "ret", "exit", "membar", "fence", "trap", "call",
-    "prefetch", "prefetchu", "nanosleep", "brkpt", "discard",
+    "prefetch", "prefetchu", "nanosleep", "brkpt", "discard", "cp",
 })  # fmt: skip
 _ENDS = frozenset({"bra", "ret", "exit", "trap", "bar", "barrier"})
-_TOGETHER = frozenset({"shfl", "vote", "match", "redux", "bar"})
+_TOGETHER = frozenset({"shfl", "vote", "match", "redux", "bar", "mma", "ldmatrix"})
 WARP_BARRIERS = ("warp",)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.ptx_machine import matrices
+from tests.support.ptx_machine import copies, matrices
 from tests.support.ptx_machine import memory as memories
 from tests.support.ptx_machine.arithmetic import Array
 from tests.support.ptx_machine.atomics import atomic
@@ -150,6 +150,7 @@ class Frame:
         self._grid, self._block, self._blocks = grid, block, blocks
         self._shared_bytes = shared_bytes
         self._cycles = 0
+        self.copies = copies.Copies(self.lanes)
 
     def run(self) -> None:
         """Until every thread has returned."""
@@ -287,6 +288,15 @@ class Frame:
             address, threads, rows = address[at], threads[at], rows[at]
             values = [value[at] for value in values]
         memories.store(self.spaces, space, address, values, threads, rows, width, one)
+
+    def begin_copy(self, *arguments: Any) -> None:
+        copies.begin_copy(self, *arguments)
+
+    def finish_copies(self, threads: Array, left: int) -> None:
+        """Write what these threads wait for."""
+        for each in self.copies.due(threads, left):
+            self.store("shared", each.address, each.words, each.threads, each.rows, 4, each.one,
+                       None)  # fmt: skip
 
     def atomic(
         self,

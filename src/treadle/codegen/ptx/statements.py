@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.codegen.leaves import leaf_types, must_not_speculate
-from treadle.codegen.ptx import atomics, matrices, memory, subgroups
+from treadle.codegen.ptx import atomics, copies, matrices, memory, subgroups
 from treadle.codegen.ptx.accesses import Known, Scope
 from treadle.codegen.ptx.emitter import unless, when
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS
@@ -316,6 +316,13 @@ class Statements(Variables):
         self.receive(node.result, Value((subgroups.subgroup(self, node, operands),)), since)
         return True
 
+    def assign(self, node: n.Assign) -> bool:
+        return (node.later and copies.copied(self, node)) or super().assign(node)
+
+    def copies(self, node: n.Copies) -> bool:
+        copies.group(self.e, node)
+        return True
+
     def clock(self, node: n.Clock) -> bool:
         since = len(self.e.lines)
         self.receive(node.result, Value((self.e.op("b64", "mov.u64", "%clock64"),)), since)
@@ -398,6 +405,7 @@ _RULES: dict[type[Any], str] = {
     n.Atomic: "atomic",
     n.Subgroup: "subgroup",
     n.Clock: "clock",
+    n.Copies: "copies",
     n.CallStatement: "call_statement",
     n.Print: "print_line",
     n.Assert: "check_only",

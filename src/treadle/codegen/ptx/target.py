@@ -39,5 +39,6 @@ TARGET = TargetRecord(
     missing=_missing,
     print=_print,
     is_cuda=True,
+    has_later_copies=True,
     has_volatile=True,
 )

@@ -101,7 +101,7 @@ class _Folder(ExpressionFolder):
             return ()
         if place is node.place and value is node.value:
             return node
-        return n.Assign(place, value, node.span)
+        return n.Assign(place, value, node.span, node.later)
 
     def if_statement(self, node: n.If) -> n.Statement | n.Block:
         condition = self.expression(node.condition)
@@ -211,6 +211,7 @@ _STATEMENTS: dict[type, Callable[[_Folder, Any], Any]] = {
     n.Atomic: _Folder.atomic,
     n.Subgroup: _Folder.subgroup,
     n.Clock: _Folder.keep,
+    n.Copies: _Folder.keep,
     n.CallStatement: _Folder.call_statement,
     n.Print: _Folder.print_statement,
     n.Assert: _Folder.assert_statement,

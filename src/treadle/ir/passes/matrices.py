@@ -55,9 +55,7 @@ def _by_shuffles(node: n.Subgroup, names: Names) -> n.Block:
         for variable, operand in zip(given, node.operands, strict=False)
     ]
 
-    def word_of(
-        operand: int, word: n.Expression, lane: n.Expression, into: n.Variable
-    ) -> n.Block:
+    def word_of(operand: int, word: n.Expression, lane: n.Expression, into: n.Variable) -> n.Block:
         """All of a lane's words are sent, since lanes may want different ones."""
         count = operand_words(given[operand])
         if isinstance(word, n.Constant):

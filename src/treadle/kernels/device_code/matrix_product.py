@@ -60,11 +60,13 @@ class Tile(NamedTuple):
 class Loading(NamedTuple):
     """How a factor is read: `lanes` neighbours in one load, along the `inner` axis or along the
     other one, which is the rows of the first factor and the columns of the second. A factor that is
-    `computed` is not in memory: its elements are what the factor's prologue gives."""
+    `computed` is not in memory: its elements are what the factor's prologue gives. Of one that is
+    `aligned`, with four lanes, every other load begins at a multiple of eight elements."""
 
     inner: bool
     lanes: int
     computed: bool = False
+    aligned: bool = False
 
 
 class Form(NamedTuple):
@@ -90,7 +92,8 @@ def finish(value, batch, row, column):
 
 
 @td.func
-def _itself(value, batch, row, column):
+def itself(value, batch, row, column):
+    """The same, where there is no epilogue."""
     return value
 
 
@@ -136,8 +139,8 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
     b_many = form.second.lanes if form.second.inner else 1
     left_size, right_size = depth * left_pitch, depth * right_pitch
     right_step = right_size if whole else right_size // 4
-    offset_of = _batch_offset(form.batches, index)
-    ended = _itself if parts else finish
+    offset_of = batch_offset(form.batches, index)
+    ended = itself if parts else finish
 
     @td.func
     def accumulate(left, right, left_at, right_at, sums):
@@ -311,7 +314,7 @@ class _Carrier(NamedTuple):
 def _carrier(form: Form, loading: Loading, tile: Tile, lines: int, second: bool) -> _Carrier:
     """`lines` is the tile's rows or columns. Vectors of the second factor are stored whole where
     its columns are neighbours in memory."""
-    inner, lanes, computed = loading
+    inner, lanes, computed, _ = loading
     dtype, exact, depth, threads = form.dtype, form.exact, tile.depth, tile.threads
     sums_as = wide(dtype)
     index = td.i64 if form.big else td.i32
@@ -397,7 +400,7 @@ def _carrier(form: Form, loading: Loading, tile: Tile, lines: int, second: bool)
 
 
 @functools.cache
-def _batch_offset(axes: int, index: DType) -> Function:
+def batch_offset(axes: int, index: DType) -> Function:
     """The offset of a matrix in a stack; the extents are those of the axes after the first."""
 
     @td.func
@@ -427,7 +430,7 @@ def line_multiplier(dtype: DType, batches: int, big: bool) -> Kernel:
     grid is (columns, rows, batch)."""
     sums_as = wide(dtype)
     index = td.i64 if big else td.i32
-    offset_of = _batch_offset(batches, index)
+    offset_of = batch_offset(batches, index)
 
     @td.kernel(checked=False)
     def multiply_lines(

@@ -507,9 +507,30 @@ def _sixteen_bytes(cx: Context, node: ast.Call, name: str) -> Value:
     return fragments.sixteen_bytes(cx, array, index, node)
 
 
+def _copy_later(cx: Context, node: ast.Call, name: str) -> Value:
+    array, index, value = _positional(cx, node)
+    if not isinstance(array, ArrayView):
+        raise cx.error(f"td.copy_later takes an array, not {describe(array)}", node)
+    place = place_of(cx, array, index, node, "write")
+    copied = convert_for_store(cx, value, place.type, node, "the copy")
+    cx.emit(n.Assign(place, copied, cx.span(node), later=True))
+    return PythonObject(None, "None")
+
+
+def _wait_copies(cx: Context, node: ast.Call, name: str) -> Value:
+    left = _one(cx, node, "td.wait_copies")
+    if not isinstance(left, Literal):
+        raise cx.error("the groups that td.wait_copies leaves are a constant", node)
+    cx.emit(n.Copies(int(left.value), cx.span(node)))
+    return PythonObject(None, "None")
+
+
 _OTHERS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
     "fragment": fragments.new,
     "sixteen_bytes": _sixteen_bytes,
+    "copy_later": _copy_later,
+    "end_copies": _statement(lambda span: n.Copies(None, span)),
+    "wait_copies": _wait_copies,
     "grid": _grid,
     "grid_size": _grid_size,
     "shared": _array("shared"),

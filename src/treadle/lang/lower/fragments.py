@@ -208,11 +208,11 @@ def exchange(cx: Context, op: str, values: list[Value], node: ast.Call) -> Value
 def sixteen_bytes(cx: Context, array: Value, index: Value, node: ast.Call) -> Value:
     """Four words that begin at an element whose offset in memory is a multiple of 16 bytes. They
     are zeros where that element is outside the array."""
-    if not isinstance(array, ArrayView) or not isinstance(array.element, t.Scalar):
+    if not isinstance(array, ArrayView) or not isinstance(array.element, (t.Scalar, t.Vector)):
         raise cx.error(f"td.sixteen_bytes takes an array of numbers, not {describe(array)}", node)
     place = place_of(cx, array, index, node)
     assert isinstance(place, n.Element)
-    shift = (128 // array.element.bits).bit_length() - 1
+    shift = (16 // t.size_of(array.element)).bit_length() - 1
     type = array.index_type
     at = n.Binary("shr", place.index, n.Constant(shift, type), type)
     return n.Load(replace(place, index=at, type=FIRST), FIRST, cx.span(node))

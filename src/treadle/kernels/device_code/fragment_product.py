@@ -1,0 +1,484 @@
+"""Products of matrices of 16-bit floats by fragments: the cards' instructions for small matrices.
+
+A block computes a tile of the result, each of its warps a part. Tiles of both factors go to shared
+memory, 16 bytes at a time, some `stages` ahead of the step that is multiplied, by copies that
+happen while the warps multiply (`nodes.Copies`). What does not lie as 16 aligned bytes in memory,
+or is not in memory, is loaded element by element at the same place. In shared memory the 16-byte
+pieces of a line are permuted by the line's number, so that eight lines are read at once without two
+of them in one bank.
+
+The sums of a thread are pairs of neighbours, which two threads exchange to have four. The epilogue
+and the prologues are called as in `matrix_product`.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+from treadle import lang as td
+from treadle.kernels.device_code.matrix_product import (
+    Form,
+    Loading,
+    batch_offset,
+    finish,
+    itself,
+    prologue_of,
+)
+from treadle.lang import builtins
+from treadle.lang.decorators import Function, Kernel
+
+PIECE = 8  # elements in 16 bytes
+_LANES = 32
+_TOGETHER = 8  # rows of tiles whose blocks follow each other, and share what they read
+
+
+class FragmentTile(NamedTuple):
+    """What a block computes of a product: `rows` and `columns` of the result, of which a warp has
+    `warp_rows` and `warp_columns`, and `depth` of the inner axis at a time; `stages` of these are
+    in shared memory."""
+
+    rows: int
+    columns: int
+    depth: int
+    warp_rows: int
+    warp_columns: int
+    stages: int
+    guarded: bool = True  # the end of the inner axis may be anywhere
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        return (self.rows // self.warp_rows) * (self.columns // self.warp_columns) * _LANES
+
+    def shared_bytes(self, item: int) -> int:
+        """The shared memory of a block: of two bytes an element, whatever sums take."""
+        del item
+        return self.stages * self.depth * (self.rows + self.columns) * 2
+
+
+@functools.cache
+def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
+    """A kernel whose blocks compute a tile each, with the parameters of `tile_multiplier`."""
+    dtype, store_lanes, parts = form.dtype, form.lanes, form.parts
+    index = td.i64 if form.big else td.i32
+    rows, columns, depth, warp_rows, warp_columns, stages, _ = tile
+    first = _carrier(form, form.first, tile, rows, False)
+    second = _carrier(form, form.second, tile, columns, True)
+    a_type, a_loads, a_size, place_a, fetch_a, a_piece = first
+    b_type, b_loads, b_size, place_b, fetch_b, b_piece = second
+    a_computed, b_computed = form.first.computed, form.second.computed
+    a_inner, b_inner = form.first.inner, form.second.inner
+    a_many = form.first.lanes if form.first.inner else 1
+    b_many = form.second.lanes if form.second.inner else 1
+    a_spread = builtins.matrix_rows if a_inner else builtins.matrix_columns
+    b_spread = builtins.matrix_rows if b_inner else builtins.matrix_columns
+    multiply_add = builtins.multiply_f16 if dtype is td.f16 else builtins.multiply_bf16
+    end_copies, wait_copies = builtins.end_copies, builtins.wait_copies
+    across_warps = columns // warp_columns
+    down, across, deep = warp_rows // 16, warp_columns // 8, depth // 16
+    made = td.f32 if parts else dtype
+    stored: Any = td.vec4[made] if store_lanes == 4 else made
+    words = td.vec4[td.u32]
+    sums_type = td.vec4[td.f32]
+    offset_of = batch_offset(form.batches, index)
+    ended = itself if parts else finish
+
+    @td.kernel(checked=False)
+    def multiply_fragments(
+        a: td.Array[a_type], b: td.Array[b_type], c: td.Array[stored],
+        m: td.i32, n: td.i32, k: td.i32, extent1: td.i32, extent2: td.i32,
+        a0: index, a1: index, a2: index, a_line: index, a_step: index, a_offset: index,
+        b0: index, b1: index, b2: index, b_line: index, b_step: index, b_offset: index,
+        matrices: td.i32, chunk: td.i32,
+    ):  # fmt: skip
+        left = td.shared(stages * a_size, words)
+        right = td.shared(stages * b_size, words)
+        t = td.thread_idx.x
+        lane = t % _LANES
+        warp = t // _LANES
+        # Blocks go down a few rows of tiles before they go to the next column.
+        number = td.block_idx.y * td.grid_dim.x + td.block_idx.x
+        many = _TOGETHER * td.grid_dim.x
+        top = number // many * _TOGETHER
+        high = td.minimum(td.grid_dim.y - top, _TOGETHER)
+        row = (top + number % many % high) * rows
+        column = number % many // high * columns
+        z = td.block_idx.z
+        batch = z % matrices if parts else z
+        begin = z // matrices * chunk if parts else 0
+        total_deep = td.minimum(chunk, k - begin) if parts else k
+        a_at = td.local(a_loads, index)
+        a_to = td.local(a_loads, td.i32)
+        a_deep = td.local(a_loads, td.i32)
+        a_more = td.local(a_loads, td.i32)
+        base = index(0) if a_computed else a_offset + offset_of(batch, extent1, extent2, a0, a1, a2)
+        if parts and not a_computed:
+            base += index(begin // a_many) * a_step
+        place_a(t, base, row, m, a_line, a_step, a_at, a_to, a_deep, a_more)
+        b_at = td.local(b_loads, index)
+        b_to = td.local(b_loads, td.i32)
+        b_deep = td.local(b_loads, td.i32)
+        b_more = td.local(b_loads, td.i32)
+        base = index(0) if b_computed else b_offset + offset_of(batch, extent1, extent2, b0, b1, b2)
+        if parts and not b_computed:
+            base += index(begin // b_many) * b_step
+        place_b(t, base, column, n, b_line, b_step, b_at, b_to, b_deep, b_more)
+        sums = td.local(down * across, sums_type)
+        for s in td.static_range(down * across):
+            sums[s] = sums_type(0)
+        steps = (total_deep + depth - 1) // depth
+        for s in td.static_range(stages - 1):
+            if s < steps:
+                remaining = total_deep - s * depth
+                if a_computed:
+                    fetch_a(
+                        left,
+                        s * a_size,
+                        t,
+                        remaining,
+                        batch,
+                        begin + s * depth,
+                        a_at,
+                        a_to,
+                        a_deep,
+                        a_more,
+                    )
+                else:
+                    fetch_a(
+                        a,
+                        left,
+                        s * a_size,
+                        t,
+                        remaining,
+                        a_line,
+                        a_step,
+                        a_at,
+                        a_to,
+                        a_deep,
+                        a_more,
+                    )
+                if b_computed:
+                    fetch_b(
+                        right,
+                        s * b_size,
+                        t,
+                        remaining,
+                        batch,
+                        begin + s * depth,
+                        b_at,
+                        b_to,
+                        b_deep,
+                        b_more,
+                    )
+                else:
+                    fetch_b(
+                        b,
+                        right,
+                        s * b_size,
+                        t,
+                        remaining,
+                        b_line,
+                        b_step,
+                        b_at,
+                        b_to,
+                        b_deep,
+                        b_more,
+                    )
+            end_copies()
+        warp_row = warp // across_warps * warp_rows
+        warp_column = warp % across_warps * warp_columns
+        # The line and the place along the inner axis that a thread reads for all, of 16 x 16 parts.
+        a_far = lane % 8 + lane // 8 % 2 * 8 if a_inner else lane // 8 % 2 * 8
+        a_near = lane // 16 * 8 if a_inner else lane % 8 + lane // 16 * 8
+        b_far = lane % 8 + lane // 16 * 8 if b_inner else lane // 16 * 8
+        b_near = lane // 8 % 2 * 8 if b_inner else lane % 8 + lane // 8 % 2 * 8
+        used = 0
+        filled = stages - 1
+        for step in range(steps):
+            wait_copies(stages - 2)
+            td.sync_threads()
+            if step + stages - 1 < steps:
+                at = (step + stages - 1) * depth
+                remaining = total_deep - at
+                if a_computed:
+                    fetch_a(
+                        left,
+                        filled * a_size,
+                        t,
+                        remaining,
+                        batch,
+                        begin + at,
+                        a_at,
+                        a_to,
+                        a_deep,
+                        a_more,
+                    )
+                else:
+                    fetch_a(
+                        a,
+                        left,
+                        filled * a_size,
+                        t,
+                        remaining,
+                        a_line,
+                        a_step,
+                        a_at,
+                        a_to,
+                        a_deep,
+                        a_more,
+                    )
+                if b_computed:
+                    fetch_b(
+                        right,
+                        filled * b_size,
+                        t,
+                        remaining,
+                        batch,
+                        begin + at,
+                        b_at,
+                        b_to,
+                        b_deep,
+                        b_more,
+                    )
+                else:
+                    fetch_b(
+                        b,
+                        right,
+                        filled * b_size,
+                        t,
+                        remaining,
+                        b_line,
+                        b_step,
+                        b_at,
+                        b_to,
+                        b_deep,
+                        b_more,
+                    )
+            end_copies()
+            left_at = used * a_size
+            right_at = used * b_size
+            for d in td.static_range(deep):
+                ours = td.local(down, words)
+                for i in td.static_range(down):
+                    piece = a_piece(warp_row + i * 16 + a_far, d * 16 + a_near)
+                    ours[i] = a_spread(left[left_at + piece])
+                for j in td.static_range(0, across, 2):
+                    piece = b_piece(warp_column + j * 8 + b_far, d * 16 + b_near)
+                    theirs = b_spread(right[right_at + piece])
+                    lower = td.vec2[td.u32](theirs.x, theirs.y)
+                    upper = td.vec2[td.u32](theirs.z, theirs.w)
+                    for i in td.static_range(down):
+                        s = i * across + j
+                        sums[s] = multiply_add(ours[i], lower, sums[s])
+                        sums[s + 1] = multiply_add(ours[i], upper, sums[s + 1])
+            used = used + 1 if used + 1 < stages else 0
+            filled = filled + 1 if filled + 1 < stages else 0
+        wait_copies(0)
+        odd = lane % 2
+        for i in td.static_range(down):
+            for j in td.static_range(across):
+                found = sums[i * across + j]
+                # A thread has two neighbours of a row and of the row 8 further; the other of a pair
+                # has the next two. Each takes four of one row.
+                sent_x = td.shuffle_xor(td.where(odd == 1, found.x, found.z), 1)
+                sent_y = td.shuffle_xor(td.where(odd == 1, found.y, found.w), 1)
+                near_x = td.where(odd == 1, sent_x, found.x)
+                near_y = td.where(odd == 1, sent_y, found.y)
+                far_x = td.where(odd == 1, found.z, sent_x)
+                far_y = td.where(odd == 1, found.w, sent_y)
+                total = td.vec4[made](td.vec4[td.f32](near_x, near_y, far_x, far_y))
+                line = row + warp_row + i * 16 + lane // 4 + odd * 8
+                at = column + warp_column + j * 8 + lane % 4 // 2 * 4
+                if line < m:
+                    start = (index(z) * index(m) + index(line)) * index(n)
+                    if store_lanes == 4:
+                        if at < n:
+                            c[(start + index(at)) // 4] = ended(total, batch, line, at)
+                    else:
+                        if at < n:
+                            c[start + index(at)] = ended(total.x, batch, line, at)
+                        if at + 1 < n:
+                            c[start + index(at + 1)] = ended(total.y, batch, line, at + 1)
+                        if at + 2 < n:
+                            c[start + index(at + 2)] = ended(total.z, batch, line, at + 2)
+                        if at + 3 < n:
+                            c[start + index(at + 3)] = ended(total.w, batch, line, at + 3)
+
+    return multiply_fragments
+
+
+class _Carrier(NamedTuple):
+    """How a block's threads bring a factor's tile to shared memory: its type in memory, the pieces
+    of a thread, and the pieces of a tile. `place` computes where a thread reads and writes, `fetch`
+    copies; `piece` is where the piece of a line and a place along the inner axis is."""
+
+    read: Any
+    loads: int
+    size: int
+    place: Function
+    fetch: Function
+    piece: Function
+
+
+def _carrier(
+    form: Form, loading: Loading, tile: FragmentTile, lines: int, second: bool
+) -> _Carrier:
+    inner, lanes, computed, aligned = loading
+    dtype, exact, depth, threads = form.dtype, form.exact, tile.depth, tile.threads
+    index = td.i64 if form.big else td.i32
+    vec = td.vec4[td.f32] if computed else td.vec4[dtype]
+    one: Any = td.f32 if computed else dtype
+    near_extent, far_extent = (depth, lines) if inner else (lines, depth)
+    pieces = near_extent // PIECE  # of a line of shared memory
+    size = pieces * far_extent
+    loads = -(-size // threads)
+    full = size % threads == 0
+    # The pieces of 128 bytes are in all banks; shorter lines share these.
+    lines_of_banks = max(PIECE // pieces, 1)
+    turns = min(pieces, PIECE)
+    words = td.vec4[td.u32]
+    copy_later, sixteen = builtins.copy_later, builtins.sixteen_bytes
+    # Steps of the inner axis are counted in loads, as strides are.
+    advance = depth // lanes if inner else depth
+
+    @td.func
+    def permuted(far, near):
+        """Where piece `near` of line `far` of shared memory is."""
+        return far * pieces + (near ^ (far // lines_of_banks % turns))
+
+    @td.func
+    def piece(line, place):
+        if inner:
+            return permuted(line, place // PIECE)
+        return permuted(place, line // PIECE)
+
+    @td.func
+    def place(t, base, start, end, line_step, inner_step, at, to, deep, more):
+        for v in td.static_range(loads):
+            item = t + v * threads
+            near = item % pieces
+            far = item // pieces
+            to[v] = permuted(far, near)
+            if inner:
+                # Past the end, the last line is read again; its results are not stored.
+                line = td.minimum(start + far, end - 1)
+                deep[v] = near * PIECE
+                if computed:
+                    at[v] = index(line)
+                else:
+                    at[v] = base + index(line) * line_step
+                    at[v] += index(near * (PIECE // lanes)) * inner_step
+            else:
+                line = td.minimum(start + near * PIECE, (end - 1) // PIECE * PIECE)
+                deep[v] = far
+                more[v] = end - line
+                if computed:
+                    at[v] = index(line)
+                else:
+                    at[v] = base + index(line // lanes) * line_step + index(far) * inner_step
+
+    @td.func
+    def packed(low, high):
+        """Eight numbers as four words."""
+        parts = (low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w)
+        bits = td.local(8, td.u32)
+        for e in td.static_range(8):
+            bits[e] = td.u32(td.bitcast(dtype(parts[e]), td.u16))
+        return words(
+            bits[0] | (bits[1] << td.u32(16)), bits[2] | (bits[3] << td.u32(16)),
+            bits[4] | (bits[5] << td.u32(16)), bits[6] | (bits[7] << td.u32(16)),
+        )  # fmt: skip
+
+    @td.func
+    def next_step(v, inner_step, at):
+        at[v] += index(advance) if lanes == 4 and inner else index(advance) * inner_step
+
+    @td.func
+    def fetch_aligned(x, to_here, slot, t, remaining, line_step, inner_step, at, to, deep, more):
+        for v in td.static_range(loads):
+            if full or t + v * threads < size:
+                if exact:
+                    copy_later(to_here, slot + to[v], sixteen(x, at[v]))
+                else:
+                    inside = deep[v] < remaining
+                    here = sixteen(x, td.where(inside, at[v], index(0)))
+                    copy_later(to_here, slot + to[v], td.where(inside, here, words(0)))
+                next_step(v, inner_step, at)
+
+    @td.func
+    def fetch_fours(x, to_here, slot, t, remaining, line_step, inner_step, at, to, deep, more):
+        for v in td.static_range(loads):
+            if full or t + v * threads < size:
+                low = vec(0)
+                high = vec(0)
+                if deep[v] < remaining:
+                    low = x[at[v]]
+                    if inner:
+                        if deep[v] + 4 < remaining:
+                            high = x[at[v] + 1]
+                    elif more[v] > 4:
+                        high = x[at[v] + 1]
+                to_here[slot + to[v]] = packed(low, high)
+                next_step(v, inner_step, at)
+
+    @td.func
+    def fetch_ones(x, to_here, slot, t, remaining, line_step, inner_step, at, to, deep, more):
+        for v in td.static_range(loads):
+            if full or t + v * threads < size:
+                found = td.local(PIECE, one)
+                for e in td.static_range(PIECE):
+                    found[e] = one(0)
+                    if inner:
+                        if deep[v] + e < remaining:
+                            found[e] = x[at[v] + index(e) * inner_step]
+                    elif deep[v] < remaining and e < more[v]:
+                        found[e] = x[at[v] + index(e) * line_step]
+                low = vec(found[0], found[1], found[2], found[3])
+                high = vec(found[4], found[5], found[6], found[7])
+                to_here[slot + to[v]] = packed(low, high)
+                next_step(v, inner_step, at)
+
+    loaded = prologue_of(second, vec if lanes == 4 else one)
+
+    @td.func
+    def compute_fours(to_here, slot, t, remaining, batch, begin, at, to, deep, more):
+        for v in td.static_range(loads):
+            if full or t + v * threads < size:
+                low = vec(0)
+                high = vec(0)
+                line = td.i32(at[v])
+                if deep[v] < remaining:
+                    low = loaded(batch, line, begin + deep[v])
+                    if inner:
+                        if deep[v] + 4 < remaining:
+                            high = loaded(batch, line, begin + deep[v] + 4)
+                    elif more[v] > 4:
+                        high = loaded(batch, line + 4, begin + deep[v])
+                to_here[slot + to[v]] = packed(low, high)
+
+    @td.func
+    def compute_ones(to_here, slot, t, remaining, batch, begin, at, to, deep, more):
+        for v in td.static_range(loads):
+            if full or t + v * threads < size:
+                line = td.i32(at[v])
+                found = td.local(PIECE, one)
+                for e in td.static_range(PIECE):
+                    found[e] = one(0)
+                    if inner:
+                        if deep[v] + e < remaining:
+                            found[e] = loaded(batch, line, begin + deep[v] + e)
+                    elif deep[v] < remaining and e < more[v]:
+                        found[e] = loaded(batch, line + e, begin + deep[v])
+                low = vec(found[0], found[1], found[2], found[3])
+                high = vec(found[4], found[5], found[6], found[7])
+                to_here[slot + to[v]] = packed(low, high)
+
+    if computed:
+        fetch = compute_fours if lanes == 4 else compute_ones
+    elif lanes == 4:
+        fetch = fetch_aligned if aligned else fetch_fours
+    else:
+        fetch = fetch_ones
+    read: Any = td.vec4[dtype] if lanes == 4 else dtype
+    return _Carrier(read, loads, size, place, fetch, piece)
