@@ -65,8 +65,8 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
     rows, columns, depth, warp_rows, warp_columns, stages, _ = tile
     first = _carrier(form, form.first, tile, rows, False)
     second = _carrier(form, form.second, tile, columns, True)
-    a_type, a_loads, a_size, place_a, fetch_a, a_piece = first
-    b_type, b_loads, b_size, place_b, fetch_b, b_piece = second
+    a_type, a_loads, a_size, a_pieces, place_a, fetch_a, a_piece = first
+    b_type, b_loads, b_size, b_pieces, place_b, fetch_b, b_piece = second
     a_computed, b_computed = form.first.computed, form.second.computed
     a_inner, b_inner = form.first.inner, form.second.inner
     a_many = form.first.lanes if form.first.inner else 1
@@ -79,7 +79,7 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
     down, across, deep = warp_rows // 16, warp_columns // 8, depth // 16
     made = td.f32 if parts else dtype
     stored: Any = td.vec4[made] if store_lanes == 4 else made
-    words = td.vec4[td.u32]
+    words, pair = td.vec4[td.u32], td.vec2[td.u32]
     sums_type = td.vec4[td.f32]
     offset_of = batch_offset(form.batches, index)
     ended = itself if parts else finish
@@ -125,8 +125,8 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
             base += index(begin // b_many) * b_step
         place_b(t, base, column, n, b_line, b_step, b_at, b_to, b_deep, b_more)
         sums = td.local(down * across, sums_type)
-        for s in td.static_range(down * across):
-            sums[s] = sums_type(0)
+        for each in td.static_range(down * across):
+            sums[each] = sums_type(0)
         steps = (total_deep + depth - 1) // depth
         for s in td.static_range(stages - 1):
             if s < steps:
@@ -193,6 +193,8 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
         a_near = lane // 16 * 8 if a_inner else lane % 8 + lane // 16 * 8
         b_far = lane % 8 + lane // 16 * 8 if b_inner else lane // 16 * 8
         b_near = lane // 8 % 2 * 8 if b_inner else lane % 8 + lane // 8 % 2 * 8
+        a_from = a_piece(warp_row + a_far, a_near)
+        b_from = b_piece(warp_column + b_far, b_near)
         used = 0
         filled = stages - 1
         for step in range(steps):
@@ -256,22 +258,35 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
                         b_more,
                     )
             end_copies()
+            # Parts are 16 lines, or two pieces of a line, from each other: that changes bits of the
+            # permuted place which the first part has as zeros.
             left_at = used * a_size
             right_at = used * b_size
             for d in td.static_range(deep):
                 ours = td.local(down, words)
                 for i in td.static_range(down):
-                    piece = a_piece(warp_row + i * 16 + a_far, d * 16 + a_near)
-                    ours[i] = a_spread(left[left_at + piece])
+                    ours[i] = a_spread(
+                        left[
+                            left_at
+                            + (a_from ^ (d * 2 if a_inner else i * 2))
+                            + (i if a_inner else d) * 16 * a_pieces
+                        ]
+                    )
                 for j in td.static_range(0, across, 2):
-                    piece = b_piece(warp_column + j * 8 + b_far, d * 16 + b_near)
-                    theirs = b_spread(right[right_at + piece])
-                    lower = td.vec2[td.u32](theirs.x, theirs.y)
-                    upper = td.vec2[td.u32](theirs.z, theirs.w)
+                    theirs = b_spread(
+                        right[
+                            right_at
+                            + (b_from ^ (d * 2 if b_inner else j))
+                            + (j * 8 if b_inner else d * 16) * b_pieces
+                        ]
+                    )
                     for i in td.static_range(down):
-                        s = i * across + j
-                        sums[s] = multiply_add(ours[i], lower, sums[s])
-                        sums[s + 1] = multiply_add(ours[i], upper, sums[s + 1])
+                        sums[i * across + j] = multiply_add(
+                            ours[i], pair(theirs.x, theirs.y), sums[i * across + j]
+                        )
+                        sums[i * across + j + 1] = multiply_add(
+                            ours[i], pair(theirs.z, theirs.w), sums[i * across + j + 1]
+                        )
             used = used + 1 if used + 1 < stages else 0
             filled = filled + 1 if filled + 1 < stages else 0
         wait_copies(0)
@@ -310,12 +325,13 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
 
 class _Carrier(NamedTuple):
     """How a block's threads bring a factor's tile to shared memory: its type in memory, the pieces
-    of a thread, and the pieces of a tile. `place` computes where a thread reads and writes, `fetch`
+    of a thread, of a tile and of a line. `place` computes where a thread reads and writes, `fetch`
     copies; `piece` is where the piece of a line and a place along the inner axis is."""
 
     read: Any
     loads: int
     size: int
+    pieces: int
     place: Function
     fetch: Function
     piece: Function
@@ -402,8 +418,12 @@ def _carrier(
                     copy_later(to_here, slot + to[v], sixteen(x, at[v]))
                 else:
                     inside = deep[v] < remaining
-                    here = sixteen(x, td.where(inside, at[v], index(0)))
-                    copy_later(to_here, slot + to[v], td.where(inside, here, words(0)))
+                    from_here = td.where(inside, at[v], index(0))
+                    copy_later(
+                        to_here,
+                        slot + to[v],
+                        td.where(inside, sixteen(x, from_here), words(0)),
+                    )
                 next_step(v, inner_step, at)
 
     @td.func
@@ -481,4 +501,4 @@ def _carrier(
     else:
         fetch = fetch_ones
     read: Any = td.vec4[dtype] if lanes == 4 else dtype
-    return _Carrier(read, loads, size, place, fetch, piece)
+    return _Carrier(read, loads, size, pieces, place, fetch, piece)
