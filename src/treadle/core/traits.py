@@ -46,6 +46,10 @@ class Traits:
     double_buffers: bool = False
     """Whether tiles are worth two copies in shared memory: one to fill while the other is used."""
 
+    matrix_products: frozenset[str] = frozenset()
+    """The dtypes (short names) whose products subgroups compute by instructions for small matrices,
+    fed by copies to shared memory that happen later."""
+
     exact_division: bool = True
     """Whether quotients of floats are rounded to the nearest."""
 

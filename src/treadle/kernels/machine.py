@@ -17,6 +17,7 @@ class Machine:
     software: bool = False  # a GPU's driver that computes on a CPU
     slow_to_compile: bool = False  # more than linear time for long code
     double_buffers: bool = False  # two copies of a tile pay, one to fill while the other is used
+    matrix_products: frozenset[str] = frozenset()  # dtypes that subgroups multiply by instructions
 
 
 def machine_of(device: Device) -> Machine:
@@ -29,4 +30,5 @@ def machine_of(device: Device) -> Machine:
         traits.software,
         traits.slow_compiler,
         traits.double_buffers,
+        traits.matrix_products,
     )

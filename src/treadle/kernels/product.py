@@ -15,6 +15,7 @@ from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import MOST_NARROW
 from treadle.core.sizes import has_sizes
 from treadle.kernels import blas, vendor_product
+from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import (
     LINES,
@@ -30,6 +31,7 @@ from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import new, serial_threads, zeros
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.tiles import Problem, chunk_for, tile_for
+from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.runtime.varying import varying
@@ -99,7 +101,7 @@ def filling(device: Device, dtype: DType, product: Product, result: DType | None
 class Launch(NamedTuple):
     """How a kernel by tiles computes a product."""
 
-    tile: Tile
+    tile: Tile | FragmentTile
     exact: bool
     grid: tuple[int, int, int]
     parts: int = 1  # of the inner axis, each of `chunk`
@@ -111,7 +113,7 @@ def launch_for(machine: Machine, problem: Problem) -> Launch:
     return launch_by(tile_for(machine, problem), problem)
 
 
-def launch_by(tile: Tile, problem: Problem) -> Launch:
+def launch_by(tile: Tile | FragmentTile, problem: Problem) -> Launch:
     """The launch for a tile."""
     columns, rows = -(-problem.columns // tile.columns), -(-problem.rows // tile.rows)
     exact = problem.inner % tile.depth == 0 and not tile.guarded
@@ -120,22 +122,29 @@ def launch_by(tile: Tile, problem: Problem) -> Launch:
     return Launch(tile, exact, (columns, rows, problem.matrices * parts), parts, chunk)
 
 
-def loadings_of(product: Product, vectors: bool = True) -> tuple[Loading, Loading]:
-    """How each factor is best read."""
+def multiplier_for(form: Form, tile: Tile | FragmentTile) -> Kernel:
+    """The kernel whose blocks compute a tile each."""
+    if isinstance(tile, FragmentTile):
+        return fragment_multiplier(form, tile)
+    return tile_multiplier(form, tile)
+
+
+def loadings_of(product: Product, alignment: int = 8) -> tuple[Loading, Loading]:
+    """How each factor is best read, of arrays that begin at a multiple of `alignment` elements."""
     _, rows, columns, inner, first, second = product
-    return _loading(first, rows, inner, vectors), _loading(second, columns, inner, vectors)
+    return _loading(first, rows, inner, alignment), _loading(second, columns, inner, alignment)
 
 
-def _loading(factor: Factor, lines: int, inner: int, vectors: bool) -> Loading:
+def _loading(factor: Factor, lines: int, inner: int, alignment: int) -> Loading:
     """Neighbours are loaded as vec4s where all rows are aligned to them."""
     along = factor.inner == 1 or factor.line != 1
     near, length, far = (
         (factor.inner, inner, factor.line) if along else (factor.line, lines, factor.inner)
     )
-    vec4s = vectors and near == 1 and length % 4 == 0
+    vec4s = alignment >= 4 and near == 1 and length % 4 == 0
     vec4s = vec4s and not any(step % 4 for step in (*factor.batch, far, factor.offset))
     steps = (length, *factor.batch, far, factor.offset)
-    aligned = vec4s and not any(step % 8 for step in steps)
+    aligned = vec4s and alignment >= 8 and not any(step % 8 for step in steps)
     return Loading(along, 4 if vec4s else 1, aligned=aligned)
 
 
@@ -154,7 +163,11 @@ def integers_of(product: Product, loadings: Sequence[Loading]) -> list[int]:
 
 
 def by_tiles(
-    x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product, tile: Tile | None = None
+    x: DeviceArray,
+    y: DeviceArray,
+    out: DeviceArray,
+    product: Product,
+    tile: Tile | FragmentTile | None = None,
 ) -> None:
     """Fill `out`, by tiles that suit the device or by others."""
     dtype = x.dtype
@@ -162,15 +175,16 @@ def by_tiles(
     problem = Problem(dtype, *product.extents)
     tile = tile or tile_for(machine_of(x.device), problem)
     _, exact, grid, parts, chunk = launch_by(tile, problem)
-    vectors = not any(array.size % 4 or array.offset % 4 for array in (x, y))
-    first, second = loadings_of(product, vectors)
+    places = [number for array in (x, y) for number in (array.size, array.offset)]
+    alignment = next((a for a in (8, 4) if not any(place % a for place in places)), 1)
+    first, second = loadings_of(product, alignment)
     lanes = 4 if product.columns % 4 == 0 else 1
     big = _is_big(x, y, out)
     form = Form(dtype, len(product.batch), first, second, lanes, exact, big, parts > 1)
     matrices, rows, columns, inner = product.extents
     numbers = (rows, columns, inner, *integers_of(product, (first, second)), matrices, chunk)
     into = out if parts == 1 else new(x, wide(dtype), parts * out.size)
-    tile_multiplier(form, tile)[grid, tile.threads](_flat(x), _flat(y), _flat(into), *numbers)
+    multiplier_for(form, tile)[grid, tile.threads](_flat(x), _flat(y), _flat(into), *numbers)
     if parts > 1:
         joiner = part_joiner(dtype, lanes, big)[-(-out.size // (lanes * JOINING)), JOINING]
         joiner(_flat(into), _flat(out), rows, columns, matrices, parts)

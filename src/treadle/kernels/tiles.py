@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from treadle.core.dtypes import DType
+from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.machine import Machine
@@ -36,6 +37,16 @@ _USUAL: dict[Class, tuple[Tile, ...]] = {
     "thin": (_THIN, Tile(16, 128, 8, 1, 1, warp_columns=32)),
     "narrow": (_NARROW, Tile(128, 16, 8, 1, 1, warp_columns=4)),
 }
+# Of dtypes that subgroups multiply by instructions for small matrices: rows and columns
+# of a block, depth, rows and columns of a subgroup, stages.
+FRAGMENT_TILES: dict[Class, tuple[FragmentTile, ...]] = {
+    "large": (FragmentTile(128, 256, 32, 64, 64, 4), FragmentTile(128, 128, 32, 64, 32, 3)),
+    "middle": (FragmentTile(64, 64, 32, 32, 32, 4),),
+    "small": (FragmentTile(64, 64, 32, 32, 32, 4),),
+    "thin": (FragmentTile(16, 128, 64, 16, 32, 4), FragmentTile(16, 128, 32, 16, 32, 3)),
+    "narrow": (FragmentTile(128, 16, 64, 32, 16, 4), FragmentTile(128, 16, 32, 32, 16, 3)),
+}
+_MODEST_FRAGMENTS = FragmentTile(32, 32, 32, 16, 16, 3)
 _LAST = (Tile(32, 32, 16, 1, 1, warp_columns=8), Tile(32, 32, 8, 1, 1, warp_columns=8), _MODEST)
 _FEW = 24  # rows of a thin product, columns of a narrow one
 _LEAST_CHUNK = 256
@@ -53,19 +64,33 @@ class Problem(NamedTuple):
     inner: int
 
 
-def tile_for(machine: Machine, problem: Problem) -> Tile:
+def tile_for(machine: Machine, problem: Problem) -> Tile | FragmentTile:
     """The best tile that the machine's limits allow."""
+    if problem.dtype.short in machine.matrix_products:
+        for each in _fragments(machine, problem):
+            if _fits(machine, each, problem.dtype.itemsize):
+                return each
     if machine.software:
         return _MODEST
     item = wide(problem.dtype).itemsize
     kind = class_of(problem)
     for tile in (*TILES.get((machine.double_buffers, item, kind), _USUAL[kind]), *_LAST):
-        if tile.threads <= machine.most_threads and tile.shared_bytes(item) <= machine.shared_bytes:
+        if _fits(machine, tile, item):
             return tile
     return _MODEST
 
 
-def chunk_for(problem: Problem, tile: Tile, blocks: int) -> int:
+def _fragments(machine: Machine, problem: Problem) -> tuple[FragmentTile, ...]:
+    if machine.software:
+        return (_MODEST_FRAGMENTS,)
+    return (*FRAGMENT_TILES[class_of(problem)], _MODEST_FRAGMENTS)
+
+
+def _fits(machine: Machine, tile: Tile | FragmentTile, item: int) -> bool:
+    return tile.threads <= machine.most_threads and tile.shared_bytes(item) <= machine.shared_bytes
+
+
+def chunk_for(problem: Problem, tile: Tile | FragmentTile, blocks: int) -> int:
     """How much of the inner axis a block does: all of it, or less where so few blocks leave a card
     idle."""
     inner = max(problem.inner, 1)

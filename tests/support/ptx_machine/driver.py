@@ -25,6 +25,7 @@ from treadle.core.errors import CompileError, DeviceLost, LaunchError, OutOfMemo
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.traits import Traits
 from treadle.drivers import base
+from treadle.drivers.cuda.properties import matrix_products
 
 MEMORY = 1 << 31  # bytes that the machine allows in all
 NAMES = ("sm_90", "sm_70", "nvrtc")  # of the devices, in order
@@ -330,7 +331,7 @@ def _info(number: int, name: str) -> DeviceInfo:
         name=f"PTX evaluator, {name}",
         backend="cuda",
         kind="software",
-        traits=TRAITS,
+        traits=replace(TRAITS, matrix_products=matrix_products(int(dialect[3:]))),
         driver="NumPy",
         api="cuda",
         dialect=dialect,

@@ -16,6 +16,7 @@ from treadle.core.traits import Traits
 from treadle.drivers.cuda.library import Library
 
 OLDEST_ARCHITECTURE = 70  # Volta: threads of a warp make progress on their own, tensor cores
+_MATRICES_AND_COPIES = 80  # Ampere
 # Numbers of CUdevice_attribute.
 _MAX_THREADS, _MAX_BLOCK, _MAX_GRID, _WARP_SIZE = 1, (2, 3, 4), (5, 6, 7), 10
 _MULTIPROCESSORS = 16
@@ -59,6 +60,15 @@ class Card:
         return self.architecture >= OLDEST_ARCHITECTURE
 
 
+def matrix_products(architecture: int) -> frozenset[str]:
+    """The dtypes that a card multiplies by `mma` and `cp.async`.
+
+    >>> sorted(matrix_products(90)), matrix_products(75)
+    (['bf16', 'f16'], frozenset())
+    """
+    return frozenset({"f16", "bf16"}) if architecture >= _MATRICES_AND_COPIES else frozenset()
+
+
 def list_cards(library: Library) -> list[Card]:
     """Every card that the driver shows, in its order, which CUDA_VISIBLE_DEVICES chooses."""
     return [_card(library, ordinal) for ordinal in range(library.ask("cuDeviceGetCount"))]
@@ -93,7 +103,9 @@ def describe(library: Library, card: Card) -> DeviceInfo:
         name=card.name,
         backend="cuda",
         kind="integrated" if integrated else "discrete",
-        traits=replace(_TRAITS, persistent_kernels=stays),
+        traits=replace(
+            _TRAITS, persistent_kernels=stays, matrix_products=matrix_products(card.architecture)
+        ),
         vendor="NVIDIA",
         driver=_driver(library),
         api="cuda",

@@ -26,6 +26,7 @@ from treadle.ir.signature import Signature
 from treadle.ir.substitute import substitute
 from treadle.ir.traverse import rewrite_block
 from treadle.ir.types import COMPONENTS, Scalar, Vector
+from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import (
     Form,
@@ -33,10 +34,9 @@ from treadle.kernels.device_code.matrix_product import (
     finish,
     part_joiner,
     prologue_of,
-    tile_multiplier,
 )
 from treadle.kernels.machine import Machine
-from treadle.kernels.product import JOINING, launch_for
+from treadle.kernels.product import JOINING, launch_for, multiplier_for
 from treadle.kernels.tiles import Problem
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arguments import declared_arguments
@@ -51,7 +51,7 @@ class ProductVariant(NamedTuple):
     says that the inner axis is a multiple of the tile's depth."""
 
     phase: Phase
-    tile: Tile
+    tile: Tile | FragmentTile
     exact: bool
 
 
@@ -144,7 +144,7 @@ def _library_kernel(form: Form, variant: ProductVariant) -> Kernel:
     if variant.phase == Phase.JOIN:
         return part_joiner(form.dtype, form.lanes, form.big)
     parts = variant.phase == Phase.PART
-    return tile_multiplier(form._replace(exact=variant.exact, parts=parts), variant.tile)
+    return multiplier_for(form._replace(exact=variant.exact, parts=parts), variant.tile)
 
 
 def _finish(body: Body, number: int, detail: Multiplied, arguments: Sequence[n.Expression]) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from treadle.core.source import Span
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.matrices import PRODUCTS, MatrixProduct
