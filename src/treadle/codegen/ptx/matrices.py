@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from treadle.codegen.nvidia import MULTIPLIED
 from treadle.codegen.ptx import memory
+from treadle.codegen.ptx.emitter import Emitter
 from treadle.codegen.ptx.expressions import Expressions
-from treadle.codegen.ptx.spelling import REGISTERS
+from treadle.codegen.ptx.spelling import MOVES, REGISTERS, is_literal
 from treadle.ir import nodes as n
 from treadle.ir.matrices import PRODUCTS
 
@@ -36,8 +37,11 @@ def matrices(body: Expressions, node: n.Subgroup) -> tuple[str, ...]:
 
 def _product(body: Expressions, node: n.Subgroup) -> tuple[str, ...]:
     e = body.e
-    first, second, sums = (list(body.value(operand).leaves) for operand in node.operands)
     kind = REGISTERS[PRODUCTS[node.op].sums.name]
+    first, second, sums = (
+        _registers(e, held, body.value(operand).leaves)
+        for held, operand in zip(("b32", "b32", kind), node.operands, strict=True)
+    )
 
     def multiply(shape: str, left: list[str], right: list[str], added: list[str]) -> list[str]:
         results = [e.register(kind) for _ in added]
@@ -56,6 +60,11 @@ def _product(body: Expressions, node: n.Subgroup) -> tuple[str, ...]:
             upper = multiply(_QUARTERS, left[:1], right, sums[:2])
             sums = [*upper, *multiply(_QUARTERS, left[1:], right, sums[2:])]
     return tuple(sums)
+
+
+def _registers(e: Emitter, kind: str, leaves: tuple[str, ...]) -> list[str]:
+    """Operands in registers: `mma` takes no numbers."""
+    return [e.op(kind, MOVES[kind], leaf) if is_literal(leaf) else leaf for leaf in leaves]
 
 
 def _group(registers: list[str]) -> str:

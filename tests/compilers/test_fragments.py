@@ -1,0 +1,93 @@
+"""Operations on the matrices of a subgroup, through ptxas for each generation of cards, and what it
+says of the products that are made of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import treadle as td
+from tests.compilers.test_ptx import printed
+from tests.support.ptxas import assemble, ptxas_error
+from treadle.codegen import pipeline
+from treadle.codegen.records import Options
+from treadle.codegen.target import find_target
+from treadle.core.dim3 import Dim3
+from treadle.ir import nodes as n
+from treadle.ir.builder import Builder, builtin, load
+from treadle.ir.matrices import FIRST, PRODUCTS, operand_types
+from treadle.ir.signature import Signature
+from treadle.ir.types import F32, Vector
+from treadle.kernels.device_code.fragment_product import fragment_multiplier
+from treadle.kernels.device_code.matrix_product import Form, Loading
+from treadle.kernels.tiles import FRAGMENT_TILES
+from treadle.runtime.arguments import declared_arguments
+
+ARCHITECTURES = ["sm_70", "sm_75", "sm_80", "sm_89", "sm_90", "sm_100"]
+
+
+def every_operation() -> n.Kernel:
+    """A block of two warps that do each of them once, and that copy to shared memory."""
+    b = Builder("matrices", block=64)
+    out, source = b.buffer("out", Vector(F32, 4)), b.buffer("source", FIRST)
+    tile = b.memory("shared", "tile", FIRST, 64)
+    lane = b.let("lane", builtin("thread_idx"))
+    place = n.Element(tile.name, lane, FIRST)
+    b.emit(n.Assign(place, load(source, lane), later=True), n.Copies(), n.Copies(0), n.Barrier())
+    for op in n.MATRIX_OPERATIONS:
+        types = operand_types(op)
+        operands = [b.variable(f"{op}.{at}", type) for at, type in enumerate(types)]
+        b.assign(operands[0], n.Load(place, FIRST))
+        given = (n.Load(place, FIRST),) if op not in PRODUCTS else tuple(operands)
+        b.emit(n.Subgroup(op, given, operands[-1]))
+        parts = tuple(
+            n.Cast(n.Extract(operands[-1], c, types[-1].element), F32)  # type: ignore[union-attr]
+            for c in "xyzw"
+        )
+        b.store(out, lane, n.Construct(parts, Vector(F32, 4)))
+    return b.kernel()
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_operation(architecture):
+    """Older cards have shuffles in place of what they lack, and copy at once. One of 7.5 makes a
+    product of several."""
+    number = int(architecture[3:])
+    source = printed(every_operation(), architecture).source
+    assert (
+        ptxas_error(source, "sm_75" if number < 75 else architecture) is None
+    )  # it knows no older one
+    assert source.count("mma.sync") == {70: 0, 75: 6}.get(number, 4)
+    assert source.count("ldmatrix") == (2 if number >= 75 else 0)
+    assert ("cp.async.cg.shared.global" in source) == (number >= 80)
+    assert ("shfl.sync" in source) == (number < 80)
+
+
+@pytest.mark.parametrize("language", ["wgsl", "msl"])
+def test_shuffles_elsewhere(language):
+    options = Options(Dim3(64), (("out", 0), ("source", 1)))
+    target = find_target(language).generic
+    code = pipeline.print_code(pipeline.lower(every_operation(), options, target), options, target)
+    assert ("subgroupShuffle" if language == "wgsl" else "simd_shuffle") in code.source
+
+
+def lowered(kernel, threads: int) -> n.Kernel:
+    made = kernel.lower(Signature(declared_arguments(kernel))).kernel
+    return replace(made, block=Dim3(threads))
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_89", "sm_90", "sm_100"])
+def test_registers(architecture):
+    """The largest tile leaves registers: nothing is spilled, and a block of it fits."""
+    tile = FRAGMENT_TILES["large"][0]
+    aligned = Loading(True, 4, aligned=True), Loading(False, 4, aligned=True)
+    kernel = fragment_multiplier(Form(td.float16, 0, *aligned, 4, False, False), tile)
+    text = printed(lowered(kernel, tile.threads), architecture).source
+    assembled = assemble(text, architecture)
+    assert assembled.error is None
+    assert "0 bytes spill stores" in assembled.log
+    assert assembled.number("registers") * tile.threads <= 1 << 16
+    for word in ("ldmatrix", "mma.sync", "cp.async.cg", "cp.async.wait_group"):
+        assert word in text
+    assert ".local" not in text
