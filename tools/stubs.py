@@ -51,6 +51,7 @@ NAMES = {
     "Generator": "treadle.tensor.generator",
     "Tensor": "treadle.tensor.tensor",
     "TopK": "treadle.tensor.sorting",
+    "Fragment": "treadle.lang.values",
     "Value": "treadle.lang.values",
 }
 _PLAIN = {"None", "Ellipsis", "bool", "int", "float", "complex", "str", "list", "tuple", "dict"}
@@ -223,7 +224,7 @@ _RESULTS = {
     "value": "Value",
 }  # fmt: skip
 _OWN_RESULTS = {
-    "ballot": "int", "lane": "int", "static_range": "range", "subgroup_size": "int",
+    "ballot": "int", "fragment": "Fragment", "lane": "int", "static_range": "range", "subgroup_size": "int",
     "vote_all": "_builtins.bool", "vote_any": "_builtins.bool",
 }  # fmt: skip
 

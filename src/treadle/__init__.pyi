@@ -112,6 +112,7 @@ from treadle.lang import float64 as float64
 from treadle.lang import floor as floor
 from treadle.lang import floor_divide as floor_divide
 from treadle.lang import fma as fma
+from treadle.lang import fragment as fragment
 from treadle.lang import func as func
 from treadle.lang import gamma as gamma
 from treadle.lang import greater as greater
@@ -457,6 +458,7 @@ __all__ = [
     "floor",
     "floor_divide",
     "fma",
+    "fragment",
     "from_dlpack",
     "full",
     "full_like",

@@ -443,7 +443,7 @@ class _Evaluator:
             case n.Clock():
                 self.launch.cycles += 1
                 self.frame.variables[statement.result.name] = self.launch.cycles
-            case n.Fence():
+            case n.Fence() | n.Copies():
                 pass
             case _:
                 raise EvaluationError(f"not a statement: {statement!r}")

@@ -104,7 +104,7 @@ PAGES = (
             ),
             _section(
                 "Memory and barriers",
-                "shared local sync_threads sync_subgroup thread_fence thread_fence_block",
+                "shared local fragment sync_threads sync_subgroup thread_fence thread_fence_block",
             ),
             _section(
                 "Atomics",

@@ -53,7 +53,7 @@ from treadle.lang.decorators import kernel as kernel
 from treadle.lang.interpreter_state import interpret as interpret
 from treadle.lang.positions import GridPos as GridPos
 from treadle.lang.types import struct as struct
-from treadle.lang.values import Value
+from treadle.lang.values import Fragment, Value
 from treadle.tensor.annotations import ArrayLike, Shape
 from treadle.tensor.tensor import Tensor
 
@@ -124,6 +124,7 @@ __all__ = [
     "floor",
     "floor_divide",
     "fma",
+    "fragment",
     "func",
     "gamma",
     "greater",
@@ -1018,6 +1019,30 @@ def fma(a: Any, b: Any, c: Any, /) -> Value:
     >>> example[1, x.size](x, y)
     >>> y.tolist()
     [2.5, 4.5]
+    """
+
+def fragment(rows: Any, columns: Any, dtype: Any, use: Any) -> Fragment:
+    """A small matrix that the threads of a subgroup hold together.
+
+    `rows`, `columns`, `dtype` and `use` ("a", "b" or "accumulator") are constants.
+    The guide to kernels has the methods of fragments. It works in kernels only, and raises TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.f32], y: td.Array[td.f32]):
+    ...     i = td.grid(1)
+    ...     a = td.fragment(16, 8, td.f32, use="a")
+    ...     b = td.fragment(8, 8, td.f32, use="b")
+    ...     sums = td.fragment(16, 8, td.f32, use="accumulator")
+    ...     a.fill(3)
+    ...     b.fill(2)
+    ...     sums.multiply_add(a, b)
+    ...     y[i] = x[i] * sums[0]
+    >>> x = td.asarray([2.0] * 32, dtype=td.f32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0, 96.0]
     """
 
 @overload

@@ -11,6 +11,8 @@ _WHERE = {
     "barrier": "It takes no arguments.",
     "loop": "The bounds are constants.",
     "math": "Its arguments are numbers.",
+    "fragment": "`rows`, `columns`, `dtype` and `use` (\"a\", \"b\" or \"accumulator\") are "
+    "constants.\nThe guide to kernels has the methods of fragments.",
     "memory": "`shape` is an integer or a tuple of constants, `dtype` a dtype, a vector type or a "
     "struct.",
     "index": "`axes` is 1, 2 or 3.",
@@ -39,6 +41,12 @@ _EXAMPLES: dict[str, tuple[str, str, str, str]] = {
     "dot4_u8": ("i32", "[0x01020304]", "y[i] = td.dot4_u8(x[i], -1, 100)", "[2650]"),
     "dot4_u8i8": ("i32", "[-1]", "y[i] = td.dot4_u8i8(x[i], -1, 100)", "[-920]"),
     "fma": ("f32", "[1.0, 2.0]", "y[i] = td.fma(x[i], 2.0, 0.5)", "[2.5, 4.5]"),
+    "fragment": ("f32", "[2.0] * 32",
+                 'a = td.fragment(16, 8, td.f32, use="a")\n'
+                 'b = td.fragment(8, 8, td.f32, use="b")\n'
+                 'sums = td.fragment(16, 8, td.f32, use="accumulator")\n'
+                 "a.fill(3)\nb.fill(2)\nsums.multiply_add(a, b)\ny[i] = x[i] * sums[0]",
+                 str([96.0] * 32)),
     "grid": ("i32", "[0, 0, 0]", "y[i] = i", "[0, 1, 2]"),
     "grid_size": ("i32", "[0, 0, 0]", "y[i] = td.grid_size(1)", "[3, 3, 3]"),
     "lane": ("i32", "[0, 0, 0]", "y[i] = td.lane()", "[0, 1, 2]"),
@@ -91,7 +99,7 @@ def document(name: str, group: str, doc: str) -> str:
     body = body.replace("\n", "\n...     ")
     return f"""{doc}
 
-{_WHERE[group]} It works in kernels only, and raises TreadleError elsewhere.
+{_WHERE.get(name) or _WHERE[group]} It works in kernels only, and raises TreadleError elsewhere.
 
 >>> import treadle as td
 >>> @td.kernel
