@@ -119,6 +119,7 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   lanes = subgroup ballot got > 1.0
   got = subgroup shuffle_xor got, 1
   bare.copy = clock
+  copies left 1
   call fill(&tile, 1.0)
   got = call square(got)
   print "a \\"quoted\\" b", got, "c"

@@ -43,6 +43,7 @@ VALUES: dict[str, tuple[str, float]] = {
     "grid": ("td.grid(1)", 7), "grid_size": ("td.grid_size(1)", 15), "lane": ("td.lane()", 2),
     "subgroup_size": ("td.subgroup_size()", 32),
     # memory, barriers, loops: what the kernel's other lines left
+    "fragment": ("held[1]", 4.5),
     "shared": ("shared[4]", 40), "local": ("local[2]", 4), "static_range": ("turns", 3),
     "sync_threads": ("shared[3]", 30), "sync_subgroup": ("shared[0]", 0),
     "thread_fence": ("shared[2]", 20), "thread_fence_block": ("shared[1]", 10),
@@ -126,6 +127,8 @@ def every_name(out: td.Array[td.f64], counts: td.Array[td.i32], z: td.Array[td.c
                w: td.Array[td.c128], x: td.f32, y: td.f32, n: td.i32, m: td.i32):
     shared = td.shared(5, td.i32)
     local = td.local(4, td.i32)
+    held = td.fragment(16, 8, td.f32, use="accumulator")
+    held.fill(4.5)
     t = td.thread_idx.x
     five = 5 * td.lane()
     turns = 0
