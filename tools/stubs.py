@@ -224,7 +224,8 @@ _RESULTS = {
     "value": "Value",
 }  # fmt: skip
 _OWN_RESULTS = {
-    "ballot": "int", "fragment": "Fragment", "lane": "int", "static_range": "range", "subgroup_size": "int",
+    "ballot": "int", "fragment": "Fragment", "lane": "int", "static_range": "range",
+    "subgroup_size": "int",
     "vote_all": "_builtins.bool", "vote_any": "_builtins.bool",
 }  # fmt: skip
 

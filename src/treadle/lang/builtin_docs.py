@@ -11,7 +11,7 @@ _WHERE = {
     "barrier": "It takes no arguments.",
     "loop": "The bounds are constants.",
     "math": "Its arguments are numbers.",
-    "fragment": "`rows`, `columns`, `dtype` and `use` (\"a\", \"b\" or \"accumulator\") are "
+    "fragment": '`rows`, `columns`, `dtype` and `use` ("a", "b" or "accumulator") are '
     "constants.\nThe guide to kernels has the methods of fragments.",
     "memory": "`shape` is an integer or a tuple of constants, `dtype` a dtype, a vector type or a "
     "struct.",
