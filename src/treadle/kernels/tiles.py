@@ -40,7 +40,7 @@ _USUAL: dict[Class, tuple[Tile, ...]] = {
 # Of dtypes that subgroups multiply by instructions for small matrices: rows and columns
 # of a block, depth, rows and columns of a subgroup, stages.
 FRAGMENT_TILES: dict[Class, tuple[FragmentTile, ...]] = {
-    "large": (FragmentTile(128, 256, 32, 64, 64, 4), FragmentTile(128, 128, 32, 64, 32, 3)),
+    "large": (FragmentTile(128, 128, 32, 64, 64, 4), FragmentTile(128, 128, 32, 64, 32, 2)),
     "middle": (FragmentTile(64, 64, 32, 32, 32, 4),),
     "small": (FragmentTile(64, 64, 32, 32, 32, 4),),
     "thin": (FragmentTile(16, 128, 64, 16, 32, 4), FragmentTile(16, 128, 32, 16, 32, 3)),

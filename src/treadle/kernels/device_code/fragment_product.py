@@ -75,6 +75,9 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
     b_spread = builtins.matrix_rows if b_inner else builtins.matrix_columns
     multiply_add = builtins.multiply_f16 if dtype is td.f16 else builtins.multiply_bf16
     end_copies, wait_copies = builtins.end_copies, builtins.wait_copies
+    # Pieces from a part to the one beside it, of other rows or columns, and behind it.
+    a_beside, a_behind = (16 * a_pieces, 0) if a_inner else (0, 16 * a_pieces)
+    b_beside, b_behind = (16 * b_pieces, 0) if b_inner else (0, 16 * b_pieces)
     across_warps = columns // warp_columns
     down, across, deep = warp_rows // 16, warp_columns // 8, depth // 16
     made = td.f32 if parts else dtype
@@ -195,100 +198,80 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
         b_near = lane // 8 % 2 * 8 if b_inner else lane % 8 + lane // 8 % 2 * 8
         a_from = a_piece(warp_row + a_far, a_near)
         b_from = b_piece(warp_column + b_far, b_near)
-        used = 0
+        # A thread has its words of two parts of the inner axis: those that are multiplied, and the
+        # next, which are on their way. Parts are 16 lines, or two pieces of a line, from each
+        # other: that changes bits of the permuted place which the first part has as zeros.
+        ours = td.local(2 * down, words)
+        theirs = td.local(across, words)
+        left_at = 0
+        right_at = 0
         filled = stages - 1
+        wait_copies(stages - 2)
+        td.sync_threads()
+        for i in td.static_range(down):
+            ours[i] = a_spread(left[(a_from ^ (0 if a_inner else i * 2)) + a_beside * i])
+        for j in td.static_range(across // 2):
+            theirs[j] = b_spread(right[(b_from ^ (0 if b_inner else j * 2)) + b_beside * j])
         for step in range(steps):
-            wait_copies(stages - 2)
-            td.sync_threads()
-            if step + stages - 1 < steps:
-                at = (step + stages - 1) * depth
-                remaining = total_deep - at
-                if a_computed:
-                    fetch_a(
-                        left,
-                        filled * a_size,
-                        t,
-                        remaining,
-                        batch,
-                        begin + at,
-                        a_at,
-                        a_to,
-                        a_deep,
-                        a_more,
-                    )
-                else:
-                    fetch_a(
-                        a,
-                        left,
-                        filled * a_size,
-                        t,
-                        remaining,
-                        a_line,
-                        a_step,
-                        a_at,
-                        a_to,
-                        a_deep,
-                        a_more,
-                    )
-                if b_computed:
-                    fetch_b(
-                        right,
-                        filled * b_size,
-                        t,
-                        remaining,
-                        batch,
-                        begin + at,
-                        b_at,
-                        b_to,
-                        b_deep,
-                        b_more,
-                    )
-                else:
-                    fetch_b(
-                        b,
-                        right,
-                        filled * b_size,
-                        t,
-                        remaining,
-                        b_line,
-                        b_step,
-                        b_at,
-                        b_to,
-                        b_deep,
-                        b_more,
-                    )
-            end_copies()
-            # Parts are 16 lines, or two pieces of a line, from each other: that changes bits of the
-            # permuted place which the first part has as zeros.
-            left_at = used * a_size
-            right_at = used * b_size
             for d in td.static_range(deep):
-                ours = td.local(down, words)
+                if d == deep - 1:
+                    # The next stage is here, and nobody needs the one that is filled next.
+                    wait_copies(stages - 2)
+                    td.sync_threads()
+                    left_at = left_at + a_size if left_at + a_size < stages * a_size else 0
+                    right_at = right_at + b_size if right_at + b_size < stages * b_size else 0
                 for i in td.static_range(down):
-                    ours[i] = a_spread(
+                    ours[(d + 1) % 2 * down + i] = a_spread(
                         left[
                             left_at
-                            + (a_from ^ (d * 2 if a_inner else i * 2))
-                            + (i if a_inner else d) * 16 * a_pieces
+                            + (a_from ^ ((d + 1) % deep * 2 if a_inner else i * 2))
+                            + (a_beside * i + a_behind * ((d + 1) % deep))
                         ]
                     )
-                for j in td.static_range(0, across, 2):
-                    theirs = b_spread(
+                for j in td.static_range(across // 2):
+                    theirs[(d + 1) % 2 * (across // 2) + j] = b_spread(
                         right[
                             right_at
-                            + (b_from ^ (d * 2 if b_inner else j))
-                            + (j * 8 if b_inner else d * 16) * b_pieces
+                            + (b_from ^ ((d + 1) % deep * 2 if b_inner else j * 2))
+                            + (b_beside * j + b_behind * ((d + 1) % deep))
                         ]
                     )
-                    for i in td.static_range(down):
-                        sums[i * across + j] = multiply_add(
-                            ours[i], pair(theirs.x, theirs.y), sums[i * across + j]
+                if d == 0:
+                    if step + stages - 1 < steps:
+                        at = (step + stages - 1) * depth
+                        remaining = total_deep - at
+                        if a_computed:
+                            fetch_a(left, filled * a_size, t, remaining, batch, begin + at,
+                                    a_at, a_to, a_deep, a_more)  # fmt: skip
+                        else:
+                            fetch_a(a, left, filled * a_size, t, remaining, a_line, a_step,
+                                    a_at, a_to, a_deep, a_more)  # fmt: skip
+                        if b_computed:
+                            fetch_b(right, filled * b_size, t, remaining, batch, begin + at,
+                                    b_at, b_to, b_deep, b_more)  # fmt: skip
+                        else:
+                            fetch_b(b, right, filled * b_size, t, remaining, b_line, b_step,
+                                    b_at, b_to, b_deep, b_more)  # fmt: skip
+                    end_copies()
+                    filled = filled + 1 if filled + 1 < stages else 0
+                for i in td.static_range(down):
+                    for j in td.static_range(across // 2):
+                        sums[i * across + 2 * j] = multiply_add(
+                            ours[d % 2 * down + i],
+                            pair(
+                                theirs[d % 2 * (across // 2) + j].x,
+                                theirs[d % 2 * (across // 2) + j].y,
+                            ),
+                            sums[i * across + 2 * j],
                         )
-                        sums[i * across + j + 1] = multiply_add(
-                            ours[i], pair(theirs.z, theirs.w), sums[i * across + j + 1]
+                        sums[i * across + 2 * j + 1] = multiply_add(
+                            ours[d % 2 * down + i],
+                            pair(
+                                theirs[d % 2 * (across // 2) + j].z,
+                                theirs[d % 2 * (across // 2) + j].w,
+                            ),
+                            sums[i * across + 2 * j + 1],
                         )
-            used = used + 1 if used + 1 < stages else 0
-            filled = filled + 1 if filled + 1 < stages else 0
         wait_copies(0)
         odd = lane % 2
         for i in td.static_range(down):
