@@ -94,7 +94,7 @@ def test_on_the_cpu(rng):
     a, b = (td.asarray(array, device="cpu")._array for array in (x, y))
     with poisoned(a.device):
         out = td.empty((1, m, n), dtype=td.float16, device="cpu")._array
-        by_tiles(a, b, out, _plain(m, n, k), FragmentTile(16, 16, 16, 16, 16, 2))
+        by_tiles(a, b, out, _plain(m, n, k), FragmentTile(16, 16, 32, 16, 16, 2))
     np.testing.assert_allclose(out.to_host()[0], x.astype("f8") @ y.astype("f8"), 2e-3, 2e-2)
 
 

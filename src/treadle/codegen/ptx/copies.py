@@ -16,7 +16,7 @@ _WHOLE_LINES = 16  # bytes, that pass the first cache by
 
 def copied(body: Expressions, node: n.Assign) -> bool:
     """Print a later copy. False for what the card does not copy later: an older card, a value that
-    is no element of a buffer (or zeros, by a condition), one that is not aligned."""
+    is not an element of a buffer (or zeros, by a condition), one that is not aligned."""
     source, condition = _source(node.value)
     size = size_of(node.value.type)
     if source is None or align_of(node.value.type) < size or body.must_wait(source):

@@ -75,9 +75,9 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
     b_spread = builtins.matrix_rows if b_inner else builtins.matrix_columns
     multiply_add = builtins.multiply_f16 if dtype is td.f16 else builtins.multiply_bf16
     end_copies, wait_copies = builtins.end_copies, builtins.wait_copies
-    # Pieces from a part to the one beside it, of other rows or columns, and behind it.
-    a_beside, a_behind = (16 * a_pieces, 0) if a_inner else (0, 16 * a_pieces)
-    b_beside, b_behind = (16 * b_pieces, 0) if b_inner else (0, 16 * b_pieces)
+    # Pieces from a part to the adjacent one, of other rows or columns, and to the next one of the inner axis.
+    a_adjacent, a_behind = (16 * a_pieces, 0) if a_inner else (0, 16 * a_pieces)
+    b_adjacent, b_behind = (16 * b_pieces, 0) if b_inner else (0, 16 * b_pieces)
     across_warps = columns // warp_columns
     down, across, deep = warp_rows // 16, warp_columns // 8, depth // 16
     made = td.f32 if parts else dtype
@@ -209,9 +209,9 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
         wait_copies(stages - 2)
         td.sync_threads()
         for i in td.static_range(down):
-            ours[i] = a_spread(left[(a_from ^ (0 if a_inner else i * 2)) + a_beside * i])
+            ours[i] = a_spread(left[(a_from ^ (0 if a_inner else i * 2)) + a_adjacent * i])
         for j in td.static_range(across // 2):
-            theirs[j] = b_spread(right[(b_from ^ (0 if b_inner else j * 2)) + b_beside * j])
+            theirs[j] = b_spread(right[(b_from ^ (0 if b_inner else j * 2)) + b_adjacent * j])
         for step in range(steps):
             for d in td.static_range(deep):
                 if d == deep - 1:
@@ -225,7 +225,7 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
                         left[
                             left_at
                             + (a_from ^ ((d + 1) % deep * 2 if a_inner else i * 2))
-                            + (a_beside * i + a_behind * ((d + 1) % deep))
+                            + (a_adjacent * i + a_behind * ((d + 1) % deep))
                         ]
                     )
                 for j in td.static_range(across // 2):
@@ -233,7 +233,7 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
                         right[
                             right_at
                             + (b_from ^ ((d + 1) % deep * 2 if b_inner else j * 2))
-                            + (b_beside * j + b_behind * ((d + 1) % deep))
+                            + (b_adjacent * j + b_behind * ((d + 1) % deep))
                         ]
                     )
                 if d == 0:
@@ -335,7 +335,7 @@ def _carrier(
     full = size % threads == 0
     # The pieces of 128 bytes are in all banks; shorter lines share these.
     lines_of_banks = max(PIECE // pieces, 1)
-    turns = min(pieces, PIECE)
+    permutations = min(pieces, PIECE)
     words = td.vec4[td.u32]
     copy_later, sixteen = builtins.copy_later, builtins.sixteen_bytes
     # Steps of the inner axis are counted in loads, as strides are.
@@ -344,7 +344,7 @@ def _carrier(
     @td.func
     def permuted(far, near):
         """Where piece `near` of line `far` of shared memory is."""
-        return far * pieces + (near ^ (far // lines_of_banks % turns))
+        return far * pieces + (near ^ (far // lines_of_banks % permutations))
 
     @td.func
     def piece(line, place):
@@ -410,7 +410,7 @@ def _carrier(
                 next_step(v, inner_step, at)
 
     @td.func
-    def fetch_fours(x, to_here, slot, t, remaining, line_step, inner_step, at, to, deep, more):
+    def fetch_vec4s(x, to_here, slot, t, remaining, line_step, inner_step, at, to, deep, more):
         for v in td.static_range(loads):
             if full or t + v * threads < size:
                 low = vec(0)
@@ -445,7 +445,7 @@ def _carrier(
     loaded = prologue_of(second, vec if lanes == 4 else one)
 
     @td.func
-    def compute_fours(to_here, slot, t, remaining, batch, begin, at, to, deep, more):
+    def compute_vec4s(to_here, slot, t, remaining, batch, begin, at, to, deep, more):
         for v in td.static_range(loads):
             if full or t + v * threads < size:
                 low = vec(0)
@@ -478,9 +478,9 @@ def _carrier(
                 to_here[slot + to[v]] = packed(low, high)
 
     if computed:
-        fetch = compute_fours if lanes == 4 else compute_ones
+        fetch = compute_vec4s if lanes == 4 else compute_ones
     elif lanes == 4:
-        fetch = fetch_aligned if aligned else fetch_fours
+        fetch = fetch_aligned if aligned else fetch_vec4s
     else:
         fetch = fetch_ones
     read: Any = td.vec4[dtype] if lanes == 4 else dtype
