@@ -75,7 +75,8 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
     b_spread = builtins.matrix_rows if b_inner else builtins.matrix_columns
     multiply_add = builtins.multiply_f16 if dtype is td.f16 else builtins.multiply_bf16
     end_copies, wait_copies = builtins.end_copies, builtins.wait_copies
-    # Pieces from a part to the adjacent one, of other rows or columns, and to the next one of the inner axis.
+    # Pieces from a part to the adjacent one, of other rows or columns, and to the next one along
+    # the inner axis.
     a_adjacent, a_behind = (16 * a_pieces, 0) if a_inner else (0, 16 * a_pieces)
     b_adjacent, b_behind = (16 * b_pieces, 0) if b_inner else (0, 16 * b_pieces)
     across_warps = columns // warp_columns
@@ -215,7 +216,7 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
         for step in range(steps):
             for d in td.static_range(deep):
                 if d == deep - 1:
-                    # The next stage is here, and nobody needs the one that is filled next.
+                    # The next stage is here, and no thread needs the one that is filled next.
                     wait_copies(stages - 2)
                     td.sync_threads()
                     left_at = left_at + a_size if left_at + a_size < stages * a_size else 0
