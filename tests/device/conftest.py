@@ -182,7 +182,8 @@ _LEFT_OUT = {
         frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"}),
     ),
     **dict.fromkeys(_CUDA_CPP_BUILTINS, frozenset({"webgpu-gl"})),
-    "test_diverged_warps": frozenset({"webgpu-gl"}),  # slow there, and no different
+    # Slow there, and no different.
+    **dict.fromkeys(("test_diverged_warps", "test_fragments"), frozenset({"webgpu-gl"})),
     **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(_CUDA_CPP, frozenset({"webgpu-gl", "ptx", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(_ELEMENTWISE, frozenset({"webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"})),
@@ -210,7 +211,7 @@ _LEFT_OUT = {
 # of the suite runs there with the slow tests.
 _NUMPY = frozenset({
     "test_blocks", "test_byte_dots", "test_control", "test_cpp_atomics", "test_cpp_statements",
-    "test_cpp_warps", "test_diverged_warps", "test_fusion",
+    "test_cpp_warps", "test_diverged_warps", "test_fragments", "test_fusion",
     "test_ir_atomics", "test_ir_kernels", "test_items", "test_launch", "test_memory",
     "test_reductions", "test_rows", "test_scattering", "test_structs",
     "test_views", "test_wide_integers",

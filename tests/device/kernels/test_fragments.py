@@ -83,7 +83,7 @@ CASES = [
     ("tf32", "row", "column", True),
     ("i8", "column", "row", False),
 ]
-_ALL = ("cpu", "ptx:0", "cuda")  # devices on which every case is tried
+_ALL = ("cpu", "numpy", "ptx:0", "cuda")  # devices on which every case is tried
 
 
 def _has_all(device):
