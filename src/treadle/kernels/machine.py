@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from treadle.kernels.matrix_check import usable_products
 from treadle.runtime.devices import Device
 
 
@@ -30,5 +31,5 @@ def machine_of(device: Device) -> Machine:
         traits.software,
         traits.slow_compiler,
         traits.double_buffers,
-        traits.matrix_products,
+        usable_products(device),
     )

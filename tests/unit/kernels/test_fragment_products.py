@@ -11,9 +11,11 @@ import pytest
 import treadle as td
 from tests.support.poison import poisoned
 from tests.support.ptx_device import ptx_device
+from tests.support.ptx_machine import matrices
+from treadle.kernels import matrix_check
 from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.factors import Factor, Product
-from treadle.kernels.machine import Machine
+from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.product import by_tiles
 from treadle.kernels.tiles import FRAGMENT_TILES, Problem, tile_for
 
@@ -100,6 +102,31 @@ def test_on_the_cpu(rng):
 
 def _plain(m: int, n: int, k: int) -> Product:
     return Product((), m, n, k, Factor((), k, 1, 0), Factor((), 1, n, 0))
+
+
+def test_what_is_wrong_is_left_out(card, monkeypatch, caplog):
+    assert matrix_check.usable_products(card) == {"f16", "bf16"}
+    right = matrix_check.is_right
+    monkeypatch.setattr(
+        matrix_check, "is_right", lambda device, name: name == "f16" and right(device, name)
+    )
+    matrix_check._usable.clear()
+    assert machine_of(card).matrix_products == {"f16"}
+    assert "products of small bf16 matrices wrongly" in caplog.text
+    matrix_check._usable.clear()
+
+
+def test_a_wrong_place_is_noticed(card, monkeypatch):
+    """Rows and columns of a factor exchanged, as a wrong driver would have them."""
+    assert matrix_check.is_right(card, "f16")
+    real = matrices.lanes_of
+
+    def exchanged(warps, threads, values):
+        found = real(warps, threads, values)
+        return found[:, ::-1] if values.dtype == np.uint32 else found
+
+    monkeypatch.setattr(matrices, "lanes_of", exchanged)
+    assert not matrix_check.is_right(card, "f16")
 
 
 def test_who_takes_fragments():

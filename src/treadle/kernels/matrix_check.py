@@ -1,0 +1,66 @@
+"""Whether a device multiplies small matrices right: tried once, before products are made of that.
+
+Drivers of other vendors have been found to place the elements of small matrices wrongly. So a small
+product whose result is exact is computed first, for each dtype that the device offers.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+
+import numpy as np
+
+from treadle.core.dtypes import BY_SHORT_NAME, u16
+from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
+from treadle.kernels.device_code.matrix_product import Form, Loading
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+TRIED = FragmentTile(32, 32, 32, 16, 16, 3)
+_INNER = 64
+_NUMBERS = (1, 1, 0, 0, 0, _INNER, 1, 0, 0, 0, 0, 1, TRIED.columns, 0, 1, _INNER)
+_log = logging.getLogger("treadle")
+_usable: weakref.WeakKeyDictionary[Device, frozenset[str]] = weakref.WeakKeyDictionary()
+
+
+def usable_products(device: Device) -> frozenset[str]:
+    """The dtypes whose products the device computes by instructions, without those for which that
+    is wrong. While a graph or a function is recorded nothing can be tried, and all are taken."""
+    offered = device.traits.matrix_products
+    found = _usable.get(device) if offered else offered
+    if found is None:
+        stream = device.default_stream
+        if stream.capturing is not None or stream.interrupt is not None:
+            return offered
+        found = frozenset(name for name in offered if is_right(device, name))
+        _usable[device] = found
+        for name in sorted(offered - found):
+            _log.warning(
+                "%s computes products of small %s matrices wrongly: they are not used", device, name
+            )
+    return found
+
+
+def is_right(device: Device, name: str) -> bool:
+    """Whether a product of matrices of -1, 0 and 1, all of whose sums are exact, is right."""
+    dtype = BY_SHORT_NAME[name]
+    draw = np.random.default_rng(22)
+    shapes = ((TRIED.rows, _INNER), (_INNER, TRIED.columns), (TRIED.rows, TRIED.columns))
+    x, y = (draw.integers(-1, 2, shape).astype(np.float32) for shape in shapes[:2])
+    bits = [DeviceArray.allocate(device, u16, (shape[0] * shape[1],)) for shape in shapes]
+    for array, values in zip(bits, (x, y), strict=False):
+        array.upload(_bits(values, name).reshape(-1))
+    arrays = [DeviceArray(device, each.storage, dtype, each.shape) for each in bits]
+    form = Form(dtype, 0, Loading(True, 1), Loading(False, 1), 1, True, False)
+    kernel = fragment_multiplier(form, TRIED)[(1, 1, 1), TRIED.threads]
+    kernel(*arrays, TRIED.rows, TRIED.columns, _INNER, *_NUMBERS)
+    return bool(np.array_equal(bits[2].to_host(), _bits(x @ y, name).reshape(-1)))
+
+
+def _bits(values: np.ndarray, name: str) -> np.ndarray:
+    """The bits of numbers that the dtype has exactly. Negative zeros are zeros."""
+    values = values + np.float32(0)
+    if name == "f16":
+        return values.astype(np.float16).view(np.uint16)
+    return (values.view(np.uint32) >> 16).astype(np.uint16)
