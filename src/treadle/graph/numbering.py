@@ -131,7 +131,7 @@ def _product_program(draft: Draft, numbers: Numbers) -> Program:
     accesses = [_access(numbers, place, next(moves[place.space])) for place in places]
     steps = list(_numbered_steps(draft, numbers))
     product = placed(product, [draft.plan.original(source) for source in node.sources])
-    loadings = list(loadings_of(product))
+    loadings = list(loadings_of(product, node.dtype))
     prologues: list[Prologue | None] = [None, None]
     for space, axes in merged.items():
         at = space - Space.FIRST

@@ -41,6 +41,7 @@ Route = Literal["host", "vendor", "kernel"]
 Filling = Callable[[DeviceArray, DeviceArray, DeviceArray], None]
 JOINING = 64  # threads of a block of `part_joiner`
 _LANES = 256  # threads of a block of `line_multiplier`
+_HALF = 2  # bytes
 
 
 def route_of(device: Device, dtype: DType, product: Product) -> Route | None:
@@ -129,9 +130,11 @@ def multiplier_for(form: Form, tile: Tile | FragmentTile) -> Kernel:
     return tile_multiplier(form, tile)
 
 
-def loadings_of(product: Product, alignment: int = 8) -> tuple[Loading, Loading]:
-    """How each factor is best read, of arrays that begin at a multiple of `alignment` elements."""
+def loadings_of(product: Product, dtype: DType, alignment: int = 8) -> tuple[Loading, Loading]:
+    """How each factor is best read, of arrays that begin at a multiple of `alignment` elements.
+    Only kernels of 16-bit elements ask for more than four."""
     _, rows, columns, inner, first, second = product
+    alignment = min(alignment, 8 if dtype.itemsize == _HALF else 4)
     return _loading(first, rows, inner, alignment), _loading(second, columns, inner, alignment)
 
 
@@ -177,7 +180,7 @@ def by_tiles(
     _, exact, grid, parts, chunk = launch_by(tile, problem)
     places = [number for array in (x, y) for number in (array.size, array.offset)]
     alignment = next((a for a in (8, 4) if not any(place % a for place in places)), 1)
-    first, second = loadings_of(product, alignment)
+    first, second = loadings_of(product, dtype, alignment)
     lanes = 4 if product.columns % 4 == 0 else 1
     big = _is_big(x, y, out)
     form = Form(dtype, len(product.batch), first, second, lanes, exact, big, parts > 1)

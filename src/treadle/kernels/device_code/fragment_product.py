@@ -136,59 +136,17 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
             if s < steps:
                 remaining = total_deep - s * depth
                 if a_computed:
-                    fetch_a(
-                        left,
-                        s * a_size,
-                        t,
-                        remaining,
-                        batch,
-                        begin + s * depth,
-                        a_at,
-                        a_to,
-                        a_deep,
-                        a_more,
-                    )
+                    fetch_a(left, s * a_size, t, remaining, batch, begin + s * depth,
+                            a_at, a_to, a_deep, a_more)  # fmt: skip
                 else:
-                    fetch_a(
-                        a,
-                        left,
-                        s * a_size,
-                        t,
-                        remaining,
-                        a_line,
-                        a_step,
-                        a_at,
-                        a_to,
-                        a_deep,
-                        a_more,
-                    )
+                    fetch_a(a, left, s * a_size, t, remaining, a_line, a_step,
+                            a_at, a_to, a_deep, a_more)  # fmt: skip
                 if b_computed:
-                    fetch_b(
-                        right,
-                        s * b_size,
-                        t,
-                        remaining,
-                        batch,
-                        begin + s * depth,
-                        b_at,
-                        b_to,
-                        b_deep,
-                        b_more,
-                    )
+                    fetch_b(right, s * b_size, t, remaining, batch, begin + s * depth,
+                            b_at, b_to, b_deep, b_more)  # fmt: skip
                 else:
-                    fetch_b(
-                        b,
-                        right,
-                        s * b_size,
-                        t,
-                        remaining,
-                        b_line,
-                        b_step,
-                        b_at,
-                        b_to,
-                        b_deep,
-                        b_more,
-                    )
+                    fetch_b(b, right, s * b_size, t, remaining, b_line, b_step,
+                            b_at, b_to, b_deep, b_more)  # fmt: skip
             end_copies()
         warp_row = warp // across_warps * warp_rows
         warp_column = warp % across_warps * warp_columns
