@@ -13,7 +13,7 @@ from treadle.core.limits import CUDA_PARAMETER_BYTES, Limits
 from treadle.ir import nodes as n
 from treadle.ir.matrices import EXCHANGES
 from treadle.ir.passes.masks import without_masked_reductions
-from treadle.ir.passes.matrices import without_matrices
+from treadle.ir.passes.matrices import with_unchecked_rows, without_matrices
 
 LARGEST_STATIC = 48 << 10
 """Bytes of shared memory that a kernel may declare; more is asked for at the launch."""
@@ -41,9 +41,9 @@ def arrange(kernel: n.Kernel, target: Target) -> Lowered:
     block = kernel.block or Dim3()
     check_threads(kernel, block, target.limits)
     kernel = without_masked_reductions(kernel, has_reductions(target))
-    return Lowered(
-        without_matrices(kernel, lambda node: not has_matrices(kernel, node, target)), block
-    )
+    given = kernel
+    kernel = without_matrices(kernel, lambda node: not has_matrices(given, node, target))
+    return Lowered(with_unchecked_rows(kernel), block)
 
 
 def capability(target: Target) -> int:
@@ -82,7 +82,7 @@ def has_matrices(kernel: n.Kernel, node: n.Subgroup, target: Target) -> bool:
     if node.op not in EXCHANGES:
         return True
     (row,) = node.operands
-    if not (isinstance(row, n.Load) and isinstance(row.place, n.Element) and not row.place.checks):
+    if not (isinstance(row, n.Load) and isinstance(row.place, n.Element)):
         return False
     memory = row.place.memory
     return any(each.name == memory and each.space == "shared" for each in kernel.memories)

@@ -142,6 +142,36 @@ def test_edges_and_places(device, rng):
     np.testing.assert_allclose(z.numpy().astype("f8"), wanted, rtol=1e-3)
 
 
+@td.kernel
+def aligned_rows(x: td.Array[td.f16], row: td.i32, z: td.Array[td.f32, 2]):
+    tile = td.shared((20, 24), td.f16)
+    for i in range(td.lane(), 480, 32):
+        tile[i // 24, i % 24] = x[i]
+    td.sync_threads()
+    a = td.fragment(16, 16, td.f16, use="a")
+    b = td.fragment(16, 8, td.f16, use="b")
+    sums = td.fragment(16, 8, td.f32, use="accumulator")
+    a.load(tile, (row, 8), aligned=True)
+    b.load(tile, (row, 16), aligned=True)
+    sums.multiply_add(a, b)
+    sums.store(z, (0, 0))
+
+
+def test_aligned_rows_outside(device, rng):
+    """They are zeros: the instruction that loads rows has no checks of its own."""
+    if not _has_all(device):
+        return
+    x = rng.standard_normal((20, 24)).astype(np.float16)
+    padded = np.zeros((80, 24), np.float16)
+    padded[20:40] = x
+    given = td.asarray(x.reshape(-1), device=device)
+    for row in (3, 9, 19, -5):
+        z = td.zeros((16, 8), device=device)
+        aligned_rows[1, 32](given, row, z)
+        part = padded[20 + row : 36 + row]
+        _close(z.numpy(), part[:, 8:24], part[:, 16:24], "f16")
+
+
 @td.func
 def sums_of(sums, a, b):
     """Fragments are passed as arrays are."""

@@ -13,10 +13,10 @@ from typing import Protocol
 
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
-from treadle.ir.matrices import PRODUCTS, MatrixProduct
+from treadle.ir.matrices import EXCHANGES, PRODUCTS, MatrixProduct
 from treadle.ir.passes.names import Names
 from treadle.ir.traverse import Node, rewrite_kernel
-from treadle.ir.types import BF16, COMPONENTS, F16, F32, I32, U16, U32, Vector
+from treadle.ir.types import BF16, BOOL, COMPONENTS, F16, F32, I32, U16, U32, Vector
 
 _TF32_BITS = 0xFFFFE000  # that a product of TF32 looks at
 _UPPER_HALF = 0xFFFF0000
@@ -42,6 +42,56 @@ def without_matrices(kernel: n.Kernel, lacks: Callable[[n.Subgroup], bool]) -> n
         return node
 
     return rewrite_kernel(kernel, change)
+
+
+def with_unchecked_rows(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with rows of matrices loaded without checks, for instructions that load them: in
+    place of a row outside another one is loaded, and its elements become zeros in all lanes."""
+    names = Names(kernel)
+
+    def change(node: Node) -> Node:
+        if not (isinstance(node, n.Subgroup) and node.op in EXCHANGES):
+            return node
+        (row,) = node.operands
+        if not (isinstance(row, n.Load) and isinstance(row.place, n.Element) and row.place.checks):
+            return node
+        return _with_zeros(node, row.place, names)
+
+    return rewrite_kernel(kernel, change)
+
+
+def _with_zeros(node: n.Subgroup, place: n.Element, names: Names) -> n.Block:
+    span = node.span
+    inside = n.Variable(names.fresh("matrix.inside"), BOOL)
+    rows = n.Variable(names.fresh("matrix.rows"), U32)  # those that are inside, as bits
+    within: n.Expression = n.TRUE
+    for check in place.checks:
+        both = ir.both(ir.binary("ge", check.index, 0), ir.binary("lt", check.index, check.bound))
+        within = both if within == n.TRUE else ir.both(within, both)
+    at = ir.select(inside, place.index, 0)
+    load = n.Load(n.Element(place.memory, at, place.type, (), place.span), place.type, span)
+    words: list[n.Expression] = []
+    for number, component in enumerate(COMPONENTS[:4]):
+        word = ir.extract(node.result, component)
+        if node.op == "matrix_rows":
+            source = ir.add(ir.binary("shr", n.Builtin("lane"), 2), 8 * number)
+            words.append(ir.select(_has_bit(rows, source), word, 0))
+            continue
+        source = ir.add(ir.mul(_lane_part("and", 3), 2), 8 * number)
+        low = ir.select(_has_bit(rows, source), ir.binary("and", word, 0xFFFF), 0)
+        high = ir.select(_has_bit(rows, ir.add(source, 1)), ir.binary("and", word, _UPPER_HALF), 0)
+        words.append(ir.binary("or", low, high))
+    return (
+        n.Declare(inside, within, span),
+        n.Declare(rows, None, span),
+        n.Subgroup("ballot", (inside,), rows, None, span),
+        n.Subgroup(node.op, (load,), node.result, None, span),
+        n.Assign(node.result, n.Construct(tuple(words), node.result.type), span),
+    )
+
+
+def _has_bit(bits: n.Expression, number: n.Expression) -> n.Expression:
+    return ir.binary("ne", ir.binary("and", ir.binary("shr", bits, ir.cast(number, U32)), 1), 0)
 
 
 def _by_shuffles(node: n.Subgroup, names: Names) -> n.Block:
