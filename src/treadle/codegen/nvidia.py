@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from treadle.codegen.blocks import check_threads
 from treadle.codegen.records import Binding, ParameterLayout, Target
@@ -14,6 +15,8 @@ from treadle.ir import nodes as n
 from treadle.ir.matrices import EXCHANGES
 from treadle.ir.passes.masks import without_masked_reductions
 from treadle.ir.passes.matrices import with_unchecked_rows, without_matrices
+from treadle.ir.traverse import Node, rewrite_kernel
+from treadle.ir.types import size_of
 
 LARGEST_STATIC = 48 << 10
 """Bytes of shared memory that a kernel may declare; more is asked for at the launch."""
@@ -43,6 +46,8 @@ def arrange(kernel: n.Kernel, target: Target) -> Lowered:
     kernel = without_masked_reductions(kernel, has_reductions(target))
     given = kernel
     kernel = without_matrices(kernel, lambda node: not has_matrices(given, node, target))
+    if target.language != "ptx":
+        kernel = _with_whole_copies(kernel, target)
     return Lowered(with_unchecked_rows(kernel), block)
 
 
@@ -77,7 +82,7 @@ def has_matrices(kernel: n.Kernel, node: n.Subgroup, target: Target) -> bool:
     """Whether a card does an operation on matrices by an instruction that is printed. Rows of
     matrices are taken from shared memory where each is 16 bytes of it for certain."""
     since = MATRICES_SINCE[node.op] if target.language == "ptx" else _WHOLE_PRODUCTS
-    if capability(target) < since or (target.language != "ptx" and node.op in EXCHANGES):
+    if capability(target) < since:
         return False
     if node.op not in EXCHANGES:
         return True
@@ -86,6 +91,44 @@ def has_matrices(kernel: n.Kernel, node: n.Subgroup, target: Target) -> bool:
         return False
     memory = row.place.memory
     return any(each.name == memory and each.space == "shared" for each in kernel.memories)
+
+
+COPIES_SINCE = 80
+"""Since when cards copy to shared memory while the thread goes on."""
+
+_WHOLE_COPY = 16  # bytes
+
+
+def copied_from(value: n.Expression) -> tuple[n.MemoryPlace | None, n.Expression | None]:
+    """The place that a value is loaded from, and on what condition: zeros otherwise."""
+    if isinstance(value, n.Load):
+        return value.place, None
+    if isinstance(value, n.Select) and isinstance(value.if_true, n.Load):
+        other = value.if_false
+        parts = other.operands if isinstance(other, n.Construct) else (other,)
+        if all(isinstance(part, n.Constant) and part.value == 0 for part in parts):
+            return value.if_true.place, value.condition
+    return None, None
+
+
+def _with_whole_copies(kernel: n.Kernel, target: Target) -> n.Kernel:
+    """The kernel whose later copies are of 16 bytes from a buffer, where the card has them; others
+    happen at once."""
+    has = capability(target) >= COPIES_SINCE
+    buffers = {buffer.name for buffer in kernel.buffers if not buffer.volatile}
+
+    def change(node: Node) -> Node:
+        if isinstance(node, n.Copies) and not has:
+            return ()
+        if isinstance(node, n.Assign) and node.later:
+            source, _ = copied_from(node.value)
+            whole = has and size_of(node.value.type) == _WHOLE_COPY
+            if whole and isinstance(source, n.Element) and not source.checks:
+                return node if source.memory in buffers else replace(node, later=False)
+            return replace(node, later=False)
+        return node
+
+    return rewrite_kernel(kernel, change)
 
 
 def check_parameters(

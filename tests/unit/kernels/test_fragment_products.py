@@ -89,6 +89,13 @@ def test_tiles_of_the_table(rng, tile):
         np.testing.assert_allclose(out.to_host()[0], wanted, rtol=2e-3, atol=2e-2)
 
 
+def test_as_cuda_cpp(rng):
+    """Through NVIDIA's compiler of CUDA C++, whose code the evaluator runs."""
+    x, y = _drawn(rng, 40, 72), _drawn(rng, 72, 48)
+    with ptx_device("nvrtc") as device, td.use_device(device):
+        _check(td.asarray(x) @ td.asarray(y), x.astype("f8") @ y.astype("f8"))
+
+
 def test_on_the_cpu(rng):
     """Copies that happen at once, and lanes that exchange what they hold."""
     m, n, k = 17, 24, 40

@@ -55,3 +55,4 @@ class Language:
     barrier: Callable[[Scope, n.Barrier], None]
     fence: Callable[[Scope, n.Fence], None]
     clock: Callable[[Scope, n.Clock], str]  # the value
+    copies: Callable[[Scope, n.Copies | n.Assign], str] | None = None  # a call, where it has them

@@ -94,7 +94,16 @@ def _value(scope: Scope, value: n.Expression) -> str:
     return scope.text(value)
 
 
+def _copies(scope: Scope, node: n.Copies | n.Assign) -> None:
+    copies = scope.module.language.copies
+    assert copies is not None
+    scope.emit(copies(scope, node) + ";")
+
+
 def _assign(scope: Scope, node: n.Assign) -> None:
+    if node.later:
+        _copies(scope, node)
+        return
     checks = places.open_checks(scope, node.place)
     if not checks:
         scope.emit(_store(scope, node.place, node.value) + ";")
@@ -377,6 +386,7 @@ _PRINTERS: dict[type, Callable[[Scope, Any], None]] = {
     n.Return: _return,
     n.Barrier: lambda scope, node: scope.module.language.barrier(scope, node),
     n.Fence: lambda scope, node: scope.module.language.fence(scope, node),
-    n.Atomic: _atomic, n.Subgroup: _subgroup, n.Clock: _clock, n.CallStatement: _call,
+    n.Atomic: _atomic, n.Subgroup: _subgroup, n.Clock: _clock, n.Copies: _copies,
+    n.CallStatement: _call,
     n.Print: _print, n.Assert: _nothing,
 }  # fmt: skip

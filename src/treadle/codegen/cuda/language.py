@@ -10,7 +10,7 @@ from treadle.codegen.c_family.language import Helper, Language
 from treadle.codegen.c_family.module import Module
 from treadle.codegen.c_family.names import KEYWORDS
 from treadle.codegen.c_family.scope import Scope
-from treadle.codegen.cuda import atomics, subgroups
+from treadle.codegen.cuda import atomics, copies, subgroups
 from treadle.ir import nodes as n
 from treadle.ir.types import Scalar, Vector, align_of
 
@@ -290,4 +290,5 @@ CUDA = Language(
     barrier=_barrier,
     fence=_fence,
     clock=_clock,
+    copies=copies.copies,
 )

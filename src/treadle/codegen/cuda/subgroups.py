@@ -6,10 +6,11 @@ The last warp of a block may have fewer than 32 threads; a lane without a thread
 from __future__ import annotations
 
 from treadle.codegen.c_family.module import Module
+from treadle.codegen.c_family.places import place_text
 from treadle.codegen.c_family.scope import Scope
 from treadle.codegen.nvidia import MULTIPLIED
 from treadle.ir import nodes as n
-from treadle.ir.matrices import PRODUCTS
+from treadle.ir.matrices import EXCHANGES, FIRST, PRODUCTS
 from treadle.ir.types import BOOL, COMPONENTS, I32, Scalar
 
 NAMES = (
@@ -19,7 +20,8 @@ NAMES = (
     "__threadfence", "__threadfence_block", "__threadfence_system", "__activemask",
     "__match_any_sync", "__match_all_sync", "match_any", "match_all", "warp_and", "warp_or",
     "warp_xor", "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
-    "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync", *PRODUCTS,
+    "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync", "copy_later",
+    "end_copies", "wait_copies", *PRODUCTS, *EXCHANGES,
 )  # fmt: skip
 
 _VOTES = {"vote_all": "__all_sync", "vote_any": "__any_sync", "ballot": "__ballot_sync"}
@@ -42,6 +44,10 @@ def subgroup(scope: Scope, node: n.Subgroup) -> str:
     module.required.add("subgroups")
     if node.op == "active":
         return "__activemask()"
+    if node.op in EXCHANGES:
+        (row,) = node.operands
+        assert isinstance(row, n.Load)
+        return f"{_rows(module, node)}(&{place_text(scope, row.place)})"
     if node.op in n.MATRIX_OPERATIONS:
         given = ", ".join(scope.text(operand) for operand in node.operands)
         return f"{_multiply(module, node)}({given})"
@@ -79,6 +85,25 @@ def _multiply(module: Module, node: n.Subgroup) -> str:
             f'    asm volatile("mma.sync.aligned.{MULTIPLIED[node.op]} "\n'
             '        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"\n'
             f"        : {results}\n        : {given});\n    return sums;\n}}"
+        )
+    return node.op
+
+
+def _rows(module: Module, node: n.Subgroup) -> str:
+    """The function that loads rows of matrices from shared memory."""
+    key = ("matrices", node.op)
+    if key not in module.helpers:
+        words = module.register(FIRST)
+        results = ", ".join(f'"=r"(words.{part})' for part in COMPONENTS[:4])
+        turned = ".trans" if node.op == "matrix_columns" else ""
+        module.helpers[key] = (
+            f"{module.language.function} {words} {node.op}(const {words}* row) {{\n"
+            f"    {words} words;\n"
+            f'    asm volatile("ldmatrix.sync.aligned.m8n8.x4{turned}.shared.b16 "\n'
+            '        "{%0, %1, %2, %3}, [%4];"\n'
+            f"        : {results}\n"
+            '        : "r"((unsigned int)__cvta_generic_to_shared(row)) : "memory");\n'
+            "    return words;\n}"
         )
     return node.op
 

@@ -28,4 +28,5 @@ TARGET = TargetRecord(
     after=after,
     print=_print,
     is_cuda=True,
+    has_later_copies=True,
 )

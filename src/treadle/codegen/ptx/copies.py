@@ -3,6 +3,7 @@ compute capability 8.0. Older cards copy at once, and wait for nothing."""
 
 from __future__ import annotations
 
+from treadle.codegen.nvidia import COPIES_SINCE, copied_from
 from treadle.codegen.ptx import memory
 from treadle.codegen.ptx.emitter import Emitter
 from treadle.codegen.ptx.expressions import Expressions
@@ -10,14 +11,14 @@ from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of
 from treadle.ir.types import align_of, size_of
 
-_SINCE = (80, (7, 0))
+_SINCE = (COPIES_SINCE, (7, 0))
 _WHOLE_LINES = 16  # bytes, that pass the first cache by
 
 
 def copied(body: Expressions, node: n.Assign) -> bool:
     """Print a later copy. False for what the card does not copy later: an older card, a value that
     is not an element of a buffer (or zeros, by a condition), one that is not aligned."""
-    source, condition = _source(node.value)
+    source, condition = copied_from(node.value)
     size = size_of(node.value.type)
     if source is None or align_of(node.value.type) < size or body.must_wait(source):
         return False
@@ -41,18 +42,6 @@ def copied(body: Expressions, node: n.Assign) -> bool:
     cached = "cg" if size == _WHOLE_LINES else "ca"
     e.do(f"cp.async.{cached}.shared.global", *places, *operands)
     return True
-
-
-def _source(value: n.Expression) -> tuple[n.MemoryPlace | None, n.Expression | None]:
-    """The place that a value is loaded from, and on what condition: zeros otherwise."""
-    if isinstance(value, n.Load):
-        return value.place, None
-    if isinstance(value, n.Select) and isinstance(value.if_true, n.Load):
-        other = value.if_false
-        parts = other.operands if isinstance(other, n.Construct) else (other,)
-        if all(isinstance(part, n.Constant) and part.value == 0 for part in parts):
-            return value.if_true.place, value.condition
-    return None, None
 
 
 def group(e: Emitter, node: n.Copies) -> None:
