@@ -40,9 +40,13 @@ _USUAL: dict[Class, tuple[Tile, ...]] = {
 # Of dtypes that subgroups multiply by instructions for small matrices: rows and columns
 # of a block, depth, rows and columns of a subgroup, stages.
 FRAGMENT_TILES: dict[Class, tuple[FragmentTile, ...]] = {
-    "large": (FragmentTile(128, 128, 32, 64, 64, 4), FragmentTile(128, 128, 32, 64, 32, 2)),
-    "middle": (FragmentTile(64, 64, 32, 32, 32, 4),),
-    "small": (FragmentTile(64, 64, 32, 32, 32, 4),),
+    "large": (
+        FragmentTile(128, 256, 64, 64, 64, 3),
+        FragmentTile(128, 128, 32, 64, 64, 4),
+        FragmentTile(128, 128, 32, 64, 32, 2),
+    ),
+    "middle": (FragmentTile(128, 64, 64, 64, 32, 3), FragmentTile(64, 64, 32, 32, 32, 4)),
+    "small": (FragmentTile(64, 64, 64, 32, 32, 3), FragmentTile(64, 64, 32, 32, 32, 4)),
     "thin": (FragmentTile(16, 128, 64, 16, 32, 4), FragmentTile(16, 128, 32, 16, 32, 3)),
     "narrow": (FragmentTile(128, 16, 64, 32, 16, 4), FragmentTile(128, 16, 32, 32, 16, 3)),
 }
@@ -83,7 +87,16 @@ def tile_for(machine: Machine, problem: Problem) -> Tile | FragmentTile:
 def _fragments(machine: Machine, problem: Problem) -> tuple[FragmentTile, ...]:
     if machine.software:
         return (_MODEST_FRAGMENTS,)
-    return (*FRAGMENT_TILES[class_of(problem)], _MODEST_FRAGMENTS)
+    kind = class_of(problem)
+    tiles = FRAGMENT_TILES[kind]
+    if kind == "large" and _blocks(problem, tiles[0].rows, tiles[0].columns) < _BUSY_BLOCKS:
+        tiles = tiles[1:]
+    return (*tiles, _MODEST_FRAGMENTS)
+
+
+def _blocks(problem: Problem, rows: int, columns: int) -> int:
+    """How many blocks have a tile each."""
+    return -(-problem.rows // rows) * -(-problem.columns // columns) * problem.matrices
 
 
 def _fits(machine: Machine, tile: Tile | FragmentTile, item: int) -> bool:
@@ -108,6 +121,6 @@ def class_of(problem: Problem) -> Class:
     if columns <= _FEW < rows:
         return "narrow"
     for name, size in (("large", 128), ("middle", 64)):
-        if -(-rows // size) * -(-columns // size) * problem.matrices >= _BUSY_BLOCKS:
+        if _blocks(problem, size, size) >= _BUSY_BLOCKS:
             return name  # type: ignore[return-value]
     return "small"

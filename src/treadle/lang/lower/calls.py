@@ -18,7 +18,7 @@ from treadle.ir.rules import subgroup_type
 from treadle.lang.builtins import NAMES, SUBGROUP_OPERATIONS, BuiltinFunction
 from treadle.lang.definitions import DeviceFunction, KernelFunction
 from treadle.lang.lower import fragments, mathematics, positions
-from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_array, store
+from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_array, place_of, store
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import (
     cast,

@@ -283,9 +283,7 @@ def attribute(cx: Context, owner: Value, name: str, node: ast.AST) -> Value:
             return n.Builtin(owner.value.name, "xyz".index(name), t.I32, cx.span(node))
         case PythonObject():
             return attribute_of_object(cx, owner, name, node)
-        case (
-            TupleValue() | Literal() | PositionMethod() | ShiftedPosition() | FragmentMethod()
-        ):
+        case TupleValue() | Literal() | PositionMethod() | ShiftedPosition() | FragmentMethod():
             raise cx.refusal("number_attribute", node, owner=describe(owner), name=name)
     value = number(cx, owner, node)
     assert not isinstance(value, Literal)
