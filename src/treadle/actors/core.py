@@ -212,8 +212,8 @@ class Core:
 
     def close(self, why: str) -> None:
         """Accept no more messages; under the senders' lock."""
-        self.mailbox.words[code.CLOSED] = 1
-        self.closed = why
+        self.closed = why  # first: who finds the mark looks here
+        self.mailbox.closed[0] = 1
 
     def check_open(self) -> None:
         """ActorFailed if nothing is accepted any more."""

@@ -69,6 +69,7 @@ def _in_child(amidst: bool) -> None:
             "start workers with multiprocessing's 'spawn'"
         )
         # The rings are not touched: those of a card are not there in the child.
+        core.mailbox.closed[0] = 1
         core.closed, core.state, core.ended, core.executor = "failed", "failed", True, None
 
 

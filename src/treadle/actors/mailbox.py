@@ -47,6 +47,7 @@ class Mailbox:
         self.message_bytes = message_bytes
         self.reply_bytes = reply_bytes
         self.functions = code.ring_code()
+        self.closed = aligned(8).view(np.int64)  # not 0: no message is accepted any more
         self.control_memory = allocate(8 * code.CONTROL_WORDS)
         self.words = self.control_memory.data.cast("B").cast("q")
         self.address: int = self.control_memory.ctypes.data

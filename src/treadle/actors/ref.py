@@ -14,11 +14,12 @@ from treadle.actors import ring_code as code
 from treadle.actors.core import Core
 from treadle.actors.forwarding import start_forwarding
 from treadle.actors.living import stop
-from treadle.actors.mailbox import Bytes, aligned
+from treadle.actors.mailbox import Bytes
 from treadle.actors.messages import Codec
-from treadle.actors.prepared import PreparedMessage, Slot
+from treadle.actors.prepared import PreparedMessage
 from treadle.actors.program import Program
 from treadle.actors.receiving import Receiving, count_of
+from treadle.actors.ring_calls import ACCEPTED, CLOSED, Sending
 from treadle.actors.stamps import stamp_of, stamp_rows
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
 from treadle.actors.timeouts import deadline_of, seconds_of
@@ -52,16 +53,11 @@ class Ref:
         self._mode = mode
         self._policy = policy
         mailbox = self._mailbox = core.mailbox
-        self._pack, self._pack_into = core.messages.pack, core.messages.pack_into
-        self._push = mailbox.functions.push
+        self._pack = core.messages.pack
         self._control = mailbox.address
-        # Where a message is packed that is sent, under the senders' lock.
-        memory = aligned(core.messages.size)[: core.messages.size]
-        self._memory = memory.data
-        self._push_slot = mailbox.functions.send
+        self._sending = Sending(mailbox, core.senders)
+        self._push = self._sending.send
         self._with_reply = code.DROPPED if replies is None else code.TO_OUTBOX
-        self._slots = [Slot(self._control, memory, tag) for tag in (code.DROPPED, self._with_reply)]
-        self._asking = Slot(self._control, memory, 0)
         self._spin = mailbox.spinner(polls)
         self._await_answer = mailbox.answer_spinner(polls)
         self._free: list[int] = []  # answers that were used and are free again
@@ -80,22 +76,32 @@ class Ref:
         `timeout`; "raise" is QueueFull at once; "drop_oldest" and "drop_newest" drop a message.
         False if that was this one.
         """
-        core = self._core
         deadline = None if timeout is None else deadline_of(timeout)
-        with core.senders:
-            if core.closed is not None:
-                core.check_open()
-            self._pack_into(message, self._memory)
-            pushed: int = self._push_slot(self._slots[bool(reply)].address)
+        data = self._pack(message)
+        tag = self._with_reply if reply else code.DROPPED
+        pushed = self._push(data, tag)
+        return pushed == ACCEPTED or self._sent(pushed, data, tag, deadline)
+
+    def _send(self, data: bytes, tag: int, deadline: float | None) -> bool:
+        pushed = self._push(data, tag)
+        return pushed == ACCEPTED or self._sent(pushed, data, tag, deadline)
+
+    def _sent(self, pushed: int, data: bytes, tag: int, deadline: float | None) -> bool:
+        """Go on after a message was pushed: wake the actor, or send the message as the policy says
+        if the inbox was full."""
+        core = self._core
+        if pushed == CLOSED:
+            core.check_open()
         if pushed & 1:
             core.wake()
-        return pushed > 1 or self._send_to_full(self._pack(message), self._tag(reply), deadline)
+        return pushed >= ACCEPTED or self._send_to_full(data, tag, deadline)
 
     def prepare(self, message: Any = None) -> PreparedMessage:
         """A message whose bytes lie ready, to be changed and sent many times without being packed
         anew. It begins as this one, or as zeros."""
         self._core.check_open()
-        made = PreparedMessage(self._core, self._with_reply, self._send_to_full)
+        core = self._core
+        made = PreparedMessage(core.messages, self._sending, self._with_reply, self._sent)
         if message is not None:
             made.set(message)
         return made
@@ -104,25 +110,16 @@ class Ref:
         """What becomes of the reply to a message that is sent."""
         return self._with_reply if reply else code.DROPPED
 
-    def _send(self, data: bytes, tag: int, deadline: float | None) -> bool:
-        core = self._core
-        with core.senders:
-            if core.closed is not None:
-                core.check_open()
-            pushed = self._push(self._control, data, 1, tag)
-        if pushed & 1:
-            core.wake()
-        return pushed > 1 or self._send_to_full(data, tag, deadline)
-
     def _try(self, data: bytes, tag: int) -> bool:
         """Send a message if there is room."""
         core = self._core
-        with core.senders:
+        core.check_open()
+        pushed = self._push(data, tag)
+        if pushed == CLOSED:
             core.check_open()
-            pushed: int = self._push(self._control, data, 1, tag)
         if pushed & 1:
             core.wake()
-        return pushed > 1
+        return pushed >= ACCEPTED
 
     def _send_to_full(self, data: bytes, tag: int, deadline: float | None) -> bool:
         """Send a message as the policy says, where the inbox was full."""
@@ -160,7 +157,7 @@ class Ref:
         dropped = False
         with core.senders:
             core.check_open()
-            while (pushed := self._push(self._control, data, 1, tag)) < 2:
+            while (pushed := self._push(data, tag)) < ACCEPTED:
                 found = mailbox.drop_oldest()
                 if found is not None:
                     core.note_dropped("drop_oldest", found[1])
@@ -269,15 +266,9 @@ class Ref:
         sent = False
         try:
             tag = code.ASKED + answer
-            with core.senders:
-                if core.closed is not None:
-                    core.check_open()
-                self._pack_into(message, self._memory)
-                self._asking.words[3] = tag
-                pushed = self._push_slot(self._asking.address)
-            if pushed & 1:
-                core.wake()
-            sent = pushed > 1 or self._send_to_full(self._pack(message), tag, deadline)
+            data = self._pack(message)
+            pushed = self._push(data, tag)
+            sent = pushed == ACCEPTED or self._sent(pushed, data, tag, deadline)
             if not sent:
                 raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
             if not self._await_answer(answer):

@@ -109,7 +109,7 @@ define internal void @copy.ring(ptr %ring, i64 %at, i64 %mask, i64 %size, ptr %o
 }
 
 ; Send up to %count messages with one tag. Twice the number that was accepted, + 1 if the actor is
-; to be woken. Called under the senders' lock.
+; to be woken. Called under the senders' lock, or the interpreter's.
 define i64 @treadle.push(ptr %c, ptr %source, i64 %count, i64 %tag) {
 entry:
   %tail.at = @word(TAIL)
@@ -206,27 +206,6 @@ published:
   %twice = shl i64 %n, 1
   %result = or i64 %twice, %parked
   ret i64 %result
-}
-
-; `push` with its arguments in memory: one pointer is what ctypes is quickest to give. -2 after the
-; end of the actor. Called under the senders' lock, or the interpreter's.
-define i64 @treadle.send(ptr %slot) {
-  %c = load ptr, ptr %slot
-  %closed.at = @word(CLOSED)
-  %closed = load atomic i64, ptr %closed.at acquire, align 8
-  %open = icmp eq i64 %closed, 0
-  br i1 %open, label %push, label %refuse
-push:
-  %source.at = getelementptr i64, ptr %slot, i64 1
-  %source = load ptr, ptr %source.at
-  %count.at = getelementptr i64, ptr %slot, i64 2
-  %count = load i64, ptr %count.at
-  %tag.at = getelementptr i64, ptr %slot, i64 3
-  %tag = load i64, ptr %tag.at
-  %result = call i64 @treadle.push(ptr %c, ptr %source, i64 %count, i64 %tag)
-  ret i64 %result
-refuse:
-  ret i64 -2
 }
 
 ; Drop the oldest message, if the ring is full and the actor does not take it first: its tag, and

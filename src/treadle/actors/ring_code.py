@@ -19,7 +19,7 @@ from treadle.runtime.host_code import host_functions, host_processor
 
 # Words that one side writes and another polls have a cache line each.
 HEAD_SEEN = 1  # the senders': HEAD as it was when they last had to know
-TAIL, HEAD, OUT_TAIL, OUT_HEAD, ATTENTION, WAITERS, CLOSED = 0, 8, 16, 24, 32, 33, 34
+TAIL, HEAD, OUT_TAIL, OUT_HEAD, ATTENTION, WAITERS = 0, 8, 16, 24, 32, 33
 PARKED = 40
 CELL, ASKED_AT = 41, 42  # of persistent actors: the last message, and when those asked were sent
 # Constants, written by the host before anything starts.
@@ -54,7 +54,6 @@ class RingCode:
     letting go of it; `spin`, `wait` and `serve` don't."""
 
     push: Any
-    send: Any
     drop: Any
     take: Any
     finish: Any
@@ -95,7 +94,7 @@ _FIELDS = {"await": "wait"}  # of those whose name is a keyword
 def ring_code() -> RingCode:
     """The functions, compiled at first use. TreadleError where there is no LLVM."""
     names = (
-        "push", "send", "drop", "take", "finish", "measure", "pop", "announce", "spin", "serve",
+        "push", "drop", "take", "finish", "measure", "pop", "announce", "spin", "serve",
         "await", "clock", "stamp", "merge",
     )  # fmt: skip
     symbols = tuple(f"treadle.{name}" for name in names)
@@ -111,7 +110,6 @@ def ring_code() -> RingCode:
     keeps, releases = ctypes.PYFUNCTYPE, ctypes.CFUNCTYPE
     prototypes = (
         keeps(word, pointer, ctypes.c_char_p, word, word),
-        keeps(word, pointer),
         keeps(word, pointer, pointer),
         keeps(word, pointer, word),
         keeps(None, pointer, word, word),

@@ -293,6 +293,24 @@ def misfit(value: Any, dtype: DType) -> str | None:
     return f"{shown_number(number)} does not fit {dtype} ({low} to {high})"
 
 
+def plain_numbers(dtype: DType) -> tuple[type, Any, Any, type] | None:
+    """The Python numbers that a dtype holds, and of which NumPy's scalar makes what `cast_number`
+    does: their class, the least and the greatest; the scalar's class. None where NumPy has none.
+
+    >>> plain_numbers(u8)
+    (<class 'int'>, 0, 255, <class 'numpy.uint8'>)
+    """
+    if dtype.is_complex or dtype is bfloat16:
+        return None
+    form = dtype.numpy.type
+    if dtype.is_float:
+        most = float(np.finfo(form).max)
+        return float, -most, most, form
+    if dtype.kind == "bool":
+        return bool, False, True, form
+    return int, *integer_range(dtype), form
+
+
 def shown_number(number: float) -> str:
     """A number for messages; Python refuses to write integers of thousands of digits."""
     if isinstance(number, int) and number.bit_length() > 256:

@@ -13,7 +13,15 @@ from typing import Any, TypeVar, dataclass_transform, overload
 
 import numpy as np
 
-from treadle.core.dtypes import BY_SHORT_NAME, DType, FixedArray, as_dtype, as_number_dtype, misfit
+from treadle.core.dtypes import (
+    BY_SHORT_NAME,
+    DType,
+    FixedArray,
+    as_dtype,
+    as_number_dtype,
+    misfit,
+    plain_numbers,
+)
 from treadle.core.errors import DtypeError
 from treadle.ir import types as t
 from treadle.ir.signature import Declared, DeclaredArray
@@ -235,9 +243,26 @@ def struct_from(cls: type[C], name: str | None = None) -> type[C]:
     remember_struct(made.dtype, ir)
     defaults = {f: getattr(cls, f) for f in annotations if hasattr(cls, f)}
 
+    # Numbers that most fields are given need no more than a look at their class and their range.
+    plain = [(field, each, *_plain(each)) for field, each in annotations.items()]
+    count = len(plain)
+
     def __init__(self: Any, *values: Any, **keywords: Any) -> None:
-        if len(values) > len(annotations):
-            raise TypeError(f"{cls.__name__} has {len(annotations)} fields, not {len(values)}")
+        if keywords or len(values) != count:
+            values = arranged(values, keywords)
+        own = self.__dict__
+        for (field, annotation, kind, low, high, form), value in zip(plain, values, strict=True):
+            given = type(value)
+            if given is kind and low <= value <= high:
+                own[field] = form(value)
+            elif given is form:
+                own[field] = value
+            else:
+                own[field] = field_value(cls, field, annotation, value)
+
+    def arranged(values: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        if len(values) > count:
+            raise TypeError(f"{cls.__name__} has {count} fields, not {len(values)}")
         given = dict(zip(annotations, values, strict=False))
         for key, value in keywords.items():
             if key not in annotations:
@@ -245,9 +270,7 @@ def struct_from(cls: type[C], name: str | None = None) -> type[C]:
             if key in given:
                 raise TypeError(f"{cls.__name__}: field {key!r} is given twice")
             given[key] = value
-        for field, annotation in annotations.items():
-            value = given.get(field, defaults.get(field))
-            self.__dict__[field] = field_value(cls, field, annotation, value)
+        return tuple(given.get(field, defaults.get(field)) for field in annotations)
 
     def __setattr__(self: Any, field: str, value: Any) -> None:
         if field not in annotations:
@@ -272,6 +295,16 @@ def struct_from(cls: type[C], name: str | None = None) -> type[C]:
     made.__array__ = _struct_array
     made.__class_getitem__ = classmethod(lambda owner, length: FixedArray(owner, length))
     return cls
+
+
+def _plain(annotation: Any) -> tuple[type, Any, Any, type]:
+    """`plain_numbers` of a field; a class that nothing is of, if it has none."""
+    found = plain_numbers(annotation) if isinstance(annotation, DType) else None
+    return found or (_Nothing, 0, 0, _Nothing)
+
+
+class _Nothing:
+    """The class of no value."""
 
 
 _classes: dict[t.Struct, Any] = {}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.actors import ring_calls
 
 
 @td.struct
@@ -76,8 +77,14 @@ def test_vectors_and_policies(device: td.Device, mode: str | None) -> None:
         assert ref.receive_many(4, timeout=60).tolist() == [13, 14, 17, 22]
 
 
-def test_one_for_each_thread(device: td.Device) -> None:
-    """Nothing is lost or doubled beside threads that send otherwise."""
+@pytest.mark.parametrize("locks", [False, True])
+def test_one_for_each_thread(
+    device: td.Device, locks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is lost or doubled beside threads that send otherwise; also by locks, as where the
+    interpreter has none of its own."""
+    if locks:
+        monkeypatch.setattr(ring_calls, "HAS_GIL", False)
     total = np.zeros(1, np.int32)
     with add_up.spawn(total=total) as ref:
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 
 import ml_dtypes
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import treadle.lang as td
-from treadle.core.dtypes import DTYPES, as_dtype
+from treadle.core.dtypes import DTYPES, as_dtype, integer_range
 from treadle.core.errors import CompileError, DtypeError
 from treadle.ir import types as t
 
@@ -190,6 +191,33 @@ def test_struct_values() -> None:
         Inner(1, flag=3)
     with pytest.raises(AttributeError, match="has no field"):
         value.size = 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_numbers_of_fields_are_what_a_cast_makes(dtype: td.DType) -> None:
+    """However a field is given its number: fitting ones as by a cast, others are refused."""
+    cell = td.struct(type("Cell", (), {"__annotations__": {"x": dtype, "y": dtype}}))
+    if dtype.is_integer:
+        low, high = integer_range(dtype)
+        good: list[object] = [low, high, 7, 3.0, True, np.int8(5), dtype(9)]
+        bad: list[object] = [low - 1, high + 1, 0.5, math.nan, math.inf]
+    elif dtype.is_float:
+        most = float(ml_dtypes.finfo(dtype.numpy).max)
+        good = [most, -most, 0.1, -0.0, 7, math.inf, True, np.float32(0.1), dtype(0.1)]
+        bad = [10**400] if dtype is td.float64 else [2 * most, -2 * most]
+        assert math.isnan(cell(math.nan, 0).x)
+    else:
+        good, bad = [True, False, 1, 0.0, np.bool_(1)], []
+    for value in good:
+        wanted = dtype(value)
+        for made in (cell(value, 0), cell(x=value), cell(x=value, y=1)):
+            assert made.x == wanted
+            assert type(made.x) is type(wanted)
+            assert np.signbit(float(made.x)) == np.signbit(float(wanted))
+    for value in bad:
+        for fields in ((value, 1), (1, value)):
+            with pytest.raises(DtypeError, match=r"field [xy] of struct Cell"):
+                cell(*fields)
 
 
 def test_a_struct_without_fields_or_with_a_wrong_one() -> None:
