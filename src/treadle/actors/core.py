@@ -85,6 +85,7 @@ class Core:
         self.receivers = forks.lock()
         self.condition = threading.Condition(forks.lock())
         self.executor: Executor | None = None
+        self.server: Callable[[float | None], None] | None = None  # the executor's, for `serve`
         self.looks: float | None = None  # seconds after which a waiting thread looks by itself
         self.calls: deque[Call] = deque()
         self.state = "created"
@@ -181,6 +182,19 @@ class Core:
         executor = self.executor
         if executor is not None:
             executor.wake()
+
+    def serve(self, deadline: float | None) -> None:
+        """`wake`, by a thread that waits for the replies until the deadline: where the executor can
+        do that, it handles the messages itself, for a moment."""
+        if self.server is None:
+            self.wake()
+        else:
+            self.server(deadline)
+
+    @property
+    def is_called(self) -> bool:
+        """Whether its thread has more to do than messages."""
+        return bool(self.calls) or self.stopping or self.draining or self.ended
 
     def call(self, work: Callable[[], Any], deadline: float | None) -> Any:
         """Have the actor's thread do something between two messages, and wait for it. Its result;

@@ -46,6 +46,33 @@ _STORE_OF_FIRST = """\
             treadle_replies[treadle_k] = treadle_reply
 """
 _BARRIER = "        treadle_lang.sync_threads()\n"
+# Threads copy messages into memory that they share, and replies out of it, many at once: a read of
+# the device's memory takes longer than most handlers, and the first thread waits for none.
+_IN_TURN = """\
+def {name}({parameters}):
+    treadle_lane = treadle_lang.thread_idx.x
+    treadle_taken = treadle_lang.shared(treadle_lanes, Message)
+    {given}
+    for treadle_start in range(treadle_first, treadle_last, treadle_lanes):
+        treadle_count = treadle_last - treadle_start
+        if treadle_count > treadle_lanes:
+            treadle_count = treadle_lanes
+        if treadle_lane < treadle_count:
+            treadle_taken[treadle_lane] = treadle_messages[treadle_start + treadle_lane]
+        treadle_lang.sync_threads()
+        if treadle_lane == 0:
+            for treadle_k in range(treadle_count):
+                {call}treadle_handler(treadle_taken[treadle_k]{states})
+        treadle_lang.sync_threads()
+        {store}
+    if treadle_lane == 0:
+        treadle_done[0] = treadle_last
+"""
+_GIVEN = "treadle_given = treadle_lang.shared(treadle_lanes, Reply)"
+_STORE_OF_EACH = """\
+        if treadle_lane < treadle_count:
+            treadle_replies[treadle_start + treadle_lane] = treadle_given[treadle_lane]
+"""
 Value = t.Scalar | t.Vector | t.Struct
 # What is not the same for one thread among several of a block.
 _OF_A_BLOCK = (n.Builtin, n.Barrier, n.Subgroup, n.Print, n.Assert)
@@ -182,6 +209,30 @@ class ParallelKernel(HandlerKernel):
         return text.replace(_SERIAL, _PARALLEL).replace(_COUNT, ""), names
 
 
+class InTurnKernel(HandlerKernel):
+    """A block whose first thread handles the messages one after the other, while all of them copy
+    messages and replies."""
+
+    def __init__(self, handler: Handler, reply: Value | None, lanes: int) -> None:
+        self._lanes = lanes
+        super().__init__(handler, reply)
+
+    def _text(self, handler: Handler, reply: Value | None) -> tuple[str, dict[str, Any]]:
+        names, parameters, states = _names_of(handler, reply, stores=True)
+        names |= {"treadle_lanes": self._lanes, "Message": annotation_of(handler.message)}
+        given = call = store = "pass"
+        if reply is None:
+            call = ""
+        else:
+            names["Reply"] = annotation_of(reply)
+            given, call, store = _GIVEN, "treadle_given[treadle_k] = ", _STORE_OF_EACH.strip()
+        text = _IN_TURN.format(
+            name=handler.name, parameters=parameters, given=given, call=call, states=states,
+            store=store,
+        )  # fmt: skip
+        return text, names
+
+
 def checks(handler: Handler, reply: Value | None) -> list[str]:
     """Lines that check a reply."""
     if not handler.finite or reply is None:
@@ -195,6 +246,21 @@ def checks(handler: Handler, reply: Value | None) -> list[str]:
 
 def _text_of(handler: Handler, reply: Value | None, stores: bool) -> tuple[str, dict[str, Any]]:
     """The loop's text, and what its names stand for."""
+    names, parameters, states = _names_of(handler, reply, stores)
+    parts = [_HEAD, _SERIAL, _VALUE if reply is not None else _NOTHING]
+    parts += [f"        {line}\n" for line in checks(handler, reply)]
+    if stores and reply is not None:
+        parts.append(_STORE_OF_FIRST if handler.together else _STORE)
+    parts.append(_BARRIER if handler.together else _COUNT)
+    form = "".join(parts)
+    return form.format(name=handler.name, parameters=parameters, states=states), names
+
+
+def _names_of(
+    handler: Handler, reply: Value | None, stores: bool
+) -> tuple[dict[str, Any], str, str]:
+    """What the names of a loop's text stand for; its parameters, and the handler's arguments after
+    the message."""
     names: dict[str, Any] = {
         "treadle_handler": Function(handler.function),
         "treadle_lang": lang,
@@ -207,14 +273,8 @@ def _text_of(handler: Handler, reply: Value | None, stores: bool) -> tuple[str, 
         parameters.append(f"{REPLIES}: Replies")
     parameters += [f"{DONE}: Done", f"{FIRST}: Index", f"{LAST}: Index"]
     parameters += state_parameters(handler, names)
-    parts = [_HEAD, _SERIAL, _VALUE if reply is not None else _NOTHING]
-    parts += [f"        {line}\n" for line in checks(handler, reply)]
-    if stores and reply is not None:
-        parts.append(_STORE_OF_FIRST if handler.together else _STORE)
-    parts.append(_BARRIER if handler.together else _COUNT)
     states = "".join(f", {name}" for name in handler.states)
-    form = "".join(parts)
-    return form.format(name=handler.name, parameters=", ".join(parameters), states=states), names
+    return names, ", ".join(parameters), states
 
 
 def state_parameters(handler: Handler, names: dict[str, Any]) -> list[str]:

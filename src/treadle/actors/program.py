@@ -9,7 +9,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from treadle.actors.handler import Handler, HandlerKernel, ParallelKernel, reply_of
+from treadle.actors.handler import (
+    Handler,
+    HandlerKernel,
+    InTurnKernel,
+    ParallelKernel,
+    reply_of,
+)
 from treadle.actors.mailbox import Bytes
 from treadle.core import forks
 from treadle.core.dim3 import Dim3
@@ -29,6 +35,9 @@ from treadle.tensor.tensor import Tensor
 
 REPORT_WORDS = 1 << 12
 _PARALLEL_BLOCK = 64  # threads, each with a message of its own
+MOST_IN_EXCHANGE = 64  # messages that take the short way together
+# Threads that copy for the one that handles messages, and the memory that they share.
+_MOST_IN_TURN, _FEWEST_IN_TURN, _SHARED_BYTES = 64, 8, 8192
 _UINT32 = np.dtype(np.uint32)
 
 
@@ -56,6 +65,7 @@ class Program:
         states = [taken_state(handler, name, state[name], device) for name in handler.states]
         self.reply = reply_of(handler, states)
         self.parallel = False  # whether each message has a thread of its own
+        self.lanes = 0  # threads that copy messages for the one that handles them
         self._kernels = kernels
         self.kernel = self._kernel()
         self._allocate()
@@ -95,19 +105,27 @@ class Program:
 
     def _key(self) -> tuple[object, ...]:
         """What kernels of one handler differ in."""
-        return type(self), self.reply, self.parallel
+        return type(self), self.reply, self.parallel, self.lanes
 
     def _make_kernel(self) -> HandlerKernel:
+        if self.lanes:
+            return InTurnKernel(self.handler, self.reply, self.lanes)
         kind = ParallelKernel if self.parallel else HandlerKernel
         return kind(self.handler, self.reply)
 
     def _specialize(self) -> None:
-        """A thread for each message where no message makes a difference to another one."""
-        if (
-            not self.written and self.count > 1 and self.reply and self.kernel.is_independent
-            and not self.handler.together and not self.prepared.built.sites
-        ):  # fmt: skip
-            self.parallel = True
+        """A thread for each message where no message makes a difference to another one; elsewhere
+        threads that copy, where they gain something."""
+        if self.count == 1 or self.handler.together or self.prepared.built.sites:
+            return
+        self.parallel = not self.written and bool(self.reply) and self.kernel.is_independent
+        if not self.parallel and self.kernel.is_for_any_thread and copies_help(self.device):
+            size = t.size_of(self.handler.message) + (t.size_of(self.reply) if self.reply else 0)
+            lanes = min(_MOST_IN_TURN, self.device.info.limits.max_threads_per_block)
+            while lanes > 1 and lanes * size > _SHARED_BYTES:
+                lanes //= 2
+            self.lanes = lanes if lanes >= _FEWEST_IN_TURN else 0
+        if self.parallel or self.lanes:
             self.kernel = self._kernel()
             self.prepared = self._prepared()
 
@@ -158,16 +176,41 @@ class Program:
 
     def launch(self, first: int, last: int) -> None:
         """Append a launch for some messages of the batch."""
-        grid = self.grid
-        if self.parallel:
-            grid = Dim3(-(-(last - first) // self._block().x), 1, 1)
         parameters = self.parameters(first, last)
+        grid = self._grid(first, last)
         self.stream.handle.launch(self.prepared.compiled, grid, self.buffers, parameters)
+
+    def exchange(self) -> base.Exchange | None:
+        """A short way for few messages: launch number n handles n + 1 of them. None where there is
+        none, and for handlers whose report is read."""
+        message, reply = self.handler.message, self.reply
+        if self.report is not None or not (
+            of_words(message) and (reply is None or of_words(reply))
+        ):
+            return None
+        most = 1 if self.one_by_one else min(self.count, MOST_IN_EXCHANGE)
+        result = self.done if self.replies is None else self.replies
+        reply_bytes = 4 if reply is None else t.size_of(reply)
+        return self.stream.handle.exchange(
+            self.prepared.compiled,
+            self.buffers,
+            (self.buffers.index(self.messages.buffer), most * t.size_of(message)),
+            (self.buffers.index(result.buffer), most * reply_bytes),
+            [(self._grid(0, last), self.parameters(0, last)) for last in range(1, most + 1)],
+        )
+
+    def _grid(self, first: int, last: int) -> Dim3:
+        """The blocks of a launch."""
+        if self.parallel:
+            return Dim3(-(-(last - first) // self._block().x), 1, 1)
+        return self.grid
 
     def _block(self) -> Dim3:
         """The threads of a block."""
         if self.parallel:
             return Dim3(_PARALLEL_BLOCK, 1, 1)
+        if self.lanes:
+            return Dim3(self.lanes, 1, 1)
         return self.handler.options.block or Dim3(1)
 
     # --- reports ---
@@ -318,6 +361,21 @@ def check_names(handler: Handler, state: Mapping[str, Any]) -> None:
 def _unknown(handler: Handler, name: str) -> str:
     states = ", ".join(handler.states) or "none"
     return f"{handler.name} has no state {name!r}; its state: {states}"
+
+
+def copies_help(device: Device) -> bool:
+    """Whether a device's threads are many, and its memory far from each of them."""
+    return not (device.traits.software or device.traits.on_host)
+
+
+def of_words(type: t.Type) -> bool:
+    """Whether values are made of whole words of 32 bits, so that storing one changes nothing
+    beside it."""
+    if isinstance(type, t.Struct):
+        return all(of_words(field.type) for field in type.fields)
+    if isinstance(type, (t.Vector, t.Array)):
+        return of_words(type.element)
+    return isinstance(type, t.Scalar) and t.size_of(type) % 4 == 0
 
 
 def allocate(device: Device, type: t.Scalar | t.Vector | t.Struct, count: int) -> DeviceArray:

@@ -19,7 +19,7 @@ from treadle.actors.messages import Codec
 from treadle.actors.prepared import PreparedMessage
 from treadle.actors.program import Program
 from treadle.actors.receiving import Receiving, count_of
-from treadle.actors.ring_calls import ACCEPTED, CLOSED, Sending
+from treadle.actors.ring_calls import ACCEPTED, ACCEPTED_PARKED, CLOSED, Sending
 from treadle.actors.stamps import stamp_of, stamp_rows
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
 from treadle.actors.timeouts import deadline_of, seconds_of
@@ -268,7 +268,11 @@ class Ref:
             tag = code.ASKED + answer
             data = self._pack(message)
             pushed = self._push(data, tag)
-            sent = pushed == ACCEPTED or self._sent(pushed, data, tag, deadline)
+            if pushed == ACCEPTED_PARKED:
+                sent = True
+                core.serve(deadline)
+            else:
+                sent = pushed == ACCEPTED or self._sent(pushed, data, tag, deadline)
             if not sent:
                 raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
             if not self._await_answer(answer):

@@ -4,6 +4,10 @@ A round takes messages of each actor that has some and launches them, all before
 waited for; so actors share the device, and none waits for another for longer than a batch. A batch
 grows while messages come faster than they are handled, and as long as it takes little time: an
 actor with few messages answers at once, and one with many handles thousands in a launch.
+
+A thread that asks an actor which does nothing handles what waits itself: to wake another thread
+and to be woken by it takes longer than many launches. One thread at a time has an actor in its
+hands, by `claim`; what takes long is handed over to the device's thread.
 """
 
 from __future__ import annotations
@@ -11,17 +15,21 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from treadle.actors import ring_code as code
 from treadle.actors.core import Core
 from treadle.actors.mailbox import aligned
-from treadle.actors.program import Program
+from treadle.actors.program import MOST_IN_EXCHANGE, Program
 from treadle.core import forks
 from treadle.core.errors import ActorFailed, TreadleError
+from treadle.core.interrupts import Uninterruptible
+from treadle.drivers.base import Exchange
 from treadle.drivers.pending_read import PendingRead
 from treadle.runtime import profiler
 from treadle.runtime.devices import Device
@@ -31,6 +39,7 @@ _FIRST_LIMIT = 64
 # Seconds of a batch below which the next may be larger, and above which it is smaller.
 _SHORT, _LONG = 5e-3, 20e-3
 _LOOKS = 2000  # some 0.1 ms
+_PATIENCE = 2e-3  # seconds that a thread waits for what it has launched itself
 _IDLE_SECONDS = 1.0  # after which a device's thread ends that has no actor any more
 
 
@@ -41,6 +50,8 @@ class _Batch:
     count: int
     began: float
     read: PendingRead | None  # of the replies
+    begun: Any = None  # what the exchange waits for, if they went the short way
+    arrived: bool = False  # whether the replies are there
 
 
 class RelaunchExecutor:
@@ -55,11 +66,15 @@ class RelaunchExecutor:
         self._replies = aligned(program.count * max(mailbox.reply_bytes, 1))
         mailbox.set_batch(self._messages.ctypes.data, self._replies.ctypes.data, program.count)
         self._left = threading.Event()
+        self.claimed = False  # whether a thread has it in its hands; the dispatcher's to change
+        self._exchange: Exchange | None = None
+        self._most_exchanged = 0 if program.report is not None else -1  # not known yet
 
     def start(self) -> None:
         """Give it to the thread of its device."""
         self._core.state = "active"
         self._dispatcher = dispatcher_of(self._program.device, self)
+        self._core.server = self.serve
 
     def wake(self) -> None:
         """Have its messages and calls looked at."""
@@ -74,7 +89,31 @@ class RelaunchExecutor:
         """Its handler is taken for one that never returns: nothing more is launched on the device
         until it does."""
 
-    # --- in the dispatcher's thread ---
+    def serve(self, deadline: float | None) -> None:
+        """Handle what waits in the calling thread, for a moment and until the deadline, if no other
+        thread does and the device has a short way; else have the dispatcher do it."""
+        dispatcher = self._dispatcher
+        with Uninterruptible():  # what is claimed is let go of, and what was taken is answered
+            ours = self._most_exchanged and self._core.pipe is None and dispatcher.claim(self)
+            if not ours:
+                self.wake()
+                return
+            batch = self.begin()
+            if batch is not None:
+                until = time.perf_counter() + _PATIENCE
+                if deadline is not None:
+                    until = min(until, time.perf_counter() + deadline - time.monotonic())
+                if not self._comes_soon(batch, until):
+                    dispatcher.hand_over(self, batch)
+                    return
+                self.end(batch)
+            self._core.mailbox.park()
+            dispatcher.release(self)
+            # Who has sent or called meanwhile may have found it claimed.
+            if self._core.mailbox.waiting or self._core.is_called:
+                self.wake()
+
+    # --- in the thread that has claimed it ---
 
     def look(self) -> None:
         """Wait for its next message for a moment, in machine code: to wake a thread that sleeps
@@ -92,8 +131,18 @@ class RelaunchExecutor:
             self._core.end(error)
             return None
 
+    def _comes_soon(self, batch: _Batch, until: float) -> bool:
+        """Whether `end` waits no longer than to a time."""
+        try:
+            return batch.begun is not None and self._arrives(batch, until)
+        except Exception as error:  # noqa: BLE001
+            self._core.end(error)
+            return True
+
     def end(self, batch: _Batch) -> None:
         """Wait for a batch and publish its replies."""
+        if self._core.ended:
+            return
         try:
             self._end(batch)
         except BaseException as error:  # noqa: BLE001
@@ -106,6 +155,8 @@ class RelaunchExecutor:
 
     def leave(self) -> None:
         """The dispatcher looks at it no more."""
+        if self._exchange is not None:
+            self._exchange.release()
         self._left.set()
 
     def _begin(self) -> _Batch | None:
@@ -124,6 +175,12 @@ class RelaunchExecutor:
         mailbox.words[code.HEARTBEAT] += 1
         program = self._program
         size = count * mailbox.message_bytes
+        if profiler.active is None and count <= self._most_in_exchange():
+            exchange = self._exchange
+            assert exchange is not None
+            replies = count * mailbox.reply_bytes
+            begun = exchange.begin(count - 1, self._messages[:size].data, replies)
+            return _Batch(count, began, None, begun)
         program.stream.handle.write(program.messages.buffer, 0, self._messages[:size].data)
         if program.report is not None:
             return _Batch(count, began, None)
@@ -133,6 +190,22 @@ class RelaunchExecutor:
         else:
             program.launch(0, count)
         return _Batch(count, began, self._begin_read(0, count))
+
+    def _most_in_exchange(self) -> int:
+        """How many messages the short way takes, which is made when it is first asked for."""
+        if self._most_exchanged < 0:
+            self._exchange = self._program.exchange()
+            program = self._program
+            most = 1 if program.one_by_one else min(program.count, MOST_IN_EXCHANGE)
+            self._most_exchanged = 0 if self._exchange is None else most
+        return self._most_exchanged
+
+    def _arrives(self, batch: _Batch, until: float | None = None) -> bool:
+        """Wait for the replies that come the short way; False if they are not there by then."""
+        exchange, size = self._exchange, batch.count * self._core.mailbox.reply_bytes
+        assert exchange is not None
+        batch.arrived = exchange.wait(batch.begun, self._replies[:size].data, until)
+        return batch.arrived
 
     def _begin_read(self, first: int, last: int) -> PendingRead:
         """Start to copy replies to the host; without replies, a word that shows the end."""
@@ -170,7 +243,11 @@ class RelaunchExecutor:
 
     def _end(self, batch: _Batch) -> None:
         core, mailbox = self._core, self._core.mailbox
-        if batch.read is None:
+        if batch.begun is not None:
+            if not batch.arrived:
+                self._arrives(batch)
+            mailbox.finish(0, batch.count)
+        elif batch.read is None:
             self._handle_with_reports(batch.count, batch.began)
         else:
             batch.read.wait()
@@ -216,6 +293,7 @@ class Dispatcher:
         self._ready: deque[RelaunchExecutor] = deque()
         self._queued: set[RelaunchExecutor] = set()
         self._members: set[RelaunchExecutor] = set()
+        self._begun: deque[tuple[RelaunchExecutor, _Batch]] = deque()  # that were handed over
         self.closed = False
         self._device = device
         # Where the device needs the processors itself, a thread that looks is in its way.
@@ -244,6 +322,23 @@ class Dispatcher:
                 self._ready.append(member)
         self._event.set()
 
+    def claim(self, member: RelaunchExecutor) -> bool:
+        """Take an actor into the calling thread's hands; False if another thread has it."""
+        with self._lock:
+            ours = not member.claimed
+            member.claimed = True
+            return ours
+
+    def release(self, member: RelaunchExecutor) -> None:
+        """Let go of an actor."""
+        member.claimed = False
+
+    def hand_over(self, member: RelaunchExecutor, batch: _Batch) -> None:
+        """Give an actor that the calling thread has claimed to the dispatcher, with a batch that
+        was launched."""
+        self._begun.append((member, batch))
+        self._event.set()
+
     def _run(self) -> None:
         last: RelaunchExecutor | None = None  # that had messages, if it was the only one
         with contextlib.suppress(TreadleError):  # a device that is lost says so to its actors
@@ -253,19 +348,32 @@ class Dispatcher:
                 members = list(self._ready)
                 self._ready.clear()
                 self._queued.clear()
-                if not members and not self._members and not self._event.is_set() and self._idle:
+                begun = list(self._begun)
+                self._begun.clear()
+                if (
+                    not members and not begun and not self._members
+                    and not self._event.is_set() and self._idle
+                ):  # fmt: skip
                     self.closed = True
                     return
-            if not members:
+            if not members and not begun:
                 if last is not None:
                     last.look()
                     last = None
                 self._idle = not self._event.wait(None if self._members else _IDLE_SECONDS)
                 self._event.clear()
                 continue
-            begun = [(member, batch) for member in members if (batch := member.begin())]
+            for member in members:
+                if not self.claim(member):
+                    continue  # who has it wakes it if there is more
+                batch = member.begin()
+                if batch is None:
+                    self.release(member)
+                else:
+                    begun.append((member, batch))
             for member, batch in begun:
                 member.end(batch)
+                self.release(member)
                 self.wake(member)
             last = begun[0][0] if len(begun) == 1 and self._looks else last
             for member in members:

@@ -24,8 +24,9 @@ from treadle.runtime.host_code import host_functions, keep_forever
 
 # Free-threaded builds of Python have none.
 HAS_GIL: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
-# What sending returns: the message is in the ring and the actor awake; the actor has ended.
-ACCEPTED, CLOSED = 2, -2
+# What sending returns: the message is in the ring, and the actor is awake or has to be woken; the
+# actor has ended.
+ACCEPTED, ACCEPTED_PARKED, CLOSED = 2, 3, -2
 
 # A slot is five words: the control block, where the message lies (for `ready`), how many (1), its
 # tag (for `ready`), and where the host says that the actor accepts nothing any more. That is memory

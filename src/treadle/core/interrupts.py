@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import signal
+import _signal  # `signal` makes enums of what it gives, which takes longer than the rest
 import threading
 from collections.abc import Callable
 from typing import Any
+
+_SIGINT = int(_signal.SIGINT)
 
 
 class Uninterruptible:
@@ -22,16 +24,16 @@ class Uninterruptible:
         self._arguments: tuple[Any, ...] | None = None
         if threading.current_thread() is not threading.main_thread():
             return  # Python runs signal handlers in the main thread only
-        handler = signal.getsignal(signal.SIGINT)
+        handler = _signal.getsignal(_SIGINT)
         if callable(handler):
             self._handler = handler
-            signal.signal(signal.SIGINT, self._defer)
+            _signal.signal(_SIGINT, self._defer)
 
     def _defer(self, *arguments: Any) -> None:
         self._arguments = arguments
 
     def __exit__(self, *_: object) -> None:
         if self._handler is not None:
-            signal.signal(signal.SIGINT, self._handler)
+            _signal.signal(_SIGINT, self._handler)
             if self._arguments is not None:
                 self._handler(*self._arguments)

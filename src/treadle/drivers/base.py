@@ -114,6 +114,25 @@ class Recording(ABC):
         raise TypeError(f"recordings of {kernel.device.info.id} do not change")
 
 
+class Exchange(ABC):
+    """Launches of a kernel that are made again and again, each with a little data of the host's and
+    a result that the host reads at once."""
+
+    @abstractmethod
+    def begin(self, which: int, data: Any, size: int) -> Any:
+        """Start the launch of this number with the bytes of `data`, after all work so far; what
+        `wait` takes, for the first `size` bytes of the result."""
+
+    @abstractmethod
+    def wait(self, begun: Any, target: memoryview, until: float | None = None) -> bool:
+        """Wait for the result, and copy it to host memory; False if it is not there at a time of
+        `time.perf_counter`, after which it can be waited for again."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give back what it holds."""
+
+
 class Stream(ABC):
     """An order of work on a device."""
 
@@ -164,6 +183,21 @@ class Stream(ABC):
         has waited."""
         self.read(buffer, offset, target)
         return finished_read()
+
+    def exchange(
+        self,
+        kernel: CompiledKernel,
+        buffers: Sequence[Buffer],
+        source: tuple[int, int],
+        result: tuple[int, int],
+        launches: Sequence[tuple[Dim3, bytes]],
+    ) -> Exchange | None:
+        """Launches that are made again and again: grids and parameter blocks. Of the kernel's
+        buffers, `source` (its place among them, and how many bytes) is what the host gives and
+        kernels only read, and `result` is what kernels only write and the host takes: the driver
+        may use other memory in their places. None where that is no quicker than the calls for
+        it."""
+        return None
 
     @abstractmethod
     def record(self) -> Event:

@@ -137,8 +137,6 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | Non
         return None
     vendor = _VENDORS.get(raw["vendor_id"], "")
     kind: Kind = _KINDS.get(raw["type"], "discrete" if vendor == "NVIDIA" else "integrated")
-    if kind == "discrete":  # kernels would reach across the bus
-        features.difference_update(provider.needs["unified_memory"])
     assured = _SUBGROUPS.get(vendor, 0)
     sizes = (raw["subgroup_min"] or assured, raw["subgroup_max"] or assured)
     has_subgroups = features.issuperset(provider.needs["subgroups"])
@@ -155,7 +153,7 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | Non
         api=raw["api"],
         dialect=provider.dialect,
         limits=limits,
-        features=_features(provider, features, limits, units),
+        features=_features(provider, kind, features, limits, units),
     )
     return Adapter(
         native, info, handle, instance, frozenset(features), units,
@@ -165,12 +163,15 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | Non
 
 def _features(
     provider: Provider,
+    kind: Kind,
     given: set[str],
     limits: Limits,
     units: tuple[MatrixUnit, ...],
 ) -> frozenset[str]:
     """Our names for what an adapter has."""
     missing = set() if limits.subgroup_size else {"subgroups"}
+    if kind == "discrete":  # kernels would reach across the bus
+        missing.add("unified_memory")
     if not units:
         missing.add("tensor_cores")
     names = {name for name, needed in provider.needs.items() if given.issuperset(needed)}

@@ -89,6 +89,8 @@ class WebgpuDevice(MemoryDevice[WebgpuBuffer, WebgpuKernel]):
         self.info = _reduced_info(adapter.info, raw, limits)
         self._spin_seconds = 0.0 if self.info.kind == "software" else _SPIN_SECONDS
         self.unified = "unified_memory" in self.info.features
+        # Whether kernels can use memory that the host maps, be it across a bus.
+        self.mappable = adapter.features.issuperset(native.provider.needs["unified_memory"])
         self.uniform_alignment = raw.minUniformBufferOffsetAlignment
         handle, listener = native.request_device(
             adapter.instance,
@@ -291,8 +293,9 @@ class WebgpuDevice(MemoryDevice[WebgpuBuffer, WebgpuKernel]):
         """`wait_for`, awaiting instead of blocking."""
         await self.wait_async(self._done, serial)
 
-    def wait(self, flag: Any, value: int) -> None:
-        """Wait until a flag has reached a value: spinning at first, then in naps.
+    def wait(self, flag: Any, value: int, until: float | None = None) -> bool:
+        """Wait until a flag has reached a value: spinning at first, then in naps; False if it has
+        not at a time of `time.perf_counter`.
 
         A nap is an eighth of the time waited so far, so that it costs little in proportion.
         """
@@ -301,11 +304,16 @@ class WebgpuDevice(MemoryDevice[WebgpuBuffer, WebgpuKernel]):
         while spin(poller, flag, value, _SPINS) < value:
             if time.perf_counter() - began >= self._spin_seconds:
                 break
+            if until is not None and time.perf_counter() >= until:
+                return False
         else:
-            return
+            return True
         while spin(poller, flag, value, 1) < value:
             self.check()
+            if until is not None and time.perf_counter() >= until:
+                return False
             time.sleep(polling.nap(time.perf_counter() - began))
+        return True
 
     async def wait_async(self, flag: Any, value: int) -> None:
         """`wait`, giving way to the event loop between polls, and at least once."""

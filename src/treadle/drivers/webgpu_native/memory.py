@@ -56,9 +56,10 @@ class Staging:
         "write",
     )  # fmt: skip
 
-    def __init__(self, device: WebgpuDevice, size: int, *, write: bool) -> None:
+    def __init__(self, device: WebgpuDevice, size: int, *, write: bool, usage: int = 0) -> None:
+        """`usage` is what it is used for beside copies."""
         native = device.native
-        usage = MAP_WRITE | COPY_SRC if write else MAP_READ | COPY_DST
+        usage |= MAP_WRITE | COPY_SRC if write else MAP_READ | COPY_DST
         if write and device.unified:
             usage |= UNIFORM  # kernels read their parameters where the host wrote them
         self.parameters: Parameters | None = None

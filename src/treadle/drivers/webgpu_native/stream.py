@@ -32,6 +32,7 @@ from treadle.drivers.webgpu_native.batch import (
     LiveBatch,
 )
 from treadle.drivers.webgpu_native.events import RESOLVE_ALIGNMENT, WebgpuEvent
+from treadle.drivers.webgpu_native.exchange import WebgpuExchange
 from treadle.drivers.webgpu_native.memory import (
     SMALL_UPLOAD,
     Staging,
@@ -213,6 +214,17 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
         batch.dispatches += end - first
         batch.kept += [recording, records, pointer]
         self._appended()
+
+    def exchange(
+        self,
+        kernel: CompiledKernel,
+        buffers: Sequence[Buffer],
+        source: tuple[int, int],
+        result: tuple[int, int],
+        launches: Sequence[tuple[Dim3, bytes]],
+    ) -> WebgpuExchange:
+        """Launches that are made again and again, with a little data of the host's."""
+        return WebgpuExchange(self, kernel, buffers, source, result, launches)
 
     # ------------------------------------------------------------------ copies
 
