@@ -30,6 +30,7 @@ from treadle.core.errors import ActorFailed, DtypeError, QueueFull, TreadleError
 # one takes up to 20 µs to be back: a thread that sleeps before that sends it there again. And to
 # wake a thread takes longer than many launches.
 POLLS, FEW_POLLS = 2000, 50
+_FEW_MESSAGES = 64  # which a thread that waits for their replies handles itself, where it can
 
 
 class Ref:
@@ -275,8 +276,9 @@ class Ref:
                 sent = pushed == ACCEPTED or self._sent(pushed, data, tag, deadline)
             if not sent:
                 raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
-            if not self._await_answer(answer):
-                flags = self._mailbox.flags
+            flags = self._mailbox.flags
+            served = core.server is not None and flags[answer]
+            if not served and not self._await_answer(answer):
                 core.wait(lambda: flags[answer], deadline)
                 self._mailbox.measure_answer(answer)
             return self._answered(answer, stamp)
@@ -456,6 +458,10 @@ class Ref:
         while not found.is_complete:
             if found.more():
                 continue
+            if core.server is not None and 0 < mailbox.waiting <= _FEW_MESSAGES:
+                core.server(deadline)
+                if found.more():
+                    continue
             self._spin(self._control + 8 * code.OUT_TAIL, mailbox.words[code.OUT_HEAD])
             if not found.more() and not core.wait(found.more, deadline):
                 break

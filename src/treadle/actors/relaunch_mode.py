@@ -40,6 +40,7 @@ _FIRST_LIMIT = 64
 _SHORT, _LONG = 5e-3, 20e-3
 _LOOKS = 2000  # some 0.1 ms
 _PATIENCE = 2e-3  # seconds that a thread waits for what it has launched itself
+_LINGERS = 500  # looks, some 25 µs
 _IDLE_SECONDS = 1.0  # after which a device's thread ends that has no actor any more
 
 
@@ -64,7 +65,8 @@ class RelaunchExecutor:
         mailbox = core.mailbox
         self._messages = core.batch = aligned(program.count * mailbox.message_bytes)
         self._replies = aligned(program.count * max(mailbox.reply_bytes, 1))
-        mailbox.set_batch(self._messages.ctypes.data, self._replies.ctypes.data, program.count)
+        self._messages_at, self._replies_at = self._messages.ctypes.data, self._replies.ctypes.data
+        mailbox.set_batch(self._messages_at, self._replies_at, program.count)
         self._left = threading.Event()
         self.claimed = False  # whether a thread has it in its hands; the dispatcher's to change
         self._exchange: Exchange | None = None
@@ -123,6 +125,14 @@ class RelaunchExecutor:
         if tail == mailbox.words[code.HEAD] and not self._core.ended:
             mailbox.functions.spin(mailbox.address + 8 * code.TAIL, tail, _LOOKS)
 
+    def linger(self) -> None:
+        """Before it is claimed for a message that was sent: leave it for a moment to who sent that
+        and asks next, and what is sent meanwhile is launched together."""
+        core, mailbox = self._core, self._core.mailbox
+        if self._most_exchanged and not core.is_called and core.pipe is None:
+            head = mailbox.words[code.HEAD]
+            mailbox.functions.spin(mailbox.address + 8 * code.HEAD, head, _LINGERS)
+
     def begin(self) -> _Batch | None:
         """Launch what waits; None if there is nothing to wait for."""
         try:
@@ -179,7 +189,7 @@ class RelaunchExecutor:
             exchange = self._exchange
             assert exchange is not None
             replies = count * mailbox.reply_bytes
-            begun = exchange.begin(count - 1, self._messages[:size].data, replies)
+            begun = exchange.begin(count - 1, self._messages_at, size, replies)
             return _Batch(count, began, None, begun)
         program.stream.handle.write(program.messages.buffer, 0, self._messages[:size].data)
         if program.report is not None:
@@ -202,9 +212,9 @@ class RelaunchExecutor:
 
     def _arrives(self, batch: _Batch, until: float | None = None) -> bool:
         """Wait for the replies that come the short way; False if they are not there by then."""
-        exchange, size = self._exchange, batch.count * self._core.mailbox.reply_bytes
+        exchange = self._exchange
         assert exchange is not None
-        batch.arrived = exchange.wait(batch.begun, self._replies[:size].data, until)
+        batch.arrived = exchange.wait(batch.begun, self._replies_at, until)
         return batch.arrived
 
     def _begin_read(self, first: int, last: int) -> PendingRead:
@@ -341,6 +351,7 @@ class Dispatcher:
 
     def _run(self) -> None:
         last: RelaunchExecutor | None = None  # that had messages, if it was the only one
+        slept = False
         with contextlib.suppress(TreadleError):  # a device that is lost says so to its actors
             self._device.handle.work_apart()
         while True:
@@ -362,7 +373,11 @@ class Dispatcher:
                     last = None
                 self._idle = not self._event.wait(None if self._members else _IDLE_SECONDS)
                 self._event.clear()
+                slept = True
                 continue
+            if slept and len(members) == 1 and not begun and self._looks:
+                members[0].linger()
+            slept = False
             for member in members:
                 if not self.claim(member):
                     continue  # who has it wakes it if there is more

@@ -118,7 +118,8 @@ def _methods() -> _Methods:
     prototype = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p
     )
-    return _Methods(*methods, make=prototype(("PyCFunction_NewEx", ctypes.pythonapi)))
+    of_bytes, ready = methods
+    return _Methods(of_bytes, ready, prototype(("PyCFunction_NewEx", ctypes.pythonapi)))
 
 
 class Sending:

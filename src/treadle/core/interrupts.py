@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import _signal  # `signal` makes enums of what it gives, which takes longer than the rest
+# Not `signal`, which makes enums of what it gives: that takes longer than the rest.
+import _signal  # type: ignore[import-not-found]
 import threading
 from collections.abc import Callable
 from typing import Any

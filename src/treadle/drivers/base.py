@@ -119,14 +119,14 @@ class Exchange(ABC):
     a result that the host reads at once."""
 
     @abstractmethod
-    def begin(self, which: int, data: Any, size: int) -> Any:
-        """Start the launch of this number with the bytes of `data`, after all work so far; what
-        `wait` takes, for the first `size` bytes of the result."""
+    def begin(self, which: int, data: int, size: int, wanted: int) -> Any:
+        """Start the launch of this number, after all work so far, with `size` bytes at an address
+        of the host's; what `wait` takes, for the first `wanted` bytes of the result."""
 
     @abstractmethod
-    def wait(self, begun: Any, target: memoryview, until: float | None = None) -> bool:
-        """Wait for the result, and copy it to host memory; False if it is not there at a time of
-        `time.perf_counter`, after which it can be waited for again."""
+    def wait(self, begun: Any, target: int, until: float | None = None) -> bool:
+        """Wait for the result, and copy it to an address of the host's; False if it is not there
+        at a time of `time.perf_counter`, after which it can be waited for again."""
 
     @abstractmethod
     def release(self) -> None:

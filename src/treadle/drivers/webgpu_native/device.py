@@ -367,6 +367,11 @@ class WebgpuDevice(MemoryDevice[WebgpuBuffer, WebgpuKernel]):
         errors, self._errors[:] = list(self._errors), []
         return errors
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether the library has complained."""
+        return bool(self._errors)
+
     def raise_errors(self, what: str) -> None:
         """Raise the first complaint, if any, as the class that it is."""
         if not self._errors:

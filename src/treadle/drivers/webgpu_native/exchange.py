@@ -10,11 +10,12 @@ submission is all that is left.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treadle.core.dim3 import Dim3
 from treadle.drivers.base import Buffer, CompiledKernel, Exchange
 from treadle.drivers.webgpu_native import encode_loop as loop
+from treadle.drivers.webgpu_native.exchange_code import WORDS, exchange_code
 from treadle.drivers.webgpu_native.memory import Staging
 from treadle.drivers.webgpu_native.native import COPY_DST, STORAGE, UNIFORM, Handle
 from treadle.drivers.webgpu_native.pipelines import WebgpuKernel
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.stream import WebgpuStream
 
 _RECORD = loop.RECORD
+_WANTED = 8  # which word of a way says how many bytes of the result are wanted
 _SMALLEST = 256  # bytes of a buffer: as many as a binding may have to start at
 
 
@@ -48,7 +50,6 @@ class _Way:
         device.raise_errors(f"binding the arrays of kernel {kernel.code.name}")
         self.group_number = native.address(self.group)
         self.records = bytearray((1 if device.mappable else 3) * _RECORD)
-        self.pointer = native.ffi.from_buffer(self.records)
         self.dispatch = 0  # where its record is
         if not device.mappable:
             self.dispatch = _RECORD
@@ -61,8 +62,18 @@ class _Way:
                 self.records, 2 * _RECORD, loop.COPY, 0,
                 result.number, 0, self.down.number, 0, exchange.result_bytes,
             )  # fmt: skip
-        self.count = len(self.records) // _RECORD
-        self.size = 0  # of what comes out
+        self._pointer = native.ffi.from_buffer(self.records)
+        count = len(self.records) // _RECORD
+        self.words = native.ffi.new(
+            "uint64_t[]",
+            [
+                self.up.number, self.up.size, native.address(self.up.info),
+                self.down.number, self.down.size, native.address(self.down.info),
+                native.address(self._pointer), count, 0, 0, 0,
+            ],
+        )  # fmt: skip
+        assert len(self.words) == WORDS
+        self.address = native.address(self.words)
 
     def release(self, device: WebgpuDevice) -> None:
         """Give all of it back, whatever state it is in."""
@@ -99,7 +110,7 @@ class WebgpuExchange(Exchange):
             grid if max(grid) <= largest else foldable(kernel.code, grid, largest)
             for grid, _ in launches
         ]
-        self._commands = native.ffi.new("WGPUCommandBuffer[1]")
+        self._code = exchange_code(native, device.loop)
         self._free: list[_Way] = []
         self._ways: list[_Way] = []
         self._parameters: Handle | None = None
@@ -136,63 +147,43 @@ class WebgpuExchange(Exchange):
         self._ways.append(made)
         return made
 
-    def begin(self, which: int, data: Any, size: int) -> _Way:
-        """Submit the launch of this number with some bytes; what is to be waited for, of which the
-        first `size` bytes of the result are wanted."""
-        device = self.device
-        native, kernel = device.native, self.kernel
+    def begin(self, which: int, data: int, size: int, wanted: int) -> _Way:
+        """Submit the launch of this number."""
+        device, kernel, code = self.device, self.kernel, self._code
         with device.lock:
             way = self._free.pop() if self._free else self._new_way()
-        up = way.up
-        if up.flag[0] != 1:
-            device.wait(up.flag, 1)
+            up = way.up
             if up.flag[0] != 1:
-                raise device.lose("memory for messages could not be mapped")
-        target = native.mapped_range(up.handle, up.size, write=True)
-        native.ffi.memmove(target, data, len(data))
-        way.size = size
-        x, y, z = self._grids[which]
-        group = self._group_number
-        loop.pack_dispatch(
-            way.records, way.dispatch, loop.DISPATCH, x, y, z, kernel.pipeline, way.group_number,
-            group, which * kernel.stride if group else 0, 0,
-        )  # fmt: skip
-        commands = self._commands
-        with device.lock:
+                device.wait(up.flag, 1)
+            x, y, z = self._grids[which]
+            group = self._group_number
+            loop.pack_dispatch(
+                way.records, way.dispatch, loop.DISPATCH, x, y, z, kernel.pipeline,
+                way.group_number, group, which * kernel.stride if group else 0, 0,
+            )  # fmt: skip
+            way.words[_WANTED] = wanted
             device.check()
             before = device.appending()
             if before is not None:  # what was appended before, to any stream
                 before._submit()
-            native.unmap(up.handle)
-            encoder = native.create_encoder(device.handle)
-            device.loop.encode(encoder, way.pointer, way.count)
-            commands[0] = native.finish(encoder)
-            try:
-                # A submission that the library would refuse ends the process: look first.
+            if not code.prepare(device.handle, way.address, data, size):
+                device.check()
+                raise device.lose("memory for what is sent could not be mapped")
+            if device.has_errors:
+                code.abandon(way.address)
+                # A submission that the library would refuse ends the process.
                 device.raise_errors(f"a launch of {kernel.code.name}")
-                native.submit(device.queue, commands)
-            finally:
-                native.release_encoder(encoder, commands[0])
-            way.down.request_map()
-            up.request_map()
+            code.submit(device.queue, way.address)
         return way
 
-    def wait(self, way: _Way, target: memoryview, until: float | None = None) -> bool:
-        """Wait for the result, and copy it to host memory; False if it is not there at a time of
-        `time.perf_counter`."""
-        device, down = self.device, way.down
-        if not device.wait(down.flag, 1, until):
+    def wait(self, way: _Way, target: int, until: float | None = None) -> bool:
+        """Wait for the result, and copy it to host memory."""
+        device, flag = self.device, way.down.flag
+        if not device.wait(flag, 1, until):
             return False
-        if down.flag[0] != 1:
+        if flag[0] != 1 or not self._code.fetch(way.address, target):
             device.raise_errors("a read")
             raise device.lose("a read was abandoned")
-        native = device.native
-        source = native.mapped_range(down.handle, down.size, write=False)
-        if source == native.null:
-            device.check()
-            raise device.lose("a result could not be mapped")
-        native.ffi.memmove(target, source, way.size)
-        native.unmap(down.handle)
         self._free.append(way)
         return True
 

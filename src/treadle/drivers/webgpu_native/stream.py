@@ -222,8 +222,10 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
         source: tuple[int, int],
         result: tuple[int, int],
         launches: Sequence[tuple[Dim3, bytes]],
-    ) -> WebgpuExchange:
+    ) -> WebgpuExchange | None:
         """Launches that are made again and again, with a little data of the host's."""
+        if not self.device.loop.compiled:
+            return None
         return WebgpuExchange(self, kernel, buffers, source, result, launches)
 
     # ------------------------------------------------------------------ copies
