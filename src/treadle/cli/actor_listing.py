@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -12,43 +13,99 @@ from rich.table import Table
 
 from treadle.actors.publishing import published
 
-_COLUMNS = (
-    "process",
-    "actor",
-    "device",
-    "mode",
-    "state",
-    "messages",
-    "a second",
-    "errors",
-    "in",
-    "out",
-)
+_TEXTS = ("process", "actor", "device", "mode", "state")
+_NUMBERS = ("messages", "a second", "errors", "in", "out")
 _REFRESH = 0.5
+_LONGEST_NUMBER = 10_000  # from it on, numbers are rounded where there is little room
+
+
+@dataclass(frozen=True)
+class _Row:
+    """An actor: what its `_TEXTS` and `_NUMBERS` are; None where a rate is not known yet."""
+
+    texts: tuple[str, ...]
+    numbers: tuple[float | None, ...]
 
 
 def table_of(
-    processes: list[dict[str, Any]], before: dict[Any, tuple[float, int]] | None = None
+    processes: list[dict[str, Any]],
+    before: dict[Any, tuple[float, int]] | None = None,
+    width: int | None = None,
 ) -> Table:
-    """One row an actor. `before` has the counts of an earlier look, for rates; it is updated."""
-    table = Table(*_COLUMNS, box=None)
+    """One row an actor, in a form that fits the width. `before` has the counts of an earlier look,
+    for rates; it is updated."""
+    rows = _rows(processes, before)
+    table = _wide(rows)
+    if width is not None:
+        console = Console(width=10 * width)
+        if console.measure(table).maximum > width:
+            return _narrow(rows)
+    return table
+
+
+def _rows(
+    processes: list[dict[str, Any]], before: dict[Any, tuple[float, int]] | None
+) -> list[_Row]:
+    rows = []
     now = time.monotonic()
     for process in processes:
         for at, actor in enumerate(process["actors"]):
             count = int(actor["messages_processed"])
-            rate = ""
+            rate = None
             if before is not None:
                 key = process["pid"], at, actor["actor"]
                 if key in before and now > before[key][0]:
-                    rate = f"{(count - before[key][1]) / (now - before[key][0]):,.0f}"
+                    rate = (count - before[key][1]) / (now - before[key][0])
                 before[key] = now, count
-            table.add_row(
-                escape(f"{process['name']} ({process['pid']})"),
-                *(str(actor[name]) for name in ("actor", "device", "mode", "state")),
-                f"{count:,}", rate,
-                *(str(actor[f]) for f in ("errors_encountered", "input_depth", "output_depth")),
-            )  # fmt: skip
+            texts = (str(actor[name]) for name in ("actor", "device", "mode", "state"))
+            depths = (int(actor[f]) for f in ("errors_encountered", "input_depth", "output_depth"))
+            owner = f"{process['name']} ({process['pid']})"
+            rows.append(_Row((owner, *texts), (count, rate, *depths)))
+    return rows
+
+
+def _wide(rows: list[_Row]) -> Table:
+    """A line for each actor."""
+    table = Table(*_TEXTS, box=None)
+    for name in _NUMBERS:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        numbers = ("" if number is None else f"{number:,.0f}" for number in row.numbers)
+        table.add_row(*map(escape, row.texts), *numbers)
     return table
+
+
+def _narrow(rows: list[_Row]) -> Table:
+    """Two lines for each actor, under its process; no number is cut off."""
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    table.add_column("actor", overflow="fold")
+    for name in _NUMBERS:
+        table.add_column(name, justify="right", no_wrap=True)
+    owner = ""
+    for row in rows:
+        process, actor, *facts = row.texts
+        if process != owner:
+            owner = process
+            table.add_row(f"[bold]{escape(process)}[/bold]")
+        cell = f"{escape(actor)}\n[dim]{escape(' '.join(facts))}[/dim]"
+        table.add_row(cell, *map(_short, row.numbers))
+    return table
+
+
+def _short(number: float | None) -> str:
+    """A number in up to five characters.
+
+    >>> _short(1234), _short(12_345_678), _short(999_999), _short(5e13)
+    ('1,234', '12.3M', '1M', '50T')
+    """
+    if number is None:
+        return ""
+    if number < _LONGEST_NUMBER:
+        return f"{number:,.0f}"
+    for unit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if float(f"{number:.3g}") >= unit:
+            return f"{number / unit:.3g}{name}"
+    return f"{number:.3g}"
 
 
 def show_actors(watch: bool) -> None:
@@ -59,10 +116,14 @@ def show_actors(watch: bool) -> None:
         if not any(process["actors"] for process in processes):
             console.print("No actors: a program shows its own with td.actors.publish(name).")
             return
-        console.print(table_of(processes))
+        console.print(table_of(processes, width=console.width))
         return
     before: dict[Any, tuple[float, int]] = {}
-    with Live(table_of(published(), before), console=console, auto_refresh=False) as live:
+
+    def shown() -> Table:
+        return table_of(published(), before, console.width)
+
+    with Live(shown(), console=console, auto_refresh=False) as live:
         while True:
             time.sleep(_REFRESH)
-            live.update(table_of(published(), before), refresh=True)
+            live.update(shown(), refresh=True)

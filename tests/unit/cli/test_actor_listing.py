@@ -97,6 +97,42 @@ def test_rates() -> None:
     assert captured.get().split()[-4:] == ["0", "0", "1", "2"]
 
 
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_nothing_is_cut_off(width: int) -> None:
+    """Numbers and words are whole at any usual width, and lines no longer than it."""
+    actor = {
+        "actor": "nearest_neighbour", "device": "webgpu:0", "mode": "persistent",
+        "state": "terminated", "messages_processed": 9_876_543_210, "errors_encountered": 98765,
+        "input_depth": 4096, "output_depth": 65535,
+    }  # fmt: skip
+    process = {
+        "name": "simulation of waves",
+        "pid": 1234567,
+        "actors": [actor, actor | {"actor": "b"}],
+    }
+    before = {(1234567, at, name): (0.0, 0) for at, name in ((0, actor["actor"]), (1, "b"))}
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(table_of([process], before, width))
+    text = captured.get()
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    whole = [
+        "simulation of waves (1234567)",
+        actor["actor"],
+        "webgpu:0",
+        "persistent",
+        "terminated",
+    ]
+    whole += (
+        ["9,876,543,210", "98,765", "65,535"]
+        if width == 200
+        else ["9.88G", "98.8k", "65.5k", "4,096"]
+    )
+    for each in whole:
+        assert each in " ".join(text.split())
+
+
 @pytest.mark.parametrize("name", ["", "a\nb", "x" * 65, 3])
 def test_names_that_are_refused(name) -> None:
     with pytest.raises(ValueError, match="1 to 64 printable characters"):
