@@ -268,12 +268,13 @@ class Ref:
         try:
             tag = code.ASKED + answer
             data = self._pack(message)
+            sent = True  # for all that is known, if Ctrl-C comes now
             pushed = self._push(data, tag)
+            sent = pushed >= ACCEPTED
             if pushed == ACCEPTED_PARKED:
-                sent = True
                 core.serve(deadline)
-            else:
-                sent = pushed == ACCEPTED or self._sent(pushed, data, tag, deadline)
+            elif not sent:
+                sent = self._sent(pushed, data, tag, deadline)
             if not sent:
                 raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
             flags = self._mailbox.flags

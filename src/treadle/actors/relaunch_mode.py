@@ -96,8 +96,7 @@ class RelaunchExecutor:
         thread does and the device has a short way; else have the dispatcher do it."""
         dispatcher = self._dispatcher
         with Uninterruptible():  # what is claimed is let go of, and what was taken is answered
-            ours = self._most_exchanged and self._core.pipe is None and dispatcher.claim(self)
-            if not ours:
+            if not self._is_servable or not dispatcher.claim(self):
                 self.wake()
                 return
             batch = self.begin()
@@ -115,6 +114,13 @@ class RelaunchExecutor:
             if self._core.mailbox.waiting or self._core.is_called:
                 self.wake()
 
+    @property
+    def _is_servable(self) -> bool:
+        """Whether threads that ask may handle its messages: there is a short way, and nothing but
+        messages to see to."""
+        core = self._core
+        return self._most_exchanged != 0 and core.pipe is None and not core.is_called
+
     # --- in the thread that has claimed it ---
 
     def look(self) -> None:
@@ -128,8 +134,8 @@ class RelaunchExecutor:
     def linger(self) -> None:
         """Before it is claimed for a message that was sent: leave it for a moment to who sent that
         and asks next, and what is sent meanwhile is launched together."""
-        core, mailbox = self._core, self._core.mailbox
-        if self._most_exchanged and not core.is_called and core.pipe is None:
+        mailbox = self._core.mailbox
+        if self._is_servable:
             head = mailbox.words[code.HEAD]
             mailbox.functions.spin(mailbox.address + 8 * code.HEAD, head, _LINGERS)
 

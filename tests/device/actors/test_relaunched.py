@@ -3,6 +3,7 @@ short way, and threads of a block copy for the one that handles many."""
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
 
@@ -132,6 +133,33 @@ def test_askers_handle_messages_themselves(device: td.Device) -> None:
         assert received == sorted(received)
         assert sorted(numbers + received) == list(range(1, 181))
         assert ref.status().messages_processed == 180
+
+
+def test_interrupts_lose_nothing(device: td.Device) -> None:
+    """Ctrl-C at any time: what was accepted is handled, and the next one asks as before."""
+    order = Order(1, (2, 3), 4.0, (5, 6))
+
+    def interrupts() -> None:
+        for _ in range(12):
+            time.sleep(0.005 + 0.002 * np.random.default_rng().random())
+            _thread.interrupt_main()
+        time.sleep(0.005)
+
+    with trade.spawn(mode="relaunch", count=np.zeros(1, np.int32)) as ref:
+        assert ref.ask(order, timeout=60).number == 1
+        thread = threading.Thread(target=interrupts)
+        thread.start()
+        interrupted = 0
+        while thread.is_alive():
+            try:
+                while thread.is_alive():
+                    assert ref.ask(order, timeout=60).cost == 14.0
+            except KeyboardInterrupt:
+                interrupted += 1
+        thread.join()
+        accepted = ref.telemetry().accepted
+        assert interrupted > 0
+        assert ref.ask(order, timeout=60).number == accepted + 1
 
 
 def test_what_takes_long_is_handed_over(device: td.Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ class _Way:
         device.release_later(device.native.release_bind_group, self.group)
         for staging in (self.up, self.down):
             device.dropped.append(staging)  # a late callback may still write to its flag
-            staging.release()
+            device.release_later(device.native.release_buffer, staging.handle)
 
 
 class WebgpuExchange(Exchange):
