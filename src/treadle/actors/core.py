@@ -85,7 +85,9 @@ class Core:
         self.receivers = forks.lock()
         self.condition = threading.Condition(forks.lock())
         self.executor: Executor | None = None
-        self.server: Callable[[float | None], None] | None = None  # the executor's, for `serve`
+        # Where threads that wait for replies may handle messages themselves, for a moment: with
+        # their deadline, and whether they were to wake the actor.
+        self.server: Callable[[float | None, bool], None] | None = None
         self.looks: float | None = None  # seconds after which a waiting thread looks by itself
         self.calls: deque[Call] = deque()
         self.state = "created"
@@ -182,14 +184,6 @@ class Core:
         executor = self.executor
         if executor is not None:
             executor.wake()
-
-    def serve(self, deadline: float | None) -> None:
-        """`wake`, by a thread that waits for the replies until the deadline: where the executor can
-        do that, it handles the messages itself, for a moment."""
-        if self.server is None:
-            self.wake()
-        else:
-            self.server(deadline)
 
     @property
     def is_called(self) -> bool:

@@ -271,9 +271,9 @@ class Ref:
             sent = True  # for all that is known, if Ctrl-C comes now
             pushed = self._push(data, tag)
             sent = pushed >= ACCEPTED
-            if pushed == ACCEPTED_PARKED:
-                core.serve(deadline)
-            elif not sent:
+            if sent and core.server is not None:
+                core.server(deadline, pushed == ACCEPTED_PARKED)
+            elif pushed != ACCEPTED:
                 sent = self._sent(pushed, data, tag, deadline)
             if not sent:
                 raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
@@ -460,7 +460,7 @@ class Ref:
             if found.more():
                 continue
             if core.server is not None and 0 < mailbox.waiting <= _FEW_MESSAGES:
-                core.server(deadline)
+                core.server(deadline, False)
                 if found.more():
                     continue
             self._spin(self._control + 8 * code.OUT_TAIL, mailbox.words[code.OUT_HEAD])

@@ -40,7 +40,9 @@ _FIRST_LIMIT = 64
 _SHORT, _LONG = 5e-3, 20e-3
 _LOOKS = 2000  # some 0.1 ms
 _PATIENCE = 2e-3  # seconds that a thread waits for what it has launched itself
-_LINGERS = 500  # looks, some 25 µs
+# Looks at an actor that threads which ask serve, some 25 µs and 1 ms: how long a message waits for
+# such a thread, and how long nothing happens before the dispatcher sleeps.
+_STILL, _QUIET = 500, 20_000
 _IDLE_SECONDS = 1.0  # after which a device's thread ends that has no actor any more
 
 
@@ -69,6 +71,7 @@ class RelaunchExecutor:
         mailbox.set_batch(self._messages_at, self._replies_at, program.count)
         self._left = threading.Event()
         self.claimed = False  # whether a thread has it in its hands; the dispatcher's to change
+        self._watched = False  # whether the dispatcher looks at its rings
         self._exchange: Exchange | None = None
         self._most_exchanged = 0 if program.report is not None else -1  # not known yet
 
@@ -91,13 +94,15 @@ class RelaunchExecutor:
         """Its handler is taken for one that never returns: nothing more is launched on the device
         until it does."""
 
-    def serve(self, deadline: float | None) -> None:
+    def serve(self, deadline: float | None, parked: bool) -> None:
         """Handle what waits in the calling thread, for a moment and until the deadline, if no other
-        thread does and the device has a short way; else have the dispatcher do it."""
-        dispatcher = self._dispatcher
+        thread does and the device has a short way; else have the dispatcher do it, which has to be
+        woken if the actor was `parked`."""
+        core, dispatcher = self._core, self._dispatcher
         with Uninterruptible():  # what is claimed is let go of, and what was taken is answered
-            if not self._is_servable or not dispatcher.claim(self):
-                self.wake()
+            if not self.is_servable or not dispatcher.claim(self):
+                if parked:
+                    self.wake()
                 return
             batch = self.begin()
             if batch is not None:
@@ -108,14 +113,17 @@ class RelaunchExecutor:
                     dispatcher.hand_over(self, batch)
                     return
                 self.end(batch)
-            self._core.mailbox.park()
+            words = core.mailbox.words
+            if not self._watched:
+                core.mailbox.park()
             dispatcher.release(self)
-            # Who has sent or called meanwhile may have found it claimed.
-            if self._core.mailbox.waiting or self._core.is_called:
+            # Who has sent or called meanwhile, or has stopped watching, found it claimed.
+            alone = not words[code.PARKED] and not self._watched
+            if alone or core.is_called or (words[code.PARKED] and core.mailbox.waiting):
                 self.wake()
 
     @property
-    def _is_servable(self) -> bool:
+    def is_servable(self) -> bool:
         """Whether threads that ask may handle its messages: there is a short way, and nothing but
         messages to see to."""
         core = self._core
@@ -131,13 +139,15 @@ class RelaunchExecutor:
         if tail == mailbox.words[code.HEAD] and not self._core.ended:
             mailbox.functions.spin(mailbox.address + 8 * code.TAIL, tail, _LOOKS)
 
-    def linger(self) -> None:
-        """Before it is claimed for a message that was sent: leave it for a moment to who sent that
-        and asks next, and what is sent meanwhile is launched together."""
+    def watch(self, bell: int, rung: int) -> None:
+        """Before it is claimed, leave what is sent for a moment to who asks next: what was sent
+        until then is launched together, and no thread has to be woken for it. Until the word at
+        `bell` is another than `rung`, or nothing happens any more."""
         mailbox = self._core.mailbox
-        if self._is_servable:
-            head = mailbox.words[code.HEAD]
-            mailbox.functions.spin(mailbox.address + 8 * code.HEAD, head, _LINGERS)
+        self._watched = True
+        mailbox.announce(code.PARKED, 0)
+        mailbox.functions.watch(mailbox.address, bell, rung, _STILL, _QUIET)
+        self._watched = False
 
     def begin(self) -> _Batch | None:
         """Launch what waits; None if there is nothing to wait for."""
@@ -310,6 +320,9 @@ class Dispatcher:
         self._queued: set[RelaunchExecutor] = set()
         self._members: set[RelaunchExecutor] = set()
         self._begun: deque[tuple[RelaunchExecutor, _Batch]] = deque()  # that were handed over
+        # Changed for whoever watches an actor's rings while there is something else to see to.
+        memory = aligned(8)
+        self._bell, self._bell_at = memory.data.cast("B").cast("q"), memory.ctypes.data
         self.closed = False
         self._device = device
         # Where the device needs the processors itself, a thread that looks is in its way.
@@ -336,6 +349,7 @@ class Dispatcher:
             if member not in self._queued:
                 self._queued.add(member)
                 self._ready.append(member)
+            self._bell[0] += 1
         self._event.set()
 
     def claim(self, member: RelaunchExecutor) -> bool:
@@ -352,7 +366,9 @@ class Dispatcher:
     def hand_over(self, member: RelaunchExecutor, batch: _Batch) -> None:
         """Give an actor that the calling thread has claimed to the dispatcher, with a batch that
         was launched."""
-        self._begun.append((member, batch))
+        with self._lock:
+            self._begun.append((member, batch))
+            self._bell[0] += 1
         self._event.set()
 
     def _run(self) -> None:
@@ -362,6 +378,7 @@ class Dispatcher:
             self._device.handle.work_apart()
         while True:
             with self._lock:
+                rung = self._bell[0]
                 members = list(self._ready)
                 self._ready.clear()
                 self._queued.clear()
@@ -373,16 +390,21 @@ class Dispatcher:
                 ):  # fmt: skip
                     self.closed = True
                     return
-            if not members and not begun:
-                if last is not None:
-                    last.look()
+            if self._looks and not begun:
+                if not members and last is not None:
+                    if last.is_servable:
+                        members = [last]
+                        slept = True
+                    else:
+                        last.look()
                     last = None
+                if slept and len(members) == 1 and members[0].is_servable:
+                    members[0].watch(self._bell_at, rung)
+            if not members and not begun:
                 self._idle = not self._event.wait(None if self._members else _IDLE_SECONDS)
                 self._event.clear()
                 slept = True
                 continue
-            if slept and len(members) == 1 and not begun and self._looks:
-                members[0].linger()
             slept = False
             for member in members:
                 if not self.claim(member):
@@ -396,7 +418,8 @@ class Dispatcher:
                 member.end(batch)
                 self.release(member)
                 self.wake(member)
-            last = begun[0][0] if len(begun) == 1 and self._looks else last
+            if begun:
+                last = begun[0][0] if len(begun) == 1 else None
             for member in members:
                 if member.ended:
                     with self._lock:

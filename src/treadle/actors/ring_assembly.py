@@ -515,6 +515,46 @@ done:
   ret i64 %now
 }
 
+; Look at an actor that other threads may serve, too: until a message has waited for %still looks
+; while HEAD stayed where it is, or %bell is another than %rung, or nothing has changed for %quiet
+; looks.
+define void @treadle.watch(ptr %c, ptr %bell, i64 %rung, i64 %still, i64 %quiet) {
+entry:
+  %tail.at = @word(TAIL)
+  %head.at = @word(HEAD)
+  br label %look
+look:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %again ]
+  %since = phi i64 [ 0, %entry ], [ %since.next, %again ]
+  %waited = phi i64 [ 0, %entry ], [ %waited.next, %again ]
+  %tail.before = phi i64 [ -1, %entry ], [ %tail, %again ]
+  %head.before = phi i64 [ -1, %entry ], [ %head, %again ]
+  %bell.now = load atomic i64, ptr %bell acquire, align 8
+  %head = load atomic i64, ptr %head.at acquire, align 8
+  %tail = load atomic i64, ptr %tail.at acquire, align 8
+  %rang = icmp ne i64 %bell.now, %rung
+  %head.same = icmp eq i64 %head, %head.before
+  %tail.same = icmp eq i64 %tail, %tail.before
+  %same = and i1 %head.same, %tail.same
+  %since.more = add i64 %since, 1
+  %since.next = select i1 %same, i64 %since.more, i64 0
+  %waits = icmp ne i64 %tail, %head
+  %waits.on = and i1 %waits, %head.same
+  %waited.more = add i64 %waited, 1
+  %waited.next = select i1 %waits.on, i64 %waited.more, i64 0
+  %long = icmp uge i64 %waited.next, %still
+  %calm = icmp uge i64 %since.next, %quiet
+  %either = or i1 %long, %calm
+  %leave = or i1 %either, %rang
+  br i1 %leave, label %done, label %again
+again:
+  call void @pause(i64 %n)
+  %n.next = add i64 %n, 1
+  br label %look
+done:
+  ret void
+}
+
 ; The flag of an answer, once it has one, or after so many polls. How long that took is counted here
 ; if its time of sending is in the table of those that were asked.
 define i64 @treadle.await(ptr %c, i64 %which, i64 %polls) {

@@ -51,7 +51,7 @@ WORDS = {
 @dataclass(frozen=True)
 class RingCode:
     """The functions. `push`, `pop`, … keep the interpreter's lock, since they take less time than
-    letting go of it; `spin`, `wait` and `serve` don't."""
+    letting go of it; `spin`, `watch`, `wait` and `serve` don't."""
 
     push: Any
     drop: Any
@@ -61,6 +61,7 @@ class RingCode:
     pop: Any
     announce: Any
     spin: Any
+    watch: Any
     serve: Any
     wait: Any
     clock: Any
@@ -94,7 +95,7 @@ _FIELDS = {"await": "wait"}  # of those whose name is a keyword
 def ring_code() -> RingCode:
     """The functions, compiled at first use. TreadleError where there is no LLVM."""
     names = (
-        "push", "drop", "take", "finish", "measure", "pop", "announce", "spin", "serve",
+        "push", "drop", "take", "finish", "measure", "pop", "announce", "spin", "watch", "serve",
         "await", "clock", "stamp", "merge",
     )  # fmt: skip
     symbols = tuple(f"treadle.{name}" for name in names)
@@ -117,6 +118,7 @@ def ring_code() -> RingCode:
         keeps(word, pointer, pointer, word),
         keeps(None, pointer, word),
         releases(word, pointer, word, word),
+        releases(None, pointer, pointer, word, word, word),
         releases(word, pointer, pointer, pointer, pointer, pointer, word, word, word),
         releases(word, pointer, word, word),
         keeps(word),

@@ -107,11 +107,16 @@ def test_batches_of_any_size(
         assert [ref.ask(100, timeout=60) for _ in range(3)] == [100, 200, 300 - 256]
 
 
-def test_askers_handle_messages_themselves(device: td.Device) -> None:
-    """Beside senders, callers and each other: each message once, in the order of each thread."""
+@pytest.mark.parametrize("looks", [False, True])
+def test_askers_handle_messages_themselves(
+    device: td.Device, looks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside senders, callers and each other: each message once, in the order of each thread.
+    The device's thread sleeps, or looks at the rings meanwhile."""
     zero = np.zeros(1, np.int32)
     numbers: list[int] = []
     with trade.spawn(mode="relaunch", count=zero) as ref:
+        monkeypatch.setattr(ref._core.executor._dispatcher, "_looks", looks)
         order = Order(0, (0, 0), 1.0, (0, 0))
 
         def asks() -> None:
