@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -201,14 +200,18 @@ class Mailbox:
     # --- anybody's ---
 
     def spinner(self, most: int) -> Callable[[int, int], int]:
-        """A function that polls the word at an address until it is not a value, or for a while: see
-        `_patient`."""
-        return _patient(self.functions.spin, most)
+        """A function that polls the word at an address until it is not a value, or for a while."""
+        spin, patience = self.functions.spin, Patience(most)
 
-    def answer_spinner(self, most: int) -> Callable[[int], int]:
-        """A function that polls for the flag of an answer, or for a while: see `_patient`."""
-        poll = _patient(self.functions.wait, most, code.PENDING)
-        return partial(poll, self.address)
+        def poll(address: int, value: int) -> int:
+            found: int = spin(address, value, patience.polls)
+            if found == value:
+                patience.missed()
+            else:
+                patience.found()
+            return found
+
+        return poll
 
     def measure_answer(self, which: int) -> None:
         """Count how long an answer took, which the polls for it have missed."""
@@ -243,22 +246,23 @@ class Mailbox:
         return list(self.words[code.HISTOGRAM : code.HISTOGRAM + code.BUCKETS])
 
 
-def _patient(
-    spin: Callable[[int, int, int], int], most: int, missed: int | None = None
-) -> Callable[[int, int], int]:
-    """A function that polls up to `most` times, and fewer after it was in vain. Where other
-    programs use the processors, polling keeps the actor's thread from running. Every 16th call
-    tries again. In vain it gives `missed`, or its second argument."""
-    least = most >> 6
-    polls = most
-    calls = 0
+class Patience:
+    """How often to poll: up to `most` times, and fewer after it was in vain. Where other programs
+    use the processors, polling keeps the actor's thread from running. Every 16th time in vain is
+    followed by one that tries again."""
 
-    def poll(first: int, second: int) -> int:
-        nonlocal polls, calls
-        calls += 1
-        found = spin(first, second, polls if calls & 15 else most)
-        vain = second if missed is None else missed
-        polls = most if found != vain else max(polls >> 1, least)
-        return found
+    __slots__ = ("_in_vain", "_least", "_most", "polls")
 
-    return poll
+    def __init__(self, most: int) -> None:
+        self._most, self._least = most, most >> 6
+        self._in_vain = 0
+        self.polls = most
+
+    def found(self) -> None:
+        """It was not in vain."""
+        self.polls = self._most
+
+    def missed(self) -> None:
+        """It was in vain."""
+        self._in_vain += 1
+        self.polls = max(self.polls >> 1, self._least) if self._in_vain & 15 else self._most

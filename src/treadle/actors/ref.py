@@ -14,12 +14,12 @@ from treadle.actors import ring_code as code
 from treadle.actors.core import Core
 from treadle.actors.forwarding import start_forwarding
 from treadle.actors.living import stop
-from treadle.actors.mailbox import Bytes
+from treadle.actors.mailbox import Bytes, Patience
 from treadle.actors.messages import Codec
 from treadle.actors.prepared import PreparedMessage
 from treadle.actors.program import Program
 from treadle.actors.receiving import Receiving, count_of
-from treadle.actors.ring_calls import ACCEPTED, ACCEPTED_PARKED, CLOSED, Sending
+from treadle.actors.ring_calls import ACCEPTED, ACCEPTED_PARKED, ANSWERED, CLOSED, Sending
 from treadle.actors.stamps import stamp_of, stamp_rows
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
 from treadle.actors.timeouts import deadline_of, seconds_of
@@ -30,6 +30,7 @@ from treadle.core.errors import ActorFailed, DtypeError, QueueFull, TreadleError
 # one takes up to 20 µs to be back: a thread that sleeps before that sends it there again. And to
 # wake a thread takes longer than many launches.
 POLLS, FEW_POLLS = 2000, 50
+_POLLS_OF_LAUNCH = 20_000  # 1 ms
 _FEW_MESSAGES = 64  # which a thread that waits for their replies handles itself, where it can
 
 
@@ -60,7 +61,8 @@ class Ref:
         self._push = self._sending.send
         self._with_reply = code.DROPPED if replies is None else code.TO_OUTBOX
         self._spin = mailbox.spinner(polls)
-        self._await_answer = mailbox.answer_spinner(polls)
+        self._ask = self._sending.ask
+        self._patience = Patience(polls)
         self._free: list[int] = []  # answers that were used and are free again
         self._unused = iter(range(mailbox.answer_count))
         self._abandoned: set[int] = set()  # answers that nothing waits for any more
@@ -260,32 +262,56 @@ class Ref:
         """Send a message and wait for its reply, which no other call receives; None if the handler
         has none. With `stamp` the reply and its `Stamp`. TimeoutError; ActorFailed if it is not
         handled."""
-        self._check_stamps(stamp)
+        if stamp:
+            self._check_stamps(stamp)
         core = self._core
-        deadline = deadline_of(timeout)
+        deadline = None if timeout is None else deadline_of(timeout)
         answer = self._answer(deadline)
         sent = False
         try:
             tag = code.ASKED + answer
             data = self._pack(message)
             sent = True  # for all that is known, if Ctrl-C comes now
-            pushed = self._push(data, tag)
+            server = core.server
+            if server is None:
+                pushed = self._ask(data, tag, self._patience.polls)
+                if pushed == ANSWERED:
+                    self._patience.found()
+                    return self._answered(answer, stamp)
+            else:
+                pushed = self._push(data, tag)
             sent = pushed >= ACCEPTED
-            if sent and core.server is not None:
-                core.server(deadline, pushed == ACCEPTED_PARKED)
+            if server is not None and sent:
+                server(deadline, pushed == ACCEPTED_PARKED)
             elif pushed != ACCEPTED:
                 sent = self._sent(pushed, data, tag, deadline)
-            if not sent:
-                raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
+                if not sent:
+                    raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
             flags = self._mailbox.flags
-            served = core.server is not None and flags[answer]
-            if not served and not self._await_answer(answer):
+            if not self._has_come(answer, pushed):
                 core.wait(lambda: flags[answer], deadline)
                 self._mailbox.measure_answer(answer)
             return self._answered(answer, stamp)
         except BaseException:
             self._abandon(answer, sent)
             raise
+
+    def _has_come(self, answer: int, pushed: int) -> bool:
+        """Poll for an answer, unless `ask` has done that; whether it is there."""
+        mailbox, patience = self._mailbox, self._patience
+        if self._core.server is not None and mailbox.flags[answer]:
+            return True
+        if pushed == ACCEPTED and self._core.server is None:
+            patience.missed()
+            return False
+        # A kernel that has to be launched first is there long before a thread that sleeps looks.
+        polls = _POLLS_OF_LAUNCH if self._mode == "persistent" else patience.polls
+        found: int = mailbox.functions.wait(self._control, answer, polls)
+        if found != code.PENDING:
+            patience.found()
+            return True
+        patience.missed()
+        return False
 
     async def ask_async(
         self, message: Any, *, timeout: float | None = None, stamp: bool = False

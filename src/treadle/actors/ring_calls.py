@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.actors import ring_code as code
 from treadle.actors.mailbox import Bytes, Mailbox
 from treadle.actors.ring_code import ring_code
 from treadle.core.once import once
@@ -25,8 +26,8 @@ from treadle.runtime.host_code import host_functions, keep_forever
 # Free-threaded builds of Python have none.
 HAS_GIL: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
 # What sending returns: the message is in the ring, and the actor is awake or has to be woken; the
-# actor has ended.
-ACCEPTED, ACCEPTED_PARKED, CLOSED = 2, 3, -2
+# actor has ended. And of asking: the flag of the answer is set, too.
+ACCEPTED, ACCEPTED_PARKED, CLOSED, ANSWERED = 2, 3, -2, 4
 
 # A slot is five words: the control block, where the message lies (for `ready`), how many (1), its
 # tag (for `ready`), and where the host says that the actor accepts nothing any more. That is memory
@@ -70,8 +71,42 @@ define ptr @treadle.send.ready(ptr %self, ptr %none) {
   %result = call ptr PyLong_FromLongLong(i64 %pushed)
   ret ptr %result
 }
+
+; ask(bytes, tag, polls), a METH_FASTCALL: `send`, and polls for the answer if the actor is awake.
+; Meanwhile other threads have the interpreter's lock.
+define ptr @treadle.send.ask(ptr %self, ptr %arguments, i64 %count) {
+entry:
+  %slot = call ptr PyLong_AsVoidPtr(ptr %self)
+  %data = load ptr, ptr %arguments
+  %tag.at = getelementptr ptr, ptr %arguments, i64 1
+  %tag.object = load ptr, ptr %tag.at
+  %polls.at = getelementptr ptr, ptr %arguments, i64 2
+  %polls.object = load ptr, ptr %polls.at
+  %source = call ptr PyBytes_AsString(ptr %data)
+  %tag = call i64 PyLong_AsLongLong(ptr %tag.object)
+  %polls = call i64 PyLong_AsLongLong(ptr %polls.object)
+  %pushed = call i64 @send(ptr %slot, ptr %source, i64 %tag)
+  %awake = icmp eq i64 %pushed, 2
+  br i1 %awake, label %wait, label %done
+wait:
+  %c = load ptr, ptr %slot
+  %which = sub i64 %tag, ASKED
+  %thread = call ptr PyEval_SaveThread()
+  %flag = call i64 AWAIT(ptr %c, i64 %which, i64 %polls)
+  call void PyEval_RestoreThread(ptr %thread)
+  %none = icmp eq i64 %flag, PENDING
+  %found = select i1 %none, i64 2, i64 4
+  br label %done
+done:
+  %outcome = phi i64 [ %pushed, %entry ], [ %found, %wait ]
+  %result = call ptr PyLong_FromLongLong(i64 %outcome)
+  ret ptr %result
+}
 """
-_PYTHONS = ("PyLong_AsVoidPtr", "PyLong_AsLongLong", "PyLong_FromLongLong", "PyBytes_AsString")
+_PYTHONS = (
+    "PyLong_AsVoidPtr", "PyLong_AsLongLong", "PyLong_FromLongLong", "PyBytes_AsString",
+    "PyEval_SaveThread", "PyEval_RestoreThread",
+)  # fmt: skip
 _NO_ARGUMENTS, _FAST_CALL = 0x0004, 0x0080  # METH_NOARGS, METH_FASTCALL
 
 
@@ -88,29 +123,37 @@ class _Method(ctypes.Structure):
 
 @dataclass(frozen=True)
 class _Methods:
-    """Both functions, of which built-in functions are made by `make` with what is their `self`."""
+    """The functions, of which built-in functions are made by `make` with what is their `self`."""
 
     bytes: Any
     ready: Any
+    ask: Any
     make: Callable[[Any, int, None], Callable[..., int]]
 
 
 @once
 def _methods() -> _Methods:
     text = _SOURCE
-    push = ctypes.cast(ring_code().push, ctypes.c_void_p).value
-    addresses = {"PUSH": push} | {
+    rings = ring_code()
+    addresses = {
+        "PUSH": ctypes.cast(rings.push, ctypes.c_void_p).value,
+        "AWAIT": ctypes.cast(rings.wait, ctypes.c_void_p).value,
+    } | {
         name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
         for name in _PYTHONS
     }
     for name, address in addresses.items():
         text = text.replace(f"{name}(", f"inttoptr (i64 {address} to ptr)(")
-    symbols = ("treadle.send.bytes", "treadle.send.ready")
+    text = text.replace("ASKED", str(code.ASKED)).replace("PENDING", str(code.PENDING))
+    symbols = ("treadle.send.bytes", "treadle.send.ready", "treadle.send.ask")
     loaded = host_functions(text, "sending to actors", symbols)
     methods = [
         _Method(name, loaded.addresses[symbol], flags, None)
         for name, symbol, flags in zip(
-            (b"send", b"ready"), symbols, (_FAST_CALL, _NO_ARGUMENTS), strict=True
+            (b"send", b"ready", b"ask"),
+            symbols,
+            (_FAST_CALL, _NO_ARGUMENTS, _FAST_CALL),
+            strict=True,
         )
     ]
     # Built-in functions refer to both, and may be called while the interpreter ends.
@@ -118,8 +161,8 @@ def _methods() -> _Methods:
     prototype = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p
     )
-    of_bytes, ready = methods
-    return _Methods(of_bytes, ready, prototype(("PyCFunction_NewEx", ctypes.pythonapi)))
+    of_bytes, ready, ask = methods
+    return _Methods(of_bytes, ready, ask, prototype(("PyCFunction_NewEx", ctypes.pythonapi)))
 
 
 class Sending:
@@ -131,12 +174,13 @@ class Sending:
         self._mailbox, self._senders = mailbox, senders
         self._slots: list[np.ndarray[Any, Any]] = []  # alive as long as the functions
         slot = self._slot(None, 0)
-        self.send: Callable[[bytes, int], int]  # a message's bytes, which are so many, and its tag
+        # A message's bytes, which are so many, and its tag; `ask` polls so many times.
+        self.send: Callable[[bytes, int], int] = self._send
+        self.ask: Callable[[bytes, int, int], int] = self._ask
         if HAS_GIL:
             methods = _methods()
             self.send = methods.make(methods.bytes, slot.ctypes.data, None)
-        else:
-            self.send = self._send
+            self.ask = methods.make(methods.ask, slot.ctypes.data, None)
 
     def _slot(self, memory: Bytes | None, tag: int) -> np.ndarray[Any, Any]:
         mailbox = self._mailbox
@@ -160,3 +204,11 @@ class Sending:
                 return CLOSED
             pushed: int = mailbox.functions.push(mailbox.address, data, 1, tag)
             return pushed
+
+    def _ask(self, data: bytes, tag: int, polls: int) -> int:
+        pushed = self._send(data, tag)
+        if pushed != ACCEPTED:
+            return pushed
+        mailbox = self._mailbox
+        found = mailbox.functions.wait(mailbox.address, tag - code.ASKED, polls)
+        return ACCEPTED if found == code.PENDING else ANSWERED
