@@ -117,9 +117,9 @@ class RelaunchExecutor:
             if not self._watched:
                 core.mailbox.park()
             dispatcher.release(self)
-            # Who has sent or called meanwhile, or has stopped watching, found it claimed.
-            alone = not words[code.PARKED] and not self._watched
-            if alone or core.is_called or (words[code.PARKED] and core.mailbox.waiting):
+            # A thread that has sent or called, or stopped watching, meanwhile found it claimed.
+            unseen = not words[code.PARKED] and not self._watched
+            if unseen or core.is_called or (words[code.PARKED] and core.mailbox.waiting):
                 self.wake()
 
     @property
@@ -320,7 +320,7 @@ class Dispatcher:
         self._queued: set[RelaunchExecutor] = set()
         self._members: set[RelaunchExecutor] = set()
         self._begun: deque[tuple[RelaunchExecutor, _Batch]] = deque()  # that were handed over
-        # Changed for whoever watches an actor's rings while there is something else to see to.
+        # Changed where there is something to see to, for the case that a member's rings are watched.
         memory = aligned(8)
         self._bell, self._bell_at = memory.data.cast("B").cast("q"), memory.ctypes.data
         self.closed = False
@@ -408,7 +408,7 @@ class Dispatcher:
             slept = False
             for member in members:
                 if not self.claim(member):
-                    continue  # who has it wakes it if there is more
+                    continue  # the thread that has it wakes it if there is more
                 batch = member.begin()
                 if batch is None:
                     self.release(member)

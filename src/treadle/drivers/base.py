@@ -195,8 +195,7 @@ class Stream(ABC):
         """Launches that are made again and again: grids and parameter blocks. Of the kernel's
         buffers, `source` (its place among them, and how many bytes) is what the host gives and
         kernels only read, and `result` is what kernels only write and the host takes: the driver
-        may use other memory in their places. None where that is no quicker than the calls for
-        it."""
+        may use other memory in their places. None where a device gains nothing by that."""
         return None
 
     @abstractmethod
