@@ -320,7 +320,7 @@ class Dispatcher:
         self._queued: set[RelaunchExecutor] = set()
         self._members: set[RelaunchExecutor] = set()
         self._begun: deque[tuple[RelaunchExecutor, _Batch]] = deque()  # that were handed over
-        # Changed where there is something to see to, for the case that a member's rings are watched.
+        # Changed where there is something to see to, in case a member is watched.
         memory = aligned(8)
         self._bell, self._bell_at = memory.data.cast("B").cast("q"), memory.ctypes.data
         self.closed = False

@@ -23,7 +23,6 @@ from treadle.drivers.webgpu_rules.kernels import PARAMETER_SIZES, foldable
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
-    from treadle.drivers.webgpu_native.stream import WebgpuStream
 
 _RECORD = loop.RECORD
 _WANTED = 8  # which word of a way says how many bytes of the result are wanted
@@ -88,7 +87,7 @@ class WebgpuExchange(Exchange):
 
     def __init__(
         self,
-        stream: WebgpuStream,
+        device: WebgpuDevice,
         kernel: CompiledKernel,
         buffers: Sequence[Buffer],
         source: tuple[int, int],
@@ -96,7 +95,7 @@ class WebgpuExchange(Exchange):
         launches: Sequence[tuple[Dim3, bytes]],
     ) -> None:
         assert type(kernel) is WebgpuKernel
-        device = self.device = stream.device
+        self.device = device
         native = device.native
         self.kernel = kernel
         self.buffers = device.own_for(kernel, buffers)

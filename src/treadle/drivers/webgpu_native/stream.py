@@ -226,7 +226,7 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
         """Launches that are made again and again, with a little data of the host's."""
         if not self.device.loop.compiled:
             return None
-        return WebgpuExchange(self, kernel, buffers, source, result, launches)
+        return WebgpuExchange(self.device, kernel, buffers, source, result, launches)
 
     # ------------------------------------------------------------------ copies
 
