@@ -35,6 +35,7 @@ ELSEWHERE = {
     "test_pipes": "threads",
     "test_prepared": "threads",
     "test_quantized": "the package gguf",
+    "test_relaunched": "threads",
     "test_resident_kernel": "threads",
     "test_saved_state": "threads",
     "test_side_by_side": "threads",
