@@ -85,6 +85,11 @@ class RelaunchExecutor:
         """Have its messages and calls looked at."""
         self._dispatcher.wake(self)
 
+    def woken(self) -> None:
+        """It is in the queue: senders need not wake it until it has been looked at. The dispatcher
+        takes nothing from the queue meanwhile."""
+        self._core.mailbox.words[code.PARKED] = 0
+
     def join(self, timeout: float | None) -> None:
         """Wait until the dispatcher has left it."""
         if threading.current_thread() is not self._dispatcher.thread:
@@ -346,11 +351,12 @@ class Dispatcher:
         if member in self._queued:
             return  # its messages have not been looked at yet
         with self._lock:
+            self._event.set()
             if member not in self._queued:
                 self._queued.add(member)
                 self._ready.append(member)
             self._bell[0] += 1
-        self._event.set()
+            member.woken()
 
     def claim(self, member: RelaunchExecutor) -> bool:
         """Take an actor into the calling thread's hands; False if another thread has it."""
