@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -35,7 +35,6 @@ from treadle.tensor.tensor import Tensor
 
 REPORT_WORDS = 1 << 12
 _PARALLEL_BLOCK = 64  # threads, each with a message of its own
-MOST_IN_EXCHANGE = 64  # messages that take the short way together
 # Threads that copy for the one that handles messages, and the memory that they share.
 _MOST_IN_TURN, _FEWEST_IN_TURN, _SHARED_BYTES = 64, 8, 8192
 _UINT32 = np.dtype(np.uint32)
@@ -180,23 +179,24 @@ class Program:
         grid = self._grid(first, last)
         self.stream.handle.launch(self.prepared.compiled, grid, self.buffers, parameters)
 
-    def exchange(self) -> base.Exchange | None:
-        """A short way for few messages: launch number n handles n + 1 of them. None where there is
-        none, and for handlers whose report is read."""
+    def exchange(self, counts: Sequence[int], *, near: bool) -> base.Exchange | None:
+        """A short way for so many messages, each a launch by its place among the counts. None where
+        there is none, and for handlers whose report is read."""
         message, reply = self.handler.message, self.reply
         if self.report is not None or not (
             of_words(message) and (reply is None or of_words(reply))
         ):
             return None
-        most = 1 if self.one_by_one else min(self.count, MOST_IN_EXCHANGE)
+        most = max(counts)
         result = self.done if self.replies is None else self.replies
-        reply_bytes = 4 if reply is None else t.size_of(reply)
+        reply_bytes = 4 if reply is None else most * t.size_of(reply)
         return self.stream.handle.exchange(
             self.prepared.compiled,
             self.buffers,
             (self.buffers.index(self.messages.buffer), most * t.size_of(message)),
-            (self.buffers.index(result.buffer), most * reply_bytes),
-            [(self._grid(0, last), self.parameters(0, last)) for last in range(1, most + 1)],
+            (self.buffers.index(result.buffer), reply_bytes),
+            [(self._grid(0, last), self.parameters(0, last)) for last in counts],
+            near,
         )
 
     def _grid(self, first: int, last: int) -> Dim3:

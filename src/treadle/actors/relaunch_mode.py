@@ -25,7 +25,7 @@ import numpy as np
 from treadle.actors import ring_code as code
 from treadle.actors.core import Core
 from treadle.actors.mailbox import aligned
-from treadle.actors.program import MOST_IN_EXCHANGE, Program
+from treadle.actors.program import Program
 from treadle.core import forks
 from treadle.core.errors import ActorFailed, TreadleError
 from treadle.core.interrupts import Uninterruptible
@@ -36,6 +36,9 @@ from treadle.runtime.devices import Device
 
 LARGEST_BATCH = 4096
 _FIRST_LIMIT = 64
+# Messages up to which each number of them has a short way, and the bytes of a batch up to which
+# powers of two above have one, which batches are that grow.
+_FEW, _MOST_BYTES = 64, 1 << 20
 # Seconds of a batch below which the next may be larger, and above which it is smaller.
 _SHORT, _LONG = 5e-3, 20e-3
 _LOOKS = 2000  # some 0.1 ms
@@ -53,7 +56,8 @@ class _Batch:
     count: int
     began: float
     read: PendingRead | None  # of the replies
-    begun: Any = None  # what the exchange waits for, if they went the short way
+    exchange: Exchange | None = None  # the short way, if they went it,
+    begun: Any = None  # and what it waits for
     arrived: bool = False  # whether the replies are there
 
 
@@ -66,14 +70,18 @@ class RelaunchExecutor:
         self._limit = min(_FIRST_LIMIT, program.count)
         mailbox = core.mailbox
         self._messages = core.batch = aligned(program.count * mailbox.message_bytes)
+        self._bytes = mailbox.message_bytes + mailbox.reply_bytes
         self._replies = aligned(program.count * max(mailbox.reply_bytes, 1))
         self._messages_at, self._replies_at = self._messages.ctypes.data, self._replies.ctypes.data
         mailbox.set_batch(self._messages_at, self._replies_at, program.count)
         self._left = threading.Event()
         self.claimed = False  # whether a thread has it in its hands; the dispatcher's to change
         self._watched = False  # whether the dispatcher looks at its rings
-        self._exchange: Exchange | None = None
-        self._most_exchanged = 0 if program.report is not None else -1  # not known yet
+        # Short ways: for each number of messages that has one, the exchange and its launch. None
+        # until it is first asked for.
+        self._ways: dict[int, tuple[Exchange, int]] | None = None
+        if program.report is not None:
+            self._ways = {}
 
     def start(self) -> None:
         """Give it to the thread of its device."""
@@ -132,7 +140,7 @@ class RelaunchExecutor:
         """Whether threads that ask may handle its messages: there is a short way, and nothing but
         messages to see to."""
         core = self._core
-        return self._most_exchanged != 0 and core.pipe is None and not core.is_called
+        return self._ways != {} and core.pipe is None and not core.is_called
 
     # --- in the thread that has claimed it ---
 
@@ -165,7 +173,7 @@ class RelaunchExecutor:
     def _comes_soon(self, batch: _Batch, until: float) -> bool:
         """Whether `end` waits no longer than to a time."""
         try:
-            return batch.begun is not None and self._arrives(batch, until)
+            return batch.exchange is not None and self._arrives(batch, until)
         except Exception as error:  # noqa: BLE001
             self._core.end(error)
             return True
@@ -186,8 +194,8 @@ class RelaunchExecutor:
 
     def leave(self) -> None:
         """The dispatcher looks at it no more."""
-        if self._exchange is not None:
-            self._exchange.release()
+        for exchange, _ in (self._ways or {}).values():
+            exchange.release()
         self._left.set()
 
     def _begin(self) -> _Batch | None:
@@ -206,12 +214,12 @@ class RelaunchExecutor:
         mailbox.words[code.HEARTBEAT] += 1
         program = self._program
         size = count * mailbox.message_bytes
-        if profiler.active is None and count <= self._most_in_exchange():
-            exchange = self._exchange
-            assert exchange is not None
+        way = self._way_for(count) if profiler.active is None else None
+        if way is not None:
+            exchange, which = way
             replies = count * mailbox.reply_bytes
-            begun = exchange.begin(count - 1, self._messages_at, size, replies)
-            return _Batch(count, began, None, begun)
+            begun = exchange.begin(which, self._messages_at, size, replies)
+            return _Batch(count, began, None, exchange, begun)
         program.stream.handle.write(program.messages.buffer, 0, self._messages[:size].data)
         if program.report is not None:
             return _Batch(count, began, None)
@@ -222,20 +230,24 @@ class RelaunchExecutor:
             program.launch(0, count)
         return _Batch(count, began, self._begin_read(0, count))
 
-    def _most_in_exchange(self) -> int:
-        """How many messages the short way takes, which is made when it is first asked for."""
-        if self._most_exchanged < 0:
-            self._exchange = self._program.exchange()
+    def _way_for(self, count: int) -> tuple[Exchange, int] | None:
+        """The short way of so many messages. All are made when one is first asked for."""
+        if self._ways is None:
+            self._ways = {}
             program = self._program
-            most = 1 if program.one_by_one else min(program.count, MOST_IN_EXCHANGE)
-            self._most_exchanged = 0 if self._exchange is None else most
-        return self._most_exchanged
+            few = range(1, 2 if program.one_by_one else min(program.count, _FEW) + 1)
+            most = 0 if program.one_by_one else min(program.count, _MOST_BYTES // self._bytes)
+            many = [_FEW << power for power in range(1, 20) if _FEW << power <= most]
+            for counts, near in ((few, True), (many, False)):
+                exchange = program.exchange(counts, near=near) if counts else None
+                if exchange is not None:
+                    self._ways |= {each: (exchange, at) for at, each in enumerate(counts)}
+        return self._ways.get(count)
 
     def _arrives(self, batch: _Batch, until: float | None = None) -> bool:
         """Wait for the replies that come the short way; False if they are not there by then."""
-        exchange = self._exchange
-        assert exchange is not None
-        batch.arrived = exchange.wait(batch.begun, self._replies_at, until)
+        assert batch.exchange is not None
+        batch.arrived = batch.exchange.wait(batch.begun, self._replies_at, until)
         return batch.arrived
 
     def _begin_read(self, first: int, last: int) -> PendingRead:
@@ -274,7 +286,7 @@ class RelaunchExecutor:
 
     def _end(self, batch: _Batch) -> None:
         core, mailbox = self._core, self._core.mailbox
-        if batch.begun is not None:
+        if batch.exchange is not None:
             if not batch.arrived:
                 self._arrives(batch)
             mailbox.finish(0, batch.count)

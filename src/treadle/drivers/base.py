@@ -191,11 +191,13 @@ class Stream(ABC):
         source: tuple[int, int],
         result: tuple[int, int],
         launches: Sequence[tuple[Dim3, bytes]],
+        near: bool,
     ) -> Exchange | None:
         """Launches that are made again and again: grids and parameter blocks. Of the kernel's
         buffers, `source` (its place among them, and how many bytes) is what the host gives and
         kernels only read, and `result` is what kernels only write and the host takes: the driver
-        may use other memory in their places. None where a device gains nothing by that."""
+        may use other memory in their places, if `near` is set the host's own, to which a kernel's
+        way may be long: for few bytes. None where a device gains nothing by all that."""
         return None
 
     @abstractmethod

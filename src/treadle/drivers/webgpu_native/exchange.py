@@ -35,11 +35,11 @@ class _Way:
     def __init__(self, exchange: WebgpuExchange) -> None:
         device = exchange.device
         native = device.native
-        shared = STORAGE if device.mappable else 0
+        shared = STORAGE if exchange.near else 0
         self.up = Staging(device, exchange.source_bytes, write=True, usage=shared)
         self.down = Staging(device, exchange.result_bytes, write=False, usage=shared)
         ranges = [(each.handle, each.start, each.size) for each in exchange.buffers]
-        if device.mappable:
+        if exchange.near:
             ranges[exchange.source] = self.up.handle, 0, exchange.source_bytes
             ranges[exchange.result] = self.down.handle, 0, exchange.result_bytes
         kernel = exchange.kernel
@@ -48,19 +48,8 @@ class _Way:
         )
         device.raise_errors(f"binding the arrays of kernel {kernel.code.name}")
         self.group_number = native.address(self.group)
-        self.records = bytearray((1 if device.mappable else 3) * _RECORD)
-        self.dispatch = 0  # where its record is
-        if not device.mappable:
-            self.dispatch = _RECORD
-            source, result = exchange.buffers[exchange.source], exchange.buffers[exchange.result]
-            loop.pack_copy(
-                self.records, 0, loop.COPY, 0,
-                self.up.number, 0, source.number, 0, exchange.source_bytes,
-            )  # fmt: skip
-            loop.pack_copy(
-                self.records, 2 * _RECORD, loop.COPY, 0,
-                result.number, 0, self.down.number, 0, exchange.result_bytes,
-            )  # fmt: skip
+        self.records = bytearray((1 if exchange.near else 3) * _RECORD)
+        self.dispatch = 0 if exchange.near else _RECORD  # where its record is
         self._pointer = native.ffi.from_buffer(self.records)
         count = len(self.records) // _RECORD
         self.words = native.ffi.new(
@@ -93,16 +82,17 @@ class WebgpuExchange(Exchange):
         source: tuple[int, int],
         result: tuple[int, int],
         launches: Sequence[tuple[Dim3, bytes]],
+        near: bool,
     ) -> None:
         assert type(kernel) is WebgpuKernel
         self.device = device
+        self.near = near and device.mappable  # whether kernels use memory that the host maps
         native = device.native
         self.kernel = kernel
         self.buffers = device.own_for(kernel, buffers)
         self.source, self.result = source[0], result[0]
         self.source_bytes, self.result_bytes = (
-            max(-(-size // 4) * 4, _SMALLEST if device.mappable else 4)
-            for size in (source[1], result[1])
+            max(-(-size // 4) * 4, _SMALLEST if self.near else 4) for size in (source[1], result[1])
         )
         largest = device.info.limits.max_grid.x
         self._grids = [
@@ -161,6 +151,8 @@ class WebgpuExchange(Exchange):
                 way.group_number, group, which * kernel.stride if group else 0, 0,
             )  # fmt: skip
             way.words[_WANTED] = wanted
+            if not self.near:
+                self._pack_copies(way, size, wanted)
             device.check()
             before = device.appending()
             if before is not None:  # what was appended before, to any stream
@@ -174,6 +166,17 @@ class WebgpuExchange(Exchange):
                 device.raise_errors(f"a launch of {kernel.code.name}")
             code.submit(device.queue, way.address)
         return way
+
+    def _pack_copies(self, way: _Way, size: int, wanted: int) -> None:
+        """Copies of what is sent to where the kernel reads it, and of the result from there."""
+        source, result = self.buffers[self.source], self.buffers[self.result]
+        loop.pack_copy(
+            way.records, 0, loop.COPY, 0, way.up.number, 0, source.number, 0, -(-size // 4) * 4
+        )
+        loop.pack_copy(
+            way.records, 2 * _RECORD, loop.COPY, 0,
+            result.number, 0, way.down.number, 0, max(-(-wanted // 4) * 4, 4),
+        )  # fmt: skip
 
     def wait(self, way: _Way, target: int, until: float | None = None) -> bool:
         """Wait for the result, and copy it to host memory."""

@@ -222,11 +222,12 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
         source: tuple[int, int],
         result: tuple[int, int],
         launches: Sequence[tuple[Dim3, bytes]],
+        near: bool,
     ) -> WebgpuExchange | None:
         """Launches that are made again and again, with a little data of the host's."""
         if not self.device.loop.compiled:
             return None
-        return WebgpuExchange(self.device, kernel, buffers, source, result, launches)
+        return WebgpuExchange(self.device, kernel, buffers, source, result, launches, near)
 
     # ------------------------------------------------------------------ copies
 
