@@ -412,12 +412,15 @@ def _compose_digits(outer: View, extents: Integers, steps: Integers, start: int)
 
 def along_axes(view: View, extents: Integers) -> tuple[Integers, tuple[Integers, ...]] | None:
     """A view's indices along the axes of its base: of its first element, and by how much they
-    change with a step along each of its own axes. None if they do not change evenly.
+    change with a step along each of its own axes. None if they do not change evenly, or if the base
+    has no elements.
 
     >>> along_axes(View((3, 2), (4, -1), 1), (3, 4))
     ((0, 1), ((1, 0), (0, -1)))
     """
     shape, strides, offset = view
+    if any(type(extent) is int and not extent for extent in extents):
+        return None
     first = _digits(offset, extents)
     low, high = list(first), list(first)
     moves: list[Integers] = []

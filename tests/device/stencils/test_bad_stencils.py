@@ -549,3 +549,21 @@ def test_what_is_refused(device: td.Device, name: str) -> None:
     u, out = td.ones((4, 5), device=device), td.full((4, 5), float("nan"), device=device)
     four(u, out)
     np.testing.assert_array_equal(out.numpy(), 10)
+
+
+def test_a_batch_of_no_grids(device: td.Device) -> None:
+    @td.stencil(boundary="zero")
+    def sides(u: td.Array[td.f32, 1], out: td.Array[td.f32, 1], pos):
+        out[pos] = pos.at(u, -1) + pos.at(u, 1)
+
+    assert td.vmap(sides)(td.zeros((0, 8), device=device)).numpy().shape == (0, 8)
+
+
+def test_a_neighbour_that_no_array_has(device: td.Device) -> None:
+    @td.stencil(boundary="zero")
+    def far(u: td.Array[td.f32, 1], out: td.Array[td.f32, 1], pos):
+        out[pos] = pos.at(u, 10**10)
+
+    u = td.zeros(8, device=device)
+    with pytest.raises(td.errors.CompileError, match=r"10000000000 cells away.*\n.*pos\.at\(u"):
+        far(u, td.zeros(8, device=device))

@@ -96,6 +96,9 @@ def item(cx: Context, array: Value, index: Position | ShiftedPosition, node: ast
     return read(cx, index, array, (0,) * len(index.indices), node)
 
 
+_FARTHEST = 1 << 30  # of a neighbour, so that its index is one of 32 bits
+
+
 def _offset(cx: Context, value: Value, node: ast.Call) -> int:
     known = static_number(cx, value)
     if known is None or isinstance(known, float):
@@ -105,6 +108,8 @@ def _offset(cx: Context, value: Value, node: ast.Call) -> int:
             "pos.index)",
             node,
         )
+    if abs(int(known)) >= _FARTHEST:
+        raise cx.error(f"no array has a neighbour {known} cells away: the limit is 2**30", node)
     return int(known)
 
 
