@@ -150,14 +150,10 @@ class Actor(ByName):
     def _program_for(self, where: Device, mode: Mode, state: Mapping[str, Any]) -> Program:
         """The handler compiled for a device and a mode."""
         if mode == "persistent":
-            if self._stamps:
-                raise NotResident(
-                    "the kernel of a persistent actor has no clock that it shares with the host, "
-                    'so its replies get no stamps: use mode="relaunch"'
-                )
             return ResidentProgram(
-                self._handler, self._kernels, where, state, self._capacity, self._blocks
-            )
+                self._handler, self._kernels, where, state, self._capacity, self._blocks,
+                clock_address if self._stamps else 0,
+            )  # fmt: skip
         count = 1 if mode == "thread" else min(self._capacity, LARGEST_BATCH)
         return Program(self._handler, self._kernels, self._blocks, where, state, count)
 

@@ -77,20 +77,25 @@ class Mailbox:
         ):  # fmt: skip
             words[word] = memory.ctypes.data
         self.stamps: np.ndarray[Any, np.dtype[np.int64]] | None = None  # of replies, of answers
+        self.stamps_memory: Bytes | None = None
+        self._merged = 0  # the clock that stamps of what is received are merged into, or 0
         if clock:
-            self.stamps = aligned(8 * (capacity + self.answer_count)).view(np.int64)
+            self.stamps_memory = allocate(8 * (capacity + self.answer_count))
+            self.stamps = self.stamps_memory.view(np.int64)
             words[code.CLOCK_WORD] = clock
             words[code.STAMPS] = self.stamps.ctypes.data
         if resident:
-            self._make_resident(allocate, in_cell)
+            self._make_resident(allocate, in_cell, clock)
 
-    def _make_resident(self, allocate: Callable[[int], Bytes], in_cell: bool) -> None:
+    def _make_resident(self, allocate: Callable[[int], Bytes], in_cell: bool, clock: int) -> None:
         """What only resident kernels have. They cannot keep the histogram: they write when the
-        messages were sent whose replies are in the outbox; for those that ask, senders do."""
+        messages were sent whose replies are in the outbox; for those that ask, senders do. Nor have
+        they the process's clock: its stamps are sent to them, and theirs merged into it."""
+        self._merged = self.words[code.SENDER_CLOCK] = clock
         self.times_memory = allocate(8 * (self.capacity + self.answer_count))
         self._times: int = self.times_memory.ctypes.data
         self.words[code.ASKED_AT] = self._times + 8 * self.capacity
-        self.cell_memory = allocate(8 * (1 + CELL_WORDS))
+        self.cell_memory = allocate(8 * (1 + CELL_WORDS + 2))  # tag, message, stamp
         if in_cell:
             self.words[code.CELL] = self.cell_memory.ctypes.data
 
@@ -174,6 +179,8 @@ class Mailbox:
         number = min(limit, self.replies)
         place, mask = self.words[code.OUT_HEAD], self.capacity - 1
         self.functions.measure(self.address, self._times, place, mask, number)
+        if self._merged and number:
+            self._merge((place + number - 1) & mask)  # the last one is the latest
         return int(self.functions.pop(self.address, address, number))
 
     def stamps_of_next(self, limit: int) -> np.ndarray[Any, Any] | None:
@@ -189,6 +196,20 @@ class Mailbox:
         """The stamp of the reply to a message that was asked, as a word."""
         assert self.stamps is not None
         return int(self.stamps[self.capacity + which])
+
+    def note_answer(self, which: int) -> None:
+        """An answer is received: what follows has later stamps."""
+        if self._merged:
+            self._merge(self.capacity + which)
+
+    def note_life(self) -> None:
+        """A resident kernel has ended: what it did may be seen in a snapshot now."""
+        if self._merged:
+            self.functions.merge(self._merged, self.words[code.LAST_STAMP])
+
+    def _merge(self, place: int) -> None:
+        assert self.stamps is not None
+        self.functions.merge(self._merged, int(self.stamps[place]))
 
     def answer(self, which: int) -> bytes:
         """The reply to a message that was asked."""

@@ -67,7 +67,10 @@ class ResidentProgram(Program):
         state: Mapping[str, Any],
         capacity: int,
         blocks: int | float,
+        clock: int = 0,
     ) -> None:
+        """`clock` is the address of the process's clock, if replies get stamps."""
+        self.clock = clock
         self.form = Form.TOGETHER if handler.together else Form.SINGLE
         if isinstance(blocks, float) or blocks > 1:
             self.form = Form.BLOCKS
@@ -87,10 +90,10 @@ class ResidentProgram(Program):
             )
 
     def _key(self) -> tuple[object, ...]:
-        return *super()._key(), self.form
+        return *super()._key(), self.form, bool(self.clock)
 
     def _make_kernel(self) -> HandlerKernel:
-        return ResidentKernel(self.handler, self.reply, self.form)
+        return ResidentKernel(self.handler, self.reply, self.form, stamped=bool(self.clock))
 
     def _specialize(self) -> None:
         """Several threads, where the handler does the same in one of them."""
@@ -123,7 +126,7 @@ class ResidentProgram(Program):
         message, reply = self.handler.message, self.reply
         reply_bytes = 0 if reply is None else size_of(reply)
         mailbox = self.mailbox = Mailbox(
-            self.count, size_of(message), reply_bytes, allocate, resident=True,
+            self.count, size_of(message), reply_bytes, allocate, clock=self.clock, resident=True,
             in_cell=fits_cell(message), short_replies=is_short(reply),
         )  # fmt: skip
 
@@ -145,18 +148,31 @@ class ResidentProgram(Program):
             turn, arrivals = _zeros(self.device, int64, 1), _zeros(self.device, int32, 2)
             self._rings += [turn, turn, arrivals, arrivals, allocate_on(self.device, message, 1)]
 
+        if mailbox.stamps_memory is not None:
+            self._rings.append(array(mailbox.stamps_memory, I64))
+
     def _front(self, *times: int) -> list[Any]:
-        """Its rings; its life, how long it stays without a message, the life's number, the longest
-        pause."""
+        """Its rings, and its numbers."""
         life, quiet = times[:2]
-        return [*self._rings, life, quiet, self._life, GAP]
+        return [*self._rings, *self._numbers(life, quiet)]
+
+    def _numbers(self, life: int, quiet: int) -> list[int]:
+        """Its life, how long it stays without a message, the life's number, the longest pause, and
+        a stamp of the launch, if it gives stamps."""
+        launched = [self.mailbox.functions.stamp(self.clock, 1)] if self.clock else []
+        return [life, quiet, self._life, GAP, *launched]
+
+    def next_parameters(self, life: int, quiet: int) -> bytes:
+        """The parameter block of the next launch."""
+        self._life += 1
+        at = self._first_state
+        numbers = self._numbers(life, quiet)
+        self._values[at - len(numbers) : at] = numbers
+        return self.prepared.pack(self._values, self.grid, ())
 
     def launch(self, life: int, quiet: int) -> None:
         """Append a launch."""
-        at = self._first_state - 4
-        self._life += 1
-        self._values[at : at + 3] = life, quiet, self._life
-        parameters = self.prepared.pack(self._values, self.grid, ())
+        parameters = self.next_parameters(life, quiet)
         self.stream.handle.launch(self.prepared.compiled, self.grid, self.buffers, parameters)
 
 
@@ -187,6 +203,7 @@ class PersistentExecutor(ThreadExecutor):
         before = mailbox.words[code.PROCESSED]
         mailbox.words[code.PARKED] = 0
         stays = program.places.stay(program, self._core.attend, brief=not polls)
+        mailbox.note_life()
         if program.sites:
             self._reported()
         if mailbox.words[code.ATTENTION]:

@@ -381,6 +381,7 @@ class Ref:
         core, mailbox = self._core, self._mailbox
         flag = mailbox.flags[answer] & 0xFFFFFFFF  # a short reply may be in the other half
         if flag == code.ANSWERED:
+            mailbox.note_answer(answer)
             value = None if self._replies is None else self._replies.unpack(mailbox.answer(answer))
             if stamp:
                 value = value, stamp_of(mailbox.stamp_of_answer(answer))

@@ -17,6 +17,8 @@ the cell, too, each word of which has the message's number in its upper half. So
 it is there and reads it, with no order between loads; a reply of 32 bits goes back in one word with
 its flag, with no fence. The first thread handles it at once.
 
+Kernels that give stamps have a clock of their own, see `docs/design/actors.md`.
+
 The words of the control block are those of `ring_code`. It is read through `bell`, too, whose loads
 acquire: what senders wrote before they rang is there.
 """
@@ -24,14 +26,14 @@ acquire: what senders wrote before they rang is there.
 from __future__ import annotations
 
 import enum
-import re
 from dataclasses import replace
 from typing import Any
 
 from treadle import lang
-from treadle.actors import ring_code
+from treadle.actors import resident_text, ring_code
 from treadle.actors.handler import Handler, HandlerKernel, Value, checks, state_parameters
 from treadle.actors.mailbox import CELL_WORDS
+from treadle.actors.resident_text import Kind, fetch, indented, next_stamp
 from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
 from treadle.ir import types as t
@@ -59,204 +61,15 @@ class Form(enum.Enum):
     BLOCKS = "blocks"
 
 
-# `@` stands for the prefix of the kernel's own names. The kernel ends when the host asks for
-# attention, after `life` cycles, and after `quiet` cycles without a message. Between two polls it
-# pauses for an eighth of the time since the last message, and for `gap` cycles at most. Lines that
-# begin with `*` are for several blocks.
-_TEXT = """\
-def {name}({parameters}):
-    @lane = @place_of_thread
-    @mask = @i32(@control[{MASK}])
-    @head = @control[{HEAD}]
-    @out = @control[{OUT_TAIL}]
-    @out_head = @control[{OUT_HEAD}]
-    @done = @control[{PROCESSED}]
-    @beat = @control[{HEARTBEAT}]
-    @began = @cycles()
-    @last = @began
-    @plan = @lang.shared(4, @i32)
-    {memory}
-    @count = 1
-*    @leads = @lang.block_idx.x == 0
-*    @blocks = @lang.grid_dim.x
-*    @slot = @i32(@life_number & 1)
-*    @step = 1
-*    @all_here = False
-*    if @lane == 0:
-*        @lang.atomic_add(@arrivals, @slot, 1)
-    while @count > 0:
-*        if @lane == 0 and not @leads:
-*            @rung = @turn_bell[0]
-*            while @rung < (@life_number << 32) + @i64(@step):
-*                @rung = @turn_bell[0]
-*            @plan[0] = 1
-*            if @rung & 0x7fffffff == 0x7fffffff:
-*                @plan[0] = 0
-        if @lane == 0{and_leads}:
-            @count = 0
-            @polls = True
-            while @polls:
-                # Loads that wait for nothing come first: they are under way together.
-                @attention = @control[{ATTENTION}]
-                {load_cell}
-                @tail = @bell[{TAIL}]
-                @now = @cycles()
-                @idle = @now - @last
-                @polls = @attention == 0 and @now - @began <= @life
-                @hit = @polls and {in_cell}
-                @plan[3] = 0
-{at_once}
-*                if not @all_here:
-*                    @all_here = @arrivals_bell[@slot] >= @blocks
-                if @polls and not @hit and @tail > @head{and_all_here}:
-                    @count = {most}
-                    if @tail - @head < @i64(@count):
-                        @count = @i32(@tail - @head)
-                    @room = @mask + 1 - @i32(@out - @out_head)
-                    if @room < @count:
-                        @out_head = @control[{OUT_HEAD}]
-                        @room = @mask + 1 - @i32(@out - @out_head)
-                    if @room == 0 and @entries[2 * (@i32(@head) & @mask)] != {TO_OUTBOX}:
-                        @room = 1
-                    if @room < @count:
-                        @count = @room
-                    @polls = @count == 0
-                if @count > 0 or @hit:
-                    @last = @now
-                elif @polls:
-                    @polls = @idle < @quiet
-                    @beat += 1
-                    @pause = @idle >> 3
-                    if @pause > @gap:
-                        @pause = @gap
-                    if @pause > 1000 and @polls:
-                        @control[{HEARTBEAT}] = @beat
-                        while @cycles() - @now < @pause:
-                            pass
-*            @rung = (@life_number << 32) + 0x7fffffff
-*            if @count > 0:
-*                @rung = (@life_number << 32) + @i64(@step)
-*                @relay[0] = @inbox[@i32(@head) & @mask]
-*            @fence()
-*            @turn[0] = @rung
-            @plan[0] = @count
-            @plan[1] = @i32(@head) & @mask
-            @plan[2] = @i32(@out) & @mask
-        @lang.sync_threads()
-        @count = @plan[0]
-        if @count > 0:
-            @place = (@plan[1] + @lane) & @mask
-            @tag = 0
-            @sent = @i64(0)
-            if @lane < @count{and_leads}:
-                if @plan[3] == 0:
-                    @tag = @i32(@entries[2 * @place])
-                    @sent = @entries[2 * @place + 1]
-                    @tags[@lane] = @tag
-                else:
-                    @tag = @tags[0]
-{handle}
-*            @step += 1
-*            if @lane == 0:
-*                @fence()
-*                @lang.atomic_add(@arrivals, @slot, 1)
-*                if @leads:
-*                    while @arrivals_bell[@slot] < @blocks * @step:
-*                        pass
-            if @lane < @count{and_leads}:
-                if @tag == {TO_OUTBOX}:
-                    @at = @plan[2]
-                    for @k in range(@lane):
-                        if @tags[@k] == {TO_OUTBOX}:
-                            @at += 1
-                    @at = @at & @mask
-                    @times[@at] = @sent
-                    {to_outbox}
-                elif @tag >= {ASKED}:
-                    {to_answer}
-                @fence()
-                if @tag >= {ASKED}:
-                    @flags[@tag - {ASKED}] = {flag}
-            @lang.sync_threads()
-            if @lane == 0{and_leads}:
-                @plain = 0
-                for @k in range(@count):
-                    if @tags[@k] == {TO_OUTBOX}:
-                        @plain += 1
-                if @count > 1:
-                    @fence()
-                if @plain > 0:
-                    @out += @i64(@plain)
-                    @control[{OUT_TAIL}] = @out
-                @head += @i64(@count)
-                @done += @i64(@count)
-                @control[{PROCESSED}] = @done
-                @control[{HEAD}] = @head
-    if @lane == 0{and_leads}:
-*        @arrivals[1 - @slot] = 0
-        @control[{HEARTBEAT}] = @beat
-        @control[{PARKED}] = @i64(1)
-        @sequential_fence()
-"""
-_SINGLE = """\
-            {call}(@inbox[@place]{states})
-{checks}"""
-_EACH = """\
-            if @lane < @count:
-                {call}(@inbox[@place]{states})
-{checks}"""
-_IN_TURN = """\
-            if @lane < @count:
-                @messages[@lane] = @inbox[@place]
-            @lang.sync_threads()
-            if @lane == 0:
-                for @k in range(@count):
-                    {call}(@messages[@k]{states})
-{checks}{store}            @lang.sync_threads()
-"""
-_TOGETHER = """\
-            if @lane < @count and @plan[3] == 0:
-                @messages[@lane] = @inbox[@place]
-            @lang.sync_threads()
-            for @k in range(@count):
-                {call}(@messages[@k]{states})
-{checks}                if @lane == 0:
-                    {store_or_pass}
-                @lang.sync_threads()
-"""
-_BLOCKS = """\
-            if @lane == 0:
-                @messages[0] = @relay[0]
-            @lang.sync_threads()
-            {call}(@messages[0]{states})
-{checks}            @lang.sync_threads()
-"""
-# A message in the cell: handled by the first thread, or given to all.
-_AT_ONCE = """\
-                if @hit:
-                    {call}({from_cell}{states})
-{checks}                    @head += 1
-                    @done += 1
-                    @control[{PROCESSED}] = @done
-                    @control[{HEAD}] = @head
-                    if @tag_in_cell >= {ASKED}:
-                        {answer}
-"""
-_FOR_ALL = """\
-                if @hit:
-                    @messages[0] = {from_cell}
-                    @tags[0] = @tag_in_cell
-                    @plan[3] = 1
-                    @count = 1
-                    @polls = False
-"""
-_INDENT = {
-    Form.SINGLE: " " * 12, Form.EACH: " " * 16, Form.IN_TURN: " " * 20, Form.TOGETHER: " " * 16,
-    Form.BLOCKS: " " * 12,
+# How deep the call of the handler stands in a form, and where the message is fetched before it.
+_DEPTHS = {
+    Form.SINGLE: (12, 12), Form.EACH: (16, 16), Form.IN_TURN: (20, 16), Form.TOGETHER: (16, 16),
+    Form.BLOCKS: (12, 12),
 }  # fmt: skip
 _HANDLES = {
-    Form.SINGLE: _SINGLE, Form.EACH: _EACH, Form.IN_TURN: _IN_TURN, Form.TOGETHER: _TOGETHER,
-    Form.BLOCKS: _BLOCKS,
+    Form.SINGLE: resident_text.SINGLE, Form.EACH: resident_text.EACH,
+    Form.IN_TURN: resident_text.IN_TURN, Form.TOGETHER: resident_text.TOGETHER,
+    Form.BLOCKS: resident_text.BLOCKS,
 }  # fmt: skip
 _CYCLES, _FENCE, _SEQUENTIAL = builtins.cycles, builtins.fence_system, builtins.fence_sequential
 
@@ -325,15 +138,21 @@ def _from_words(message: Value, names: dict[str, Any], words: list[str]) -> str:
     return made(message)
 
 
-def _indented(lines: list[str], by: str) -> str:
-    return "".join(f"{by}{line}\n" for line in lines)
-
-
 class ResidentKernel(HandlerKernel):
-    """A handler's kernel that stays resident."""
+    """A handler's kernel that stays resident. With `stamped` its replies get stamps; with `fed` it
+    takes the replies of another actor out of their ring, too."""
 
-    def __init__(self, handler: Handler, reply: Value | None, form: Form = Form.SINGLE) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        reply: Value | None,
+        form: Form = Form.SINGLE,
+        *,
+        stamped: bool = False,
+        fed: bool = False,
+    ) -> None:
         self.form = form
+        self.kind = Kind(form is Form.BLOCKS, stamped, fed)
         super().__init__(handler, reply)
 
     def _text(self, handler: Handler, reply: Value | None) -> tuple[str, dict[str, Any]]:
@@ -355,7 +174,16 @@ class ResidentKernel(HandlerKernel):
             names["Counts"] = ArrayType(i32)
             parameters += ["@turn: @Words", "@turn_bell: @Words", "@arrivals: @Counts"]
             parameters += ["@arrivals_bell: @Counts", "@relay: @Messages"]
-        numbers = ("life", "quiet", "life_number", "gap")
+        kind = self.kind
+        if kind.stamped:
+            parameters.append("@stamps: @Words")
+        if kind.fed:
+            parameters += [f"@{each}: @Words" for each in ("feed", "feed_bell", "feed_times")]
+            parameters.append("@feed_messages: @Messages")
+        if kind.fed and kind.stamped:
+            parameters.append("@feed_stamps: @Words")
+        numbers = ["life", "quiet", "life_number", "gap"]
+        numbers += ["launched"] if kind.stamped else []
         parameters += [f"@{each}: @i64" for each in numbers]
         states: dict[str, Any] = {}
         parameters += state_parameters(handler, states)
@@ -365,7 +193,8 @@ class ResidentKernel(HandlerKernel):
     def _filled(
         self, handler: Handler, reply: Value | None, parameters: str, names: dict[str, Any]
     ) -> str:
-        form, several = self.form, self.form is Form.BLOCKS
+        form, kind = self.form, self.kind
+        several = kind.several
         block = handler.options.block if form is Form.TOGETHER else None
         most = threads_of(form, handler.message, reply, block)
         memory = [f"@tags = @lang.shared({most}, @i32)"]
@@ -377,25 +206,29 @@ class ResidentKernel(HandlerKernel):
         call = "@handler" if reply is None else "@reply = @handler"
         states = "".join(f", {each}" for each in handler.states)
         store = "@replies[@k] = @reply"
-        deep = _INDENT[form]
+        deep, fetched_at = _DEPTHS[form]
+        fetching, fetched = fetch(fetched_at, fed=kind.fed)
+        spaces = " " * deep
         handle = _HANDLES[form].format(
-            call=call, states=states, checks=_indented(checks(handler, reply), deep),
-            store=f"{deep}{store}\n" if kept else "", store_or_pass=store if kept else "pass",
+            call=call, states=states, checks=indented(checks(handler, reply), spaces),
+            fetch=fetching, fetched=fetched,
+            store=f"{spaces}{store}\n" if kept else "", store_or_pass=store if kept else "pass",
         )  # fmt: skip
         value = "@replies[@lane]" if kept else "@reply"
         words = dict(ring_code.WORDS)
         answer, flag = _answer(reply, value)
-        text = _for_blocks(_TEXT, several).format(
+        text = kind.chosen(resident_text.KERNEL).format(
             name=handler.name, parameters=parameters, memory="\n    ".join(memory), most=most,
             and_leads=" and @leads" if several else "",
             and_all_here=" and @all_here" if several else "",
+            and_own=" and not @is_fed" if kind.fed else "",
+            TAG_OF_PIPED=ring_code.DROPPED if reply is None else ring_code.TO_OUTBOX,
+            next_stamp=next_stamp(16, ring_code.COUNTER_BITS),
             handle=handle.rstrip("\n"), flag=flag, to_answer=answer,
             to_outbox="pass" if reply is None else f"@outbox[@at] = {value}",
             **self._short_way(handler, reply, names, call=call, states=states), **words,
         )  # fmt: skip
-        if form is Form.SINGLE:
-            text = _without_others(text)
-        return text.replace("@place_of_thread", "0" if form is Form.SINGLE else _LANE)
+        return resident_text.for_threads(text, alone=form is Form.SINGLE)
 
     def _short_way(
         self, handler: Handler, reply: Value | None, names: dict[str, Any], call: str, states: str
@@ -408,16 +241,24 @@ class ResidentKernel(HandlerKernel):
         cells = [f"@cell{at}" for at in range(count)]
         loads = [f"{cell} = @cell[{at}]" for at, cell in enumerate(cells)]
         loads += ["@tag_in_cell = @i32(@cell0)", "@number = @i32(@head + 1)"]
+        if self.kind.stamped:
+            loads += [f"@low = @cell[{count}]", f"@high = @cell[{count + 1}]"]
+            loads.append("@cell_stamp = (@high & 0xffffffff) << 32 | (@low & 0xffffffff)")
+            cells += ["@low", "@high"]
         hits = [f"@i32({cell} >> 32) == @number" for cell in cells]
         hits.append(f"@tag_in_cell != {ring_code.TO_OUTBOX}")
         answer, flag = _answer(reply, "@reply")
-        lines = [f"@flags[@tag - {ring_code.ASKED}] = {flag}"]
-        if answer != "pass":
-            lines = [answer, "@fence()", *lines]
-        form = _FOR_ALL if self.form is Form.TOGETHER else _AT_ONCE
-        at_once = form.format(
-            call=call, states=states, checks=_indented(checks(handler, reply), " " * 20),
-            from_cell=_from_words(message, names, cells[1:]),
+        stored = [] if answer == "pass" else [answer]
+        if self.kind.stamped:
+            stored.append(f"@stamps[@mask + 1 + @tag - {ring_code.ASKED}] = @stamp")
+        lines = [*stored, "@fence()"] if stored else []
+        lines.append(f"@flags[@tag - {ring_code.ASKED}] = {flag}")
+        text = resident_text
+        form = text.FOR_ALL if self.form is Form.TOGETHER else text.AT_ONCE
+        at_once = self.kind.chosen(form).format(
+            next_stamp=next_stamp(20, ring_code.COUNTER_BITS),
+            call=call, states=states, checks=indented(checks(handler, reply), " " * 20),
+            from_cell=_from_words(message, names, cells[1:count]),
             answer="\n                        ".join(lines).replace("@tag ", "@tag_in_cell "),
             **ring_code.WORDS,
         )  # fmt: skip
@@ -445,23 +286,3 @@ def _unchecked(node: Node) -> Node:
     if isinstance(node, n.Element) and node.memory.startswith(_OWN):
         return replace(node, checks=())
     return node
-
-
-_LANE = (
-    "@lang.thread_idx.x + @lang.block_dim.x * "
-    "(@lang.thread_idx.y + @lang.block_dim.y * @lang.thread_idx.z)"
-)
-
-
-_BARRIERS = re.compile(r" +@lang\.sync_threads\(\)\n")
-
-
-def _for_blocks(text: str, several: bool) -> str:
-    """The text with its lines for several blocks, or without them."""
-    lines = (line for line in text.splitlines(keepends=True) if several or line[0] != "*")
-    return "".join(line.removeprefix("*") for line in lines)
-
-
-def _without_others(text: str) -> str:
-    """The text for one thread: without barriers."""
-    return _BARRIERS.sub("", text)

@@ -146,9 +146,19 @@ sized:
 copy:
   call void @copy.ring(ptr %inbox, i64 %tail, i64 %mask, i64 %size, ptr %source, i64 %n, i1 0)
   %time = call i64 @now()
+  ; A kernel has no access to the clock of stamps: messages bring it what it has to be later than.
+  %clock.at = @word(SENDER_CLOCK)
+  %clock = load ptr, ptr %clock.at
+  %no.clock = icmp eq ptr %clock, null
+  br i1 %no.clock, label %tags, label %take.stamp
+take.stamp:
+  %taken = call i64 @treadle.stamp(ptr %clock, i64 1)
+  %sent.at = @word(SENT_STAMP)
+  store atomic i64 %taken, ptr %sent.at monotonic, align 8
   br label %tags
 tags:
-  %i = phi i64 [ 0, %copy ], [ %next, %tags ]
+  %i = phi i64 [ 0, %copy ], [ 0, %take.stamp ], [ %next, %tags ]
+  %sent = phi i64 [ 0, %copy ], [ %taken, %take.stamp ], [ %sent, %tags ]
   %number = add i64 %tail, %i
   %place = and i64 %number, %mask
   %pair = mul i64 %place, 2
@@ -187,7 +197,19 @@ word:
   %into = getelementptr i64, ptr %cell, i64 %w.next
   store atomic i64 %marked, ptr %into monotonic, align 8
   %more.words = icmp ult i64 %w.next, %words
-  br i1 %more.words, label %word, label %stamp
+  br i1 %more.words, label %word, label %stamp.in.cell
+stamp.in.cell:
+  br i1 %no.clock, label %stamp, label %halves
+halves:
+  %low = and i64 %sent, 4294967295
+  %high = lshr i64 %sent, 32
+  %low.marked = or i64 %mark, %low
+  %high.marked = or i64 %mark, %high
+  %low.at = getelementptr i64, ptr %into, i64 1
+  %high.at = getelementptr i64, ptr %into, i64 2
+  store atomic i64 %low.marked, ptr %low.at monotonic, align 8
+  store atomic i64 %high.marked, ptr %high.at monotonic, align 8
+  br label %stamp
 stamp:
   %stamps.at = @word(ASKED_AT)
   %stamps = load ptr, ptr %stamps.at

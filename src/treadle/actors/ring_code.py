@@ -19,9 +19,11 @@ from treadle.runtime.host_code import host_functions, host_processor
 
 # Words that one side writes and another polls have a cache line each.
 HEAD_SEEN = 1  # the senders': HEAD as it was when they last had to know
+SENT_STAMP = 2  # and a stamp that is not before what any message was sent after
 TAIL, HEAD, OUT_TAIL, OUT_HEAD, ATTENTION, WAITERS = 0, 8, 16, 24, 32, 33
 PARKED = 40
 CELL, ASKED_AT = 41, 42  # of persistent actors: the last message, and when those asked were sent
+SENDER_CLOCK = 43  # and from which clock SENT_STAMP is taken, or 0
 # Constants, written by the host before anything starts.
 MASK, OUT_MASK, MESSAGE_BYTES, REPLY_BYTES = 48, 49, 50, 51
 INBOX, ENTRIES, OUTBOX, ANSWERS, FLAGS = 52, 53, 54, 55, 56
@@ -29,6 +31,9 @@ NOISE = 61  # what a resident kernel computes between polls, so that no compiler
 BATCH, BATCH_ENTRIES, BATCH_REPLIES, REPORT = 57, 58, 59, 60
 CLOCK_WORD, STAMPS = 62, 63  # of stamps, or 0: their clock; those of replies, and of answers
 PROCESSED, ERRORS, HEARTBEAT, TAKEN = 64, 65, 66, 67
+# A resident kernel's: the last stamp that it has given; messages that it took from another actor's
+# outbox; whether the one at hand is such a message.
+LAST_STAMP, PIPED, SOURCE = 68, 69, 70
 HISTOGRAM = 72  # of the time from sending to the end: eight buckets for each power of two
 BUCKETS = 512
 CONTROL_WORDS = HISTOGRAM + BUCKETS

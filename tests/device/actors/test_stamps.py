@@ -22,15 +22,8 @@ def store(message: td.i32, total: td.Array[td.i32]):
     total[0] = total[0] + message
 
 
-_NOT_RESIDENT = "persistent"
-
-
 def test_replies_have_later_stamps(device: td.Device, mode: str | None) -> None:
     """Later than what was before the message, in the order of replies, near the system's time."""
-    if mode == _NOT_RESIDENT:
-        with pytest.raises(td.errors.TreadleError, match="its replies get no stamps"):
-            double.spawn(mode=mode)
-        return
     with double.spawn(mode=mode) as ref, store.spawn(total=np.zeros(1, np.int32), mode=mode) as end:
         before = stamp()
         reply, first = ref.ask(3, timeout=60, stamp=True)
@@ -50,11 +43,11 @@ def test_replies_have_later_stamps(device: td.Device, mode: str | None) -> None:
         assert ref.ask(5, timeout=60) == 10  # without
 
 
-def test_stamps_along_pipes_and_topics(device: td.Device) -> None:
+def test_stamps_along_pipes_and_topics(device: td.Device, mode: str | None) -> None:
     """A reply at the end of a pipeline is later than what was published at its beginning; a stamp
     of a process whose clock is ahead moves all that follows."""
     topics = td.actors.Topics()
-    with double.spawn() as first, double.spawn() as second:
+    with double.spawn(mode=mode) as first, double.spawn(mode=mode) as second:
         first.pipe(second)
         topics.subscribe("a/+", first)
         ahead = Stamp(stamp().microseconds + 5_000_000, 7)
@@ -66,8 +59,8 @@ def test_stamps_along_pipes_and_topics(device: td.Device) -> None:
         assert found.microseconds <= ahead.microseconds + 1_000_000  # it goes on from there
 
 
-def test_stamps_of_what_was_moved_out_of_the_outbox(device: td.Device) -> None:
-    ref = double.spawn()
+def test_stamps_of_what_was_moved_out_of_the_outbox(device: td.Device, mode: str | None) -> None:
+    ref = double.spawn(mode=mode)
     ref.pause(timeout=60)
     ref.send_many(np.arange(8, dtype=np.int32))
     ref.resume(timeout=60)

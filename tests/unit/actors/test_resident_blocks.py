@@ -34,10 +34,7 @@ def side_by_side(modes: None, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel_type = ctypes.CFUNCTYPE(None, place, place, place, word, word)
 
     def launch(self: ResidentProgram, life: int, quiet: int) -> None:
-        at = self._first_state - 4
-        self._life += 1
-        self._values[at : at + 3] = life, quiet, self._life
-        parameters = self.prepared.pack(self._values, self.grid, ())
+        parameters = self.next_parameters(life, quiet)
         addresses = [buffer.address() for buffer in self.buffers]
         bindings = struct.pack(f"{len(addresses)}Q", *addresses)
         grid = struct.pack("3I", *self.grid)

@@ -24,7 +24,9 @@ KERNEL = ResidentKernel(total._handler, I32)
 @pytest.mark.parametrize("form", Form)
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 def test_its_ptx(architecture: str, form: Form) -> None:
-    text = ResidentKernel(total._handler, I32, form).source("ptx", block=64)
+    more = architecture == "sm_90"
+    kernel = ResidentKernel(total._handler, I32, form, stamped=more, fed=more)
+    text = kernel.source("ptx", block=64)
     assert ("bar.sync" in text) == (form is not Form.SINGLE)
     assert "ld.acquire.sys.global.u64" in text
     assert "ld.volatile.global.u64" in text

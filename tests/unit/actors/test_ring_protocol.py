@@ -41,6 +41,7 @@ class Setup:
     drops: bool = False  # the policy drop_oldest
     replies: bool = True
     cell: tuple[str, ...] = ()  # of a resident kernel: the order of its loads in a poll
+    stamps: bool = False  # a message brings the stamp that its reply's is later than
     rules: Rules = field(default_factory=Rules)
 
 
@@ -70,6 +71,8 @@ def sender(s: Setup) -> Step:
             head = yield ("load", "HEAD")
             if tail - head < s.capacity:
                 yield ("store", ("slot", tail % s.capacity), n)
+                if s.stamps:
+                    yield ("store", "SENT_STAMP", n + 1)
                 yield ("release" if s.rules.release else "store", "TAIL", tail + 1)
                 if s.cell:
                     yield ("store", "tag", tail + 1)
@@ -150,6 +153,8 @@ def resident(s: Setup) -> Step:
                 message = word - (1 if s.rules.marks else 100)
             elif tail > head:
                 message = yield ("load", ("slot", head % s.capacity))
+                if s.stamps and (yield ("load", "SENT_STAMP")) <= message:
+                    raise Wrong(f"the stamp that was seen is before message {message}")
             if message is None:
                 break
             yield ("handled", message)
@@ -386,7 +391,7 @@ IN_ORDER, BACKWARDS = ("tag", "word", "TAIL"), ("TAIL", "word", "tag")
 @pytest.mark.parametrize(("capacity", "messages"), [(1, 2), (1, 3), (2, 2)])
 def test_a_resident_kernel_with_a_cell(capacity: int, messages: int, cell: tuple[str, ...]) -> None:
     """The loads of a poll need no order. With room for all messages it ends, and none is lost."""
-    setup = Setup(capacity, messages, replies=False, cell=cell)
+    setup = Setup(capacity, messages, replies=False, cell=cell, stamps=messages == 2)
     assert Explorer(setup).run() > 100
 
 
@@ -396,6 +401,7 @@ def test_a_resident_kernel_with_a_cell(capacity: int, messages: int, cell: tuple
         (Setup(4, 3, replies=False, cell=IN_ORDER), Rules(marks=False)),
         (Setup(4, 2, replies=False, cell=IN_ORDER), Rules(fence=False)),
         (Setup(4, 2, replies=False, cell=IN_ORDER), Rules(last_look=False)),
+        (Setup(4, 1, replies=False, cell=IN_ORDER, stamps=True), Rules(release=False)),
         (Setup(1, 2, replies=False), Rules(release=False)),
         (Setup(1, 2, replies=False), Rules(fence=False)),
         (Setup(1, 2, replies=False), Rules(last_look=False)),
