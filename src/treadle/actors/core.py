@@ -105,6 +105,8 @@ class Core:
         self.pipe: Core | None = None  # the actor that replies are sent to
         self.kept: Any = None  # that actor's `Ref`, so that it does not end before this one
         self.feeders: list[Core] = []  # those that send theirs here
+        self.feed: Core | None = None  # the one of them whose replies the kernel takes by itself
+        self.pulled = False  # whether the kernel of the other one takes its replies
         self._noted = 0  # messages that were reported
         self._unsent: Bytes | None = None  # replies that it had no room for
         self._refusal: ActorFailed | None = None  # by an actor that has ended
@@ -166,7 +168,7 @@ class Core:
         for feeder in tuple(self.feeders):
             if feeder.ended:
                 feeder.leave_pipe()
-            else:
+            elif not feeder.pulled or feeder.waits_for(self):
                 feeder.wake()
         for loop, future in futures:
             try:
@@ -314,6 +316,11 @@ class Core:
         target, mailbox = self.pipe, self.mailbox
         if target is None:
             return True
+        if self.pulled:
+            if not mailbox.replies or target.closed is None:
+                return not mailbox.replies
+            self._give_up_pulled(target)
+            raise self._refused(target)
         size = mailbox.reply_bytes
         with self.receivers:
             if self._refusal is not None:
@@ -335,7 +342,7 @@ class Core:
         data = self._unsent
         assert data is not None
         try:
-            accepted = target.accept(data, self.name)
+            accepted = target.accept(data, self)
         except ActorFailed as error:
             self._refusal = error  # whichever thread forwards next finds it, too
             self._unsent = None  # they are the other one's dead letters
@@ -350,7 +357,11 @@ class Core:
         target = self.pipe
         if target is None:
             return
-        while True:
+        if self.pulled:
+            self._give_up_pulled(target)
+            if self.mailbox.replies:
+                return
+        while not self.pulled:
             self._refusal = None
             try:
                 if not self.forward():
@@ -363,14 +374,18 @@ class Core:
             target.feeders.remove(self)
         self.kept = None
 
-    def accept(self, data: Bytes, sender: str) -> int:
+    def _refused(self, target: Core) -> ActorFailed:
+        """The error of one whose replies are refused."""
+        return ActorFailed(f"{self.name} sends its replies to {target.name}, which {target.ending}")
+
+    def accept(self, data: Bytes, sender: Core) -> int:
         """Take messages from another actor, as many as there is room for."""
         tag = code.TO_OUTBOX if self.mailbox.reply_bytes else code.DROPPED
         count = len(data) // self.mailbox.message_bytes
         with self.senders:
             if self.closed is not None:
                 self.note_dropped("terminated", data.tobytes())
-                raise ActorFailed(f"{sender} sends its replies to {self.name}, which {self.ending}")
+                raise sender._refused(self)
             pushed = self.mailbox.push_many(data, 0, count, tag)
         if pushed & 1:
             self.wake()
@@ -380,6 +395,8 @@ class Core:
     def is_stalled(self) -> bool:
         """Whether it waits for the actor that its replies are sent to."""
         target = self.pipe
+        if target is not None and self.pulled:
+            return self.has_full_outbox
         if target is None or target.mailbox.waiting < target.mailbox.capacity:
             return False
         return self._unsent is not None or self.mailbox.replies > 0
@@ -388,6 +405,79 @@ class Core:
     def ending(self) -> str:
         """Why it accepts no messages, for messages."""
         return "has failed" if self.error is not None else "was terminated"
+
+    # --- pipes between kernels: that of the second actor takes the replies of the first one ---
+
+    @property
+    def has_full_outbox(self) -> bool:
+        """Whether there is no room for a reply that waits to be received."""
+        mailbox = self.mailbox
+        return mailbox.reply_bytes > 0 and mailbox.replies >= mailbox.capacity
+
+    @property
+    def waiting(self) -> int:
+        """Messages that wait to be handled, also those that its kernel takes from another actor."""
+        feed = self.feed
+        return self.mailbox.waiting + (0 if feed is None else feed.mailbox.replies)
+
+    @property
+    def has_piped_work(self) -> bool:
+        """Whether its kernel can take a reply of the actor that is piped to it."""
+        feed = self.feed
+        return feed is not None and feed.mailbox.replies > 0 and not self.has_full_outbox
+
+    @property
+    def follows_another(self) -> bool:
+        """Whether it is not to sleep, as what another kernel that runs does concerns it, and no
+        kernel can wake it: that of the actor that is piped to it may reply, and that of the actor
+        that it is piped to and waits for may make room."""
+        feed, target = self.feed, self.pipe
+        if feed is not None and not feed.is_parked and not self.has_full_outbox:
+            return True
+        return (
+            target is not None and self.pulled and not target.is_parked
+            and self.has_full_outbox and self.mailbox.waiting > 0
+        )  # fmt: skip
+
+    @property
+    def is_parked(self) -> bool:
+        """Whether no kernel of it runs, or is about to."""
+        return self.ended or self.mailbox.words[code.PARKED] != 0
+
+    def wake_others(self) -> None:
+        """Before its kernel is launched, and after `PARKED` was cleared with a fence: wake those
+        that look at it before they sleep, as in `follows_another`."""
+        feed, target = self.feed, self.pipe
+        if target is not None and self.pulled and target.is_parked:
+            target.wake()
+        if feed is not None and feed.is_parked and feed.waits_for(self):
+            feed.wake()
+
+    def waits_for(self, target: Core) -> bool:
+        """Whether it has something to do once the other one has taken its replies, or ended."""
+        return self.mailbox.waiting > 0 or self.draining or target.closed is not None
+
+    def take_piped(self) -> int:
+        """Take the reply at which the handler has failed into the batch."""
+        feed = self.feed
+        assert feed is not None
+        with feed.receivers:
+            taken = feed.mailbox.pop(self.batch, 0, 1) >> 1
+        tag = code.TO_OUTBOX if self.mailbox.reply_bytes else code.DROPPED
+        self.mailbox.note_taken(taken, tag)
+        return taken
+
+    def _give_up_pulled(self, target: Core) -> None:
+        """Replies that an actor has not taken before its end are its dead letters."""
+        if not target.ended:
+            return  # it still takes them
+        mailbox = self.mailbox
+        with self.receivers:
+            count = mailbox.replies
+            data = np.empty(count * mailbox.reply_bytes, np.uint8)
+            if count:
+                mailbox.pop(data, 0, count)
+        target.note_dropped("terminated", data.tobytes())
 
     def make_room(self) -> None:
         """Move all replies out of the outbox, so that a full one does not keep the actor from

@@ -131,6 +131,13 @@ class Mailbox:
         self.taken_last = taken
         return taken
 
+    def note_taken(self, count: int, tag: int) -> None:
+        """Messages with a tag were copied into the batch from elsewhere: another actor's outbox."""
+        for at in range(count):
+            self.batch_entries[2 * at] = tag
+        self.taken_last = self.words[code.TAKEN] = count
+        self.words[code.PIPED] += count
+
     def finish(self, first: int, last: int) -> None:
         """Publish the replies of some messages of the batch."""
         self.functions.finish(self.address, first, last)

@@ -27,7 +27,7 @@ from treadle.actors.mailbox import Bytes, Mailbox, aligned
 from treadle.actors.program import Program, array_of
 from treadle.actors.program import allocate as allocate_on
 from treadle.actors.resident_kernel import Form, ResidentKernel, fits_cell, is_short, threads_of
-from treadle.actors.thread_mode import ThreadExecutor
+from treadle.actors.thread_mode import RETRY, ThreadExecutor
 from treadle.core import forks
 from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import int32, int64
@@ -47,6 +47,7 @@ GAP = 15_000
 IDLE = 0.2  # seconds without a message after which the kernel is not launched again
 LOOKS = 0.0005  # seconds between looks of a thread that waits
 PLACES = 4  # kernels of a device that stay at once
+_TIMES = 5  # among the rings of a program: when messages were sent
 
 
 class NotResident(TreadleError):
@@ -71,6 +72,7 @@ class ResidentProgram(Program):
     ) -> None:
         """`clock` is the address of the process's clock, if replies get stamps."""
         self.clock = clock
+        self._feed: list[DeviceArray] = []  # the outbox of another actor
         self.form = Form.TOGETHER if handler.together else Form.SINGLE
         if isinstance(blocks, float) or blocks > 1:
             self.form = Form.BLOCKS
@@ -90,10 +92,12 @@ class ResidentProgram(Program):
             )
 
     def _key(self) -> tuple[object, ...]:
-        return *super()._key(), self.form, bool(self.clock)
+        return *super()._key(), self.form, bool(self.clock), bool(self._feed)
 
     def _make_kernel(self) -> HandlerKernel:
-        return ResidentKernel(self.handler, self.reply, self.form, stamped=bool(self.clock))
+        return ResidentKernel(
+            self.handler, self.reply, self.form, stamped=bool(self.clock), fed=bool(self._feed)
+        )
 
     def _specialize(self) -> None:
         """Several threads, where the handler does the same in one of them."""
@@ -148,13 +152,39 @@ class ResidentProgram(Program):
             turn, arrivals = _zeros(self.device, int64, 1), _zeros(self.device, int32, 2)
             self._rings += [turn, turn, arrivals, arrivals, allocate_on(self.device, message, 1)]
 
+        self.outbox = [control, control, self._rings[_TIMES]]
+        if reply is not None:
+            self.outbox.append(array(mailbox.outbox_memory, reply))
         if mailbox.stamps_memory is not None:
-            self._rings.append(array(mailbox.stamps_memory, I64))
+            stamps = array(mailbox.stamps_memory, I64)
+            self._rings.append(stamps)
+            self.outbox.append(stamps)
+
+    def feed_from(self, source: ResidentProgram | None) -> None:
+        """Have the kernel take the replies of another one as messages, too; None: no longer. It is
+        between two launches. NotResident if such a kernel needs too much for its blocks."""
+        feed = self._feed
+        self._compile_with([] if source is None else source.outbox)
+        most = self.device.handle.blocks_at_once(self.prepared.compiled)
+        if self.grid.count > most:
+            self._compile_with(feed)
+            raise NotResident(f"{self.handler.name} takes no replies of another actor by itself")
+        if source is None:
+            self.mailbox.words[code.SOURCE] = 0
+
+    def _compile_with(self, feed: list[DeviceArray]) -> None:
+        self._feed = feed
+        self.stream = self.places.shared
+        self.kernel = self._kernel()
+        self._first_state = len(self._front(0, 0))
+        self.prepared = self._prepared()
+        self.stream.synchronize()  # a launch for no message was part of it
+        self._bind()
 
     def _front(self, *times: int) -> list[Any]:
         """Its rings, and its numbers."""
         life, quiet = times[:2]
-        return [*self._rings, *self._numbers(life, quiet)]
+        return [*self._rings, *self._feed, *self._numbers(life, quiet)]
 
     def _numbers(self, life: int, quiet: int) -> list[int]:
         """Its life, how long it stays without a message, the life's number, the longest pause, and
@@ -201,7 +231,8 @@ class PersistentExecutor(ThreadExecutor):
             program.device.handle.work_apart()
             self._is_apart = True
         before = mailbox.words[code.PROCESSED]
-        mailbox.words[code.PARKED] = 0
+        mailbox.announce(code.PARKED, 0)
+        self._core.wake_others()
         stays = program.places.stay(program, self._core.attend, brief=not polls)
         mailbox.note_life()
         if program.sites:
@@ -210,19 +241,40 @@ class PersistentExecutor(ThreadExecutor):
             return code.NEEDS_ATTENTION
         # What was sent before the kernel had parked woke nothing; one that failed has not parked.
         mailbox.park()
-        if mailbox.has_work:
+        core = self._core
+        self._forget_feed()
+        follows = core.follows_another  # looked at before what the others have done
+        if mailbox.has_work or core.has_piped_work:
             return code.HAS_WAITERS
         now = time.monotonic()
         if mailbox.words[code.PROCESSED] != before:
             self._busy_at = now
-        return code.HAS_WAITERS if stays and now - self._busy_at < IDLE else code.HAS_PARKED
+        self._rest = None
+        if stays and now - self._busy_at < IDLE:
+            return code.HAS_WAITERS
+        if follows:
+            if stays:
+                return code.HAS_WAITERS
+            self._rest = RETRY
+        return code.HAS_PARKED
+
+    def _forget_feed(self) -> None:
+        """Once the actor that is piped here has ended, and its last reply is taken."""
+        core, feed = self._core, self._core.feed
+        if feed is not None and feed.ended and not feed.mailbox.replies:
+            self._program.feed_from(None)
+            core.feed = None
+            feed.leave_pipe()
 
     def _reported(self) -> None:
         """Show what was printed; a handler that failed has ended the kernel before it took the
         message."""
         core, mailbox = self._core, self._core.mailbox
         reason = self._program.read_report()
-        if reason is not None and mailbox.take(1) and not core.handler_failed(0, reason):
+        if reason is None:
+            return
+        taken = core.take_piped() if mailbox.words[code.SOURCE] else mailbox.take(1)
+        if taken and not core.handler_failed(0, reason):
             raise core.error or ActorFailed(reason)
 
 

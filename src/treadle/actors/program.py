@@ -85,15 +85,20 @@ class Program:
                 self.states[at] = states[at].copy_to(device)
             self.prepared = self._prepared()
         self._specialize()
+        self.report: DeviceArray | None = None
+        self._bind()
+
+    def _bind(self) -> None:
+        """Set the arguments of launches to those that it was compiled for."""
         self._values = [_raw(each) for each in (*self._front(0, 0), *self.states)]
         buffers = [each.buffer for each in self._values if isinstance(each, DeviceArray)]
         self.buffers: list[base.Buffer] = list(dict.fromkeys(buffers))
         self.sites = self.prepared.built.sites
-        self.report: DeviceArray | None = None
         if self.sites:
-            self.report = DeviceArray.allocate(device, uint32, (REPORT_WORDS,))
+            if self.report is None:
+                self.report = DeviceArray.allocate(self.device, uint32, (REPORT_WORDS,))
+                self.clear_report()
             self.buffers.append(self.report.buffer)
-            self.clear_report()
 
     def _kernel(self) -> HandlerKernel:
         """The kernel, which actors of one handler have in common."""

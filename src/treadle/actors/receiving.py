@@ -9,6 +9,7 @@ import numpy as np
 
 from treadle.actors.core import Core
 from treadle.actors.mailbox import Bytes
+from treadle.core.errors import TreadleError
 
 
 class Receiving:
@@ -45,6 +46,8 @@ class Receiving:
         core, mailbox, before = self._core, self._core.mailbox, self._got
         popped = 0
         with core.receivers:
+            if core.pulled and core.pipe is not None:  # since it began to wait
+                raise TreadleError(f"the replies of {core.name} are sent to {core.pipe.name}")
             self._take_late()
             left = self._count - self._got
             if left and self._stamps is not None:

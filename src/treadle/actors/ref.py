@@ -12,10 +12,10 @@ import numpy as np
 
 from treadle.actors import ring_code as code
 from treadle.actors.core import Core
-from treadle.actors.forwarding import start_forwarding
 from treadle.actors.living import stop
 from treadle.actors.mailbox import Bytes, Patience
 from treadle.actors.messages import Codec
+from treadle.actors.pipes import connect
 from treadle.actors.prepared import PreparedMessage
 from treadle.actors.program import Program
 from treadle.actors.receiving import Receiving, count_of
@@ -23,7 +23,6 @@ from treadle.actors.ring_calls import ACCEPTED, ACCEPTED_PARKED, ANSWERED, CLOSE
 from treadle.actors.stamps import stamp_of, stamp_rows
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
 from treadle.actors.timeouts import deadline_of, seconds_of
-from treadle.core import forks
 from treadle.core.errors import ActorFailed, DtypeError, QueueFull, TreadleError
 
 # Polls of a waiting thread before it sleeps. An actor's thread that was in Python to notify another
@@ -519,9 +518,7 @@ class Ref:
                 f"{core.name} is on {self._program.device.id}, and {target.name} on "
                 f"{other._program.device.id}: a pipe stays on one device"
             )
-        core.call(lambda: _connect(core, other), None)
-        if "persistent" in (self._mode, other._mode):
-            start_forwarding(core)
+        connect(core, self._program, target, other._program, other)
         return other
 
     # --- lifecycle ---
@@ -613,22 +610,3 @@ class Ref:
             f"<treadle actor {self._core.name} on {self._program.device.id}: {status.state}, "
             f"{status.messages_processed} messages>"
         )
-
-
-_connecting = forks.lock()
-
-
-def _connect(core: Core, other: Ref) -> None:
-    """Pipe one actor to another, which is kept until the first one ends: a call of that one's."""
-    target = other._core
-    with _connecting:  # two at once could make a circle together
-        if core.pipe is not None:
-            raise TreadleError(f"the replies of {core.name} are sent to {core.pipe.name} already")
-        following: Core | None = target
-        while following is not None:
-            if following is core:
-                raise ValueError(f"a pipe from {core.name} to {target.name} would go in a circle")
-            following = following.pipe
-        target.check_open()
-        target.feeders.append(core)
-        core.pipe, core.kept = target, other

@@ -24,7 +24,7 @@ class Status:
     messages_processed: int
     errors_encountered: int
     input_depth: int
-    """Messages that wait in the inbox."""
+    """Messages that wait for it, in the inbox or in the outbox of an actor that is piped to it."""
     output_depth: int
     """Replies that wait in the outbox."""
     restarts: int
@@ -38,8 +38,8 @@ class Status:
 class Telemetry:
     """An actor's counts and the times that messages took, from their sending to the end of the
     handler, as `Ref.telemetry` gives them; of a persistent actor those of replies that were taken,
-    until then. Times are seconds, exact to an eighth; None before the
-    first message."""
+    until then (from the sending to the first one, where another kernel took them). Times are
+    seconds, exact to an eighth; None before the first message."""
 
     accepted: int
     processed: int
@@ -84,7 +84,7 @@ def status_of(core: Core) -> Status:
         has_terminated=core.ended,
         messages_processed=words[code.PROCESSED],
         errors_encountered=words[code.ERRORS],
-        input_depth=core.mailbox.waiting,
+        input_depth=core.waiting,
         output_depth=core.mailbox.replies,
         restarts=core.restarted,
         dropped=sum(core.dropped.values()),
@@ -98,7 +98,7 @@ def telemetry_of(core: Core, clock: Clock) -> Telemetry:
     words, ticks = mailbox.words, clock.ticks()
     low, middle, high = quantiles(mailbox.counts_of_latencies(), (0.0, 0.5, 0.99), ticks)
     return Telemetry(
-        accepted=words[code.TAIL],
+        accepted=words[code.TAIL] + words[code.PIPED],
         processed=words[code.PROCESSED],
         errors=words[code.ERRORS],
         replies=words[code.OUT_TAIL],
@@ -106,7 +106,7 @@ def telemetry_of(core: Core, clock: Clock) -> Telemetry:
         dropped_oldest=core.dropped["drop_oldest"],
         dropped_newest=core.dropped["drop_newest"],
         dropped_at_end=core.dropped["terminated"],
-        input_depth=mailbox.waiting,
+        input_depth=core.waiting,
         output_depth=mailbox.replies,
         polls=words[code.HEARTBEAT],
         latency_min=low,

@@ -22,12 +22,14 @@ from treadle.runtime import profiler
 
 # Polls of an empty inbox before the thread sleeps; each takes some 10 to 40 ns.
 IDLE_POLLS = 10_000
-_RETRY = 0.001  # seconds after which replies are sent again that an actor had no room for
+RETRY = 0.001  # seconds after which replies are sent again that an actor had no room for
 
 
 class ServingExecutor:
     """What takes an actor's messages in a thread: the same for one of its own and for one of a
     pool's."""
+
+    _rest: float | None = None  # seconds that it sleeps after it has parked; None: until woken
 
     def __init__(self, core: Core, program: Program, polls: int) -> None:
         self._core = core
@@ -70,7 +72,7 @@ class ServingExecutor:
                 yield None
                 continue
             piped = core.forward()
-            if core.pipe is not None:  # have it come back here once there are replies
+            if core.pipe is not None and not core.pulled:  # have it come back here with replies
                 mailbox.announce(code.WAITERS, 1)
             began = profiler.clock()
             reason = self._handle(0 if core.draining else self._polls)
@@ -85,15 +87,15 @@ class ServingExecutor:
                 if core.pipe is not None and (mailbox.replies or not piped) and core.forward():
                     continue
                 if core.draining and core.pipe is not None:
-                    if not mailbox.waiting and core.forward():
+                    if not core.waiting and core.forward():
                         return
-                    yield _RETRY
+                    yield RETRY
                 elif core.draining:
-                    if not mailbox.waiting:
+                    if not core.waiting:
                         return
                     core.make_room()
                 else:
-                    yield None
+                    yield self._rest
                 continue
             else:
                 mailbox.words[code.ATTENTION] = 0

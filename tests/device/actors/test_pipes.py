@@ -192,7 +192,7 @@ def test_ending_an_actor_that_its_pipe_stalls(device: td.Device, mode: str | Non
     while last.status().input_depth < 4:
         time.sleep(0.001)
     first.send_many([4, 5], timeout=60)
-    while first.status().messages_processed < 6:
+    while not first._core.is_stalled:
         time.sleep(0.001)
     with pytest.raises(TimeoutError, match="the inbox of twice, which its replies are sent to, is"):
         first.terminate(timeout=0.05)

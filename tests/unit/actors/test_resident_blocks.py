@@ -82,6 +82,22 @@ def test_blocks_handle_each_message_together(side_by_side: None) -> None:
             np.testing.assert_array_equal(snapshot, expected(shifts[: 20 * (n + 1)]))
 
 
+def test_blocks_that_take_replies_of_another_actor(side_by_side: None) -> None:
+    @td.actor(capacity=16)
+    def shifted(message: td.i32) -> td.i32:
+        return message + 1
+
+    shifts = [(7 * n) % 31 + 1 for n in range(40)]
+    x = np.zeros(16 * BLOCKS, np.int32)
+    with shifted.spawn(device="cpu") as one, neighbours.spawn(x=x, device="cpu") as two:
+        one.pipe(two)
+        assert one._core.pulled
+        one.send_many([shift - 1 for shift in shifts], timeout=60)
+        assert two.receive_many(40, timeout=60).tolist() == shifts
+        snapshot = two.snapshot(timeout=60)["x"].numpy()
+        np.testing.assert_array_equal(snapshot, expected(shifts))
+
+
 def test_more_blocks_than_run_at_once(modes: None) -> None:
     x = np.zeros(32, np.int32)
     with pytest.raises(TreadleError, match="runs 1 of them at once"):

@@ -13,9 +13,10 @@ Without a release, a fence, the exchange or the last look, messages are lost: se
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -32,6 +33,9 @@ class Rules:
     exchange: bool = True  # of HEAD; else a plain store
     last_look: bool = True  # after PARKED is set
     marks: bool = True  # the message's number in each word of the cell; else in the first alone
+    wakes: bool = True  # of a pipe's other end, where a kernel is launched
+    follows: bool = True  # the thread of an end does not sleep while the other end's kernel runs
+    ordered: bool = True  # it looks whether that runs before it looks what it has done
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Setup:
     replies: bool = True
     cell: tuple[str, ...] = ()  # of a resident kernel: the order of its loads in a poll
     stamps: bool = False  # a message brings the stamp that its reply's is later than
+    piped: bool = False  # two resident kernels: the second takes the replies of the first
     rules: Rules = field(default_factory=Rules)
 
 
@@ -163,10 +168,92 @@ def resident(s: Setup) -> Step:
         yield ("release", "PARKED", 1)
         if s.rules.fence:
             yield ("fence",)
-        if not s.rules.last_look or (yield ("load", "TAIL")) <= (yield ("load", "HEAD")):
+        head = yield ("load", "HEAD")
+        tail = yield ("load", "TAIL")
+        if not s.rules.last_look or tail <= head:
             yield ("park",)
+        head = tail = None
         yield ("release", "PARKED", 0)
         yield ("fence",)  # a launch
+
+
+def beginning(s: Setup) -> Step:
+    """A sender to the first of two resident kernels, whose inbox has room for all messages; the
+    n-th one is n. What it needs of order is explored above."""
+    for n in range(s.messages):
+        yield ("announce", "TAIL", n + 1)
+        if (yield ("load", "PARKED")):
+            yield ("wake", "first")
+
+
+def first(s: Setup) -> Step:
+    """A resident kernel whose replies are another one's messages, and the thread that launches it
+    and waits for its end; a life ends where there is nothing to do."""
+    while True:
+        yield ("announce" if s.rules.fence else "store", "PARKED", 0)
+        if s.rules.wakes and (yield ("load", "PARKED OF SECOND")):
+            yield ("wake", "second")
+        if not s.rules.fence:
+            yield ("fence",)  # a launch
+        head = yield ("load", "HEAD")
+        while True:
+            tail = yield ("load", "TAIL")
+            seen = yield ("load", "OUT_HEAD")
+            if tail <= head or head - seen == s.capacity:
+                break
+            yield ("store", ("out", head % s.capacity), head)
+            head += 1
+            yield ("release" if s.rules.release else "store", "OUT_TAIL", head)
+            yield ("store", "HEAD", head)
+        if not s.rules.fence:
+            yield ("fence",)  # the end of a kernel
+        yield ("announce" if s.rules.fence else "store", "PARKED", 1)
+        runs = False
+        if s.rules.ordered:  # looked at before what the other one has done
+            runs = not (yield ("load", "PARKED OF SECOND"))
+        tail = yield ("load", "TAIL")
+        seen = yield ("load", "OUT_HEAD")
+        if not s.rules.ordered:
+            runs = not (yield ("load", "PARKED OF SECOND"))
+        rests = tail <= head or (head - seen == s.capacity and not (s.rules.follows and runs))
+        head = tail = seen = runs = None
+        if rests:
+            yield ("park",)
+        rests = None
+
+
+def second(s: Setup) -> Step:
+    """The other end: it stays as long as the first one, which may reply."""
+    while True:
+        yield ("announce" if s.rules.fence else "store", "PARKED OF SECOND", 0)
+        if s.rules.wakes and (yield ("load", "PARKED")):
+            head = yield ("load", "HEAD")
+            if (yield ("load", "TAIL")) > head:
+                yield ("wake", "first")
+        if not s.rules.fence:
+            yield ("fence",)  # a launch
+        head = yield ("load", "OUT_HEAD")
+        while True:
+            tail = yield ("load", "OUT_TAIL")
+            if tail <= head:
+                break
+            yield ("handled", (yield ("load", ("out", head % s.capacity))))
+            head += 1
+            yield ("store", "OUT_HEAD", head)
+        if not s.rules.fence:
+            yield ("fence",)  # the end of a kernel
+        yield ("announce" if s.rules.fence else "store", "PARKED OF SECOND", 1)
+        runs = False
+        if s.rules.ordered:
+            runs = not (yield ("load", "PARKED"))
+        tail = yield ("load", "OUT_TAIL")
+        if not s.rules.ordered:
+            runs = not (yield ("load", "PARKED"))
+        rests = tail <= head and not (s.rules.follows and runs)
+        head = tail = runs = None
+        if rests:
+            yield ("park",)
+        rests = None
 
 
 def receiver(s: Setup) -> Step:
@@ -189,19 +276,18 @@ SIDES: dict[str, Callable[[Setup], Step]] = {
     "sender": sender, "actor": actor, "receiver": receiver,
 }  # fmt: skip
 RESIDENT = {**SIDES, "actor": resident}
+PIPED = {"sender": beginning, "first": first, "second": second}
 Buffer = tuple[tuple[Word, int, bool], ...]  # stores that are not visible yet; whether release
 
 
-@dataclass(frozen=True)
-class State:
-    """A point of the exploration. A side is the list of what its loads gave: generators can't be
-    copied, so they are run again from their beginning."""
+class State(NamedTuple):
+    """A point of the exploration."""
 
+    places: tuple[int, ...]  # where the sides stand, as numbers of the explorer's
     memory: frozenset[tuple[Word, int]] = frozenset()
     buffers: tuple[Buffer, ...] = ((), (), ())
-    answers: tuple[tuple[Any, ...], ...] = ((), (), ())
     asleep: frozenset[str] = frozenset()
-    woken: bool = False  # the actor's event is set
+    woken: frozenset[str] = frozenset()  # whose event is set
     owner: str = ""  # of the condition's lock
     handled: tuple[int, ...] = ()
     dropped: tuple[int, ...] = ()
@@ -209,7 +295,17 @@ class State:
 
 
 class Wrong(AssertionError):
-    """The protocol lost or doubled a message, or all sides sleep for ever."""
+    """The protocol lost or doubled a message, or all sides sleep or poll for ever."""
+
+
+@dataclass
+class Place:
+    """Where a side stands: it keeps nothing in unfinished expressions while it yields, so what it
+    does depends on its program's place and variables. Sides forget what they read earlier."""
+
+    answers: tuple[Any, ...]  # what its loads gave on one of the ways there
+    step: tuple[Any, ...] | None  # what it does next; None at its end
+    after: dict[Any, int] = field(default_factory=dict)  # its next places, by what the step gives
 
 
 class Explorer:
@@ -217,76 +313,71 @@ class Explorer:
         self.setup = setup
         self.sides = RESIDENT if setup.cell else SIDES
         self.names = list(SIDES) if setup.replies else ["sender", "actor"]
-        self.places: dict[tuple[str, tuple[Any, ...]], int] = {}
+        if setup.piped:
+            self.sides, self.names = PIPED, list(PIPED)
+        self.places: list[Place] = []
         self.numbers: dict[Any, int] = {}
-        self.next: dict[tuple[str, tuple[Any, ...]], tuple[Any, ...] | None] = {}
-
-    def step_of(self, name: str, answers: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """What a side does next; None at its end. What it does depends on its answers alone."""
-        key = name, answers
-        if key not in self.next:
-            side = self.sides[name](self.setup)
-            try:
-                step = side.send(None)
-                for answer in answers:
-                    step = side.send(answer)
-            except StopIteration:
-                step = None
-            self.next[key] = step
-        return self.next[key]
-
-    def run(self) -> int:
-        """Visit all states; their number."""
-        start = State()
-        seen = {self.key(start)}
-        stack = [start]
-        while stack:
-            state = stack.pop()
-            moved = False
-            for after in self.successors(state):
-                moved = True
-                key = self.key(after)
-                if key not in seen:
-                    seen.add(key)
-                    stack.append(after)
-            if not moved:
-                self.check_end(state)
-        return len(seen)
-
-    def key(self, state: State) -> Any:
-        """States from which the same follows. Sides forget what they read earlier, so a side is
-        where it stands in its program, with its variables."""
-        places = []
-        for name, answers in zip(self.names, state.answers, strict=False):
-            places.append(self.place(name, answers))
-        return (
-            state.memory, state.buffers, tuple(places), state.asleep, state.woken, state.owner,
-            state.handled, state.dropped, state.received,
-        )  # fmt: skip
 
     def place(self, name: str, answers: tuple[Any, ...]) -> int:
-        """Where a side stands, as a number."""
-        key = name, answers
-        if key not in self.places:
-            found = self.find_place(name, answers)
-            self.places[key] = self.numbers.setdefault((name, found), len(self.numbers))
-        return self.places[key]
-
-    def find_place(self, name: str, answers: tuple[Any, ...]) -> Any:
+        """The place to which answers lead a side. Generators can't be copied, so it is run from its
+        beginning."""
         side = self.sides[name](self.setup)
-        try:
-            side.send(None)
+        step = None
+        found: list[Any] = [name]
+        with contextlib.suppress(StopIteration):
+            step = side.send(None)
             for answer in answers:
-                side.send(answer)
-        except StopIteration:
-            return None
-        found = []
+                step = side.send(answer)
         inner: Any = side
         while inner is not None and inner.gi_frame is not None:
             local = {k: v for k, v in inner.gi_frame.f_locals.items() if k != "s"}
             found.append((inner.gi_frame.f_lasti, tuple(sorted(local.items(), key=repr))))
             inner = inner.gi_yieldfrom
-        return tuple(found)
+        step = None if len(found) == 1 else step
+        number = self.numbers.setdefault((step, *found), len(self.places))
+        if number == len(self.places):
+            self.places.append(Place(answers, step))
+        return number
+
+    def place_after(self, name: str, number: int, answer: Any) -> int:
+        """Where a side stands after a step."""
+        place = self.places[number]
+        if answer not in place.after:
+            place.after[answer] = self.place(name, (*place.answers, answer))
+        return place.after[answer]
+
+    def run(self) -> int:
+        """Visit all states; their number."""
+        start = State(tuple(self.place(name, ()) for name in self.names))
+        seen = {start: 0}
+        stack = [start]
+        before: dict[int, list[int]] = {}
+        ends = []
+        while stack:
+            state = stack.pop()
+            number, moved = seen[state], False
+            for after in self.successors(state):
+                moved = True
+                if after not in seen:
+                    seen[after] = len(seen)
+                    stack.append(after)
+                before.setdefault(seen[after], []).append(number)
+            if not moved:
+                self.check_end(state)
+                ends.append(number)
+        self.check_ends(ends, before, len(seen))
+        return len(seen)
+
+    def check_ends(self, ends: list[int], before: dict[int, list[int]], count: int) -> None:
+        """An end can be reached from everywhere: nothing goes on for ever."""
+        left = set(range(count)) - set(ends)
+        while ends:
+            for state in before.get(ends.pop(), ()):
+                if state in left:
+                    left.discard(state)
+                    ends.append(state)
+        if left:
+            raise Wrong(f"from {len(left)} of {count} states no end is reached")
 
     def successors(self, state: State) -> Iterator[State]:
         for at, name in enumerate(self.names):
@@ -298,19 +389,19 @@ class Explorer:
                     continue
                 memory = {**dict(state.memory), word: value}
                 left = (*earlier, *buffer[index + 1 :])
-                yield replace(
-                    state, memory=frozenset(memory.items()), buffers=_at(state.buffers, at, left)
+                yield state._replace(
+                    memory=frozenset(memory.items()), buffers=_at(state.buffers, at, left)
                 )
             if name not in state.asleep:
                 after = self.advance(state, at, name)
                 if after is not None:
                     yield after
-        if "actor" in state.asleep and state.woken:
-            yield replace(state, asleep=state.asleep - {"actor"}, woken=False)
+        for name in state.asleep & state.woken:
+            yield state._replace(asleep=state.asleep - {name}, woken=state.woken - {name})
 
     def advance(self, state: State, at: int, name: str) -> State | None:
         """One step of a side; None if it has to wait or is at its end."""
-        step = self.step_of(name, state.answers[at])
+        step = self.places[state.places[at]].step
         if step is None:
             return None
         answer: Any = None
@@ -318,35 +409,40 @@ class Explorer:
         memory, buffer = dict(state.memory), state.buffers[at]
         if kind == "load":
             own = [value for word, value, _ in buffer if word == step[1]]
-            answer = own[-1] if own else memory.get(step[1], 1 if step[1] == "PARKED" else 0)
+            parked = isinstance(step[1], str) and step[1].startswith("PARKED")
+            answer = own[-1] if own else memory.get(step[1], int(parked))
         elif kind in ("store", "release"):
             entry = (step[1], step[2], kind == "release")
-            state = replace(state, buffers=_at(state.buffers, at, (*buffer, entry)))
-        elif kind in ("fence", "exchange", "lock", "unlock", "sleep"):
+            state = state._replace(buffers=_at(state.buffers, at, (*buffer, entry)))
+        elif kind in ("fence", "announce", "exchange", "lock", "unlock", "sleep"):
             if buffer:
                 return None  # until it is empty
+            if kind == "announce":  # a store, and a fence after it
+                state = state._replace(memory=frozenset({**memory, step[1]: step[2]}.items()))
             if kind == "exchange":
                 answer = memory.get(step[1], 0) == step[2]
                 if answer:
-                    state = replace(state, memory=frozenset({**memory, step[1]: step[3]}.items()))
+                    state = state._replace(memory=frozenset({**memory, step[1]: step[3]}.items()))
             elif kind == "lock":
                 if state.owner:
                     return None
-                state = replace(state, owner=name)
-            elif kind != "fence":
+                state = state._replace(owner=name)
+            elif kind not in ("fence", "announce"):
                 assert state.owner == name
                 asleep = state.asleep | ({name} if kind == "sleep" else set())
-                state = replace(state, owner="", asleep=asleep)
+                state = state._replace(owner="", asleep=asleep)
         elif kind == "wake":
-            state = replace(state, woken=True)
+            woken = step[1] if len(step) > 1 else self.names[1]
+            state = state._replace(woken=state.woken | {woken})
         elif kind == "park":
-            state = replace(state, asleep=state.asleep | {"actor"})
+            state = state._replace(asleep=state.asleep | {name})
         elif kind == "notify":
-            state = replace(state, asleep=state.asleep - {"sender", "receiver"})
+            state = state._replace(asleep=state.asleep - {"sender", "receiver"})
         else:  # handled, dropped, received
-            state = replace(state, **{kind: (*getattr(state, kind), step[1])})
+            state = state._replace(**{kind: (*getattr(state, kind), step[1])})
             self.check(state)
-        return replace(state, answers=_at(state.answers, at, (*state.answers[at], answer)))
+        place = self.place_after(name, state.places[at], answer)
+        return state._replace(places=_at(state.places, at, place))
 
     def check(self, state: State) -> None:
         """Handled in order and once; replies in order."""
@@ -395,6 +491,11 @@ def test_a_resident_kernel_with_a_cell(capacity: int, messages: int, cell: tuple
     assert Explorer(setup).run() > 100
 
 
+def test_a_pipe_between_resident_kernels() -> None:
+    """Each message is handled by the second one, once and in order, and both kernels end then."""
+    assert Explorer(Setup(1, 2, replies=False, piped=True)).run() > 100
+
+
 @pytest.mark.parametrize(
     ("setup", "rules"),
     [
@@ -402,6 +503,16 @@ def test_a_resident_kernel_with_a_cell(capacity: int, messages: int, cell: tuple
         (Setup(4, 2, replies=False, cell=IN_ORDER), Rules(fence=False)),
         (Setup(4, 2, replies=False, cell=IN_ORDER), Rules(last_look=False)),
         (Setup(4, 1, replies=False, cell=IN_ORDER, stamps=True), Rules(release=False)),
+        *(
+            (Setup(1, 2, replies=False, piped=True), rules)
+            for rules in (
+                Rules(release=False),
+                Rules(fence=False),
+                Rules(wakes=False),
+                Rules(follows=False),
+                Rules(ordered=False),
+            )
+        ),
         (Setup(1, 2, replies=False), Rules(release=False)),
         (Setup(1, 2, replies=False), Rules(fence=False)),
         (Setup(1, 2, replies=False), Rules(last_look=False)),
