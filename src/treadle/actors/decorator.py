@@ -13,7 +13,7 @@ from treadle.actors.core import Core, Executor
 from treadle.actors.handler import Handler, HandlerKernel, Value, read_handler
 from treadle.actors.mailbox import Mailbox
 from treadle.actors.messages import Codec
-from treadle.actors.persistent_mode import NotResident, PersistentExecutor, ResidentProgram
+from treadle.actors.persistent_mode import NotResident, ResidentProgram, executor_of
 from treadle.actors.program import Program, check_names
 from treadle.actors.ref import FEW_POLLS, POLLS, Ref
 from treadle.actors.relaunch_mode import LARGEST_BATCH, RelaunchExecutor
@@ -127,8 +127,8 @@ class Actor(ByName):
         executor: Executor
         if mode == "thread":
             executor = PooledExecutor(core, program, IDLE_POLLS if several else 0)
-        elif mode == "persistent":
-            executor = PersistentExecutor(core, program, 1)
+        elif isinstance(program, ResidentProgram):
+            executor = executor_of(core, program)
         else:
             executor = RelaunchExecutor(core, program)
         executor.start()

@@ -8,31 +8,33 @@ at the rings from time to time.
 
 Only a few kernels of a device stay at once: cards have few queues, and work behind a kernel that
 stays would wait for its end. While all places are taken, an actor's kernel handles what is there
-and ends.
+and ends. So actors of the same code beyond the first few share a kernel (`shared_mode`).
 """
 
 from __future__ import annotations
 
+import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from treadle.actors import ring_code as code
-from treadle.actors.core import Core
+from treadle.actors.core import Core, Executor
 from treadle.actors.handler import Handler, HandlerKernel
 from treadle.actors.mailbox import Bytes, Mailbox, aligned
 from treadle.actors.program import Program, array_of
 from treadle.actors.program import allocate as allocate_on
 from treadle.actors.resident_kernel import Form, ResidentKernel, fits_cell, is_short, threads_of
+from treadle.actors.shared_mode import SharedExecutor, SharedKernel
 from treadle.actors.thread_mode import RETRY, ThreadExecutor
 from treadle.core import forks
 from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import int32, int64
 from treadle.core.errors import ActorFailed, TreadleError
-from treadle.drivers.base import Buffer
+from treadle.drivers.base import Buffer, CompiledKernel
 from treadle.ir.types import I64, Scalar, Struct, Vector, size_of
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device, Stream
@@ -47,6 +49,7 @@ GAP = 15_000
 IDLE = 0.2  # seconds without a message after which the kernel is not launched again
 LOOKS = 0.0005  # seconds between looks of a thread that waits
 PLACES = 4  # kernels of a device that stay at once
+OWN = PLACES - 1  # actors from which on others share kernels, which need a place, too
 _TIMES = 5  # among the rings of a program: when messages were sent
 
 
@@ -73,6 +76,7 @@ class ResidentProgram(Program):
         """`clock` is the address of the process's clock, if replies get stamps."""
         self.clock = clock
         self._feed: list[DeviceArray] = []  # the outbox of another actor
+        self._gap = GAP
         self.form = Form.TOGETHER if handler.together else Form.SINGLE
         if isinstance(blocks, float) or blocks > 1:
             self.form = Form.BLOCKS
@@ -190,7 +194,7 @@ class ResidentProgram(Program):
         """Its life, how long it stays without a message, the life's number, the longest pause, and
         a stamp of the launch, if it gives stamps."""
         launched = [self.mailbox.functions.stamp(self.clock, 1)] if self.clock else []
-        return [life, quiet, self._life, GAP, *launched]
+        return [life, quiet, self._life, self._gap, *launched]
 
     def next_parameters(self, life: int, quiet: int) -> bytes:
         """The parameter block of the next launch."""
@@ -205,6 +209,21 @@ class ResidentProgram(Program):
         parameters = self.next_parameters(life, quiet)
         self.stream.handle.launch(self.prepared.compiled, self.grid, self.buffers, parameters)
 
+    # --- as a block among those of other actors ---
+
+    @property
+    def is_shareable(self) -> bool:
+        """Whether a block of a kernel that it shares does what its own kernel does: no index of
+        blocks is asked for, and there is no report that says which block it is about."""
+        return self.form in (Form.IN_TURN, Form.EACH)
+
+    def row(self, life: int, quiet: int, gap: int) -> bytes:
+        """The arguments of such a block."""
+        self._gap = gap
+        addresses = [buffer.address() for buffer in self.buffers]
+        pointers = struct.pack(f"<{len(addresses)}Q", *addresses)
+        return pointers + self.next_parameters(life, quiet)
+
 
 def _zeros(device: Device, dtype: Any, count: int) -> DeviceArray:
     made = DeviceArray.allocate(device, dtype, (count,))
@@ -218,7 +237,6 @@ class PersistentExecutor(ThreadExecutor):
     _program: ResidentProgram
 
     def _prepare(self, core: Core, program: Program) -> None:
-        core.looks = LOOKS
         core.batch = aligned(core.mailbox.message_bytes)
         core.mailbox.set_batch(core.batch.ctypes.data, 0, 1)  # for messages that failed
         self._is_apart = False
@@ -233,7 +251,7 @@ class PersistentExecutor(ThreadExecutor):
         before = mailbox.words[code.PROCESSED]
         mailbox.announce(code.PARKED, 0)
         self._core.wake_others()
-        stays = program.places.stay(program, self._core.attend, brief=not polls)
+        stays = program.places.stay(self._begin, self._core.attend, brief=not polls)
         mailbox.note_life()
         if program.sites:
             self._reported()
@@ -258,6 +276,27 @@ class PersistentExecutor(ThreadExecutor):
             self._rest = RETRY
         return code.HAS_PARKED
 
+    def _begin(self, stream: Stream, life: int, quiet: int) -> None:
+        self._program.stream = stream
+        self._program.launch(life, quiet)
+
+    def start(self) -> None:
+        """Start the thread. TreadleError where the system allows no more."""
+        places = self._program.places
+        places.count_own(1)
+        try:
+            super().start()
+        except TreadleError:
+            places.count_own(-1)
+            raise
+
+    def _run(self) -> None:
+        places = self._program.places
+        try:
+            super()._run()
+        finally:
+            places.count_own(-1)
+
     def _forget_feed(self) -> None:
         """Once the actor that is piped here has ended, and its last reply is taken."""
         core, feed = self._core, self._core.feed
@@ -278,6 +317,17 @@ class PersistentExecutor(ThreadExecutor):
             raise core.error or ActorFailed(reason)
 
 
+def executor_of(core: Core, program: ResidentProgram) -> Executor:
+    """What takes a persistent actor's messages: a kernel of its own for the first ones of a device,
+    or that of a handler of which there are many."""
+    core.looks = LOOKS
+    if program.is_shareable and program.places.is_crowded:
+        shared = program.places.shared_executor(core, program)
+        if shared is not None:
+            return shared
+    return PersistentExecutor(core, program, 1)
+
+
 class Places:
     """A device's streams on which kernels stay."""
 
@@ -287,21 +337,59 @@ class Places:
         self._free: list[Stream] = []
         self._made = 0
         self.shared = device.stream()  # of kernels that do not stay
+        self._sharing = forks.lock()
+        self._own = 0  # actors with a kernel of their own
+        self._kernels: dict[CompiledKernel, list[SharedKernel]] = {}
 
-    def stay(self, program: ResidentProgram, leave: Any, *, brief: bool) -> bool:
-        """Launch a program's kernel and wait for its end: whether it had a place to stay. With
-        `brief` it ends when the inbox is empty."""
+    @property
+    def is_crowded(self) -> bool:
+        """Whether there are enough actors that have a kernel of their own."""
+        return self._own >= OWN
+
+    def count_own(self, change: int) -> None:
+        """An actor comes that has a kernel of its own, or leaves."""
+        with self._lock:
+            self._own += change
+
+    @property
+    def idle(self) -> float:
+        """Seconds without a message after which a kernel is not launched again."""
+        return IDLE
+
+    @property
+    def gap(self) -> int:
+        """Cycles of the longest pause between two polls."""
+        return GAP
+
+    def shared_executor(self, core: Core, program: ResidentProgram) -> SharedExecutor | None:
+        """A block for an actor in a kernel; None where the device has no such kernels."""
+        compiled = program.prepared.compiled
+        with self._sharing:
+            kernels = self._kernels.setdefault(compiled, [])
+            kernels[:] = [kernel for kernel in kernels if not kernel.closed]
+            for kernel in kernels:
+                if (member := kernel.join(core, program)) is not None:
+                    return member
+            made = self._device.handle.with_rows(compiled)
+            if made is None:
+                return None
+            row = len(program.row(LIFE, LIFE, GAP))
+            kernel = SharedKernel(self, made, self._device, row)
+            kernels.append(kernel)
+            return kernel.join(core, program)
+
+    def stay(self, begin: Callable[[Stream, int, int], None], leave: Any, *, brief: bool) -> bool:
+        """Have a kernel launched on a stream, with its life and how long it stays without a
+        message, and wait for its end: whether it had a place to stay. With `brief` it ends when
+        there are no messages."""
         stream = None if brief else self._take()
-        program.stream = self.shared if stream is None else stream
-        residents = program.stream.handle.device.residents
+        where = self.shared if stream is None else stream
+        residents = where.handle.device.residents
         if residents is not None:
             residents.enter(leave)
         try:
-            if stream is None:
-                program.launch(SHORT_LIFE, 0)
-            else:
-                program.launch(LIFE, LIFE)
-            program.stream.handle.rest()
+            begin(where, *((SHORT_LIFE, 0) if stream is None else (LIFE, LIFE)))
+            where.handle.rest()
         finally:
             if residents is not None:
                 residents.exit(leave)

@@ -15,7 +15,7 @@ from typing import Any
 
 from treadle.actors import ring_code as code
 from treadle.actors.core import Core
-from treadle.actors.persistent_mode import NotResident, ResidentProgram
+from treadle.actors.persistent_mode import NotResident, PersistentExecutor, ResidentProgram
 from treadle.actors.program import Program
 from treadle.core import forks
 from treadle.core.errors import ActorFailed, TreadleError
@@ -33,6 +33,8 @@ def connect(core: Core, program: Program, target: Core, other: Program, kept: An
     core.call(lambda: _connect(core, target, kept), None)
     if (
         isinstance(program, ResidentProgram) and isinstance(other, ResidentProgram)
+        and isinstance(core.executor, PersistentExecutor)  # which have kernels of their own
+        and isinstance(target.executor, PersistentExecutor)
         and bool(program.clock) == bool(other.clock)  # else its stamps would not go along
         and _reserved(core, target)
     ):  # fmt: skip

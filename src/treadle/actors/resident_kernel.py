@@ -228,7 +228,7 @@ class ResidentKernel(HandlerKernel):
             to_outbox="pass" if reply is None else f"@outbox[@at] = {value}",
             **self._short_way(handler, reply, names, call=call, states=states), **words,
         )  # fmt: skip
-        return resident_text.for_threads(text, alone=form is Form.SINGLE)
+        return resident_text.for_threads(text, single=form is Form.SINGLE)
 
     def _short_way(
         self, handler: Handler, reply: Value | None, names: dict[str, Any], call: str, states: str

@@ -260,7 +260,7 @@ FOR_ALL = """\
                     @polls = False
 """
 # The next stamp: later than the last one and than what was seen, and not before the time of the
-# launch and what has passed since, by a clock that is no faster than any card's.
+# launch and what has passed since, by a clock not faster than any card's.
 _NEXT_STAMP = """\
 @stamp += 1
 if @seen >= @stamp:
@@ -323,8 +323,8 @@ _LANE = (
 )
 
 
-def for_threads(text: str, *, alone: bool) -> str:
+def for_threads(text: str, *, single: bool) -> str:
     """The text for one thread, without barriers; or for several."""
-    if alone:
+    if single:
         text = _BARRIERS.sub("", text)
-    return text.replace("@place_of_thread", "0" if alone else _LANE)
+    return text.replace("@place_of_thread", "0" if single else _LANE)

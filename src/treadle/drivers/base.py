@@ -307,6 +307,12 @@ class Device(ABC):
         if the device runs nothing else. 1 where they run one after the other."""
         return 1
 
+    def with_rows(self, kernel: CompiledKernel) -> CompiledKernel | None:
+        """The kernel that takes one buffer of rows: its n-th block is the only one of a launch with
+        the n-th row's arguments, the addresses of its buffers and then its parameter block. None
+        where there are no such kernels."""
+        return None
+
     def borrow_address(self, address: int, size: int, owner: object) -> Buffer:
         """Memory of another library (on the CPU: of the process) at an address, as a buffer
         without a copy, of any size; it keeps `owner` alive, is not counted as the device's memory

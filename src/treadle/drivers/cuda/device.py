@@ -445,6 +445,13 @@ class CudaDevice(Device):
         )  # fmt: skip
         return fitting.value * self._card.multiprocessors
 
+    def with_rows(self, kernel: CompiledKernel) -> modules.CudaKernel | None:
+        """The kernel compiled anew, to load its arguments from rows."""
+        from treadle.codegen.ptx.rows import with_rows  # few programs have so many actors
+
+        code = kernel.code
+        return self.compile(with_rows(code)) if code.target == "ptx" else None
+
     def binary(self, kernel: CompiledKernel) -> bytes | None:
         """The machine code of a kernel (a cubin)."""
         assert isinstance(kernel, modules.CudaKernel)
