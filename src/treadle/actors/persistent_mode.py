@@ -13,6 +13,7 @@ and ends. So actors of the same code beyond the first few share a kernel (`share
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import time
 from collections.abc import Callable, Mapping
@@ -239,15 +240,11 @@ class PersistentExecutor(ThreadExecutor):
     def _prepare(self, core: Core, program: Program) -> None:
         core.batch = aligned(core.mailbox.message_bytes)
         core.mailbox.set_batch(core.batch.ctypes.data, 0, 1)  # for messages that failed
-        self._is_apart = False
         self._busy_at = time.monotonic()  # the end of the last life with a message
 
     def _handle(self, polls: int) -> int:
         """Launch the kernel and wait for its end."""
         mailbox, program = self._core.mailbox, self._program
-        if not self._is_apart:
-            program.device.handle.work_apart()
-            self._is_apart = True
         before = mailbox.words[code.PROCESSED]
         mailbox.announce(code.PARKED, 0)
         self._core.wake_others()
@@ -292,6 +289,8 @@ class PersistentExecutor(ThreadExecutor):
 
     def _run(self) -> None:
         places = self._program.places
+        with contextlib.suppress(TreadleError):  # a device that is lost says so at a launch
+            self._program.device.handle.work_apart()
         try:
             super()._run()
         finally:

@@ -62,7 +62,8 @@ def _connect(core: Core, target: Core, kept: Any) -> None:
 def _reserved(core: Core, target: Core) -> bool:
     """Whether the other one's kernel takes its replies, and nothing else does from here on."""
     with _connecting, core.receivers:
-        if target.feed is not None:
+        before = target.feed
+        if before is not None and not (before.ended and not before.mailbox.replies):
             return False
         target.feed, core.pulled = core, True
         return True
