@@ -373,7 +373,7 @@ class Places:
             if made is None:
                 return None
             row = len(program.row(LIFE, LIFE, GAP))
-            kernel = SharedKernel(self, made, self._device, row)
+            kernel = SharedKernel(self, made, self._device, row, bool(program.clock))
             kernels.append(kernel)
             return kernel.join(core, program)
 
