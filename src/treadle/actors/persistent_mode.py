@@ -51,7 +51,6 @@ IDLE = 0.2  # seconds without a message after which the kernel is not launched a
 LOOKS = 0.0005  # seconds between looks of a thread that waits
 PLACES = 4  # kernels of a device that stay at once
 OWN = PLACES - 1  # actors from which on others share kernels, which need a place, too
-_TIMES = 5  # among the rings of a program: when messages were sent
 
 
 class NotResident(TreadleError):
@@ -124,7 +123,7 @@ class ResidentProgram(Program):
     def _allocate(self) -> None:
         """The rings, which the kernel has as arrays."""
         self.stream = self.places.shared
-        buffers: dict[int, Buffer] = {}
+        buffers = self._buffers = dict[int, Buffer]()  # by the host's address of the memory
 
         def allocate(size: int) -> Bytes:
             view, buffer = self.device.handle.mapped_memory(size)
@@ -157,19 +156,34 @@ class ResidentProgram(Program):
             turn, arrivals = _zeros(self.device, int64, 1), _zeros(self.device, int32, 2)
             self._rings += [turn, turn, arrivals, arrivals, allocate_on(self.device, message, 1)]
 
-        self.outbox = [control, control, self._rings[_TIMES]]
-        if reply is not None:
-            self.outbox.append(array(mailbox.outbox_memory, reply))
         if mailbox.stamps_memory is not None:
-            stamps = array(mailbox.stamps_memory, I64)
-            self._rings.append(stamps)
-            self.outbox.append(stamps)
+            self._rings.append(array(mailbox.stamps_memory, I64))
+
+    def outbox(self) -> list[DeviceArray]:
+        """What the kernel of another actor needs to take the replies. They are buffers of their
+        own for the same memory: streams wait for each other's launches that use one buffer, and
+        the two kernels would run one after the other."""
+        mailbox, reply = self.mailbox, self.reply
+        assert reply is not None
+        assert mailbox.times_memory is not None
+
+        def array(memory: Bytes, type: Scalar | Vector | Struct) -> DeviceArray:
+            place = self._buffers[memory.ctypes.data].address()
+            buffer = self.device.handle.borrow_address(place, memory.nbytes, memory)
+            return array_of(self.device, buffer, memory, type)
+
+        control = array(mailbox.control_memory, I64)
+        found = [control, control, array(mailbox.times_memory, I64)]
+        found.append(array(mailbox.outbox_memory, reply))
+        if mailbox.stamps_memory is not None:
+            found.append(array(mailbox.stamps_memory, I64))
+        return found
 
     def feed_from(self, source: ResidentProgram | None) -> None:
         """Have the kernel take the replies of another one as messages, too; None: no longer. It is
         between two launches. NotResident if such a kernel needs too much for its blocks."""
         feed = self._feed
-        self._compile_with([] if source is None else source.outbox)
+        self._compile_with([] if source is None else source.outbox())
         most = self.device.handle.blocks_at_once(self.prepared.compiled)
         if self.grid.count > most:
             self._compile_with(feed)

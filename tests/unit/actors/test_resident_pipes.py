@@ -152,6 +152,8 @@ def test_both_sleep_and_are_woken(monkeypatch: pytest.MonkeyPatch) -> None:
     with_lives(monkeypatch, 30_000, 4)
     with first.spawn(count=ZERO, device="cpu") as one, SECOND["in turn"]() as two:
         one.pipe(two)
+        # Streams wait for each other's launches where these use one buffer.
+        assert not set(one._program.buffers) & set(two._program.buffers)
         for n in range(20):
             eventually(lambda: one._core.is_parked and two._core.is_parked)
             one.send(n)
