@@ -13,10 +13,11 @@ from treadle.actors.core import Core, Executor
 from treadle.actors.handler import Handler, HandlerKernel, Value, read_handler
 from treadle.actors.mailbox import Mailbox
 from treadle.actors.messages import Codec
-from treadle.actors.persistent_mode import NotResident, ResidentProgram, executor_of
+from treadle.actors.persistent_mode import executor_of
 from treadle.actors.program import Program, check_names
 from treadle.actors.ref import FEW_POLLS, POLLS, Ref
 from treadle.actors.relaunch_mode import LARGEST_BATCH, RelaunchExecutor
+from treadle.actors.resident_program import NotResident, ResidentProgram
 from treadle.actors.ring_code import ring_code
 from treadle.actors.stamps import clock_address
 from treadle.actors.thread_mode import IDLE_POLLS, PooledExecutor

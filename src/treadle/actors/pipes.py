@@ -15,8 +15,9 @@ from typing import Any
 
 from treadle.actors import ring_code as code
 from treadle.actors.core import Core
-from treadle.actors.persistent_mode import NotResident, PersistentExecutor, ResidentProgram
+from treadle.actors.persistent_mode import PersistentExecutor
 from treadle.actors.program import Program
+from treadle.actors.resident_program import NotResident, ResidentProgram
 from treadle.core import forks
 from treadle.core.errors import ActorFailed, TreadleError
 

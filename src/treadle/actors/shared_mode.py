@@ -15,13 +15,15 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from treadle.actors import ring_code as code
 from treadle.actors.core import Core
 from treadle.actors.mailbox import aligned
+from treadle.actors.resident_places import GAP, LIFE, Places
+from treadle.actors.resident_program import ResidentProgram
 from treadle.actors.thread_mode import RETRY
 from treadle.core import forks
 from treadle.core.dim3 import Dim3
@@ -29,9 +31,6 @@ from treadle.core.errors import TreadleError
 from treadle.drivers.base import CompiledKernel
 from treadle.runtime import profiler
 from treadle.runtime.devices import Device, Stream
-
-if TYPE_CHECKING:
-    from treadle.actors.persistent_mode import Places, ResidentProgram
 
 _MOST = 1024  # actors of a kernel, which leaves
 _PART = 4  # three quarters of the blocks that run at once to others
@@ -258,3 +257,25 @@ class SharedKernel:
     def launch(self, stream: Stream, blocks: int) -> None:
         """Append a launch for so many rows of the table."""
         stream.handle.launch(self._compiled, Dim3(blocks), [self._buffer], b"")
+
+
+def shared_executor(core: Core, program: ResidentProgram) -> SharedExecutor | None:
+    """A block for an actor in a kernel; None where the device has no such kernels."""
+    places, compiled, device = program.places, program.prepared.compiled, program.device
+    with _lock:
+        kernels = _kernels.setdefault(places, {}).setdefault(compiled, [])
+        kernels[:] = [kernel for kernel in kernels if not kernel.closed]
+        for kernel in kernels:
+            if (member := kernel.join(core, program)) is not None:
+                return member
+        made = device.handle.with_rows(compiled)
+        if made is None:
+            return None
+        row = len(program.row(LIFE, LIFE, GAP))
+        kernel = SharedKernel(places, made, device, row, bool(program.clock))
+        kernels.append(kernel)
+        return kernel.join(core, program)
+
+
+_kernels: WeakKeyDictionary[Places, dict[CompiledKernel, list[SharedKernel]]] = WeakKeyDictionary()
+_lock = forks.lock()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.actors.persistent_mode import ResidentProgram
+from treadle.actors.resident_program import ResidentProgram
 from treadle.core.errors import TreadleError
 
 BLOCKS = 2

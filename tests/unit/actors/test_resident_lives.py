@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.actors import persistent_mode
+from treadle.actors import resident_places
 
 
 @td.actor(capacity=64)
@@ -42,11 +42,11 @@ def test_messages_across_lives(
     monkeypatch: pytest.MonkeyPatch, actor: td.actors.Actor, life: int, places: int
 ) -> None:
     """Bulk and single ones, those that ask and those that are dropped, from several threads."""
-    monkeypatch.setattr(persistent_mode, "LIFE", life)
-    monkeypatch.setattr(persistent_mode, "SHORT_LIFE", life)
-    monkeypatch.setattr(persistent_mode, "IDLE", 0.001)
-    monkeypatch.setattr(persistent_mode, "PLACES", places)
-    monkeypatch.setattr(persistent_mode, "_places", WeakKeyDictionary())
+    monkeypatch.setattr(resident_places, "LIFE", life)
+    monkeypatch.setattr(resident_places, "SHORT_LIFE", life)
+    monkeypatch.setattr(resident_places, "IDLE", 0.001)
+    monkeypatch.setattr(resident_places, "PLACES", places)
+    monkeypatch.setattr(resident_places, "_places", WeakKeyDictionary())
     total = 6000
     with actor.spawn(sums=np.zeros(1, np.int32), device="cpu") as ref:
         assert ref.status().mode == "persistent"

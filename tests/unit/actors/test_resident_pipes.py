@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.actors import persistent_mode, stamp
+from treadle.actors import resident_places, stamp
 from treadle.actors.core import Core
 from treadle.core.errors import ActorFailed
 
@@ -76,11 +76,11 @@ def resident(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def with_lives(monkeypatch: pytest.MonkeyPatch, life: int, places: int) -> None:
-    monkeypatch.setattr(persistent_mode, "LIFE", life)
-    monkeypatch.setattr(persistent_mode, "SHORT_LIFE", life)
-    monkeypatch.setattr(persistent_mode, "IDLE", 0.001)
-    monkeypatch.setattr(persistent_mode, "PLACES", places)
-    monkeypatch.setattr(persistent_mode, "_places", WeakKeyDictionary())
+    monkeypatch.setattr(resident_places, "LIFE", life)
+    monkeypatch.setattr(resident_places, "SHORT_LIFE", life)
+    monkeypatch.setattr(resident_places, "IDLE", 0.001)
+    monkeypatch.setattr(resident_places, "PLACES", places)
+    monkeypatch.setattr(resident_places, "_places", WeakKeyDictionary())
 
 
 def eventually(holds: Callable[[], Any]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.actors import Stamp, persistent_mode, stamp
+from treadle.actors import Stamp, resident_places, stamp
 from treadle.actors import ring_code as code
 from treadle.actors.ring_code import COUNTER_BITS
 
@@ -58,8 +58,8 @@ SPAWNED: dict[str, Callable[..., td.actors.Ref]] = {
 def short_lives(monkeypatch: pytest.MonkeyPatch) -> None:
     modes = ["persistent", "relaunch"]
     monkeypatch.setattr("treadle.actors.decorator.modes_of", lambda device: modes)
-    monkeypatch.setattr(persistent_mode, "LIFE", 300_000)
-    monkeypatch.setattr(persistent_mode, "_places", WeakKeyDictionary())
+    monkeypatch.setattr(resident_places, "LIFE", 300_000)
+    monkeypatch.setattr(resident_places, "_places", WeakKeyDictionary())
 
 
 @pytest.mark.parametrize("form", SPAWNED)
@@ -82,7 +82,7 @@ def test_what_follows_is_later(form: str) -> None:
 @pytest.mark.parametrize("form", SPAWNED)
 def test_a_kernel_whose_clock_is_ahead(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes on from there, and so does the process, once it has received a reply."""
-    monkeypatch.setattr(persistent_mode, "LIFE", 75_000_000)  # it ends for a snapshot
+    monkeypatch.setattr(resident_places, "LIFE", 75_000_000)  # it ends for a snapshot
     for way in ("receive", "ask", "snapshot"):
         with SPAWNED[form]() as ref:
             ref.pause(timeout=60)

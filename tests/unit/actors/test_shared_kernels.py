@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.actors import persistent_mode, stamp
+from treadle.actors import resident_places, stamp
 from treadle.actors.shared_mode import SharedExecutor, SharedKernel
 from treadle.core.errors import ActorFailed, TreadleError
 from treadle.runtime.devices import Stream
@@ -48,10 +48,10 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     device = type(td.device("cpu").handle)
     monkeypatch.setattr(device, "with_rows", lambda self, kernel: kernel)
     monkeypatch.setattr(device, "blocks_at_once", lambda self, kernel: 4 * ROOM)
-    monkeypatch.setattr(persistent_mode, "LIFE", 3_000_000)
-    monkeypatch.setattr(persistent_mode, "SHORT_LIFE", 300_000)
-    monkeypatch.setattr(persistent_mode, "OWN", 0)
-    monkeypatch.setattr(persistent_mode, "_places", WeakKeyDictionary())
+    monkeypatch.setattr(resident_places, "LIFE", 3_000_000)
+    monkeypatch.setattr(resident_places, "SHORT_LIFE", 300_000)
+    monkeypatch.setattr(resident_places, "OWN", 0)
+    monkeypatch.setattr(resident_places, "_places", WeakKeyDictionary())
 
     def launch(self: SharedKernel, stream: Stream, blocks: int) -> None:
         compiled: Any = self._compiled
@@ -92,7 +92,7 @@ def end(refs: list[td.actors.Ref]) -> None:
 
 @pytest.mark.parametrize("places", [4, 0])
 def test_each_has_its_own_messages_and_state(monkeypatch: pytest.MonkeyPatch, places: int) -> None:
-    monkeypatch.setattr(persistent_mode, "PLACES", places)
+    monkeypatch.setattr(resident_places, "PLACES", places)
     refs = adders(ROOM + 2)
     assert len(kernels_of(refs)) == 2
     for n, ref in enumerate(refs):
@@ -164,7 +164,7 @@ def test_ends_with_and_without_draining() -> None:
 
 
 def test_they_sleep_and_are_woken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(persistent_mode, "IDLE", 0.001)
+    monkeypatch.setattr(resident_places, "IDLE", 0.001)
     refs = adders(3)
     for n in range(10):
         deadline = time.monotonic() + 60
@@ -208,7 +208,7 @@ def test_the_end_of_the_one_that_replies_go_to() -> None:
 
 
 def test_the_first_ones_have_a_kernel_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(persistent_mode, "OWN", 2)
+    monkeypatch.setattr(resident_places, "OWN", 2)
     refs = adders(4)
     shares = [isinstance(ref._core.executor, SharedExecutor) for ref in refs]
     assert shares == [False, False, True, True]
