@@ -95,7 +95,7 @@ class _StepsWriter(MarchWriter):
                     for near in range(self.stage_count):
                         name = self.stage_held(stage, row, lane, near)
                         self.put(f"{name} = treadle_t{column.at}(0)")
-            # What is beside the block's cells is never right: it has any numbers.
+            # What is next to the block's cells is never right: it has any numbers.
             for each in range(self.halo_count(column)):
                 name = f"{column.at}_{each}"
                 self.put(f"if treadle_has{name}:")

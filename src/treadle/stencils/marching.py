@@ -297,23 +297,23 @@ class MarchWriter:
     def halo_count(self, column: Column) -> int:
         """How many vectors of a halo each thread has, at most."""
         threads = math.prod(self.march.threads)
-        beside = math.prod(self.march.extents(column)) - threads * self.march.rows
-        return -(-beside // threads)
+        sides = math.prod(self.march.extents(column)) - threads * self.march.rows
+        return -(-sides // threads)
 
     def halo_places(self, column: Column) -> None:
         """The places of a thread's vectors of a halo: in the array and in its tile. The rows above
-        and below are numbered first, then what is beside the block's rows."""
+        and below are numbered first, then what is next to the block's rows."""
         march, at = self.march, column.at
         (above, below), (before, behind) = march.pads(column)
         rows, vectors = march.tile[0], march.threads[0]
         width = march.extents(column)[1]
-        outer, beside = (above + below) * width, before + behind
+        outer, sides = (above + below) * width, before + behind
         self.put(f"treadle_c{at} = (treadle_y + {above}) * {width} + treadle_x + {before}")
         for each in range(self.halo_count(column)):
             name = f"{at}_{each}"
             number = f"treadle_n{name}"
             self.put(f"{number} = treadle_q + {each * math.prod(march.threads)}")
-            self.put(f"treadle_has{name} = {number} < {outer + beside * rows}")
+            self.put(f"treadle_has{name} = {number} < {outer + sides * rows}")
             self.put(
                 f"treadle_hi{name} = {number} // {width}" if outer else f"treadle_hi{name} = 0"
             )
@@ -321,11 +321,11 @@ class MarchWriter:
             if outer and below:
                 self.put(f"if treadle_hi{name} >= {above}:")
                 self.put(f"    treadle_hi{name} += {rows}")
-            if beside:
+            if sides:
                 self.put(f"if {number} >= {outer}:")
                 self.depth += 1
-                self.put(f"treadle_hi{name} = {above} + ({number} - {outer}) // {beside}")
-                self.put(f"treadle_hj{name} = ({number} - {outer}) % {beside}")
+                self.put(f"treadle_hi{name} = {above} + ({number} - {outer}) // {sides}")
+                self.put(f"treadle_hj{name} = ({number} - {outer}) % {sides}")
                 if behind:
                     self.put(f"if treadle_hj{name} >= {before}:")
                     self.put(f"    treadle_hj{name} += {vectors}")
