@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -140,19 +141,28 @@ def stencil_loop(
     >>> td.stencil_loop(shift, a, td.zeros_like(a), steps=3).tolist()
     [2.0, 3.0, 4.0, 1.0]
     """
-    for name, number, least in (
-        ("steps", steps, 0), ("every", every, 1), ("steps_per_launch", steps_per_launch, 1)
-    ):  # fmt: skip
-        if number is None:
-            continue
-        if isinstance(number, bool) or not isinstance(number, int) or number < least:
-            raise ValueError(f"stencil_loop: {name} is an integer from {least} on, not {number!r}")
+    steps = _integer("steps", steps, 0)
+    every = None if every is None else _integer("every", every, 1)
+    if steps_per_launch is not None:
+        steps_per_launch = min(_integer("steps_per_launch", steps_per_launch, 1), max(steps, 1))
+    for name, function in (("callback", callback), ("until", until)):
+        if function is not None and not callable(function):
+            raise TypeError(f"stencil_loop: {name} is a function, not {function!r}")
     if every is not None and callback is None and until is None:
         raise ValueError("stencil_loop: every= goes with callback= or until=")
     try:
         return _Loop(kernel, arguments, rotate, steps_per_launch).run(steps, every, callback, until)
     except TreadleError as error:
         raise shortened(error)  # noqa: B904 - it is the same error
+
+
+def _integer(name: str, value: Any, least: int) -> int:
+    """An integer of Python or NumPy from `least` on."""
+    found = None if isinstance(value, bool) or not hasattr(value, "__index__") else index(value)
+    if found is None or found < least:
+        text = f"stencil_loop: {name} is an integer from {least} on, not {value!r}"
+        raise TypeError(text) if found is None else ValueError(text)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -293,8 +303,12 @@ class _Loop:
             done += count
             if callback is not None:
                 callback(done, *self._newest())
-            if until is not None and bool(until(*self._newest(), *self._older())):
-                break
+            if until is not None:
+                stops = until(*self._newest(), *self._older())
+                if stops is None:
+                    raise TypeError("stencil_loop: until returned None: True stops, False goes on")
+                if bool(stops):
+                    break
         for number, host in self.hosts.items():
             if host.flags.writeable:
                 np.copyto(host, self.arrays[number].numpy())
@@ -332,7 +346,11 @@ def stencil_cycles(
     """The parameters that change places, each cycle with what is written first, then from the
     newest to the oldest."""
     names = stencil.body.names
-    if rotate is not None and not len(rotate):
+    if rotate is not None and not isinstance(rotate, (list, tuple)):
+        raise TypeError(
+            f'rotate= is a tuple of names of arrays, as ("old", "u", "new"), not {rotate!r}'
+        )
+    if rotate is not None and not rotate:
         return []
     if rotate is None:
         others = [at for at in arrays if at not in written]

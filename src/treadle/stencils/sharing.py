@@ -94,7 +94,7 @@ def check_sharing(
                 continue  # each thread reads what it writes itself
             raise LaunchError(
                 f"{body.name} writes {names[at]}, which shares memory with "
-                f"{names[other]}, of which it reads other cells: give it another array "
+                f"{names[other]}, of which it reads or writes other cells: give it another array "
                 f"(td.empty_like({names[other]}))"
             )
 

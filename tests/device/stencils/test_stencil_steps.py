@@ -278,6 +278,18 @@ def test_what_a_loop_refuses(device: td.Device) -> None:
     launch: Any = td.errors.LaunchError
     with pytest.raises(ValueError, match="steps is an integer"):
         td.stencil_loop(step, a, b, steps=-1)
+    wrong: Any
+    for wrong in (
+        {"steps": None},
+        {"steps": 3.0},
+        {"steps": 3, "until": 5},
+        {"steps": 3, "rotate": 5},
+    ):
+        with pytest.raises(TypeError, match=f"{list(wrong)[-1]}(=| is a)"):
+            td.stencil_loop(step, a, b, **wrong)
+    with pytest.raises(TypeError, match="until returned None"):
+        td.stencil_loop(step, a, b, steps=np.int64(3), until=lambda *_: None)
+    td.stencil_loop(step, a, b, steps=2, steps_per_launch=10**9)
     with pytest.raises(ValueError, match="every= goes with"):
         td.stencil_loop(step, a, b, steps=3, every=2)
     with pytest.raises(launch, match="takes 2 arguments"):
