@@ -48,6 +48,7 @@ class SharedExecutor:
         core.batch = aligned(core.mailbox.message_bytes)
         core.mailbox.set_batch(core.batch.ctypes.data, 0, 1)
         self._left = threading.Event()
+        self._row = b"", (0, 0, 0)
         self.runs = False  # whether it has a block in the launch that is under way
 
     def start(self) -> None:
@@ -73,7 +74,7 @@ class SharedExecutor:
     def wants_attention(self) -> bool:
         """Whether there is something to do between messages."""
         core = self.core
-        return bool(core.calls) or core.stopping or core.draining or core.pipe is not None
+        return bool(core.calls) or core.stopping or core.draining
 
     @property
     def has_block(self) -> bool:
@@ -94,14 +95,14 @@ class SharedExecutor:
                     core.end()
                 elif core.pipe is None:
                     core.make_room()
-            elif core.pipe is not None:
-                core.forward()  # or find out that the other one has ended
         except BaseException as error:  # noqa: BLE001 - it is raised where the actor is used
             core.end(error)
 
     def row(self, numbers: tuple[int, int, int]) -> bytes:
         """The arguments of its block: its life, how long it stays without a message, the pause."""
-        return self._program.row(*numbers)
+        if self._row[1] != numbers or self._program.clock:
+            self._row = self._program.row(*numbers), numbers
+        return self._row[0]
 
     def leave(self) -> None:
         """The kernel has no block for it any more."""
@@ -111,26 +112,17 @@ class SharedExecutor:
 class SharedKernel:
     """A resident kernel with a block for each of many actors, and the thread that launches it."""
 
-    def __init__(
-        self, places: Places, compiled: CompiledKernel, device: Device, row: int, stamped: bool
-    ) -> None:
-        """`row` is the size of a row of the table; `stamped` says whether each life has others."""
+    def __init__(self, places: Places, compiled: CompiledKernel, device: Device, row: int) -> None:
         self._places = places
         self._compiled = compiled
         self._device = device
         self._most = min(max(device.handle.blocks_at_once(compiled) // _PART, 1), _MOST)
         view, self._buffer = device.handle.mapped_memory(self._most * row)
         self._table = np.frombuffer(view, np.uint8)
-        self._written: tuple[int, int, int] | None = None  # the numbers of the rows in it
-        self._stamped = stamped
+        self._written = b""
         self._lock = forks.lock()
         self._event = threading.Event()
         self._members: list[SharedExecutor] = []
-        self._changed = False  # whether actors came, or want attention, since they were looked at
-        self._rang = False  # whether all blocks were made to end
-        self._active: list[SharedExecutor] = []  # that have blocks
-        self._words: list[memoryview] = []  # their control blocks
-        self._done = 0  # messages that these have handled
         self.closed = False
         self.thread = threading.Thread(
             target=self._run, name=f"treadle actors of a kernel on {device.id}", daemon=True
@@ -149,114 +141,95 @@ class SharedKernel:
 
     def wake(self, member: SharedExecutor) -> None:
         """Have an actor attended to, or given a block."""
-        asked = member.core.mailbox.words[code.ATTENTION] and member.wants_attention
-        if asked or (member.has_block and not member.runs):
-            self._changed = True
-            self.end_life()
         self._event.set()
+        if member.wants_attention or (member.has_block and not member.runs):
+            self.end_life()
 
     def end_life(self) -> None:
         """Have all blocks end after the messages that they handle."""
-        self._rang = True
         for member in tuple(self._members):
             member.core.attend()
 
     def _run(self) -> None:
         with contextlib.suppress(TreadleError):  # a device that is lost says so to its actors
             self._device.handle.work_apart()
-        busy_at, stays, pause = 0.0, False, None
+        busy_at, done, stays = 0.0, 0, False
         while True:
             self._event.clear()
-            if self._changed or self._rang or not self._active:
-                left = self._look()
-                if not left and pause and not self._event.is_set() and self._has_closed():
-                    return
-                draining = any(member.core.draining for member in left)  # into a pipe
-                pause = RETRY if draining else None if left else _IDLE_SECONDS
-            before = self._done
-            self._done = sum(words[code.PROCESSED] for words in self._words)
+            members = self._attended()
+            if members is None:
+                return
+            active = [member for member in members if member.has_block]
+            before, done = done, sum(m.core.mailbox.words[code.PROCESSED] for m in active)
             now = time.monotonic()
-            if self._done != before:
+            if done != before:
                 busy_at = now
-            if not (stays and now - busy_at < self._places.idle) and not self._has_work():
+            if not (stays and now - busy_at < self._places.idle) and not self._has_work(active):
                 stays = False
-                self._event.wait(pause)
+                draining = any(member.core.draining for member in members)  # into a pipe
+                self._event.wait(RETRY if draining else None if members else _IDLE_SECONDS)
                 continue
-            stays = self._live()
+            stays = self._live(active)
 
-    def _has_closed(self) -> bool:
-        """End, unless an actor has come meanwhile."""
-        with self._lock:
-            self.closed = not self._members
-            return self.closed
-
-    def _look(self) -> list[SharedExecutor]:
-        """Do for the actors what is to be done between messages; those that are left."""
-        # Before the look: what comes later has it looked at again.
-        self._changed = self._rang = False
+    def _attended(self) -> list[SharedExecutor] | None:
+        """The actors that are left, after what they are to do between messages; None if none came
+        for a while."""
         with self._lock:
             members = list(self._members)
+            if not members and not self._event.is_set() and self._empty:
+                self.closed = True
+                return None
+            self._empty = not members
         for member in members:
             member.core.mailbox.words[code.ATTENTION] = 0
             if member.wants_attention:
                 member.attend()
-                self._changed |= member.core.draining
-            member.core.note_handled(profiler.clock())
-        for member in members:
-            if member.core.ended:
-                with self._lock:
-                    self._members.remove(member)
-                member.leave()
-        left = [member for member in members if not member.core.ended]
-        active = [member for member in left if member.has_block]
-        for member in left:
-            member.runs = False
-        for member in active:
-            member.runs = True
-        self._active = active
-        self._words = [member.core.mailbox.words for member in active]
-        self._written = None
-        return left
+        ended = [member for member in members if member.core.ended]
+        for member in ended:
+            with self._lock:
+                self._members.remove(member)
+            member.leave()
+        return [member for member in members if not member.core.ended] if ended else members
 
-    def _has_work(self) -> bool:
+    def _has_work(self, active: list[SharedExecutor]) -> bool:
         """Whether a message waits that has not woken anybody."""
-        for member in self._active:
+        for member in active:
             member.core.mailbox.park()
-        return any(member.core.mailbox.has_work for member in self._active)
+        return any(member.core.mailbox.has_work for member in active)
 
-    def _live(self) -> bool:
+    def _live(self, active: list[SharedExecutor]) -> bool:
         """A life of the kernel; whether it had a place to stay."""
-        active, began = self._active, profiler.clock()
-        draining = any(member.core.draining for member in active) if self._changed else False
-        for words in self._words:
-            words[code.PARKED] = 0
+        draining = any(member.core.draining for member in active)
+        began = profiler.clock()
+        for member in active:
+            member.core.mailbox.words[code.PARKED] = 0
+            member.runs = True
+        gap = self._places.gap * (1 + len(active) // _PATIENT_FROM)
+
+        def begin(stream: Stream, life: int, quiet: int) -> None:
+            rows = b"".join(member.row((life, quiet, gap)) for member in active)
+            if rows != self._written:
+                self._table[: len(rows)] = np.frombuffer(rows, np.uint8)
+                self._written = rows
+            self.launch(stream, len(active))
+
         try:
-            stays = self._places.stay(self._begin, self.end_life, brief=draining)
+            stays = self._places.stay(begin, self.end_life, brief=draining)
         except BaseException as error:  # noqa: BLE001 - it is raised where the actors are used
             for member in active:
                 member.core.end(error)
-            self._changed = True
             return False
-        if self._stamped:
-            for member in active:
-                member.core.mailbox.note_life()
-        if profiler.active is not None:
-            for member in active:
-                member.core.note_handled(began)
+        for member in active:
+            member.runs = False
+            member.core.mailbox.note_life()
+            member.core.note_handled(began)
         return stays
-
-    def _begin(self, stream: Stream, life: int, quiet: int) -> None:
-        gap = self._places.gap * (1 + len(self._active) // _PATIENT_FROM)
-        numbers = life, quiet, gap
-        if self._written != numbers or self._stamped:
-            rows = b"".join(member.row(numbers) for member in self._active)
-            self._table[: len(rows)] = np.frombuffer(rows, np.uint8)
-            self._written = numbers
-        self.launch(stream, len(self._active))
 
     def launch(self, stream: Stream, blocks: int) -> None:
         """Append a launch for so many rows of the table."""
         stream.handle.launch(self._compiled, Dim3(blocks), [self._buffer], b"")
+
+    _empty = False
 
 
 def shared_executor(core: Core, program: ResidentProgram) -> SharedExecutor | None:
@@ -272,7 +245,7 @@ def shared_executor(core: Core, program: ResidentProgram) -> SharedExecutor | No
         if made is None:
             return None
         row = len(program.row(LIFE, LIFE, GAP))
-        kernel = SharedKernel(places, made, device, row, bool(program.clock))
+        kernel = SharedKernel(places, made, device, row)
         kernels.append(kernel)
         return kernel.join(core, program)
 

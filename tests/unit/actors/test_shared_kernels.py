@@ -192,21 +192,6 @@ def test_pipes_and_stamps() -> None:
     end(refs)
 
 
-def test_the_end_of_the_one_that_replies_go_to() -> None:
-    refs = adders(3)
-    refs[0].pipe(refs[1])
-    refs[1].terminate(timeout=60)
-    refs[0].send(5)
-    deadline = time.monotonic() + 60
-    while not refs[0].status().has_terminated:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-    with pytest.raises(ActorFailed, match="sends its replies to add, which was terminated"):
-        refs[0].ask(1, timeout=60)
-    assert refs[2].ask(1, timeout=60) == 3
-    end(refs[2:])
-
-
 def test_the_first_ones_have_a_kernel_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resident_places, "OWN", 2)
     refs = adders(4)
