@@ -160,8 +160,7 @@ def _integer(name: str, value: Any, least: int) -> int:
     """An integer of Python or NumPy from `least` on."""
     found = None if isinstance(value, bool) or not hasattr(value, "__index__") else index(value)
     if found is None or found < least:
-        text = f"stencil_loop: {name} is an integer from {least} on, not {value!r}"
-        raise TypeError(text) if found is None else ValueError(text)
+        raise ValueError(f"stencil_loop: {name} is an integer from {least} on, not {value!r}")
     return found
 
 

@@ -219,6 +219,8 @@ def march_of_steps(
     steps = wanted - (wanted % 2 == 0)
     if steps < 2:
         return None
-    if fast and steps == _OF_STEPS.steps and not device.traits.slow_compiler:
+    needed = steps * tile_bytes([column], _OF_STEPS)
+    is_large = needed <= device.limits.max_shared_memory and not device.traits.slow_compiler
+    if fast and steps == _OF_STEPS.steps and is_large:
         return _OF_STEPS
     return March((12, 6), 2, 4, steps=steps)
