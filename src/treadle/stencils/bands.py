@@ -26,12 +26,12 @@ from treadle.core.dim3 import Dim3
 from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.signature import Signature
-from treadle.lang.decorators import Function, Kernel
-from treadle.lang.source import function_from_text
+from treadle.lang.decorators import Function
 from treadle.lang.types import annotation_of
 from treadle.stencils.analysis import Analysis
 from treadle.stencils.body import Body
 from treadle.stencils.contraction import with_fused_products
+from treadle.stencils.grid_kernel import GridKernel
 from treadle.stencils.kernel_text import Form, Writer, axes_of, cell_rules, with_parallel_loops
 
 # What a launch gives beside the stencils' arguments.
@@ -61,7 +61,7 @@ class Shape:
     ring: bool
 
 
-class BandsKernel(Kernel):
+class BandsKernel(GridKernel):
     """Several steps as a kernel. Its parameters are arrays and numbers of all stencils, then
     NUMBERS."""
 
@@ -88,9 +88,8 @@ class BandsKernel(Kernel):
         lines = _Bands(writers, shape, substeps[0].analysis.ndim).lines
         text = f"def {name}({', '.join(head)}):\n" + "".join(lines)
         self._parallel = {writer.indices[-1] for writer in writers}
-        super().__init__(
-            function_from_text(text, None, names), replace(options, block=Dim3(1)), None
-        )
+        rules = [rule for each in writers for rule in each.analysis.rules]
+        super().__init__(text, names, replace(options, block=Dim3(1)), rules)
 
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR, whose loops along the last axis are parallel."""

@@ -19,13 +19,13 @@ from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.signature import Signature
 from treadle.ir.traverse import Node, rewrite_block
-from treadle.lang.decorators import Function, Kernel
+from treadle.lang.decorators import Function
 from treadle.lang.positions import CellRules
-from treadle.lang.source import function_from_text
 from treadle.lang.types import annotation_of
 from treadle.stencils.analysis import Analysis
 from treadle.stencils.body import Body
 from treadle.stencils.contraction import with_fused_products
+from treadle.stencils.grid_kernel import GridKernel
 
 _AXES = ("k", "i", "j")  # the indices, of which a grid has the last
 # Bodies of so many reads at most have two rows computed in one loop: registers hold what both read.
@@ -64,7 +64,7 @@ class Axis:
     closed: bool
 
 
-class StencilKernel(Kernel):
+class StencilKernel(GridKernel):
     """A stencil as a kernel."""
 
     def __init__(self, body: Body, analysis: Analysis, form: Form, options: KernelOptions) -> None:
@@ -74,7 +74,7 @@ class StencilKernel(Kernel):
             options = replace(options, block=Dim3(1))
         elif options.block is None and form.block is not None:
             options = replace(options, block=Dim3(*form.block))
-        super().__init__(function_from_text(text, None, names), options, None)
+        super().__init__(text, names, options, analysis.rules)
 
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR. The loops along the last axis are parallel: a stencil writes no array

@@ -23,6 +23,7 @@ from treadle.runtime.devices import default_device
 from treadle.stencils.analysis import Analysis, analyze, grid_rank
 from treadle.stencils.body import Body
 from treadle.stencils.boundary import Boundary, check_constants
+from treadle.stencils.grid_kernel import captures_of_rules
 from treadle.stencils.kernel_text import Form, StencilKernel
 from treadle.stencils.launching import (
     ONE_CELL,
@@ -57,6 +58,7 @@ class Launcher(ByName):
         self.__wrapped__ = body.function
         self.body = body
         self.boundary = boundary
+        self._outside = captures_of_rules(boundary.rules)
         self._halo = halo
         self.options = options
         self.storage = storage
@@ -130,7 +132,8 @@ class Launcher(ByName):
 
     def analysis_of(self, described: Sequence[tuple[Any, Any]]) -> Analysis:
         """The accesses of the body for arguments of these classes."""
-        key = (tuple(one for one, _ in described), self.body.captures.key())
+        outside = tuple(each.key() for each in self._outside)
+        key = (tuple(one for one, _ in described), self.body.captures.key(), outside)
         known = self._analyses.get(key)
         if known is None:
             if len(self._analyses) >= _MOST_ANALYSES:  # for example, a captured number changes

@@ -18,11 +18,10 @@ from treadle.core.dim3 import Dim3
 from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.signature import Signature
-from treadle.lang.decorators import Kernel
-from treadle.lang.source import function_from_text
 from treadle.stencils.analysis import Analysis
 from treadle.stencils.body import Body
 from treadle.stencils.contraction import with_fused_products
+from treadle.stencils.grid_kernel import GridKernel
 from treadle.stencils.march_plan import Column, March
 from treadle.stencils.marching import (
     MarchWriter,
@@ -35,7 +34,7 @@ from treadle.stencils.marching import (
 RULES = ("clamp", "mirror", "zero", "constant")
 
 
-class MarchStepsKernel(Kernel):
+class MarchStepsKernel(GridKernel):
     """Several steps as a kernel, whose parameters are those of the stencil and the planes of a
     block. `column` is the array that is read, which changes places with what is written."""
 
@@ -58,7 +57,7 @@ class MarchStepsKernel(Kernel):
         parameters = march_parameters(body, analysis, [column], march.lanes)
         text = f"def {body.name}({parameters}):\n" + "".join(writer.lines)
         options = replace(options, block=Dim3(*march.block))
-        super().__init__(function_from_text(text, None, names), options, None)
+        super().__init__(text, names, options, analysis.rules)
 
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR."""

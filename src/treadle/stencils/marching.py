@@ -21,14 +21,14 @@ from treadle.core.dim3 import Dim3
 from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.signature import Signature
-from treadle.lang.decorators import Function, Kernel
+from treadle.lang.decorators import Function
 from treadle.lang.positions import AxisRule, CellRules, Tile
-from treadle.lang.source import function_from_text
 from treadle.lang.types import ArrayType, annotation_of
 from treadle.runtime.devices import Device
 from treadle.stencils.analysis import Analysis
 from treadle.stencils.body import Body
 from treadle.stencils.contraction import with_fused_products
+from treadle.stencils.grid_kernel import GridKernel
 from treadle.stencils.kernel_text import Axis, Form, axes_of
 from treadle.stencils.march_plan import (
     Column,
@@ -163,7 +163,7 @@ def march_arguments(
     return [*kept, planes, *(Vectors(arguments[at]) for at in arrays)]
 
 
-class MarchKernel(Kernel):
+class MarchKernel(GridKernel):
     """A stencil as a kernel that marches."""
 
     def __init__(
@@ -181,7 +181,7 @@ class MarchKernel(Kernel):
         parameters = march_parameters(body, analysis, columns, march.lanes)
         text = f"def {body.name}({parameters}):\n" + "".join(writer.lines)
         options = replace(options, block=Dim3(*march.block))
-        super().__init__(function_from_text(text, None, names), options, None)
+        super().__init__(text, names, options, analysis.rules)
 
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR."""

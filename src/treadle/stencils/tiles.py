@@ -22,13 +22,13 @@ from treadle.core.dim3 import Dim3
 from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.signature import Signature
-from treadle.lang.decorators import Function, Kernel, as_function
+from treadle.lang.decorators import Function, as_function
 from treadle.lang.positions import CellRules, Tile
-from treadle.lang.source import function_from_text
 from treadle.lang.types import annotation_of
 from treadle.stencils.analysis import Analysis
 from treadle.stencils.body import Body
 from treadle.stencils.contraction import with_fused_products
+from treadle.stencils.grid_kernel import GridKernel
 from treadle.stencils.kernel_text import Axis, Form, axes_of
 
 _LOCAL = ("i", "j")  # the axes in names of the text, of which a grid has the last
@@ -65,7 +65,7 @@ def _copy_cell(source, target, pos):  # type: ignore[no-untyped-def]
     target[pos] = source[pos]
 
 
-class TileKernel(Kernel):
+class TileKernel(GridKernel):
     """Several steps as a kernel, whose parameters are those of the stencil. `read` and `written`
     are the arrays that change places."""
 
@@ -102,7 +102,7 @@ class TileKernel(Kernel):
         names["treadle_at_edge"] = CellRules(analysis.rules, edge, storage=storage)
         text = f"def {body.name}({', '.join(parameters)}):\n" + "".join(writer.lines)
         block = Dim3(*reversed(plan.threads))
-        super().__init__(function_from_text(text, None, names), replace(options, block=block), None)
+        super().__init__(text, names, replace(options, block=block), analysis.rules)
 
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR."""

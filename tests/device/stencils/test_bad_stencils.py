@@ -551,6 +551,29 @@ def test_what_is_refused(device: td.Device, name: str) -> None:
     np.testing.assert_array_equal(out.numpy(), 10)
 
 
+def test_numbers_that_a_boundary_takes_from_outside(device: td.Device) -> None:
+    """They may change, as those that a body takes."""
+
+    @td.func
+    def scaled(x: td.f32) -> td.f32:
+        return x * factor
+
+    def beyond(u, i):
+        return scaled(outside)
+
+    @td.stencil(boundary=beyond)
+    def next_one(u: td.Array[td.f32, 1], out: td.Array[td.f32, 1], pos):
+        out[pos] = pos.at(u, 1)
+
+    u, out = td.ones(8, device=device), td.zeros(8, device=device)
+    for outside, factor in ((2.0, 1.0), (3.0, 1.0), (3.0, 5.0), (2.0, 1.0)):
+        next_one(u, out)
+        assert out.tolist() == [1.0] * 7 + [outside * factor]
+        assert next_one(u).tolist() == out.tolist()
+        again = td.stencil_loop(next_one, u.clone(), td.zeros(8, device=device), steps=1)
+        assert again.tolist() == out.tolist()
+
+
 def test_a_batch_of_no_grids(device: td.Device) -> None:
     @td.stencil(boundary="zero")
     def sides(u: td.Array[td.f32, 1], out: td.Array[td.f32, 1], pos):
