@@ -239,8 +239,16 @@ def _check_races(body: Body, notes: Sequence[CellAccess], sources: Mapping[str, 
         if note.layer:
             name += f"[{', '.join(map(str, note.layer))}]"
         at = next((each.offsets for each in found if each.layer == note.layer), None)
-        if note.kind != "read":
-            if note.offsets is None or at is None or note.offsets == at:
+        if note.kind != "read" and note.offsets is None:
+            if all(each.offsets is None for each in found):
+                continue
+            message = (
+                f"{body.name} writes {name} here at computed indices, and elsewhere at its "
+                "position, so that two threads may write one element: write an array in one of "
+                "the two ways"
+            )
+        elif note.kind != "read":
+            if at is None or note.offsets == at:
                 continue
             message = (
                 f"{body.name} writes {name} here at the offsets {note.offsets}, and elsewhere at "

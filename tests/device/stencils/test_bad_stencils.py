@@ -590,3 +590,27 @@ def test_a_neighbour_that_no_array_has(device: td.Device) -> None:
     u = td.zeros(8, device=device)
     with pytest.raises(td.errors.CompileError, match=r"10000000000 cells away.*\n.*pos\.at\(u"):
         far(u, td.zeros(8, device=device))
+
+
+@pytest.mark.parametrize("where", ["pos", "pos.shifted(1)"])
+def test_writes_at_a_position_and_at_computed_indices(device: td.Device, where: str) -> None:
+    place = 0 if where == "pos" else 1
+
+    @td.stencil(boundary="wrap")
+    def both(u: td.Array[td.f32, 1], out: td.Array[td.f32, 1], pos):
+        (i,) = pos.index
+        out[pos.shifted(place)] = u[pos]
+        out[(i + 1) % out.shape[0]] = 2.0
+
+    u = td.zeros(8, device=device)
+    with pytest.raises(td.errors.CompileError, match=r"here at computed indices.*one of the two"):
+        both(u, td.zeros(8, device=device))
+
+    @td.stencil(boundary="wrap")
+    def scatter(u: td.Array[td.f32, 1], out: td.Array[td.f32, 1], pos):
+        (i,) = pos.index
+        out[(i + 1) % out.shape[0]] = u[pos]
+
+    out = td.zeros(8, device=device)
+    scatter(td.arange(8, dtype=td.float32, device=device), out)
+    assert out.tolist() == [7, 0, 1, 2, 3, 4, 5, 6]
