@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
+from threading import get_ident
 from typing import Generic, TypeVar
 
 from treadle.core.dim3 import Dim3
@@ -42,11 +43,17 @@ class HostStream(base.Stream, Generic[Call]):
     """Work in order. Different streams may be used by different threads at once. A driver adds what
     runs, or is appended to `_captured` where that is a list."""
 
-    __slots__ = ("_captured",)
+    __slots__ = ("_calls", "_owner")
 
     def __init__(self, device: base.Device) -> None:
         self.device = device
-        self._captured: list[Call] | None = None
+        self._calls: list[Call] | None = None  # of a capture
+        self._owner = 0  # the thread whose work it records
+
+    @property
+    def _captured(self) -> list[Call] | None:
+        """What this thread's work is appended to, if it captures the stream."""
+        return self._calls if self._owner == get_ident() else None
 
     @abstractmethod
     def _recording(self, calls: list[Call]) -> base.Recording:
@@ -54,9 +61,10 @@ class HostStream(base.Stream, Generic[Call]):
 
     def record_again(self, calls: Sequence[Call]) -> bool:
         """Append the calls of a recording, if this stream is captured."""
-        if self._captured is None:
+        captured = self._captured
+        if captured is None:
             return False
-        self._captured += calls
+        captured += calls
         return True
 
     def read(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
@@ -88,20 +96,20 @@ class HostStream(base.Stream, Generic[Call]):
     @property
     def recorded(self) -> int:
         """How many calls were recorded."""
-        assert self._captured is not None
-        return len(self._captured)
+        assert self._calls is not None
+        return len(self._calls)
 
     def begin_capture(self) -> None:
-        """Record from here on."""
-        if self._captured is not None:
+        """Record what this thread does from here on."""
+        if self._calls is not None:
             raise LaunchError("this stream is being captured already")
-        self._captured = []
+        self._calls, self._owner = [], get_ident()
 
     def end_capture(self) -> base.Recording:
         """What was recorded."""
-        if self._captured is None:
+        if self._calls is None:
             raise LaunchError("this stream is not being captured: call begin_capture first")
-        calls, self._captured = self._captured, None
+        calls, self._calls = self._calls, None
         return self._recording(calls)
 
 

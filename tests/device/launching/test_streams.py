@@ -309,3 +309,29 @@ def test_threads_share_a_device(device):
         thread.join()
     for number in range(4):
         assert (results[number] == number + 20).all()
+
+
+def test_what_another_thread_does_is_in_no_capture(device):
+    """A capture may begin after another thread has asked for its work, and before the driver has
+    appended that."""
+    x, y = td.zeros(4, device=device), td.zeros(4, device=device)
+    x.realize()
+    array = y.realize().__treadle_array__()
+    handle = device.default_stream.handle  # which another thread has from before the capture
+    found = np.zeros(4, np.float32)
+
+    def other() -> None:
+        handle.write(array.buffer, 0, memoryview(np.full(4, 7, np.float32)).cast("B"))
+        handle.read(array.buffer, 0, memoryview(found).cast("B"))
+
+    graph = td.Graph(device)
+    with graph.capture():
+        x += 1
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert found.tolist() == [7] * 4
+    y += 1
+    graph.replay()
+    graph.replay()
+    assert (x.tolist(), y.tolist()) == ([2] * 4, [8] * 4)

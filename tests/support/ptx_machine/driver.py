@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -148,12 +149,13 @@ def _launch(
 class Stream(base.Stream):
     """Work is done at once, or recorded."""
 
-    __slots__ = ("_captured", "_launched")
+    __slots__ = ("_begun", "_launched", "_owner")
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self._launched: dict[int, tuple[base.Buffer, ...]] = {}
-        self._captured: list[Callable[[], None]] | None = None
+        self._begun: list[Callable[[], None]] | None = None
+        self._owner = 0
 
     def _do(self, work: Callable[[], None]) -> None:
         self.device.check_open()  # type: ignore[attr-defined]
@@ -229,21 +231,25 @@ class Stream(base.Stream):
     async def synchronize_async(self) -> None:
         self.synchronize()
 
+    @property
+    def _captured(self) -> list[Callable[[], None]] | None:
+        return self._begun if self._owner == get_ident() else None
+
     def begin_capture(self) -> None:
-        if self._captured is not None:
+        if self._begun is not None:
             raise LaunchError("this stream is being captured already")
-        self._captured = []
+        self._begun, self._owner = [], get_ident()
         self._launched = {}
 
     @property
     def recorded(self) -> int:
-        assert self._captured is not None
-        return len(self._captured)
+        assert self._begun is not None
+        return len(self._begun)
 
     def end_capture(self) -> Recording:
-        if self._captured is None:
+        if self._begun is None:
             raise LaunchError("this stream is not being captured: call begin_capture first")
-        work, self._captured = self._captured, None
+        work, self._begun = self._begun, None
         return Recording(work, self._launched)
 
 

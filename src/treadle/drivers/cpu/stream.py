@@ -37,7 +37,7 @@ class Stream(HostStream[Call | HostCall]):
             bindings = kernel.pack(*[b.pointer for b in buffers])  # type: ignore[attr-defined]
         except struct.error:
             raise wrong_buffers(kernel, buffers) from None
-        if self._captured is not None or self.device.closed:  # type: ignore[attr-defined]
+        if self._calls is not None or self.device.closed:  # type: ignore[attr-defined]
             self._capture(kernel, bindings, parameters, packed, blocks, tuple(buffers))
         elif blocks:
             launches.run(kernel, bindings, parameters, packed, blocks)  # type: ignore[arg-type]
@@ -52,6 +52,11 @@ class Stream(HostStream[Call | HostCall]):
         buffers: tuple[base.Buffer, ...],
     ) -> None:
         self.device.check_open()  # type: ignore[attr-defined]
+        captured = self._captured
+        if captured is None:  # another thread captures
+            if blocks:
+                launches.run(kernel, bindings, parameters, grid, blocks)  # type: ignore[arg-type]
+            return
         call = Call(
             kernel.pointer,  # type: ignore[attr-defined]
             bindings,
@@ -61,8 +66,8 @@ class Stream(HostStream[Call | HostCall]):
             kernel,  # type: ignore[arg-type]
             buffers,
         )
-        if self._captured is not None and blocks:
-            self._captured.append(call)
+        if blocks:
+            captured.append(call)
 
     def write(self, buffer: base.Buffer, offset: int, data: memoryview) -> None:
         """Copy from host memory."""

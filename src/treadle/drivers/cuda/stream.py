@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 from treadle.core import forks, polling
@@ -34,7 +35,7 @@ class CudaStream(Stream):
     """Launches, copies and reads, in order."""
 
     __slots__ = (
-        "__weakref__", "_capture", "_crossing", "_crossing_lock", "_launch", "_place",
+        "__weakref__", "_begun", "_crossing", "_crossing_lock", "_launch", "_owner", "_place",
         "_place_address", "_resting", "_ring", "_ring_lock", "anchor", "device", "handle", "plain",
         "recent", "timeline",
     )  # fmt: skip
@@ -50,7 +51,8 @@ class CudaStream(Stream):
         self._launch = device.calls.launch
         self._place = device.calls.place(handle)
         self._place_address = self._place.address
-        self._capture: Capture | None = None
+        self._begun: Capture | None = None
+        self._owner = 0  # the thread whose work the capture records
         self._ring: UploadRing | None = None
         self._ring_lock = forks.lock()
         self._crossing = 0  # an event to record and wait for at once
@@ -243,13 +245,13 @@ class CudaStream(Stream):
     def _write_captured(self, target: CudaBuffer, offset: int, raw: memoryview) -> None:
         """The data becomes device memory of the recording, written once, before any replay."""
         assert self._capture is not None
-        capture, self._capture = self._capture, None
+        capture, self._begun = self._capture, None
         try:
             source = self.device.allocate_kept(len(raw))
             capture.owned.append(source)
             self.write(source, 0, raw)
         finally:
-            self._capture = capture
+            self._begun = capture
         capture.copy(source, 0, target, offset, len(raw))
 
     def copy(
@@ -420,25 +422,30 @@ class CudaStream(Stream):
     # ------------------------------------------------------------------ recordings
 
     @property
+    def _capture(self) -> Capture | None:
+        """What records this thread's work, if this thread captures the stream."""
+        return self._begun if self._owner == get_ident() else None
+
+    @property
     def recorded(self) -> int:
         """How many calls were recorded."""
-        assert self._capture is not None
-        return self._capture.count
+        assert self._begun is not None
+        return self._begun.count
 
     def begin_capture(self) -> None:
-        """From here on launches and copies are recorded instead of run."""
-        if self._capture is not None:
+        """From here on this thread's launches and copies are recorded instead of run."""
+        if self._begun is not None:
             raise LaunchError("this stream is being captured already")
         self.device.check()
-        self._capture = Capture(self.device)
+        self._begun, self._owner = Capture(self.device), get_ident()
         self.plain = False
 
     def end_capture(self) -> CudaRecording:
         """The recording since `begin_capture`."""
-        capture = self._capture
+        capture = self._begun
         if capture is None:
             raise LaunchError("this stream is not being captured: call begin_capture first")
-        self._capture = None
+        self._begun = None
         self.plain = not self.device.several_streams and self.device.lost is None
         return CudaRecording(self.device, capture)
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.dim3 import Dim3
@@ -58,7 +59,7 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
     """Launches, copies and reads, in order."""
 
     __slots__ = (
-        "__weakref__", "_batch", "_capture", "_commands", "_events", "_largest", "_live",
+        "__weakref__", "_batch", "_capture", "_commands", "_events", "_largest", "_live", "_owner",
         "_timing", "device",
     )  # fmt: skip
     device: WebgpuDevice
@@ -68,6 +69,7 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
         self.device = device
         self._live = LiveBatch(device)
         self._capture: CaptureBatch | None = None
+        self._owner = 0  # the thread whose work a capture records
         self._batch: Batch = self._live
         self._commands = device.native.ffi.new("WGPUCommandBuffer[1]")
         self._events: list[WebgpuEvent] = []  # recorded in the open batch
@@ -89,6 +91,9 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
         if type(buffers) is not tuple:
             buffers = tuple(buffers)
         with self.device.lock:
+            if self._capture is not None and self._owner != get_ident():
+                self._outside_capture(lambda: self.launch(kernel, grid, buffers, parameters))
+                return
             group = kernel.groups.get(buffers)
             if group is None:
                 group = bind(self.device, kernel, buffers)
@@ -160,7 +165,7 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
 
     def append_replay(self, recording: WebgpuRecording) -> None:
         """Append a recording of any length, as one record."""
-        with self.device.lock:
+        with self._appending():
             if recording.changes:
                 self._append_changed(recording)
                 return
@@ -233,10 +238,10 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
 
     def _write_words(self, target: WebgpuBuffer, offset: int, raw: memoryview) -> None:
         size = len(raw)
-        if self._capture is not None:
+        if self._records:
             self._write_captured(target, offset, raw)
         elif size <= UPLOAD_BYTES:
-            with self.device.lock:
+            with self._appending():
                 live = self._live
                 if live.chunk is not None and live.uploaded + size > SMALL_UPLOAD:
                     self.flush()
@@ -251,7 +256,7 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
                 part = raw[start : start + pool.size]
                 chunk = pool.take()
                 copy_bytes(chunk.view, part)
-                with self.device.lock:
+                with self._appending():
                     self._live.chunks.append(chunk)
                     self._append_copy_from(chunk.number, 0, target, offset + start, len(part))
                     self.flush()  # the device copies this part while the host fills the next
@@ -265,6 +270,25 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
             self._outside_capture(lambda: self._write_words(source, 0, raw))
             self._append_copy_from(source.number, 0, target, offset, len(raw))
 
+    @property
+    def _records(self) -> bool:
+        """Whether a capture records what this thread does."""
+        return self._capture is not None and self._owner == get_ident()
+
+    @contextlib.contextmanager
+    def _appending(self) -> Iterator[None]:
+        """Hold the device's lock. What is appended then is recorded only if this thread captures
+        the stream: another one may have begun since the work was asked for."""
+        with self.device.lock:
+            if self._capture is None or self._owner == get_ident():
+                yield
+                return
+            capture, self._capture, self._batch = self._capture, None, self._live
+            try:
+                yield
+            finally:
+                self._capture = self._batch = capture
+
     def _outside_capture(self, action: Any) -> None:
         capture, self._capture, self._batch = self._capture, None, self._live
         try:
@@ -276,8 +300,9 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
     def _append_copy(
         self, source: WebgpuBuffer, source_offset: int, target: WebgpuBuffer, offset: int, size: int
     ) -> None:
-        self._append_copy_from(source.number, source_offset, target, offset, size)
-        self._hold((source,))
+        with self._appending():
+            self._append_copy_from(source.number, source_offset, target, offset, size)
+            self._hold((source,))
 
     def _append_copy_from(
         self, source: int, source_offset: int, target: WebgpuBuffer, offset: int, size: int
@@ -291,10 +316,11 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
         self._appended((target,))
 
     def _append_clear(self, target: WebgpuBuffer, offset: int, size: int) -> None:
-        batch = self._batch
-        loop.pack_clear(batch.records, batch.at, loop.CLEAR, 0, target.number, offset, size)
-        batch.at += _RECORD
-        self._appended((target,))
+        with self._appending():
+            batch = self._batch
+            loop.pack_clear(batch.records, batch.at, loop.CLEAR, 0, target.number, offset, size)
+            batch.at += _RECORD
+            self._appended((target,))
 
     def _hold(self, buffers: tuple[WebgpuBuffer, ...]) -> None:
         """Tell a capture of buffers that the last record reads."""
@@ -355,7 +381,7 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
         staging = pool.take()
         try:
             # A copy that stays in the batch when its target goes would end the process.
-            with self.device.lock, Uninterruptible():
+            with self._appending(), Uninterruptible():
                 batch = self._batch
                 loop.pack_copy(
                     batch.records, batch.at, loop.COPY, 0,
@@ -402,7 +428,7 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
             end += -(-8 * count // RESOLVE_ALIGNMENT) * RESOLVE_ALIGNMENT
         result = bytearray(end)
         pool, resolved = device.download_pool(end), device.timestamps.resolved
-        with device.lock:  # all timestamps are resolved into the same place
+        with self._appending():  # all timestamps are resolved into the same place
             for (first, count), place in zip(runs, places, strict=True):
                 batch = self._batch
                 loop.pack_resolve(
@@ -428,7 +454,7 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
 
     def record(self) -> WebgpuEvent:
         """Mark the point after all work so far."""
-        with self.device.lock:
+        with self._appending():
             self._not_captured("record an event")
             device = self.device
             if "timestamps" not in device.info.features:
@@ -465,7 +491,7 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
 
     def flush(self) -> None:
         """Encode and submit what was appended. Raises what the library found wrong with it."""
-        if self._capture is None:
+        if not self._records:
             self._submit()
 
     def _submit(self) -> None:
@@ -529,9 +555,10 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
     def begin_capture(self) -> None:
         """From here on launches and copies are recorded instead of run."""
         with self.device.lock:
-            self._not_captured("begin another capture")
+            if self._capture is not None:
+                raise LaunchError("cannot begin another capture while launches are being recorded")
             self.device.check()
-            self._capture = CaptureBatch(self.device)
+            self._capture, self._owner = CaptureBatch(self.device), get_ident()
             self._batch = self._capture
             self.device.add_batch(self._capture)
 
@@ -551,5 +578,5 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
             return recording
 
     def _not_captured(self, what: str) -> None:
-        if self._capture is not None:
+        if self._records:
             raise LaunchError(f"cannot {what} while launches are being recorded")
