@@ -50,17 +50,17 @@ def ptx(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def test_columns_of_a_tile_are_in_one_bank_and_padded_ones_are_not(ptx):
-    told = run("explain", "-", "--sm", "90", standard_input=ptx["columns"])
-    assert "turn: 48 instructions, blocks of 32 x 32 x 1 threads" in told
-    assert "no spills, 4096 bytes of shared memory" in told
+    words = run("explain", "-", "--sm", "90", standard_input=ptx["columns"])
+    assert "turn: 48 instructions, blocks of 32 x 32 x 1 threads" in words
+    assert "no spills, 4096 bytes of shared memory" in words
     assert (
-        "2 of its blocks run at once on a multiprocessor: 64 of 64 warps, limited by warps" in told
+        "2 of its blocks run at once on a multiprocessor: 64 of 64 warps, limited by warps" in words
     )
-    assert "of the source 11\n" in told
-    assert "bank conflicts: 32 accesses for a warp instead of 1" in told
-    told = run("explain", "-", "--sm", "90", standard_input=ptx["padded"])
-    assert "4224 bytes" in told
-    assert "nothing to report" in told
+    assert "of the source 11\n" in words
+    assert "bank conflicts: 32 accesses for a warp instead of 1" in words
+    words = run("explain", "-", "--sm", "90", standard_input=ptx["padded"])
+    assert "4224 bytes" in words
+    assert "nothing to report" in words
 
 
 def test_json(ptx, tmp_path):
@@ -95,17 +95,17 @@ def test_what_cannot_be_explained(ptx, tmp_path):
 
 def test_without_the_assembler(ptx, monkeypatch):
     monkeypatch.setattr("treadle.cli.explain.find_ptxas", lambda: None)
-    told = run("explain", "-", standard_input=ptx["columns"])
-    assert "pip install nvidia-cuda-nvcc" in told
-    assert "bank conflicts: 32" in told
+    words = run("explain", "-", standard_input=ptx["columns"])
+    assert "pip install nvidia-cuda-nvcc" in words
+    assert "bank conflicts: 32" in words
 
 
 def test_a_gpu_that_the_assembler_does_not_know(ptx):
     """What does not need it is said all the same."""
     old = ptx["columns"].replace(".target sm_70", ".target sm_30")
-    told = run("explain", "-", standard_input=old)
-    assert "ptxas refuses it for sm_30" in told
-    assert "bank conflicts: 32" in told
+    words = run("explain", "-", standard_input=old)
+    assert "ptxas refuses it for sm_30" in words
+    assert "bank conflicts: 32" in words
 
 
 def test_the_assembler_is_found_where_a_toolkit_is(monkeypatch, tmp_path):

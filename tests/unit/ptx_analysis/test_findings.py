@@ -43,7 +43,7 @@ def kinds(found: KernelReport) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "words"),
     [
         # a uniform branch, a loop with a uniform count: all threads come
         ("setp.lt.u32 %q1, %n, 4; @%q1 bra L; bar.sync 0; L: bar.sync 0;", None),
@@ -83,10 +83,10 @@ def kinds(found: KernelReport) -> list[str]:
         ),
     ],
 )
-def test_barriers(body, told):
+def test_barriers(body, words):
     found = [each.text for each in report_of(body).findings if each.kind == "barrier"]
-    assert len(found) == (told is not None)
-    assert told is None or told in found[0]
+    assert len(found) == (words is not None)
+    assert words is None or words in found[0]
 
 
 def test_barriers_of_a_warp_and_arrivals_are_no_barriers_of_a_block():
@@ -106,8 +106,8 @@ def test_drawn_programs_whose_threads_all_meet(seed):
     text = pipeline.print_code(pipeline.lower(kernel, options, target), options, target).source
     (found,) = report(text)
     assert found.barriers == text.count("bar.sync")
-    told = [each.text for each in found.findings if each.kind == "barrier"]
-    assert all("right only if" in each for each in told), told
+    words = [each.text for each in found.findings if each.kind == "barrier"]
+    assert all("right only if" in each for each in words), words
 
 
 # --- accesses without a test ----------------------------------------------------------------------
@@ -183,10 +183,10 @@ def test_bank_conflicts_are_those_of_counted_addresses(seed):
     lane = np.arange(32)
     x, y, z = lane % block[0], lane // block[0] % block[1], lane // (block[0] * block[1])
     wanted = wanted_passes((x * a + 8 * y * b + z * c) * width, width)
-    told = [each.text for each in found.findings]
+    words = [each.text for each in found.findings]
     least = max(width // 4, 1)
     expected = f"bank conflicts: {wanted} accesses for a warp instead of {least}"
-    assert told == ([expected] if wanted > least else [])
+    assert words == ([expected] if wanted > least else [])
     assert found.unknown == 0
 
 
@@ -201,12 +201,12 @@ def test_an_index_that_a_loop_moves():
     assert (kinds(moved_by_thread), moved_by_thread.unknown) == ([], 1)
 
 
-@pytest.mark.parametrize(("stride", "told"), [(4, None), (16, "16 sectors"), (128, "32 sectors")])
-def test_sectors_of_global_memory(stride, told):
+@pytest.mark.parametrize(("stride", "words"), [(4, None), (16, "16 sectors"), (128, "32 sectors")])
+def test_sectors_of_global_memory(stride, words):
     body = (
         "setp.lt.u32 %q1, %t, %n; mul.wide.u32 %d1, %t, {}; add.s64 %d2, %p, %d1;"
         "@%q1 ld.global.nc.f32 %f1, [%d2];"
     )
     found = [each.text for each in report_of(body.format(stride)).findings]
-    assert len(found) == (told is not None)
-    assert told is None or told in found[0]
+    assert len(found) == (words is not None)
+    assert words is None or words in found[0]

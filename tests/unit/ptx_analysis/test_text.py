@@ -118,7 +118,7 @@ def test_its_blocks():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "words"),
     [
         ("", "this is not PTX"),
         ("int main() { return 0; }", "this is not PTX"),
@@ -127,8 +127,8 @@ def test_its_blocks():
         (".version 7.0\n.target sm_80\n.entry k() { ret; } }", "line 3: a brace closes"),
     ],
 )
-def test_what_is_not_ptx(text, told):
-    with pytest.raises(FormatError, match=told):
+def test_what_is_not_ptx(text, words):
+    with pytest.raises(FormatError, match=words):
         parse(text)
 
 
