@@ -410,7 +410,7 @@ class Core:
 
     @property
     def has_full_outbox(self) -> bool:
-        """Whether there is no room for a reply that waits to be received."""
+        """Whether the outbox has as many replies as it can hold."""
         mailbox = self.mailbox
         return mailbox.reply_bytes > 0 and mailbox.replies >= mailbox.capacity
 

@@ -123,13 +123,14 @@ class SharedKernel:
         self._lock = forks.lock()
         self._event = threading.Event()
         self._members: list[SharedExecutor] = []
+        self._empty = False  # whether it had no actors when its thread looked last
         self.closed = False
         self.thread = threading.Thread(
             target=self._run, name=f"treadle actors of a kernel on {device.id}", daemon=True
         )
 
     def join(self, core: Core, program: ResidentProgram) -> SharedExecutor | None:
-        """Add an actor; None if there is no room, or the thread has just ended."""
+        """Add an actor; None if it is full, or the thread has just ended."""
         with self._lock:
             if self.closed or len(self._members) == self._most:
                 return None
@@ -228,8 +229,6 @@ class SharedKernel:
     def launch(self, stream: Stream, blocks: int) -> None:
         """Append a launch for so many rows of the table."""
         stream.handle.launch(self._compiled, Dim3(blocks), [self._buffer], b"")
-
-    _empty = False
 
 
 def shared_executor(core: Core, program: ResidentProgram) -> SharedExecutor | None:

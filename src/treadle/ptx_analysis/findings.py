@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from treadle.ptx_analysis.flow import Flow, flow_of
+from treadle.ptx_analysis.flow import Flow, flow_of, writers_of
 from treadle.ptx_analysis.lanes import LaneValues, bank_passes, sectors
-from treadle.ptx_analysis.operands import address, address_names, read, written
+from treadle.ptx_analysis.operands import address, address_names, read
 from treadle.ptx_analysis.text import Instruction, Kernel, parse
 from treadle.ptx_analysis.variance import Variance, ends_otherwise, partly_run, variance_of
 
@@ -156,11 +156,7 @@ class _Sources:
     """Where registers' values come from."""
 
     def __init__(self, flow: Flow) -> None:
-        self._places: dict[str, list[Instruction]] = {}
-        for block in flow.blocks:
-            for each in block.instructions:
-                for name in written(each):
-                    self._places.setdefault(name, []).append(each)
+        self._places = writers_of(flow)
 
     def of(self, register: str) -> frozenset[str]:
         """Everything that goes into a value and differs between threads or blocks at its source:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from treadle.ptx_analysis.operands import written
 from treadle.ptx_analysis.text import Instruction, Kernel, Label
 
 _ENDS = ("ret", "exit", "trap")
@@ -37,6 +38,16 @@ def flow_of(kernel: Kernel) -> Flow:
     """The basic blocks of a kernel. Blocks that nothing leads to are there, too."""
     blocks = _blocks(kernel)
     return Flow(blocks, _closed(_control_dependences(blocks)))
+
+
+def writers_of(flow: Flow) -> dict[str, list[Instruction]]:
+    """The instructions that write each register."""
+    found: dict[str, list[Instruction]] = {}
+    for block in flow.blocks:
+        for each in block.instructions:
+            for name in written(each):
+                found.setdefault(name, []).append(each)
+    return found
 
 
 def reachable(blocks: tuple[Block, ...], start: int) -> frozenset[int]:

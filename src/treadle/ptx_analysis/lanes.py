@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treadle.ptx_analysis.flow import Flow
-from treadle.ptx_analysis.operands import read, written
+from treadle.ptx_analysis.flow import Flow, writers_of
+from treadle.ptx_analysis.operands import read
 from treadle.ptx_analysis.text import Instruction
 
 WARP = 32
@@ -86,11 +86,7 @@ class LaneValues:
     _known: dict[str, Lanes | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.places = {}
-        for block in self.flow.blocks:
-            for each in block.instructions:
-                for name in written(each):
-                    self.places.setdefault(name, []).append(each)
+        self.places = writers_of(self.flow)
 
     def address(self, text: str) -> Lanes | None:
         """An address: `%rd1+16`, `tile`, `%r1`. None if it is not known how lanes differ."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from treadle.ptx_analysis.flow import Flow, reachable
+from treadle.ptx_analysis.flow import Flow, reachable, writers_of
 from treadle.ptx_analysis.operands import address_names, read, written
 from treadle.ptx_analysis.text import Instruction
 
@@ -34,7 +34,7 @@ def variance_of(flow: Flow) -> Variance:
     """
     varying: set[str] = set()
     branches: set[int] = set()
-    places = _places(flow)
+    places = writers_of(flow)
     changed = True
     while changed:
         changed = False
@@ -66,15 +66,6 @@ def ends_otherwise(flow: Flow, branch: int, at: int, stops: Sequence[int]) -> bo
     end, or have ended, which barriers of a block allow."""
     ways = [reachable(flow.blocks, each) for each in set(flow.blocks[branch].successors)]
     return any(at not in way and way.isdisjoint(stops) for way in ways)
-
-
-def _places(flow: Flow) -> dict[str, list[Instruction]]:
-    found: dict[str, list[Instruction]] = {}
-    for block in flow.blocks:
-        for each in block.instructions:
-            for name in written(each):
-                found.setdefault(name, []).append(each)
-    return found
 
 
 def _varies(instruction: Instruction, varying: set[str]) -> bool:

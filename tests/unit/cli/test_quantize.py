@@ -89,7 +89,7 @@ def test_types_for_single_tensors(model, tmp_path):
 
 
 def test_norms_and_vectors_are_never_quantized(model):
-    """Nobody reads such files: llama.cpp ends at them."""
+    """treadle refuses such files, and llama.cpp aborts on them."""
     types = planned(read_model(model), Choice("q4_k", [("*norm*", "f16"), ("blk.*", "q8_0")]))
     assert types["blk.0.attn_norm.weight"] == "f16"
     assert types["blk.0.attn_q.weight"] == "q8_0"

@@ -16,7 +16,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError, TreadleError
@@ -92,7 +92,8 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
             buffers = tuple(buffers)
         with self.device.lock:
             if self._capture is not None and self._owner != get_ident():
-                self._outside_capture(lambda: self.launch(kernel, grid, buffers, parameters))
+                with self._outside_capture():
+                    self.launch(kernel, grid, buffers, parameters)
                 return
             group = kernel.groups.get(buffers)
             if group is None:
@@ -267,7 +268,8 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
             assert self._capture is not None
             source = self.device.allocate_internal(len(raw))
             self._capture.owned.append(source)
-            self._outside_capture(lambda: self._write_words(source, 0, raw))
+            with self._outside_capture():
+                self._write_words(source, 0, raw)
             self._append_copy_from(source.number, 0, target, offset, len(raw))
 
     @property
@@ -283,16 +285,15 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
             if self._capture is None or self._owner == get_ident():
                 yield
                 return
-            capture, self._capture, self._batch = self._capture, None, self._live
-            try:
+            with self._outside_capture():
                 yield
-            finally:
-                self._capture = self._batch = capture
 
-    def _outside_capture(self, action: Any) -> None:
+    @contextlib.contextmanager
+    def _outside_capture(self) -> Iterator[None]:
+        """Append to the live batch, under the device's lock."""
         capture, self._capture, self._batch = self._capture, None, self._live
         try:
-            action()
+            yield
         finally:
             self._capture = capture
             self._batch = capture or self._live

@@ -93,7 +93,7 @@ def finish(value, batch, row, column):
 
 @td.func
 def itself(value, batch, row, column):
-    """The same, where there is no epilogue."""
+    """The same, without an epilogue."""
     return value
 
 
