@@ -59,7 +59,7 @@ _SOFTWARE = _Aims(1000, 5000, 0.2)
 
 def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
     """What this suite measures on a device."""
-    parts = (_round_trip, _sending, _bulk, _mixed, _search, _telemetry, _beside)
+    parts = (_round_trip, _sending, _bulk, _mixed, _search, _pipe, _many, _telemetry, _beside)
     return [functools.partial(_on, spec, part) for part in parts]
 
 
@@ -288,6 +288,84 @@ def _search(suite: str, aims: _Aims) -> list[Figure]:
             peer="launch each", peers=1e6 * peer, ratio=True,
         )
     ]  # fmt: skip
+
+
+@td.actor(capacity=4096)
+def halve(value: td.f32, hits: td.Array[td.i32]) -> td.f32:
+    hits[0] += 1
+    return 0.5 * value
+
+
+def _pipe(suite: str, aims: _Aims) -> list[Figure]:
+    """A message through two actors; beside it the host takes the reply of the first one and sends
+    it to the second one."""
+    message = Message(2.0, 3.0)
+    records = np.zeros(_BULK // 10, Message.dtype)
+    records["value"], records["factor"] = np.arange(len(records)), 2
+
+    def hits() -> td.Tensor:
+        return td.zeros(1, dtype=td.int32)
+
+    with scale.spawn(hits=hits()) as first, halve.spawn(hits=hits()) as second:
+        theirs = _times(
+            lambda: second.ask(first.ask(message, timeout=60), timeout=60), _ROUND_TRIPS
+        )
+        first.pipe(second)
+
+        def through() -> None:
+            first.send(message)
+            assert second.receive(timeout=60) == 3.0
+
+        through()
+        times = _times(through, _ROUND_TRIPS)
+
+        def receive() -> None:
+            got.append(second.receive_many(len(records), timeout=120))
+
+        took = []
+        for _ in range(5):
+            got: list[np.ndarray] = []
+            receiver = threading.Thread(target=receive)
+            receiver.start()
+            began = time.perf_counter()
+            first.send_many(records, timeout=120)
+            receiver.join()
+            took.append(time.perf_counter() - began)
+            assert np.array_equal(got[0], records["value"])
+    rate = len(records) / statistics.median(took)
+    return [
+        Figure(
+            suite, "through two actors by a pipe, median", "µs", 1e6 * statistics.median(times),
+            peer="two asks", peers=1e6 * statistics.median(theirs),
+        ),
+        Figure(suite, "through two actors by a pipe", "M/s", 1e-6 * rate, higher=True),
+    ]  # fmt: skip
+
+
+def _many(suite: str, aims: _Aims) -> list[Figure]:
+    """One of 300 actors, and all of them."""
+    message, records = Message(2.0, 3.0), np.ones(64, Message.dtype)
+    refs = [scale.spawn(hits=td.zeros(1, dtype=td.int32)) for _ in range(300)]
+    try:
+        for ref in refs:
+            assert ref.ask(message, timeout=60) == 6.0
+        times = _times(lambda: refs[-1].ask(message, timeout=60), _ROUND_TRIPS)
+        took = []
+        for _ in range(5):
+            began = time.perf_counter()
+            for ref in refs:
+                ref.send_many(records, timeout=60)
+            for ref in refs:
+                assert len(ref.receive_many(len(records), timeout=60)) == len(records)
+            took.append(time.perf_counter() - began)
+    finally:
+        for ref in refs:
+            ref.terminate(timeout=60)
+    rate = len(refs) * len(records) / statistics.median(took)
+    return [
+        Figure(suite, "round trip to one of 300, median", "µs", 1e6 * statistics.median(times)),
+        Figure(suite, "messages to 300 in turn", "M/s", 1e-6 * rate, higher=True),
+    ]
 
 
 def _telemetry(suite: str, aims: _Aims) -> list[Figure]:
