@@ -89,6 +89,8 @@ def main(arguments: list[str] | None = None) -> float:
     parser.add_argument("--strength", type=float, default=1.0, help="of the source (1)")
     parser.add_argument("--damping", type=float, default=0.0005, help="of each step (0.0005)")
     given = parser.parse_args(arguments)
+    if given.size < 8:
+        parser.error("--size is 8 at least")
     device = td.device(given.device) if given.device else td.default_device()
     size, steps = given.size, min(given.every, given.steps)
     count_of_pictures = given.steps // steps

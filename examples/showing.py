@@ -8,16 +8,29 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import treadle as td
+
 
 def options(description: str | None) -> argparse.ArgumentParser:
     """A parser with what every example takes."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--device", help="where to compute: cpu, cuda, webgpu … (the best one)")
+    parser.add_argument(
+        "--device", type=device, help="where to compute: cpu, cuda, webgpu … (the best one)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of everything random (0)")
     parser.add_argument("--out", type=Path, help="a folder for the curves and a picture")
     return parser
+
+
+def device(given: str) -> str:
+    """An option's device, which is there."""
+    try:
+        td.device(given)
+    except td.errors.DeviceNotFound as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return given
 
 
 def count(given: str) -> int:

@@ -20,10 +20,21 @@ def options(
     )
     parser.add_argument("--size", type=at_least(8), default=size, help=f"of the grid ({size})")
     parser.add_argument("--steps", type=at_least(2), default=steps, help=f"to compute ({steps})")
-    parser.add_argument("--device", help="where to compute: cpu, cuda, webgpu … (the best one)")
+    parser.add_argument(
+        "--device", type=device, help="where to compute: cpu, cuda, webgpu … (the best one)"
+    )
     parser.add_argument("--out", type=Path, help="a folder for the result and a picture")
     given = parser.parse_args(arguments)
     given.device = td.device(given.device) if given.device else td.default_device()
+    return given
+
+
+def device(given: str) -> str:
+    """An option's device, which is there."""
+    try:
+        td.device(given)
+    except td.errors.DeviceNotFound as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     return given
 
 

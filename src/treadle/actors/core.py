@@ -502,6 +502,8 @@ class Core:
                 else:
                     self.error = ActorFailed(f"{self.name} failed: {error}")
                     self.error.__cause__ = error
+                if self.last_error is None:
+                    self.last_error = str(self.error)
             self.close("failed" if self.error is not None else "was terminated")
             self._drop_all()
             self.state = "failed" if self.error is not None else "terminated"

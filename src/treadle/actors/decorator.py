@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
+import numpy as np
+
 from treadle.actors import living
 from treadle.actors.core import Core, Executor
 from treadle.actors.handler import Handler, HandlerKernel, Value, read_handler
@@ -250,6 +252,8 @@ def actor(
     that is infinite or NaN is such a failure. With `stamps` replies get times of a hybrid logical
     clock, which `receive` and `ask` give on request.
     """
+    given: tuple[Any, Any] = (capacity, blocks)
+    capacity, blocks = (int(n) if isinstance(n, np.integer) else n for n in given)
     if (
         isinstance(capacity, bool)
         or not isinstance(capacity, int)

@@ -6,6 +6,7 @@ function. A handler's asserts are made in every launch, unlike those of kernels.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -14,6 +15,7 @@ from typing import Any
 from treadle import lang
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DtypeError
+from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.definition import KernelOptions, LoweredKernel
@@ -91,6 +93,7 @@ class Handler:
     reply: Value | type | None  # None: no reply; `Inferred`: what its returns give
     options: KernelOptions
     together: bool  # whether several threads run it for one message
+    assigned: dict[str, Span]  # where elements or fields of state are assigned
     finite: bool = False  # whether a reply that is not finite is a failure
 
     @property
@@ -131,7 +134,37 @@ def read_handler(
     kept = {name: annotations[name] for name in states if name in annotations}
     options = KernelOptions(block, True, fastmath)
     together = block.count > 1 or several_blocks
-    return Handler(function, message, states, kept, reply, options, together)
+    assigned = _assigned(source, states)
+    return Handler(function, message, states, kept, reply, options, together, assigned)
+
+
+def _assigned(source: Source, states: tuple[str, ...]) -> dict[str, Span]:
+    """The states that a handler assigns elements or components of, and where. CompileError where it
+    gives one of them another value, which the next message would not see."""
+    found: dict[str, Span] = {}
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            continue
+        if not isinstance(node.ctx, ast.Store):
+            continue
+        base: ast.expr = node
+        while isinstance(base, ast.Attribute | ast.Subscript):
+            base = base.value
+        if not isinstance(base, ast.Name) or base.id not in states:
+            continue
+        span = source.span(node)
+        if base is node:
+            raise CompileError(lost_assignment(base.id), span, source.text)
+        found.setdefault(base.id, span)
+    return found
+
+
+def lost_assignment(name: str) -> str:
+    """Why a handler may not assign state that is no array."""
+    return (
+        f"what is assigned to state {name} would be lost after the message: keep it in an array, "
+        f"as in {name}: td.Array[td.f32], and assign {name}[0]"
+    )
 
 
 def _refused(source: Source, message: str) -> CompileError:
@@ -241,7 +274,7 @@ def checks(handler: Handler, reply: Value | None) -> list[str]:
     if isinstance(reply, t.Vector):
         parts = [f".{part}" for part in t.COMPONENTS[: reply.count]]
     tests = (f"treadle_lang.isfinite(treadle_reply{part})" for part in parts)
-    return [f"assert {' and '.join(tests)}, 'the reply is not finite'"]
+    return [f"assert {' and '.join(tests)}, 'a finite reply'"]
 
 
 def _text_of(handler: Handler, reply: Value | None, stores: bool) -> tuple[str, dict[str, Any]]:

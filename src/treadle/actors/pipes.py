@@ -58,6 +58,7 @@ def _connect(core: Core, target: Core, kept: Any) -> None:
         target.check_open()
         target.feeders.append(core)
         core.pipe, core.kept = target, kept
+    core.notify()  # threads that wait for replies get none any more
 
 
 def _reserved(core: Core, target: Core) -> bool:

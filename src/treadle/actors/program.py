@@ -14,16 +14,18 @@ from treadle.actors.handler import (
     HandlerKernel,
     InTurnKernel,
     ParallelKernel,
+    lost_assignment,
     reply_of,
 )
 from treadle.actors.mailbox import Bytes
 from treadle.core import forks
 from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import int32, uint32
-from treadle.core.errors import LaunchError
+from treadle.core.errors import CompileError, LaunchError
 from treadle.drivers import base
 from treadle.ir import types as t
-from treadle.lang.types import VectorType, annotation_of, numpy_dtype
+from treadle.lang.source import source_of
+from treadle.lang.types import ArrayType, VectorType, annotation_of, numpy_dtype
 from treadle.runtime import reports
 from treadle.runtime.arrays import DeviceArray, array_dtype, as_array, is_array_type
 from treadle.runtime.convert import Packed, describe
@@ -324,6 +326,9 @@ def taken_state(handler: Handler, name: str, value: Any, device: Device) -> Any:
         value = asarray(value, device=device)
     found = as_array(value)
     if found is None:
+        if name in handler.assigned and not isinstance(kind, ArrayType):
+            source = source_of(handler.function)
+            raise CompileError(lost_assignment(name), handler.assigned[name], source.text)
         key, data = describe(value)
         return value if isinstance(key, type) else Packed(key, data)
     if found.device is not device or found.key.read_only:

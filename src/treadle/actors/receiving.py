@@ -19,9 +19,12 @@ class Receiving:
         self._core = core
         self._count = count
         self._size = core.mailbox.reply_bytes
-        self._target = np.empty(count * self._size, np.uint8)
+        try:
+            self._target = np.empty(count * self._size, np.uint8)
+        except ValueError:
+            raise MemoryError(f"no memory holds {count} replies at once: receive fewer") from None
         self._stamps: list[np.ndarray[Any, Any]] | None = None
-        if stamps:
+        if stamps or core.mailbox.stamps is not None:  # in case they are put back
             self._stamps = [np.zeros(0, np.int64)]
         self._got = 0
 
@@ -42,12 +45,16 @@ class Receiving:
         return np.concatenate(self._stamps)
 
     def more(self) -> bool:
-        """Take what is there; whether there was any."""
+        """Take what is there; whether there was any, or there will be no more. TreadleError if the
+        replies are sent to another actor since it began to wait."""
         core, mailbox, before = self._core, self._core.mailbox, self._got
         popped = 0
         with core.receivers:
-            if core.pulled and core.pipe is not None:  # since it began to wait
-                raise TreadleError(f"the replies of {core.name} are sent to {core.pipe.name}")
+            if core.pipe is not None:
+                if not self._got:
+                    raise TreadleError(f"the replies of {core.name} are sent to {core.pipe.name}")
+                self._count = self._got
+                return True
             self._take_late()
             left = self._count - self._got
             if left and self._stamps is not None:
@@ -62,8 +69,18 @@ class Receiving:
             core.wake()
         return self._got > before
 
+    def put_back(self) -> None:
+        """Leave those that have come to the next call, since this one does not return."""
+        core = self._core
+        with core.receivers:
+            if self._got:
+                stamps = None if self._stamps is None else self.stamps
+                core.late.appendleft((self.data, stamps))
+                self._got = 0
+        core.notify_waiting()
+
     def _take_late(self) -> None:
-        """Take those that were moved out of the outbox."""
+        """Take those that were moved out of the outbox, or put back."""
         core, size = self._core, self._size
         while core.late and self._got < self._count:
             data, times = core.late[0]

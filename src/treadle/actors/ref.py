@@ -13,13 +13,14 @@ import numpy as np
 from treadle.actors import ring_code as code
 from treadle.actors.core import Core
 from treadle.actors.living import stop
-from treadle.actors.mailbox import Bytes, Patience
+from treadle.actors.mailbox import Patience
 from treadle.actors.messages import Codec
 from treadle.actors.pipes import connect
 from treadle.actors.prepared import PreparedMessage
 from treadle.actors.program import Program
 from treadle.actors.receiving import Receiving, count_of
-from treadle.actors.ring_calls import ACCEPTED, ACCEPTED_PARKED, ANSWERED, CLOSED, Sending
+from treadle.actors.ring_calls import ACCEPTED, ACCEPTED_PARKED, ANSWERED, Sending
+from treadle.actors.sending import Sender, Turns
 from treadle.actors.stamps import stamp_of, stamp_rows
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
 from treadle.actors.timeouts import deadline_of, seconds_of
@@ -52,7 +53,6 @@ class Ref:
         self._program = program
         self._replies = replies
         self._mode = mode
-        self._policy = policy
         mailbox = self._mailbox = core.mailbox
         self._pack = core.messages.pack
         self._control = mailbox.address
@@ -60,6 +60,8 @@ class Ref:
         self._push = self._sending.send
         self._with_reply = code.DROPPED if replies is None else code.TO_OUTBOX
         self._spin = mailbox.spinner(polls)
+        self._sender = Sender(core, policy, self._push, self._spin)
+        self._turns = Turns()  # of coroutines that ask
         self._ask = self._sending.ask
         self._patience = Patience(polls)
         self._free: list[int] = []  # answers that were used and are free again
@@ -82,28 +84,14 @@ class Ref:
         data = self._pack(message)
         tag = self._with_reply if reply else code.DROPPED
         pushed = self._push(data, tag)
-        return pushed == ACCEPTED or self._sent(pushed, data, tag, deadline)
-
-    def _send(self, data: bytes, tag: int, deadline: float | None) -> bool:
-        pushed = self._push(data, tag)
-        return pushed == ACCEPTED or self._sent(pushed, data, tag, deadline)
-
-    def _sent(self, pushed: int, data: bytes, tag: int, deadline: float | None) -> bool:
-        """Go on after a message was pushed: wake the actor, or send the message as the policy says
-        if the inbox was full."""
-        core = self._core
-        if pushed == CLOSED:
-            core.check_open()
-        if pushed & 1:
-            core.wake()
-        return pushed >= ACCEPTED or self._send_to_full(data, tag, deadline)
+        return pushed == ACCEPTED or self._sender.sent(pushed, data, tag, deadline)
 
     def prepare(self, message: Any = None) -> PreparedMessage:
         """A message whose bytes lie ready, to be changed and sent many times without being packed
         anew. It begins as this one, or as zeros."""
         self._core.check_open()
         core = self._core
-        made = PreparedMessage(core.messages, self._sending, self._with_reply, self._sent)
+        made = PreparedMessage(core.messages, self._sending, self._with_reply, self._sender.sent)
         if message is not None:
             made.set(message)
         return made
@@ -112,148 +100,28 @@ class Ref:
         """What becomes of the reply to a message that is sent."""
         return self._with_reply if reply else code.DROPPED
 
-    def _try(self, data: bytes, tag: int) -> bool:
-        """Send a message if there is room."""
-        core = self._core
-        core.check_open()
-        pushed = self._push(data, tag)
-        if pushed == CLOSED:
-            core.check_open()
-        if pushed & 1:
-            core.wake()
-        return pushed >= ACCEPTED
-
-    def _send_to_full(self, data: bytes, tag: int, deadline: float | None) -> bool:
-        """Send a message as the policy says, where the inbox was full."""
-        core, mailbox = self._core, self._mailbox
-        if self._policy == "drop_newest":
-            core.note_dropped("drop_newest", data)
-            return False
-        if self._policy == "drop_oldest":
-            self._send_after_dropping(data, tag)
-            return True
-        if self._policy == "block":
-            head = mailbox.words[code.HEAD]
-            self._spin(self._control + 8 * code.HEAD, head)
-            if core.wait(lambda: core.ended or self._try(data, tag), deadline):
-                core.check_sent()
-                return True
-        raise QueueFull(
-            f"the inbox of {core.name} is full ({mailbox.capacity} messages)"
-            + (
-                ""
-                if self._policy == "raise"
-                else f", and stayed full for the timeout"
-                f"{': its outbox is full, so receive replies' if self._outbox_is_full() else ''}"
-            )
-        )
-
-    def _outbox_is_full(self) -> bool:
-        return self._mailbox.replies == self._mailbox.capacity
-
-    def _send_after_dropping(self, data: bytes, tag: int) -> None:
-        core, mailbox = self._core, self._mailbox
-        if self._mode == "persistent":
-            self._send_between_messages(data, tag)
-            return
-        dropped = False
-        with core.senders:
-            core.check_open()
-            while (pushed := self._push(data, tag)) < ACCEPTED:
-                found = mailbox.drop_oldest()
-                if found is not None:
-                    core.note_dropped("drop_oldest", found[1])
-                    mailbox.flag(found[0], code.DISCARDED)
-                    dropped = True
-        if pushed & 1:
-            core.wake()
-        if dropped:
-            core.notify_waiting()
-
     async def send_async(
         self, message: Any, *, timeout: float | None = None, reply: bool = True
     ) -> bool:
         """`send`, awaiting instead of blocking."""
-        return await self._send_async(self._pack(message), self._tag(reply), deadline_of(timeout))
-
-    async def _send_async(self, data: bytes, tag: int, deadline: float | None) -> bool:
-        core = self._core
-        if self._try(data, tag):
-            return True
-        if self._policy != "block":
-            return self._send_to_full(data, tag, None)  # which does not wait then
-
-        def sends() -> bool:
-            return core.ended or self._try(data, tag)
-
-        if not await core.wait_async(sends, deadline):
-            raise QueueFull(f"the inbox of {core.name} stayed full for the timeout")
-        core.check_sent()
-        return True
-
-    def _send_between_messages(self, data: bytes, tag: int) -> None:
-        """Only a persistent actor's kernel takes messages out of the inbox: it ends, so that the
-        oldest one can be dropped. That waits for the handler's end."""
-        core, mailbox = self._core, self._mailbox
-
-        def drop() -> None:
-            with core.senders:
-                found = mailbox.drop_oldest()
-                if found is not None:
-                    core.note_dropped("drop_oldest", found[1])
-                    mailbox.flag(found[0], code.DISCARDED)
-
-        while not self._try(data, tag):
-            core.call(drop, None)
+        data, deadline = self._pack(message), deadline_of(timeout)
+        return await self._sender.send_async(data, self._tag(reply), deadline)
 
     def send_many(self, messages: Any, *, timeout: float | None = None, reply: bool = True) -> int:
         """Send many messages: a NumPy array of the message's dtype, or a sequence. It waits until
-        all are accepted, and gives their number; QueueFull after `timeout`, whose `accepted` is how
-        many were. Messages of other threads may come between. Policies that drop are as in `send`.
-        """
+        all are accepted, and gives their number. QueueFull after `timeout`, ActorFailed if the
+        actor ends; the `accepted` of both is how many were. Messages of other threads may come
+        between. Policies that drop are as in `send`."""
         deadline = deadline_of(timeout)
         data = self._core.messages.pack_many(messages)
-        total = data.nbytes // self._mailbox.message_bytes
-        return self._send_bytes(data, total, deadline, reply)
+        return self._sender.send_many(data, self._tag(reply), deadline)
 
-    def _send_bytes(self, data: Bytes, total: int, deadline: float | None, reply: bool) -> int:
-        """Send many messages that were packed."""
-        core, mailbox = self._core, self._mailbox
-        size = mailbox.message_bytes
-        tag = self._tag(reply)
-        accepted = 0
-
-        def more() -> bool:
-            nonlocal accepted
-            with core.senders:
-                core.check_open()
-                pushed = mailbox.push_many(data, accepted, total - accepted, tag)
-            accepted += pushed >> 1
-            if pushed & 1:
-                core.wake()
-            return pushed > 1
-
-        while accepted < total:
-            if more():
-                continue
-            if self._policy not in ("block", "raise"):
-                if self._send_to_full(
-                    data[accepted * size : (accepted + 1) * size].tobytes(), tag, deadline
-                ):
-                    accepted += 1
-                    continue
-                core.note_dropped("drop_newest", data[(accepted + 1) * size :].tobytes())
-                break
-            head = mailbox.words[code.HEAD]
-            self._spin(self._control + 8 * code.HEAD, head)
-            if self._policy == "raise" or not core.wait(lambda: core.ended or more(), deadline):
-                error = QueueFull(
-                    f"{accepted} of {total} messages were accepted by {core.name}, whose inbox "
-                    f"is full ({mailbox.capacity} messages)"
-                )
-                error.accepted = accepted  # type: ignore[attr-defined]
-                raise error
-        return accepted
+    async def send_many_async(
+        self, messages: Any, *, timeout: float | None = None, reply: bool = True
+    ) -> int:
+        """`send_many`, awaiting instead of blocking."""
+        data, deadline = self._core.messages.pack_many(messages), deadline_of(timeout)
+        return await self._sender.send_many_async(data, self._tag(reply), deadline)
 
     # --- asking ---
 
@@ -283,7 +151,7 @@ class Ref:
             if server is not None and sent:
                 server(deadline, pushed == ACCEPTED_PARKED)
             elif pushed != ACCEPTED:
-                sent = self._sent(pushed, data, tag, deadline)
+                sent = self._sender.sent(pushed, data, tag, deadline)
                 if not sent:
                     raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
             flags = self._mailbox.flags
@@ -321,14 +189,12 @@ class Ref:
         data = self._pack(message)
         deadline = deadline_of(timeout)
         answer = self._answer(deadline, blocking=False)
-        while answer is None:
-            if not await core.wait_async(self._has_answer, deadline):
-                raise self._too_late()
-            answer = self._answer(deadline, blocking=False)
+        if answer is None:
+            answer = await self._awaited_answer(deadline)
         sent = False
         tag = code.ASKED + answer
         try:
-            sent = await self._send_async(data, tag, deadline)
+            sent = await self._sender.send_async(data, tag, deadline)
             if not sent:
                 raise QueueFull(f"the inbox of {core.name} is full: the message was dropped")
             flags = self._mailbox.flags
@@ -355,6 +221,17 @@ class Ref:
                 return None
             if not self._core.wait(self._has_answer, deadline):
                 raise self._too_late()
+
+    async def _awaited_answer(self, deadline: float | None) -> int:
+        """The next answer that is free."""
+        try:
+            async with self._turns.take(deadline):
+                while (answer := self._answer(deadline, blocking=False)) is None:
+                    if not await self._core.wait_async(self._has_answer, deadline):
+                        raise self._too_late()
+        except TimeoutError:
+            raise self._too_late() from None
+        return int(answer)
 
     def _has_answer(self) -> bool:
         """Whether there is a free answer, after collecting those that came too late."""
@@ -482,24 +359,32 @@ class Ref:
         """Receive up to so many replies, until the deadline."""
         core, mailbox = self._core, self._mailbox
         found = Receiving(core, count, stamps=stamps)
-        while not found.is_complete:
-            if found.more():
-                continue
-            if core.server is not None and 0 < mailbox.waiting <= _FEW_MESSAGES:
-                core.server(deadline, False)
+        try:
+            while not found.is_complete:
                 if found.more():
                     continue
-            self._spin(self._control + 8 * code.OUT_TAIL, mailbox.words[code.OUT_HEAD])
-            if not found.more() and not core.wait(found.more, deadline):
-                break
+                if core.server is not None and 0 < mailbox.waiting <= _FEW_MESSAGES:
+                    core.server(deadline, False)
+                    if found.more():
+                        continue
+                self._spin(self._control + 8 * code.OUT_TAIL, mailbox.words[code.OUT_HEAD])
+                if not found.more() and not core.wait(found.more, deadline):
+                    break
+        except BaseException:  # Ctrl-C, say
+            found.put_back()
+            raise
         return found
 
     async def _receive_async(self, count: int, deadline: float | None, stamps: bool) -> Receiving:
         """`_receive`, awaiting instead of blocking."""
         found = Receiving(self._core, count, stamps=stamps)
-        while not found.is_complete:
-            if not found.more() and not await self._core.wait_async(found.more, deadline):
-                break
+        try:
+            while not found.is_complete:
+                if not found.more() and not await self._core.wait_async(found.more, deadline):
+                    break
+        except BaseException:  # cancelled, say
+            found.put_back()
+            raise
         return found
 
     def pipe(self, other: Ref) -> Ref:
@@ -507,6 +392,10 @@ class Ref:
         as its messages; its `Ref`. `ask` is answered as before. The other one is kept until this
         one ends. If it is full, this one stalls; if it ends, this one fails. DtypeError if the
         types differ, ValueError for a circle."""
+        if not isinstance(other, Ref):
+            raise TypeError(
+                f"a pipe leads to another actor's Ref, which spawn gives, not {other!r}"
+            )
         core, target = self._core, other._core
         if self._replying().type != target.messages.type:
             raise DtypeError(
@@ -539,6 +428,11 @@ class Ref:
 
     def restore(self, state: Mapping[str, Any], *, timeout: float | None = None) -> None:
         """Replace the elements of the state between two messages, by a snapshot or part of one."""
+        if not isinstance(state, Mapping):
+            raise TypeError(
+                "restore takes what snapshot gives, a dict of arrays by the names of the state, "
+                f"not {state!r}"
+            )
         given = dict(state)
         self._core.call(lambda: self._program.restore(given), deadline_of(timeout))
 
@@ -576,15 +470,16 @@ class Ref:
             if self._progress() == before:
                 if core.pipe is not None and core.is_stalled:
                     raise TimeoutError(
-                        f"{core.name} has finished no message for {timeout} s: the inbox of "
+                        f"{core.name} has finished no message for {patience:g} s: the inbox of "
                         f"{core.pipe.name}, which its replies are sent to, is full. It ends "
                         "once there is room for them, or with terminate(drain=False)"
                     )
                 if core.executor is not None:
                     core.executor.lose()
                 raise TimeoutError(
-                    f"{core.name} has finished no message for {timeout} s: its handler still runs. "
-                    "The actor is lost, but does not keep the process from exiting"
+                    f"{core.name} has not ended within {patience:g} s, in which it has finished no "
+                    "message. If its handler does not return, the actor is lost, but does not keep "
+                    "the process from exiting"
                 )
         if core.executor is not None:
             core.executor.join(patience)

@@ -274,6 +274,9 @@ class RelaunchExecutor:
                 return count
             core.notify_waiting()
             piped = core.forward()
+            if core.pipe is not None and mailbox.has_work:  # its outbox was full
+                mailbox.words[code.PARKED] = 0
+                continue
             if not core.draining:
                 return 0
             if not mailbox.waiting and piped:
@@ -455,9 +458,8 @@ def dispatcher_of(device: Device, member: RelaunchExecutor) -> Dispatcher:
     """The dispatcher of a device, with one more actor."""
     with _lock:
         found = _dispatchers.get(device)
-        if found is None or not found.join(member):
+        while found is None or not found.join(member):  # it may have ended just now
             found = _dispatchers[device] = Dispatcher(device)
-            found.join(member)
         return found
 
 

@@ -27,7 +27,7 @@ define internal void @copy.ring(ptr %ring, i64 %at, i64 %mask, i64 %size, ptr %o
 }
 
 ; Send up to %count messages with one tag. Twice the number that was accepted, + 1 if the actor is
-; to be woken. Called under the senders' lock, or the interpreter's.
+; to be woken, for which there has to be one. Called under the senders' lock, or the interpreter's.
 define i64 @treadle.push(ptr %c, ptr %source, i64 %count, i64 %tag) {
 entry:
   %tail.at = @word(TAIL)
@@ -60,7 +60,7 @@ sized:
   %room = sub i64 %capacity, %used
   %n = call i64 @llvm.umin.i64(i64 %count, i64 %room)
   %none = icmp eq i64 %n, 0
-  br i1 %none, label %published, label %copy
+  br i1 %none, label %nothing, label %copy
 copy:
   call void @copy.ring(ptr %inbox, i64 %tail, i64 %mask, i64 %size, ptr %source, i64 %n, i1 0)
   %time = call i64 @now()
@@ -146,6 +146,8 @@ published:
   %twice = shl i64 %n, 1
   %result = or i64 %twice, %parked
   ret i64 %result
+nothing:
+  ret i64 0
 }
 
 ; Drop the oldest message, if the ring is full and the actor does not take it first: its tag, and

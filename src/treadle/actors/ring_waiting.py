@@ -4,8 +4,8 @@ The text is as `ring_assembly` says.
 """
 
 TEXT = """
-; Receive up to %limit replies: twice their number, + 1 if the actor is to be woken. Called under
-; the receivers' lock.
+; Receive up to %limit replies: twice their number, + 1 if the actor is to be woken, which one that
+; finds none has no reason to do. Called under the receivers' lock.
 define i64 @treadle.pop(ptr %c, ptr %target, i64 %limit) {
 entry:
   %out.tail.at = @word(OUT_TAIL)
@@ -21,6 +21,9 @@ entry:
   %outbox = load ptr, ptr %outbox.at
   %there = sub i64 %tail, %head
   %n = call i64 @llvm.umin.i64(i64 %there, i64 %limit)
+  %none = icmp eq i64 %n, 0
+  br i1 %none, label %nothing, label %copy
+copy:
   call void @copy.ring(ptr %outbox, i64 %head, i64 %mask, i64 %size, ptr %target, i64 %n, i1 1)
   %after = add i64 %head, %n
   store atomic i64 %after, ptr %out.head.at release, align 8
@@ -29,6 +32,8 @@ entry:
   %twice = shl i64 %n, 1
   %result = or i64 %twice, %parked
   ret i64 %result
+nothing:
+  ret i64 0
 }
 
 ; Store a word so that everything before it is seen with it, and what follows sees what others

@@ -31,7 +31,7 @@ class Status:
     dropped: int
     """Messages that a policy or the actor's end dropped."""
     last_error: str | None
-    """The last failure of the handler, with its message."""
+    """The last failure of the handler, with its message; else why the actor failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Telemetry:
     """An actor's counts and the times that messages took, from their sending to the end of the
     handler, as `Ref.telemetry` gives them; of a persistent actor those of replies that were taken,
     until then (from the sending to the first one, where another kernel took them). Times are
-    seconds, exact to an eighth; None before the first message."""
+    seconds, exact to an eighth; None before the first message. `dropped_newest` were not accepted,
+    and neither were those of `dropped_at_end` that other actors' pipes brought too late."""
 
     accepted: int
     processed: int

@@ -130,6 +130,7 @@ class ThreadPool:
                     continue
                 with self._lock:
                     if bell not in self._idle:  # it has just been woken
+                        bell.clear()
                         continue
                     self._idle.remove(bell)
                     self._count -= 1

@@ -84,7 +84,9 @@ class Topics:
         if not refs:
             return 0
         data = refs[0]._pack(message)
-        return self._deliver(topic, refs, lambda ref: ref._send(data, ref._tag(reply), deadline))
+        return self._deliver(
+            topic, refs, lambda ref: ref._sender.send(data, ref._tag(reply), deadline)
+        )
 
     def publish_many(
         self, topic: str, messages: Any, *, timeout: float | None = None, reply: bool = True
@@ -98,7 +100,7 @@ class Topics:
         data = refs[0]._core.messages.pack_many(messages)
         count = len(data) // refs[0]._core.messages.size
         return self._deliver(
-            topic, refs, lambda ref: ref._send_bytes(data, count, deadline, reply) == count
+            topic, refs, lambda ref: ref._sender.send_many(data, ref._tag(reply), deadline) == count
         )
 
     def subscribers(self, topic: str) -> list[Ref]:

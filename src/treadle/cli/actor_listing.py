@@ -14,7 +14,8 @@ from rich.table import Table
 from treadle.actors.publishing import published
 
 _TEXTS = ("process", "actor", "device", "mode", "state")
-_NUMBERS = ("messages", "a second", "errors", "in", "out")
+_NUMBERS = ("messages", "per second", "errors", "in", "out")
+_RATE = 1  # of these; only looks one after the other give it
 _REFRESH = 0.5
 _LONGEST_NUMBER = 10_000  # from it on, numbers are rounded where there is little room
 
@@ -35,11 +36,12 @@ def table_of(
     """One row an actor, in a form that fits the width. `before` has the counts of an earlier look,
     for rates; it is updated."""
     rows = _rows(processes, before)
-    table = _wide(rows)
+    rates = before is not None
+    table = _wide(rows, rates)
     if width is not None:
         console = Console(width=10 * width)
         if console.measure(table).maximum > width:
-            return _narrow(rows)
+            return _narrow(rows, rates)
     return table
 
 
@@ -64,23 +66,32 @@ def _rows(
     return rows
 
 
-def _wide(rows: list[_Row]) -> Table:
+def _wide(rows: list[_Row], rates: bool) -> Table:
     """A line for each actor."""
     table = Table(*_TEXTS, box=None)
-    for name in _NUMBERS:
-        table.add_column(name, justify="right", no_wrap=True)
+    _add_columns(table, rates)
     for row in rows:
-        numbers = ("" if number is None else f"{number:,.0f}" for number in row.numbers)
+        shown = _chosen(row.numbers, rates)
+        numbers = ("" if number is None else f"{number:,.0f}" for number in shown)
         table.add_row(*map(escape, row.texts), *numbers)
     return table
 
 
-def _narrow(rows: list[_Row]) -> Table:
+def _chosen(numbers: tuple[Any, ...], rates: bool) -> tuple[Any, ...]:
+    """Of the numbers, or what stands for each of them, those that are shown."""
+    return numbers if rates else numbers[:_RATE] + numbers[_RATE + 1 :]
+
+
+def _add_columns(table: Table, rates: bool) -> None:
+    for name in _chosen(_NUMBERS, rates):
+        table.add_column(name, justify="right", no_wrap=True)
+
+
+def _narrow(rows: list[_Row], rates: bool) -> Table:
     """Two lines for each actor, under its process; no number is cut off."""
     table = Table(box=None, padding=(0, 1, 0, 0))
     table.add_column("actor", overflow="fold")
-    for name in _NUMBERS:
-        table.add_column(name, justify="right", no_wrap=True)
+    _add_columns(table, rates)
     owner = ""
     for row in rows:
         process, actor, *facts = row.texts
@@ -88,7 +99,7 @@ def _narrow(rows: list[_Row]) -> Table:
             owner = process
             table.add_row(f"[bold]{escape(process)}[/bold]")
         cell = f"{escape(actor)}\n[dim]{escape(' '.join(facts))}[/dim]"
-        table.add_row(cell, *map(_short, row.numbers))
+        table.add_row(cell, *map(_short, _chosen(row.numbers, rates)))
     return table
 
 

@@ -12,7 +12,7 @@ import treadle as td
 
 _RESIDENT = "cpu"  # on cards it is the usual mode
 _SEVERAL_MODES = frozenset({"cpu", "cuda"})
-_NOT_RESIDENT = frozenset({"test_many_blocks"})
+_NOT_RESIDENT = frozenset({"test_many_blocks", "test_waiting_is_sleeping"})  # on the CPU it polls
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -6,6 +6,7 @@ import gc
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -68,6 +69,10 @@ def test_a_full_end_stalls_the_beginning(device: td.Device, mode: str | None) ->
             time.sleep(0.001)
         time.sleep(0.02)
         assert last.status().messages_processed == 4
+        while first.status().input_depth < 8:
+            time.sleep(0.001)
+        with pytest.raises(td.errors.QueueFull, match="add_up, which its replies are sent to, has"):
+            first.send(1, timeout=0.02)
         got = last.receive_many(100, timeout=60)
         sender.join()
         assert got.tolist() == list(range(2, 202, 2))
@@ -99,6 +104,9 @@ def test_what_cannot_be_piped(device: td.Device, zeros: td.Tensor) -> None:
             d.pipe(a)
         with pytest.raises(ValueError, match="in a circle"):
             a.pipe(a)
+        for wrong in (None, double):
+            with pytest.raises(TypeError, match="another actor's Ref, which spawn gives, not"):
+                a.pipe(wrong)  # type: ignore[arg-type]
         a.pipe(b)
         with pytest.raises(ValueError, match="from double to double would go in a circle"):
             b.pipe(a)
@@ -119,6 +127,25 @@ def test_the_end_of_the_other_one(device: td.Device, mode: str | None) -> None:
             time.sleep(0.001)
         with pytest.raises(td.errors.ActorFailed, match="sends its replies to double, which was"):
             first.ask(1, timeout=60)
+        assert "sends its replies to double" in str(first.status().last_error)
+
+
+def test_who_waits_for_replies_that_are_piped(device: td.Device, mode: str | None) -> None:
+    """It is told, and takes none of them; many that are waited for are those that have come."""
+    with double.spawn(mode=mode) as first, double.spawn(mode=mode) as last:
+        with ThreadPoolExecutor(2) as pool:
+            first.send(1)
+            several = pool.submit(first.receive_many, 9, timeout=60)
+            while first.status().output_depth or not first.status().messages_processed:
+                time.sleep(0.001)
+            one = pool.submit(first.receive, timeout=60)
+            time.sleep(0.05)
+            first.pipe(last)
+            with pytest.raises(td.errors.TreadleError, match="are sent to double"):
+                one.result(60)
+            assert several.result(60).tolist() == [2]
+        first.send(5)
+        assert last.receive(timeout=60) == 20
 
 
 @td.actor(capacity=4)
@@ -201,3 +228,24 @@ def test_ending_an_actor_that_its_pipe_stalls(device: td.Device, mode: str | Non
     first.terminate(timeout=60)
     assert first.status().state == "terminated"
     last.terminate(timeout=60)
+
+
+@td.actor(capacity=1)
+def pass_on(message: td.i32) -> td.i32:
+    return message
+
+
+def test_the_last_ones_go_on_when_the_other_one_does(
+    device: td.Device, mode: str | None, zeros: td.Tensor
+) -> None:
+    """What waits before a full outbox is handled once there is room, without another message."""
+    with store.spawn(last=zeros, mode=mode) as last, pass_on.spawn(mode=mode) as first:
+        first.pipe(last)
+        last.pause(timeout=60)
+        with pytest.raises(td.errors.QueueFull) as found:
+            first.send_many(range(99), timeout=0.2)
+        sent = found.value.accepted  # type: ignore[attr-defined]
+        last.resume(timeout=60)
+        while last.status().messages_processed < sent:
+            time.sleep(0.001)
+        assert last.snapshot(timeout=60)["last"].tolist() == [sent - 1, sent]

@@ -87,6 +87,11 @@ def with_default(message: td.i32, x: td.i32 = 3):
     pass
 
 
+def summing(message: td.i32, total: td.i32) -> td.i32:
+    total += message
+    return total
+
+
 @pytest.mark.parametrize(
     ("handler", "words"),
     [
@@ -95,11 +100,41 @@ def with_default(message: td.i32, x: td.i32 = 3):
         (without_message, "its parameters are the message"),
         (with_device, "spawn by name, which has its own device"),
         (with_default, "not by default values"),
+        (summing, r"keep it in an array, as in total: td.Array\[td.f32\], and assign total\[0\]"),
     ],
 )
 def test_handlers_that_are_refused(handler: Callable[..., Any], words: str) -> None:
     with pytest.raises(td.errors.CompileError, match=words):
         td.actor(handler)
+
+
+@td.struct
+class Sum:
+    total: td.i32
+
+
+def by_field(message: td.i32, state: Sum) -> td.i32:
+    state.total += message
+    return state.total
+
+
+def by_component(message: td.i32, state: td.vec2[td.i32]) -> td.i32:
+    state[1] = message
+    return state[1]
+
+
+def by_component_of_any(message: td.i32, state) -> td.i32:
+    state.x += message
+    return state.x
+
+
+@pytest.mark.parametrize("handler", [by_field, by_component, by_component_of_any])
+def test_state_that_would_be_lost(handler: Callable[..., Any]) -> None:
+    """The next message would not see it."""
+    kept = Sum(1) if handler is by_field else td.vec2[td.i32](1, 2)
+    with pytest.raises(td.errors.CompileError, match="would be lost after the message") as found:
+        td.actor(handler).spawn(state=kept, device="cpu")
+    assert "^^^^" in str(found.value)
 
 
 def test_a_reply_of_several_values() -> None:

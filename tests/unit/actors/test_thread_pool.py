@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -68,6 +69,39 @@ def test_one_that_is_woken_as_it_runs_runs_again() -> None:
     pool.wake(member)
     member.wait_for_end(30)
     assert member._left.is_set()
+
+
+def test_one_that_is_woken_as_its_thread_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread has waited in vain when it is woken. What woke it must not do so twice, so that
+    the pool counts on a thread that has ended."""
+    rings: list[Callable[[], None]] = []
+
+    class Late(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            heard = super().wait(timeout)
+            if not heard and rings and threading.current_thread().name == "treadle actors":
+                rings.pop()()
+            return heard
+
+    monkeypatch.setattr("treadle.actors.thread_pool.threading.Event", Late)
+    monkeypatch.setattr("treadle.actors.thread_pool._IDLE_SECONDS", 0.02)
+    pool, steps, ran = ThreadPool(1), iter(range(3)), threading.Semaphore(0)
+
+    def work() -> Iterator[float | None]:
+        for _ in steps:
+            ran.release()
+            yield None
+
+    member = Scripted(work)
+    rings.append(lambda: pool.wake(member))
+    pool.wake(member)
+    assert ran.acquire(timeout=30)
+    assert ran.acquire(timeout=30)  # as its thread was about to end
+    while pool._count:
+        time.sleep(0.001)
+    assert not pool._idle
+    pool.wake(member)
+    assert ran.acquire(timeout=30)
 
 
 def test_a_lost_one_gives_its_place_away() -> None:
