@@ -160,7 +160,7 @@ def _assigned(source: Source, states: tuple[str, ...]) -> dict[str, Span]:
 
 
 def lost_assignment(name: str) -> str:
-    """Why a handler may not assign state that is no array."""
+    """Why a handler may assign the elements of arrays alone."""
     return (
         f"what is assigned to state {name} would be lost after the message: keep it in an array, "
         f"as in {name}: td.Array[td.f32], and assign {name}[0]"

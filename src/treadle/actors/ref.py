@@ -20,7 +20,7 @@ from treadle.actors.prepared import PreparedMessage
 from treadle.actors.program import Program
 from treadle.actors.receiving import Receiving, count_of
 from treadle.actors.ring_calls import ACCEPTED, ACCEPTED_PARKED, ANSWERED, Sending
-from treadle.actors.sending import Sender, Turns
+from treadle.actors.sending import Sender, WaitQueue
 from treadle.actors.stamps import stamp_of, stamp_rows
 from treadle.actors.status import Clock, Status, Telemetry, status_of, telemetry_of
 from treadle.actors.timeouts import deadline_of, seconds_of
@@ -61,7 +61,7 @@ class Ref:
         self._with_reply = code.DROPPED if replies is None else code.TO_OUTBOX
         self._spin = mailbox.spinner(polls)
         self._sender = Sender(core, policy, self._push, self._spin)
-        self._turns = Turns()  # of coroutines that ask
+        self._queue = WaitQueue()  # of coroutines that ask
         self._ask = self._sending.ask
         self._patience = Patience(polls)
         self._free: list[int] = []  # answers that were used and are free again
@@ -225,7 +225,7 @@ class Ref:
     async def _awaited_answer(self, deadline: float | None) -> int:
         """The next answer that is free."""
         try:
-            async with self._turns.take(deadline):
+            async with self._queue.take(deadline):
                 while (answer := self._answer(deadline, blocking=False)) is None:
                     if not await self._core.wait_async(self._has_answer, deadline):
                         raise self._too_late()

@@ -32,7 +32,7 @@ class Sender:
         self._policy = policy
         self._push = push
         self._spin = spin
-        self._turns = Turns()
+        self._queue = WaitQueue()
 
     def send(self, data: bytes, tag: int, deadline: float | None) -> bool:
         """Send a message; False if it was dropped."""
@@ -65,7 +65,7 @@ class Sender:
         if self._policy != "block":
             return self._drop_one(data, tag)
         try:
-            async with self._turns.take(deadline):
+            async with self._queue.take(deadline):
                 sent = await core.wait_async(lambda: core.ended or self._try(data, tag), deadline)
         except TimeoutError:
             sent = False
@@ -103,7 +103,7 @@ class Sender:
             if self._policy == "raise":
                 raise many.full()
             try:
-                async with self._turns.take(deadline):
+                async with self._queue.take(deadline):
                     found = await self._core.wait_async(many.more_or_ended, deadline)
             except TimeoutError:
                 found = False
@@ -253,9 +253,9 @@ class _Many:
         return error
 
 
-class Turns:
+class WaitQueue:
     """A queue of coroutines for each event loop. One of them waits for what an actor has little of,
-    and the others for their turn: what wakes all that wait would take quadratic time."""
+    and the others wait for that one: to wake all of them each time would take quadratic time."""
 
     def __init__(self) -> None:
         self._locks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]
@@ -263,7 +263,7 @@ class Turns:
 
     @asynccontextmanager
     async def take(self, deadline: float | None) -> AsyncIterator[None]:
-        """Wait for one's turn. TimeoutError after the deadline."""
+        """Wait until those before it are through. TimeoutError after the deadline."""
         lock = self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
         left = None if deadline is None else max(deadline - time.monotonic(), 0)
         async with asyncio.timeout(left):
