@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType, float32, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
+from treadle.kernels.attention_tiles import Lengths, rows_of, takes_fragments, tile_for
 from treadle.kernels.device_code import attention, attention_cpu
 from treadle.kernels.device_code.attention import Attending, Tile
 from treadle.kernels.device_code.attention_cpu import COLUMNS, Lanes
+from treadle.kernels.device_code.attention_fragments import FragmentAttending, fragment_attender
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import flat, for_any_sizes, new, packed, serial_threads
 from treadle.lang.types import VectorType
@@ -39,6 +41,7 @@ _TILES = (
 _PLAIN = Tile(across=8, down=8, rows=1, keys=2, vectors=1, deep=2, passes=1)
 _NARROW = 64  # columns of the value that any tile may have
 _BUSY = 1 << 17  # threads that keep a GPU busy
+_BUSY_FRAGMENTS = 1 << 15  # the same of kernels with many registers each
 _FEW = 8  # queries up to which transposing the keys does not pay on a CPU
 _FEWEST_TILES = 4  # of keys, that a block goes over if keys are split
 
@@ -109,7 +112,7 @@ def attend(query: DeviceArray, key: DeviceArray, value: DeviceArray, *more: Any)
     norms = new(query, wide(query.dtype), *p.shape, p.queries)
     if norms.size:
         arrays = _Arrays(query, key, value, mask, flat(out), flat(norms), draws)
-        compute = _by_lanes if serial_threads(query.device) else _by_tiles
+        compute = _way(query.device, query.dtype, p)
         for part, done in _pieces(_folded(p), _most(arrays), 0):
             compute(arrays, part, done)
     return out, norms
@@ -119,6 +122,15 @@ def attend(query: DeviceArray, key: DeviceArray, value: DeviceArray, *more: Any)
 def attend_result(*given: Any) -> DeviceArray:
     """The result of `attend`, without what a derivative needs."""
     return attend(*given)[0]
+
+
+def _way(device: Device, dtype: DType, p: Problem) -> Callable[[_Arrays, Problem, int], None]:
+    """The kernels that compute a problem on a device."""
+    if serial_threads(device):
+        return _by_lanes
+    if p.keys > 0 and takes_fragments(device, dtype, p.depth, p.width, p.scale):
+        return _by_fragments
+    return _by_tiles
 
 
 def _most(arrays: _Arrays) -> int:
@@ -297,22 +309,55 @@ def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
     tile = _tile(device, partial, p)
     vectors = _fits_vectors(arrays, p)
     blocks = math.prod(p.heads) * -(-p.queries // tile.queries) * -(-p.width // tile.columns)
-    tiles = -(-p.keys // tile.keys_of_block)
-    parts = max(min(_BUSY // (blocks * tile.threads), tiles // _FEWEST_TILES), 1)
-    each = -(-tiles // parts)
-    parts = max(-(-tiles // max(each, 1)), 1)
+    parts, each = _split(p, blocks * tile.threads, tile.keys_of_block, _BUSY)
     what = _attending(arrays, p, vectors, parts > 1)
     what = what._replace(fast=device.traits.fast_powers and partial is float32)
     given = _operands(arrays, p, done, 4 if vectors else 1, parts, each)
-    *operands, out, norms = given.arrays
     kernel = attention.attender(what, tile)[blocks * parts, tile.threads]
+    _launch(kernel, given, p, parts, what)
+
+
+def _by_fragments(arrays: _Arrays, p: Problem, done: int) -> None:
+    """As `_by_tiles`, where subgroups multiply matrices of 16-bit floats."""
+    dtype, device = arrays.query.dtype, arrays.query.device
+    assert isinstance(dtype, DType)
+    counts: list[tuple[int, ...]] = [
+        (*laid.strides, laid.offset, array.offset)
+        for array, laid in zip(arrays[:3], (p.query, p.key, p.value), strict=True)
+    ]
+    query = rows_of(dtype, p.depth, counts[0] + counts[1])
+    value = rows_of(dtype, p.width, counts[2])
+    tile = tile_for(device, Lengths(math.prod(p.heads), p.queries, p.keys), query, value)
+    blocks = math.prod(p.heads) * -(-p.queries // tile.queries)
+    parts, each = _split(p, blocks * tile.threads, tile.keys, _BUSY_FRAGMENTS)
+    lanes = 4 if p.width % 4 == 0 else 1
+    mask = None if arrays.mask is None else arrays.mask.dtype
+    assert mask is None or isinstance(mask, DType)
+    what = FragmentAttending(query, value, mask, p.dropout > 0, parts > 1, lanes)
+    kernel = fragment_attender(what, tile)[blocks * parts, tile.threads]
+    joined = _attending(arrays, p, lanes == 4, parts > 1)
+    _launch(kernel, _operands(arrays, p, done, 1, parts, each), p, parts, joined)
+
+
+def _split(p: Problem, threads: int, keys: int, busy: int) -> tuple[int, int]:
+    """In how many parts the keys are computed, and the tiles of `keys` of a part, where whole
+    blocks have so many threads."""
+    tiles = -(-p.keys // keys)
+    parts = max(min(busy // threads, tiles // _FEWEST_TILES), 1)
+    each = -(-tiles // parts)
+    return max(-(-tiles // max(each, 1)), 1), each
+
+
+def _launch(kernel: Any, given: _Operands, p: Problem, parts: int, what: Attending) -> None:
+    """Run a kernel, and if it computes parts of the keys, combine these."""
+    *operands, out, norms = given.arrays
     if parts == 1:
         kernel(*operands, out, norms, given.starts, *given.steps, *given.numbers)
         return
-    sums = new(out, partial, norms.size * parts * p.width)
-    tops = new(out, partial, norms.size * parts * 2)
+    sums = new(out, what.partial, norms.size * parts * p.width)
+    tops = new(out, what.partial, norms.size * parts * 2)
     kernel(*operands, sums, tops, given.starts, *given.steps, *given.numbers)
-    threads = out.size // (4 if vectors else 1)
+    threads = out.size // (4 if what.vectors else 1)
     join = attention.joiner(what)
     join.launch(threads, sums, tops, out, norms, p.width, parts, 1.0 - p.dropout)
 

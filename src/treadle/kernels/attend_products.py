@@ -25,6 +25,7 @@ from treadle.kernels.device_code.attention_softmax import Scoring, Slice
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import flat, for_any_sizes, new, packed, serial_threads, zeros
+from treadle.kernels.matrix_check import usable_products
 from treadle.kernels.product import filling
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
@@ -51,6 +52,8 @@ def pays(device: Device, dtype: DType, queries: int, keys: int) -> bool:
     have units of their own, and dominate the other work."""
     if wide(dtype) is dtype or min(queries, keys) < _LONG:
         return False
+    if dtype.short in usable_products(device):
+        return False  # the kernel that keeps scores in registers has these units, too
     return scored_in(device, dtype) is dtype
 
 

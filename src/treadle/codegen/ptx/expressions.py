@@ -15,6 +15,7 @@ from treadle.codegen.ptx.values import Value, number
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
+from treadle.ir import types
 from treadle.ir.intervals import LARGEST_EXTENT, Interval, combine, extreme, fits, union
 from treadle.ir.types import Scalar, Type
 
@@ -90,6 +91,10 @@ class Expressions(Accesses, ABC):
     def binary(self, node: n.Binary) -> Value:
         if node.op in n.LOGICAL:
             return self.logical(node)
+        if node.op == "or" and (halves := _halves_of(node)) and self.e.module.has(80, (7, 0)):
+            kind, low, high = halves
+            word = f"cvt.rn.{kind}x2.f32"
+            return Value((self.e.op("b32", word, self.scalar(high), self.scalar(low)),))
         a, b = self.value(node.left), self.value(node.right)
         if node.op in n.COMPARISONS:
             of_type = node.left.type
@@ -209,6 +214,25 @@ class Expressions(Accesses, ABC):
                 for i, scalar in enumerate(leaf_types(type))
             )
         )
+
+
+def _halves_of(node: n.Binary) -> tuple[str, n.Expression, n.Expression] | None:
+    """The dtype and the two float32 numbers of a word made of both, rounded to 16 bits each, the
+    second one in the upper half: one instruction has them."""
+    match node.left, node.right:
+        case (
+            n.Cast(n.Bitcast(n.Cast(low, first), types.U16), types.U32),
+            n.Binary(
+                "shl",
+                n.Cast(n.Bitcast(n.Cast(high, second), types.U16), types.U32),
+                n.Constant(16),
+            ),
+        ) if first == second and low.type == high.type == types.F32:
+            if first == types.F16:
+                return "f16", low, high
+            if first == types.BF16:
+                return "bf16", low, high
+    return None
 
 
 _RULES: dict[type[Any], str] = {

@@ -129,6 +129,10 @@ def _signbit(e: Emitter, type: Scalar, operands: Sequence[str]) -> str:
 
 # --- approximations (fastmath) --------------------------------------------------------------------
 
+# The instruction itself, which gives 0 for results below the normal numbers; to have those takes
+# two multiplications and a comparison more.
+_EXP2 = "ex2.approx.ftz.f32"
+
 
 def _approximate(name: str) -> Rule:
     return _single(lambda e, _, operands: e.op("f32", f"{name}.approx.f32", *operands))
@@ -139,7 +143,7 @@ def _scaled(e: Emitter, a: str, factor: float) -> str:
 
 
 def _exponential(e: Emitter, type: Scalar, operands: Sequence[str]) -> str:
-    return e.op("f32", "ex2.approx.f32", _scaled(e, operands[0], math.log2(math.e)))
+    return e.op("f32", _EXP2, _scaled(e, operands[0], math.log2(math.e)))
 
 
 def _logarithm(e: Emitter, type: Scalar, operands: Sequence[str]) -> str:
@@ -156,14 +160,14 @@ def _hyperbolic_tangent(e: Emitter, type: Scalar, operands: Sequence[str]) -> st
     if e.module.has(75, (7, 0)):
         return e.op("f32", "tanh.approx.f32", operands[0])
     one = constant(F32, 1.0)
-    grown = e.op("f32", "ex2.approx.f32", _scaled(e, operands[0], 2 * math.log2(math.e)))
+    grown = e.op("f32", _EXP2, _scaled(e, operands[0], 2 * math.log2(math.e)))
     part = e.op("f32", "div.full.f32", constant(F32, 2.0), e.op("f32", "add.f32", grown, one))
     return e.op("f32", "sub.f32", one, part)
 
 
 def _power(e: Emitter, type: Scalar, operands: Sequence[str]) -> str:
     exponent = e.op("f32", "lg2.approx.f32", operands[0])
-    return e.op("f32", "ex2.approx.f32", e.op("f32", "mul.f32", exponent, operands[1]))
+    return e.op("f32", _EXP2, e.op("f32", "mul.f32", exponent, operands[1]))
 
 
 def _dot4(left: str, right: str) -> Rule:
@@ -199,7 +203,7 @@ _RULES: dict[str, Rule] = {
     "mul_high": lambda e, type, operands: arithmetic.multiply_high(e, type, *operands),
     "fast_rsqrt": _approximate("rsqrt"),
     "fast_exp": _single(_exponential),
-    "fast_exp2": _approximate("ex2"),
+    "fast_exp2": _single(lambda e, _, operands: e.op("f32", _EXP2, *operands)),
     "fast_log": _single(_logarithm),
     "fast_log2": _approximate("lg2"),
     "fast_sin": _approximate("sin"),
