@@ -1,7 +1,8 @@
 """Which tile of the fragment kernels of attention suits a problem: a table by a head's columns, and
 what a device has room for.
 
-An entry is a block's queries and keys, and the queries of a warp.
+An entry of `_TILES` is a block's queries and keys, and the queries of a warp; one of gradients is a
+block's rows and the others that it goes over.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.attention_fragments import FragmentTile
+from treadle.kernels.device_code.attention_gradients import GradientTile
 from treadle.kernels.device_code.attention_tiles import PIECE, Rows
 from treadle.kernels.matrix_check import usable_products
 from treadle.runtime.devices import Device
@@ -25,6 +27,17 @@ _TILES: dict[int, tuple[FragmentTile, ...]] = {
 }
 _FEW = FragmentTile(16, 64, 16)  # queries of one warp
 _MODEST = FragmentTile(16, 16, 16)
+_QUERY_GRADIENTS: dict[int, tuple[GradientTile, ...]] = {
+    64: (GradientTile(64, 64, 16, True),),
+    128: (GradientTile(64, 64, 16, True), GradientTile(64, 32, 16, True)),
+    MOST_COLUMNS: (GradientTile(64, 32, 16), GradientTile(64, 16, 16)),
+}
+_KEY_GRADIENTS: dict[int, tuple[GradientTile, ...]] = {
+    64: (GradientTile(64, 64, 16, True),),
+    128: (GradientTile(64, 64, 16), GradientTile(64, 32, 16), GradientTile(64, 16, 16)),
+    MOST_COLUMNS: (GradientTile(64, 32, 16), GradientTile(64, 16, 16)),
+}
+_MODEST_GRADIENT = GradientTile(16, 16, 16)
 _BUSY_BLOCKS = 192  # that keep a card busy: with fewer, smaller tiles are better
 
 
@@ -69,7 +82,27 @@ def tile_for(device: Device, lengths: Lengths, query: Rows, value: Rows) -> Frag
     return fitting[-1] if fitting else _MODEST
 
 
-def _fits(device: Device, tile: FragmentTile, query: Rows, value: Rows) -> bool:
+def query_gradient_tile(device: Device, query: Rows, value: Rows) -> GradientTile:
+    """The tile for the gradient of the query."""
+    return _gradient_tile(device, _QUERY_GRADIENTS, query, value)
+
+
+def key_gradient_tile(device: Device, query: Rows, value: Rows) -> GradientTile:
+    """The tile for the gradients of key and value."""
+    return _gradient_tile(device, _KEY_GRADIENTS, query, value)
+
+
+def _gradient_tile(
+    device: Device, table: dict[int, tuple[GradientTile, ...]], query: Rows, value: Rows
+) -> GradientTile:
+    if device.traits.software:
+        return _MODEST_GRADIENT
+    columns = max(query.columns, value.columns)
+    tiles = next(tiles for most, tiles in table.items() if columns <= most)
+    return next((tile for tile in tiles if _fits(device, tile, query, value)), _MODEST_GRADIENT)
+
+
+def _fits(device: Device, tile: FragmentTile | GradientTile, query: Rows, value: Rows) -> bool:
     limits = device.limits
     return (
         tile.threads <= limits.max_threads_per_block

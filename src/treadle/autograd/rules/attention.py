@@ -7,6 +7,7 @@ are differentiated themselves are composed of operations, with the scores in mem
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,10 @@ from treadle.autograd.derivative import Flow, tensor_of
 from treadle.core.dtypes import bool_
 from treadle.graph.calls import call_of_several
 from treadle.graph.history import RESULT, History, recorded, recording
+from treadle.kernels.attend_gradients import (
+    attend_backward_by_fragments,
+    derived_by_fragments,
+)
 from treadle.kernels.attend_products import attend_backward, scored_in
 from treadle.kernels.device_code.keys import wide
 from treadle.tensor.creation import zeros
@@ -60,21 +65,33 @@ class OfAttention:
 def _by_kernels(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tensor]:
     options: AttentionOptions = made.options
     out, count = tensor_of(made, RESULT), len(operands)
-    dtype = scored_in(g.device, out.dtype)
-    work = wide(dtype)
-    nodes = [x.to(dtype)._node for x in operands[:3]] + [x._node for x in operands[3:]]
-    sources, problem, own = laid_out(nodes, options, by_products=True)
+    dtype, work = out.dtype, wide(out.dtype)
+    nodes = [x._node for x in operands]
+    sources, problem, own = laid_out(nodes, options)
+    largest = max(node.size for node in sources)
+    by_fragments = derived_by_fragments(g.device, dtype, problem, largest)
+    if not by_fragments:
+        dtype = scored_in(g.device, dtype)
+        nodes = [x.to(dtype)._node for x in operands[:3]] + nodes[3:]
+        sources, problem, own = laid_out(nodes, options, by_products=True)
     sums = total(g.to(work) * out.to(work), axis=-1)
     more = [made.value(count + 1)] if options.dropout else []
     query, key, value, *mask = sources
     given = (query, key, value, g.to(dtype)._node, made.value(count), sums._node, *mask, *more)
     rows = (problem.queries, problem.depth), (problem.keys, problem.depth)
+    # What is summed further, for operands with fewer heads, is not rounded before.
+    alike = all(math.prod(x.shape[:-2]) == math.prod(own) for x in operands[1:3])
+    result = dtype if by_fragments and alike else work
     results = [
         ((*problem.heads, *rows[0]), dtype),
-        ((*problem.own, *rows[1]), work),
-        ((*problem.own, problem.keys, problem.width), work),
+        ((*problem.own, *rows[1]), result),
+        ((*problem.own, problem.keys, problem.width), result),
     ]
-    made_of_them = call_of_several(attend_backward, given, results, (problem,))
+    if by_fragments:
+        by, choices = attend_backward_by_fragments, (problem, result)
+        made_of_them = call_of_several(by, given, results, choices)
+    else:
+        made_of_them = call_of_several(attend_backward, given, results, (problem,))
     front = options.split_front
     shapes = [(*front, *rows[0]), (*own, *rows[1]), (*own, problem.keys, problem.width)]
     split = [from_node(x).reshape(shape) for x, shape in zip(made_of_them, shapes, strict=True)]

@@ -19,8 +19,21 @@ from typing import Any, NamedTuple
 from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.attention import LN_2, LOG2_E, kept, share_of
-from treadle.kernels.device_code.attention_tiles import LANES, Rows, fetcher, packer, sum_storer
+from treadle.kernels.device_code.attention import LN_2, kept, share_of
+from treadle.kernels.device_code.attention_tiles import (
+    LANES,
+    Extents,
+    Rows,
+    fetcher,
+    first_piece,
+    row_reader,
+    rows_by_rows,
+    score_hider,
+    second_piece,
+    sum_storer,
+    weight_packer,
+    weights_by_rows,
+)
 from treadle.lang import builtins
 from treadle.lang.decorators import Kernel
 
@@ -72,14 +85,16 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
     fetch_queries = fetcher(what.query, a_tile, threads)
     fetch_keys = fetcher(what.query, b_tile, threads)
     fetch_values = fetcher(what.value, b_tile, threads)
-    multiply_add = builtins.multiply_f16 if dtype is td.f16 else builtins.multiply_bf16
-    spread, spread_columns = builtins.matrix_rows, builtins.matrix_columns
+    hide = score_hider(what.mask, down, across, False)
+    read_rows = row_reader(down, deep, pitch)
+    multiply_rows = rows_by_rows(dtype, Extents(down, across, deep), pitch, held)
+    add_values = weights_by_rows(dtype, Extents(down, wide, across // 2), value_pitch)
     end_copies, wait_copies = builtins.end_copies, builtins.wait_copies
-    packed, share = packer(dtype), share_of(dtypes.f32, dropout)
+    pack, share = weight_packer(dtype, down, across), share_of(dtypes.f32, dropout)
     made = td.f32 if split else dtype
     stored: Any = td.vec4[made] if what.lanes == 4 else made
-    store = sum_storer(dtype, made, stored, what.lanes)
-    words, pair, four = td.vec4[td.u32], td.vec2[td.u32], td.vec4[td.f32]
+    store = sum_storer(made, what.lanes)
+    words, four = td.vec4[td.u32], td.vec4[td.f32]
     seen_type: Any = td.Array[what.mask] if what.mask is not None else td.i32
     draws_type: Any = td.Array[td.u32] if dropout else td.i32
 
@@ -129,17 +144,16 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
             fetch_keys(key, key_tile, 0, t, key_at, key_steps.w, first * b_tile, count, sizes.z)
         end_copies()
         # The pieces that a thread reads for all: of 16 x 16 parts of queries, keys and values.
-        query_from = (warp_row + lane % 16) * pitch + lane // 16
-        key_from = (lane % 8 + lane // 16 * 8) * pitch + lane // 8 % 2
-        value_from = lane % 16 * value_pitch + lane // 16
+        query_from = warp_row * pitch + first_piece(lane, pitch)
+        key_from = second_piece(lane, pitch)
+        value_from = first_piece(lane, value_pitch)
         own = td.local(deep * down, words)
         if held:
             wait_copies(0)
             td.sync_threads()
-            for d in td.static_range(deep):
-                for i in td.static_range(down):
-                    own[d * down + i] = spread(query_tile[query_from + (i * 16 * pitch + 2 * d)])
+            read_rows(query_tile, query_from, own)
         scores = td.local(down * across, four)
+        weights = td.local(down * across // 2, words)
         sums = td.local(down * wide, four)
         peaks = td.local(down * 2, td.f32)
         totals = td.local(down * 2, td.f32)
@@ -159,22 +173,7 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
             td.sync_threads()
             fetch_values(value, value_tile, 0, t, value_at, value_steps.w, start, count, sizes.w)
             end_copies()
-            for each in td.static_range(down * across):
-                scores[each] = four(0)
-            for d in td.static_range(deep):
-                if not held:
-                    for i in td.static_range(down):
-                        own[i] = spread(query_tile[query_from + (i * 16 * pitch + 2 * d)])
-                for j in td.static_range(across // 2):
-                    near = spread(key_tile[key_from + (j * 16 * pitch + 2 * d)])
-                    for i in td.static_range(down):
-                        ours = own[d * down + i if held else i]
-                        scores[i * across + 2 * j] = multiply_add(
-                            ours, pair(near.x, near.y), scores[i * across + 2 * j]
-                        )
-                        scores[i * across + 2 * j + 1] = multiply_add(
-                            ours, pair(near.z, near.w), scores[i * across + 2 * j + 1]
-                        )
+            multiply_rows(own, query_tile, query_from, key_tile, key_from, scores)
             # Scores of keys that a query must not see are -infinity.
             whole = (
                 start + b_tile <= count
@@ -182,28 +181,10 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
                 and start + b_tile - 1 - reach.y <= row
             )
             if masked or not whole:
-                for i in td.static_range(down):
-                    for j in td.static_range(across):
-                        found = scores[i * across + j]
-                        parts = td.local(4, td.f32)
-                        parts[0] = found.x
-                        parts[1] = found.y
-                        parts[2] = found.z
-                        parts[3] = found.w
-                        for e in td.static_range(4):
-                            r = own_row + (i * 16 + e // 2 * 8)
-                            column = start + (j * 8 + e % 2) + lane % 4 * 2
-                            seen = column < count and r - reach.x <= column <= r + reach.y
-                            if additive:
-                                parts[e] *= scale
-                            if masked and seen and r < queries:
-                                entry = mask[mask_at + r * mask_steps.w + column * mask_step]
-                                if additive:
-                                    parts[e] += td.f32(entry) * td.f32(LOG2_E)
-                                else:
-                                    seen = entry
-                            parts[e] = parts[e] if seen else td.f32(-td.inf)
-                        scores[i * across + j] = four(parts[0], parts[1], parts[2], parts[3])
+                hide(
+                    scores, own_row, start + lane % 4 * 2, queries, count, reach.x, reach.y, mask,
+                    mask_at, mask_steps.w, mask_step, scale,
+                )  # fmt: skip
             # The values are here, and no thread needs the keys.
             wait_copies(0)
             td.sync_threads()
@@ -266,24 +247,8 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
                         if not kept(far_line, count, column + 1, draw, keep):
                             weight.w = td.f32(0.0)
                         scores[i * across + j] = weight
-            weights = td.local(down, words)
-            for k in td.static_range(across // 2):
-                for i in td.static_range(down):
-                    one = scores[i * across + 2 * k]
-                    other = scores[i * across + 2 * k + 1]
-                    weights[i] = words(
-                        packed(one.x, one.y), packed(one.z, one.w),
-                        packed(other.x, other.y), packed(other.z, other.w),
-                    )  # fmt: skip
-                for v in td.static_range(wide // 2):
-                    theirs = spread_columns(value_tile[value_from + (k * 16 * value_pitch + 2 * v)])
-                    for i in td.static_range(down):
-                        sums[i * wide + 2 * v] = multiply_add(
-                            weights[i], pair(theirs.x, theirs.y), sums[i * wide + 2 * v]
-                        )
-                        sums[i * wide + 2 * v + 1] = multiply_add(
-                            weights[i], pair(theirs.z, theirs.w), sums[i * wide + 2 * v + 1]
-                        )
+            pack(scores, weights)
+            add_values(weights, value_tile, value_from, sums)
         wait_copies(0)
         for i in td.static_range(down):
             factors = td.local(2, td.f32)

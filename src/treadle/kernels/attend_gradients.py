@@ -1,0 +1,141 @@
+"""The gradients of attention by fragments: every sum stays in registers, nothing as large as the
+scores is in memory, and repeated runs give the same bits."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from treadle.core.dtypes import DType, i32
+from treadle.core.limits import MOST_NARROW
+from treadle.kernels.attend import Laid, Problem, four
+from treadle.kernels.attention_tiles import (
+    key_gradient_tile,
+    query_gradient_tile,
+    rows_of,
+    takes_fragments,
+)
+from treadle.kernels.device_code import attention
+from treadle.kernels.device_code.attention_gradients import (
+    Deriving,
+    Strides,
+    key_gradients,
+    query_gradient,
+)
+from treadle.kernels.launching import flat, for_any_sizes, new, packed, serial_threads
+from treadle.lang.types import VectorType
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.convert import Packed
+from treadle.runtime.devices import Device
+
+_AXES = 3  # of heads
+_MOST_TOGETHER = 128  # columns of heads whose gradients of key and value fit the registers
+_TWO_INTEGERS = VectorType(i32, 2)
+
+
+def derived_by_fragments(device: Device, dtype: DType, p: Problem, largest: int) -> bool:
+    """Whether `attend_backward_by_fragments` can compute a problem whose largest operand has so
+    many elements."""
+    reached = math.prod(p.heads) * max(p.queries, p.keys) * max(p.depth, p.width)
+    return (
+        not serial_threads(device)
+        and len(p.heads) <= _AXES
+        and max(reached, largest) < MOST_NARROW
+        and takes_fragments(device, dtype, p.depth, p.width, p.scale)
+    )
+
+
+@for_any_sizes
+def attend_backward_by_fragments(
+    query: DeviceArray,
+    key: DeviceArray,
+    value: DeviceArray,
+    gradient: DeviceArray,
+    norms: DeviceArray,
+    sums: DeviceArray,
+    *more: Any,
+) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+    """As `attend_products.attend_backward`, with the dtype of the gradients of key and value as a
+    last argument."""
+    *given, p, result = more
+    dtype, own = query.dtype, p.own
+    assert isinstance(dtype, DType)
+    of_query = new(query, dtype, *p.heads, p.queries, p.depth)
+    of_key = new(query, result, *own, p.keys, p.depth)
+    of_value = new(query, result, *own, p.keys, p.width)
+    mask = given.pop(0) if p.mask is not None else None
+    draws = given.pop() if p.dropout else None
+    arrays = query, key, value, gradient
+    what = _deriving(arrays, p, None if mask is None else mask.dtype, result)
+    operands = (
+        *map(flat, (*arrays, norms, sums)),
+        0 if mask is None else flat(mask),
+        0 if draws is None else draws,
+    )
+    front = _front(p.heads)
+    left = p.queries if p.left is None else min(p.left, p.queries)
+    right = p.keys if p.right is None else min(p.right, p.keys)
+    steps = [_strides(laid, 0) for laid in (p.query, p.key, p.value)]
+    steps.append(_strides(None, 1) if p.mask is None else _strides(p.mask, 1))
+    sizes, heads = four(p.queries, p.keys, p.depth, p.width), _two(*front[1:])
+    reach = four(left, right, 0, 0)
+    numbers = p.scale * attention.LOG2_E, p.scale, 1.0 - p.dropout
+    device = query.device
+    if of_query.size:
+        tile = query_gradient_tile(device, what.query, what.value)
+        blocks = math.prod(p.heads) * -(-p.queries // tile.rows)
+        query_gradient(what._replace(result=dtype), tile)[blocks, tile.threads](
+            *operands, flat(of_query), *steps, sizes, heads, reach, *numbers
+        )
+    if not of_key.size:
+        return of_query, of_key, of_value
+    tile = key_gradient_tile(device, what.query, what.value)
+    owned = _front(own)
+    several = tuple(n // o for n, o in zip(front, owned, strict=True))
+    shared = four(several[1], several[2], 0, math.prod(several))
+    blocks = math.prod(own) * -(-p.keys // tile.rows)
+    together = max(what.query.columns, what.value.columns) <= _MOST_TOGETHER
+    for keys, values in ((True, True),) if together else ((True, False), (False, True)):
+        kernel = key_gradients(what._replace(keys=keys, values=values), tile)
+        kernel[blocks, tile.threads](
+            *operands, flat(of_key), flat(of_value), *steps, sizes, heads, _two(*owned[1:]), shared,
+            reach, *numbers,
+        )  # fmt: skip
+    return of_query, of_key, of_value
+
+
+def _deriving(
+    arrays: tuple[DeviceArray, ...], p: Problem, mask: DType | None, result: DType
+) -> Deriving:
+    query, key, value, gradient = (
+        (*laid.strides, laid.offset, array.offset)
+        for array, laid in zip(arrays, (p.query, p.key, p.value, Laid((p.width,), 0)), strict=True)
+    )
+    dtype = arrays[0].dtype
+    assert isinstance(dtype, DType)
+    lanes, value_lanes = (4 if columns % 4 == 0 else 1 for columns in (p.depth, p.width))
+    return Deriving(
+        rows_of(dtype, p.depth, query + key),
+        rows_of(dtype, p.width, value),
+        rows_of(dtype, p.width, gradient),
+        mask, p.dropout > 0, result, lanes, value_lanes,
+    )  # fmt: skip
+
+
+def _strides(laid: Laid | None, columns: int) -> Packed:
+    """Where an operand is, `columns` of whose axes follow that of rows."""
+    if laid is None:
+        return packed(Strides, 0, 0, 0, 0, 0, 0)
+    moves = laid.strides if columns else (*laid.strides, 1)
+    *heads, row, column = moves
+    return packed(Strides, laid.offset, *((0,) * (_AXES - len(heads)) + tuple(heads)), row, column)
+
+
+def _front(values: tuple[int, ...]) -> tuple[int, ...]:
+    return (1,) * (_AXES - len(values)) + tuple(values)
+
+
+@functools.lru_cache(256)
+def _two(*values: int) -> Packed:
+    return packed(_TWO_INTEGERS, *values)
