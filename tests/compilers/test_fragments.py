@@ -3,7 +3,9 @@ says of the products that are made of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,14 @@ from treadle.ir.builder import Builder, builtin, load
 from treadle.ir.matrices import FIRST, PRODUCTS, operand_types
 from treadle.ir.signature import Signature
 from treadle.ir.types import F32, Vector
+from treadle.kernels import attention_tiles
+from treadle.kernels.device_code.attention_fragments import FragmentAttending, fragment_attender
+from treadle.kernels.device_code.attention_gradients import (
+    Deriving,
+    key_gradients,
+    query_gradient,
+)
+from treadle.kernels.device_code.attention_tiles import Rows
 from treadle.kernels.device_code.fragment_product import fragment_multiplier
 from treadle.kernels.device_code.matrix_product import Form, Loading
 from treadle.kernels.tiles import FRAGMENT_TILES
@@ -91,3 +101,46 @@ def test_registers(architecture):
     for word in ("ldmatrix", "mma.sync", "cp.async.cg", "cp.async.wait_group"):
         assert word in text
     assert ".local" not in text
+
+
+def _of_attention() -> Iterator[Any]:
+    """The kernels of attention for the tiles of the tables."""
+    for columns, tiles in attention_tiles._TILES.items():
+        rows = Rows(td.float16, columns, True, True)
+        for tile in tiles:
+            what = FragmentAttending(rows, rows, None, False, False, 4)
+            yield pytest.param(fragment_attender, what, tile, id=f"{columns}-{tile.queries}")
+    for make, table in (
+        (query_gradient, attention_tiles._QUERY_GRADIENTS),
+        (key_gradients, attention_tiles._KEY_GRADIENTS),
+    ):
+        for columns, tiles in table.items():
+            rows = Rows(td.float16, columns, True, True)
+            what = Deriving(rows, rows, rows, None, False, td.float16, 4, 4, values=columns <= 128)
+            yield pytest.param(make, what, tiles[0], id=f"{make.__name__}-{columns}")
+
+
+@pytest.mark.parametrize(("make", "what", "tile"), list(_of_attention()))
+def test_registers_of_attention(make, what, tile):
+    """Sums and scores are in registers, of which a block has enough."""
+    kernel = lowered(make(what, tile), tile.threads)
+    text = printed(kernel, "sm_90").source
+    assembled = assemble(text, "sm_90")
+    assert assembled.error is None
+    assert "0 bytes spill stores" in assembled.log
+    assert assembled.number("registers") * tile.threads <= 1 << 16
+    assert ".local" not in text
+
+
+def test_attention_with_everything():
+    """bfloat16, masks, dropout, and rows that are not aligned, on the oldest cards."""
+    rows = Rows(td.bfloat16, 48, False, False)
+    tile, gradient_tile = attention_tiles._MODEST, attention_tiles._MODEST_GRADIENT
+    kernel = fragment_attender(FragmentAttending(rows, rows, td.bool, True, True, 1), tile)
+    text = printed(lowered(kernel, tile.threads), "sm_80").source
+    assert assemble(text, "sm_80").error is None
+    what = Deriving(rows, rows, rows, td.float32, True, td.float32, 1, 1)
+    for make in (query_gradient, key_gradients):
+        kernel = make(what, gradient_tile)
+        text = printed(lowered(kernel, gradient_tile.threads), "sm_80").source
+        assert assemble(text, "sm_80").error is None

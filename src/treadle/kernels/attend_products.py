@@ -1,7 +1,8 @@
 """Attention as products of matrices: a slice of the scores at a time is in memory.
 
-This is faster where products are much faster than other work: on cards with a vendor's library, and
-on the CPU with BLAS. On every device it computes the derivative. Memory is bounded: a slice has as
+This is faster where products are much faster than other work: on cards with a vendor's library and
+without kernels of fragments, and on the CPU with BLAS. It computes the derivative wherever
+`attend_gradients` does not. Memory is bounded: a slice has as
 many heads as fit the bound, or, if one head has too many scores, some of its queries. (For the
 formulas see T. Dao and others, "FlashAttention", 2022: weights are recomputed from the logarithm of
 the sums of exponentials that the forward pass stores.)

@@ -1,8 +1,9 @@
 """The derivative of attention: by the kernel library, or composed of operations.
 
-The kernel library makes the weights again from what the forward pass noted of each query, a slice
-of the scores at a time. A gradient of a mask, which is as large as all scores, and gradients that
-are differentiated themselves are composed of operations, with the scores in memory.
+The kernel library makes the weights again from what the forward pass noted of each query, in
+registers or a slice of the scores at a time. A gradient of a mask, which is as large as all scores,
+and gradients that are differentiated themselves are composed of operations, with the scores in
+memory.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def _place(strides: Strides, h0, h1, h2):
 
 @functools.cache
 def _slopes(what: Deriving, down: int, across: int, transposed: bool) -> Function:
-    """A function that turns scores and gradients of weights into weights (with dropout) and slopes.
+    """A function that iterations scores and gradients of weights into weights (with dropout) and slopes.
     Norms are in powers of two, infinite for a query that sees nothing. Of queries they are those of
     the rows of a lane, or if scores are `transposed` of its columns. `line` is the number of the
     first query among all, `key` the first key."""
@@ -401,7 +401,7 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
         last = td.minimum(td.minimum(row + rows, count) + reach.x, queries)
         last = (last + others - 1) // others
         span = td.maximum(last - first, 0)
-        turns = span * shared.w
+        iterations = span * shared.w
 
         key_tile = td.shared(rows * pitch, words)
         value_tile = td.shared(rows * value_pitch, words)
@@ -446,13 +446,13 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
         mask_at = 0
         start = 0
 
-        for turn in range(turns + 1):
+        for iteration in range(iterations + 1):
             now_head = head
             now_mask = mask_at
             now = start
             wait_copies(0)
             td.sync_threads()
-            if turn < turns:
+            if iteration < iterations:
                 s2 = next_share % shared.y
                 s1 = next_share // shared.y % shared.x
                 s0 = next_share // shared.y // shared.x
@@ -479,7 +479,7 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
                     next_share += 1
             end_copies()
             slot = 1 - slot
-            if turn > 0:
+            if iteration > 0:
                 score(
                     own_keys, key_tile, key_from, query_tile, slot * query_size + query_from, scores
                 )

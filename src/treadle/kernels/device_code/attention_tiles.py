@@ -53,8 +53,32 @@ def fetcher(rows: Rows, many: int, threads: int) -> Function:
     words = td.vec4[td.u32]
     copy_later, sixteen = builtins.copy_later, builtins.sixteen_bytes
 
+    # If a block's threads have whole rows, a thread's pieces are at one place of different rows.
+    straight = threads % pieces == 0
+    apart = threads // pieces
+
     @td.func
     def fetch(x, tile, slot, t, at, step, row, count, width):
+        far = t // pieces
+        near = t % pieces
+        start = at + (row + far) * step + near * PIECE
+        left = count - row - far
+        if not exact:
+            left = left if near * PIECE < width else 0
+        to = slot + far * pitch + near
+        for v in td.static_range(loads):
+            if full or t + v * threads < size:
+                inside = v * apart < left
+                copy_later(
+                    tile,
+                    to + v * apart * pitch,
+                    td.where(
+                        inside, sixteen(x, td.where(inside, start + v * apart * step, 0)), words(0)
+                    ),
+                )
+
+    @td.func
+    def fetch_across(x, tile, slot, t, at, step, row, count, width):
         for v in td.static_range(loads):
             item = t + v * threads
             far = item // pieces
@@ -88,7 +112,9 @@ def fetcher(rows: Rows, many: int, threads: int) -> Function:
                     found[4] | (found[5] << td.u32(16)), found[6] | (found[7] << td.u32(16)),
                 )  # fmt: skip
 
-    return fetch if aligned else fetch_ones
+    if not aligned:
+        return fetch_ones
+    return fetch if straight else fetch_across
 
 
 @functools.cache
