@@ -99,10 +99,10 @@ def _place(strides: Strides, h0, h1, h2):
 
 @functools.cache
 def _slopes(what: Deriving, down: int, across: int, transposed: bool) -> Function:
-    """A function that iterations scores and gradients of weights into weights (with dropout) and slopes.
-    Norms are in powers of two, infinite for a query that sees nothing. Of queries they are those of
-    the rows of a lane, or if scores are `transposed` of its columns. `line` is the number of the
-    first query among all, `key` the first key."""
+    """A function that makes weights (with dropout) and slopes of scores and of the gradients of
+    weights, in place. Norms are in powers of two, infinite for a query that sees nothing. Of
+    queries they are those of the rows of a lane, or if scores are `transposed` of its columns.
+    `line` is the number of the first query among all, `key` the first key."""
     dropout, four = what.dropout, td.vec4[td.f32]
 
     @td.func
