@@ -110,14 +110,17 @@ def _of_attention() -> Iterator[Any]:
         for tile in tiles:
             what = FragmentAttending(rows, rows, None, False, False, 4)
             yield pytest.param(fragment_attender, what, tile, id=f"{columns}-{tile.queries}")
-    for make, table in (
-        (query_gradient, attention_tiles._QUERY_GRADIENTS),
-        (key_gradients, attention_tiles._KEY_GRADIENTS),
-    ):
-        for columns, tiles in table.items():
-            rows = Rows(td.float16, columns, True, True)
-            what = Deriving(rows, rows, rows, None, False, td.float16, 4, 4, values=columns <= 128)
-            yield pytest.param(make, what, tiles[0], id=f"{make.__name__}-{columns}")
+    for columns, tiles in attention_tiles._QUERY_GRADIENTS.items():
+        rows = Rows(td.float16, columns, True, True)
+        what = Deriving(rows, rows, rows, None, False, td.float16, 4, 4)
+        yield pytest.param(query_gradient, what, tiles[0], id=f"query-{columns}")
+    for columns, choices in attention_tiles._KEY_GRADIENTS.items():
+        rows = Rows(td.float16, columns, True, True)
+        what = Deriving(rows, rows, rows, None, False, td.float16, 4, 4)
+        tiles = choices[0]
+        for i, tile in enumerate(tiles):
+            part = what if len(tiles) == 1 else what._replace(keys=i == 0, values=i == 1)
+            yield pytest.param(key_gradients, part, tile, id=f"keys-{columns}-{i}")
 
 
 @pytest.mark.parametrize(("make", "what", "tile"), list(_of_attention()))

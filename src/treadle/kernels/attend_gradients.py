@@ -11,7 +11,7 @@ from treadle.core.dtypes import DType, i32
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.attend import Laid, Problem, four
 from treadle.kernels.attention_tiles import (
-    key_gradient_tile,
+    key_gradient_tiles,
     query_gradient_tile,
     rows_of,
     takes_fragments,
@@ -30,7 +30,6 @@ from treadle.runtime.convert import Packed
 from treadle.runtime.devices import Device
 
 _AXES = 3  # of heads
-_MOST_TOGETHER = 128  # columns of heads whose gradients of key and value fit the registers
 _TWO_INTEGERS = VectorType(i32, 2)
 
 
@@ -83,22 +82,23 @@ def attend_backward_by_fragments(
     numbers = p.scale * attention.LOG2_E, p.scale, 1.0 - p.dropout
     device = query.device
     if of_query.size:
-        tile = query_gradient_tile(device, what.query, what.value)
-        blocks = math.prod(p.heads) * -(-p.queries // tile.rows)
+        count = math.prod(p.heads)
+        tile = query_gradient_tile(device, count, p.queries, what.query, what.value)
+        blocks = count * -(-p.queries // tile.rows)
         query_gradient(what._replace(result=dtype), tile)[blocks, tile.threads](
             *operands, flat(of_query), *steps, sizes, heads, reach, *numbers
         )
     if not of_key.size:
         return of_query, of_key, of_value
-    tile = key_gradient_tile(device, what.query, what.value)
-    owned = _front(own)
+    owned, count = _front(own), math.prod(own)
     several = tuple(n // o for n, o in zip(front, owned, strict=True))
     shared = four(several[1], several[2], 0, math.prod(several))
-    blocks = math.prod(own) * -(-p.keys // tile.rows)
-    together = max(what.query.columns, what.value.columns) <= _MOST_TOGETHER
-    for keys, values in ((True, True),) if together else ((True, False), (False, True)):
-        kernel = key_gradients(what._replace(keys=keys, values=values), tile)
-        kernel[blocks, tile.threads](
+    tiles = key_gradient_tiles(device, count, p.keys, what.query, what.value)
+    for i, tile in enumerate(tiles):
+        # Two tiles are for the gradient of the key, then of the value.
+        part = what if len(tiles) == 1 else what._replace(keys=i == 0, values=i == 1)
+        blocks = count * -(-p.keys // tile.rows)
+        key_gradients(part, tile)[blocks, tile.threads](
             *operands, flat(of_key), flat(of_value), *steps, sizes, heads, _two(*owned[1:]), shared,
             reach, *numbers,
         )  # fmt: skip

@@ -8,7 +8,7 @@ block's rows and the others that it goes over.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.attention_fragments import FragmentTile
@@ -17,25 +17,34 @@ from treadle.kernels.device_code.attention_tiles import PIECE, Rows
 from treadle.kernels.matrix_check import usable_products
 from treadle.runtime.devices import Device
 
+T = TypeVar("T")
+
 MOST_COLUMNS = 256
+_MOST_TOGETHER = 128  # columns of heads whose gradients of key and value fit the registers
 _PART = 16  # columns of a fragment
-# By the most columns of query and value: first the tile of many queries.
+# By the most columns of query and value; the last one of a row where blocks are few.
 _TILES: dict[int, tuple[FragmentTile, ...]] = {
-    64: (FragmentTile(128, 64, 32, True), FragmentTile(64, 64, 16, True)),
-    128: (FragmentTile(128, 64, 32), FragmentTile(64, 64, 16, True)),
-    MOST_COLUMNS: (FragmentTile(64, 64, 16), FragmentTile(64, 32, 16)),
+    64: (FragmentTile(64, 64, 16, True),),
+    128: (FragmentTile(128, 64, 16, True), FragmentTile(64, 64, 16, True)),
+    MOST_COLUMNS: (FragmentTile(64, 64, 16, True), FragmentTile(64, 32, 16, True)),
 }
 _FEW = FragmentTile(16, 64, 16)  # queries of one warp
 _MODEST = FragmentTile(16, 16, 16)
 _QUERY_GRADIENTS: dict[int, tuple[GradientTile, ...]] = {
-    64: (GradientTile(64, 64, 16, True),),
-    128: (GradientTile(64, 64, 16, True), GradientTile(64, 32, 16, True)),
+    64: (GradientTile(128, 32, 32, True), GradientTile(64, 64, 16, True)),
+    128: (GradientTile(128, 32, 32), GradientTile(64, 32, 16, True)),
     MOST_COLUMNS: (GradientTile(64, 32, 16), GradientTile(64, 16, 16)),
 }
-_KEY_GRADIENTS: dict[int, tuple[GradientTile, ...]] = {
-    64: (GradientTile(64, 64, 16, True),),
-    128: (GradientTile(64, 64, 16), GradientTile(64, 32, 16), GradientTile(64, 16, 16)),
-    MOST_COLUMNS: (GradientTile(64, 32, 16), GradientTile(64, 16, 16)),
+# One tile for the gradients of both key and value, or one for each: then scores are computed twice,
+# but the warps of a block have twice as many rows, and read shared memory half as often.
+_KEY_GRADIENTS: dict[int, tuple[tuple[GradientTile, ...], ...]] = {
+    64: ((GradientTile(128, 32, 32),), (GradientTile(64, 64, 16, True),)),
+    128: (
+        (GradientTile(128, 32, 32), GradientTile(128, 64, 32)),
+        (GradientTile(64, 64, 16),),
+        (GradientTile(64, 32, 16),),
+    ),
+    MOST_COLUMNS: ((GradientTile(64, 32, 16),) * 2, (GradientTile(64, 16, 16),) * 2),
 }
 _MODEST_GRADIENT = GradientTile(16, 16, 16)
 _BUSY_BLOCKS = 192  # that keep a card busy: with fewer, smaller tiles are better
@@ -73,33 +82,55 @@ def tile_for(device: Device, lengths: Lengths, query: Rows, value: Rows) -> Frag
         return _MODEST
     if lengths.queries <= _FEW.queries:
         return _FEW
-    columns = max(query.columns, value.columns)
-    tiles = next(tiles for most, tiles in _TILES.items() if columns <= most)
+    tiles = _row(_TILES, query, value)
     fitting = [tile for tile in tiles if _fits(device, tile, query, value)]
-    for tile in fitting[:-1]:
-        if lengths.heads * -(-lengths.queries // tile.queries) >= _BUSY_BLOCKS:
-            return tile
-    return fitting[-1] if fitting else _MODEST
+    if not fitting:
+        return _MODEST
+    return next(
+        (tile for tile in fitting[:-1] if _busy(lengths.heads, lengths.queries, tile.queries)),
+        fitting[-1],
+    )
 
 
-def query_gradient_tile(device: Device, query: Rows, value: Rows) -> GradientTile:
-    """The tile for the gradient of the query."""
-    return _gradient_tile(device, _QUERY_GRADIENTS, query, value)
-
-
-def key_gradient_tile(device: Device, query: Rows, value: Rows) -> GradientTile:
-    """The tile for the gradients of key and value."""
-    return _gradient_tile(device, _KEY_GRADIENTS, query, value)
-
-
-def _gradient_tile(
-    device: Device, table: dict[int, tuple[GradientTile, ...]], query: Rows, value: Rows
+def query_gradient_tile(
+    device: Device, heads: int, queries: int, query: Rows, value: Rows
 ) -> GradientTile:
+    """The tile for the gradient of the query."""
     if device.traits.software:
         return _MODEST_GRADIENT
+    tiles = _row(_QUERY_GRADIENTS, query, value)
+    fitting = [tile for tile in tiles if _fits(device, tile, query, value)]
+    if not fitting:
+        return _MODEST_GRADIENT
+    return next((tile for tile in fitting[:-1] if _busy(heads, queries, tile.rows)), fitting[-1])
+
+
+def key_gradient_tiles(
+    device: Device, heads: int, keys: int, query: Rows, value: Rows
+) -> tuple[GradientTile, ...]:
+    """The tile for the gradients of both key and value, or one for each of them."""
     columns = max(query.columns, value.columns)
-    tiles = next(tiles for most, tiles in table.items() if columns <= most)
-    return next((tile for tile in tiles if _fits(device, tile, query, value)), _MODEST_GRADIENT)
+    modest = (_MODEST_GRADIENT,) * (1 if columns <= _MOST_TOGETHER else 2)
+    if device.traits.software:
+        return modest
+    choices = _row(_KEY_GRADIENTS, query, value)
+    fitting = [
+        tiles for tiles in choices if all(_fits(device, tile, query, value) for tile in tiles)
+    ]
+    if not fitting:
+        return modest
+    return next((tiles for tiles in fitting[:-1] if _busy(heads, keys, tiles[0].rows)), fitting[-1])
+
+
+def _row(table: dict[int, T], query: Rows, value: Rows) -> T:
+    """What a table has for so many columns."""
+    columns = max(query.columns, value.columns)
+    return next(found for most, found in table.items() if columns <= most)
+
+
+def _busy(heads: int, rows: int, together: int) -> bool:
+    """Whether blocks of so many rows keep a card busy."""
+    return bool(heads * -(-rows // together) >= _BUSY_BLOCKS)
 
 
 def _fits(device: Device, tile: FragmentTile | GradientTile, query: Rows, value: Rows) -> bool:

@@ -14,6 +14,7 @@ from tests.support.ptx_device import ptx_device
 from treadle.autograd.rules import attention as rules
 from treadle.kernels import attend as forward
 from treadle.kernels import attend_gradients as backward
+from treadle.kernels import attention_tiles
 from treadle.kernels.attention_tiles import _KEY_GRADIENTS, _QUERY_GRADIENTS, _TILES
 from treadle.kernels.device_code.attention_fragments import FragmentTile
 from treadle.kernels.device_code.attention_gradients import GradientTile
@@ -110,7 +111,7 @@ def test_shapes_and_windows(card, rng, heads, shared, queries, keys, depth, widt
 
 def test_gradients_of_key_and_value_in_turn(card, rng, monkeypatch):
     """As for heads of many columns."""
-    monkeypatch.setattr(backward, "_MOST_TOGETHER", 8)
+    monkeypatch.setattr(attention_tiles, "_MOST_TOGETHER", 8)
     arrays = [drawn(rng, (1, 1, 20, 16)) for _ in range(3)]
     check(arrays, drawn(rng, (1, 1, 20, 16)), bias=hidden(20, 20, None, 0), is_causal=True)
 
@@ -206,7 +207,7 @@ def test_tiles_of_the_table(card, rng, monkeypatch, columns):
 def test_tiles_of_gradients(card, rng, monkeypatch):
     """Those of 64 columns; the others have more of the same parts."""
     monkeypatch.setattr(backward, "query_gradient_tile", lambda *_: _QUERY_GRADIENTS[64][0])
-    monkeypatch.setattr(backward, "key_gradient_tile", lambda *_: _KEY_GRADIENTS[64][0])
+    monkeypatch.setattr(backward, "key_gradient_tiles", lambda *_: _KEY_GRADIENTS[64][0])
     arrays = [drawn(rng, shape) for shape in ((1, 1, 70, 64), *[(1, 1, 130, 64)] * 2)]
     bias = hidden(70, 130, None, 20)
     check(arrays, drawn(rng, (1, 1, 70, 64)), bias=bias, window=(None, 20))
@@ -226,8 +227,9 @@ def test_on_the_cpu(rng, monkeypatch):
     monkeypatch.setattr(forward, "_way", lambda *_: forward._by_fragments)
     monkeypatch.setattr(forward, "tile_for", lambda *_: FragmentTile(32, 16, 16))
     monkeypatch.setattr(rules, "derived_by_fragments", lambda *_: True)
-    for name in ("query_gradient_tile", "key_gradient_tile"):
-        monkeypatch.setattr(backward, name, lambda *_: GradientTile(32, 16, 16))
+    tile = GradientTile(32, 16, 16)
+    monkeypatch.setattr(backward, "query_gradient_tile", lambda *_: tile)
+    monkeypatch.setattr(backward, "key_gradient_tiles", lambda *_: (tile,))
     with td.use_device("cpu"), poisoned(td.device("cpu")):
         arrays = [drawn(rng, shape) for shape in ((1, 2, 35, 16), (1, 1, 19, 16), (1, 1, 19, 16))]
         check(arrays, drawn(rng, (1, 2, 35, 16)), bias=hidden(35, 19, None, 0), is_causal=True)

@@ -404,13 +404,14 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
         iterations = span * shared.w
 
         key_tile = td.shared(rows * pitch, words)
-        value_tile = td.shared(rows * value_pitch, words)
+        value_tile = td.shared(rows * value_pitch if of_keys else 1, words)
         query_tile = td.shared(2 * query_size, words)
         gradient_tile = td.shared(2 * gradient_size, words)
         tile_norms = td.shared(2 * others, td.f32)
         tile_sums = td.shared(2 * others, td.f32)
         fetch_keys(key, key_tile, 0, t, key_at, key_steps.row, row, count, sizes.z)
-        fetch_values(value, value_tile, 0, t, value_at, value_steps.row, row, count, sizes.w)
+        if of_keys:
+            fetch_values(value, value_tile, 0, t, value_at, value_steps.row, row, count, sizes.w)
         end_copies()
         key_from = warp_row * pitch + first_piece(lane, pitch)
         value_from = warp_row * value_pitch + first_piece(lane, value_pitch)
@@ -424,7 +425,8 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
             wait_copies(0)
             td.sync_threads()
             read_keys(key_tile, key_from, own_keys)
-            read_values(value_tile, value_from, own_values)
+            if of_keys:
+                read_values(value_tile, value_from, own_values)
         scores = td.local(down * across, four)
         slopes = td.local(down * across, four)
         weights = td.local(down * across // 2, words)
