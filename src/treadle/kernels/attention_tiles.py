@@ -22,7 +22,8 @@ T = TypeVar("T")
 MOST_COLUMNS = 256
 _MOST_TOGETHER = 128  # columns of heads whose gradients of key and value fit the registers
 _PART = 16  # columns of a fragment
-# By the most columns of query and value; the last one of a row where blocks are few.
+# By the most columns of query and value: the first that keeps a card busy, or the one with the
+# fewest rows.
 _TILES: dict[int, tuple[FragmentTile, ...]] = {
     64: (FragmentTile(64, 64, 16, True),),
     128: (FragmentTile(128, 64, 16, True), FragmentTile(64, 64, 16, True)),
@@ -35,15 +36,10 @@ _QUERY_GRADIENTS: dict[int, tuple[GradientTile, ...]] = {
     128: (GradientTile(128, 32, 32), GradientTile(64, 32, 16, True)),
     MOST_COLUMNS: (GradientTile(64, 32, 16), GradientTile(64, 16, 16)),
 }
-# One tile for the gradients of both key and value, or one for each: then scores are computed twice,
-# but the warps of a block have twice as many rows, and read shared memory half as often.
+# One tile for the gradients of both key and value, or one for each.
 _KEY_GRADIENTS: dict[int, tuple[tuple[GradientTile, ...], ...]] = {
     64: ((GradientTile(128, 32, 32),), (GradientTile(64, 64, 16, True),)),
-    128: (
-        (GradientTile(128, 32, 32), GradientTile(128, 64, 32)),
-        (GradientTile(64, 64, 16),),
-        (GradientTile(64, 32, 16),),
-    ),
+    128: ((GradientTile(64, 64, 16),), (GradientTile(64, 32, 16),)),
     MOST_COLUMNS: ((GradientTile(64, 32, 16),) * 2, (GradientTile(64, 16, 16),) * 2),
 }
 _MODEST_GRADIENT = GradientTile(16, 16, 16)
@@ -84,12 +80,10 @@ def tile_for(device: Device, lengths: Lengths, query: Rows, value: Rows) -> Frag
         return _FEW
     tiles = _row(_TILES, query, value)
     fitting = [tile for tile in tiles if _fits(device, tile, query, value)]
-    if not fitting:
-        return _MODEST
-    return next(
-        (tile for tile in fitting[:-1] if _busy(lengths.heads, lengths.queries, tile.queries)),
-        fitting[-1],
-    )
+    for tile in fitting:
+        if _busy(lengths.heads, lengths.queries, tile.queries):
+            return tile
+    return min(fitting, key=lambda tile: tile.queries, default=_MODEST)
 
 
 def query_gradient_tile(
@@ -100,9 +94,10 @@ def query_gradient_tile(
         return _MODEST_GRADIENT
     tiles = _row(_QUERY_GRADIENTS, query, value)
     fitting = [tile for tile in tiles if _fits(device, tile, query, value)]
-    if not fitting:
-        return _MODEST_GRADIENT
-    return next((tile for tile in fitting[:-1] if _busy(heads, queries, tile.rows)), fitting[-1])
+    for tile in fitting:
+        if _busy(heads, queries, tile.rows):
+            return tile
+    return min(fitting, key=lambda tile: tile.rows, default=_MODEST_GRADIENT)
 
 
 def key_gradient_tiles(
@@ -117,9 +112,10 @@ def key_gradient_tiles(
     fitting = [
         tiles for tiles in choices if all(_fits(device, tile, query, value) for tile in tiles)
     ]
-    if not fitting:
-        return modest
-    return next((tiles for tiles in fitting[:-1] if _busy(heads, keys, tiles[0].rows)), fitting[-1])
+    for tiles in fitting:
+        if _busy(heads, keys, tiles[0].rows):
+            return tiles
+    return min(fitting, key=lambda tiles: tiles[0].rows, default=modest)
 
 
 def _row(table: dict[int, T], query: Rows, value: Rows) -> T:

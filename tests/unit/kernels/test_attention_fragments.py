@@ -208,9 +208,9 @@ def test_tiles_of_gradients(card, rng, monkeypatch):
     """Those of 64 columns; the others have more of the same parts."""
     monkeypatch.setattr(backward, "query_gradient_tile", lambda *_: _QUERY_GRADIENTS[64][0])
     monkeypatch.setattr(backward, "key_gradient_tiles", lambda *_: _KEY_GRADIENTS[64][0])
-    arrays = [drawn(rng, shape) for shape in ((1, 1, 70, 64), *[(1, 1, 130, 64)] * 2)]
-    bias = hidden(70, 130, None, 20)
-    check(arrays, drawn(rng, (1, 1, 70, 64)), bias=bias, window=(None, 20))
+    arrays = [drawn(rng, shape) for shape in ((1, 1, 40, 64), *[(1, 1, 130, 64)] * 2)]
+    bias = hidden(40, 130, None, 95)
+    check(arrays, drawn(rng, (1, 1, 40, 64)), bias=bias, window=(None, 95))
 
 
 def test_as_cuda_cpp(rng):
