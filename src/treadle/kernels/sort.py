@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from treadle.core.dtypes import DType, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.device_code import merge_sort, radix_sort
+from treadle.kernels.device_code import merge_sort, radix_blocks, radix_sort
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.merge_sort import Sorting, Tile
 from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads, start
-from treadle.kernels.scan import exclusive_sum
+from treadle.kernels.scan import exclusive_sum, sums_of_stretches
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -24,6 +24,9 @@ _LONG_ROW = 2048  # on the CPU, rows from here on are ordered digit by digit
 _DIGIT_CHUNK = 32768  # the fewest elements that a thread moves
 _DIGIT_CHUNKS = 16  # the most of a row: each thread has counts for all of them
 _SHORT_ROW = 32  # on GPUs, a thread sorts a row of up to so many
+_DIGITS_ROW = 1 << 16  # on GPUs with subgroups, rows from here on are ordered digit by digit
+_DIGIT_ITEMS = 16  # of a thread at most
+_DIGIT_BYTES = 49152  # of shared memory
 
 
 @for_any_sizes
@@ -97,6 +100,8 @@ def _sorted(
             _by_digits(flat(x), final, what, n)
         elif serial_threads(x.device) or n <= _SHORT_ROW:
             _by_rows(flat(x), final, what, n)
+        elif _digits_suit(x.device, n):
+            _by_tiles_of_digits(flat(x), final, what, n)
         else:
             _by_tiles(flat(x), final, what, n)
     return values, order
@@ -150,6 +155,42 @@ def _by_digits(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
         start(mover, threads, x.device, *source, *into, before, after, *where)
         if not last:
             radix_sort.add_counts.launch(counts.size, after, counts, chunks)
+
+
+def _digits_suit(device: Device, n: int) -> bool:
+    """Whether a GPU sorts rows of this length digit by digit: passes of merges become more with the
+    length, those of digits do not."""
+    return device.limits.subgroup_size == radix_blocks.LANES and n >= _DIGITS_ROW
+
+
+def _by_tiles_of_digits(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
+    """On GPUs: blocks order tiles of long rows by one digit of the keys after the other."""
+    tile = _digit_tile(x.device, what)
+    tiles = -(-n // (tile.threads * tile.items))
+    blocks = x.size // n * tiles
+    shifts = range(radix_sort.first_bit(what.dtype), 8 * radix_sort.passes(what.dtype), 8)
+    plan = _plan(x, final, what, min(len(shifts) - 1, 2))
+    counts = new(x, i32, blocks * radix_sort.DIGITS)
+    counter = radix_blocks.tile_counter(what.dtype, what.descending, tile)
+    into = _Pair(x, 0)
+    for left, shift in zip(reversed(range(len(shifts))), shifts, strict=True):
+        source = into
+        into, written = plan.target(left)
+        counter[blocks, tile.threads](source.values, counts, n, tiles, shift)
+        sums, totals, stretch = sums_of_stretches(counts)
+        before, _ = exclusive_sum(totals)
+        mover = radix_blocks.tile_mover(written, tile, shift == shifts[0], stretch)
+        mover[blocks, tile.threads](*source, *into, sums, before, n, tiles, shift)
+
+
+def _digit_tile(device: Device, what: Sorting) -> Tile:
+    """As large as elements, places and counts fit the shared memory."""
+    most = min(device.limits.max_shared_memory, _DIGIT_BYTES)
+    threads = _MOST_THREADS if most == _DIGIT_BYTES else _MOST_THREADS // 2
+    threads = min(threads, device.limits.max_threads_per_block)
+    left = most - radix_blocks.bytes_of_counts(threads)
+    each = wide(what.dtype).itemsize + (4 if what.place is not None else 0)
+    return Tile(threads, min(left // (each * threads), _DIGIT_ITEMS))
 
 
 def tile_for(device: Device, what: Sorting, n: int) -> Tile:

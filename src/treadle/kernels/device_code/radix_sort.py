@@ -24,10 +24,20 @@ def passes(dtype: DType) -> int:
     return (wide(dtype) if dtype.is_float else dtype).itemsize
 
 
+def first_bit(dtype: DType) -> int:
+    """The lowest bit that a pass has to look at: narrow floats are compared as float32, and have 0
+    in the last bytes of the keys of all but NaN, whose other bytes are the greatest.
+
+    >>> first_bit(td.bf16), first_bit(td.f16), first_bit(td.f32)
+    (16, 8, 0)
+    """
+    return {"bfloat16": 16, "float16": 8}.get(dtype.name, 0)
+
+
 @functools.cache
 def digit_counter(dtype: DType, descending: bool) -> Kernel:
     """A kernel whose threads count the digits of a chunk each."""
-    digit = _digit(dtype, descending)
+    digit = digit_of(dtype, descending)
 
     @td.kernel(checked=False)
     def count_digits(
@@ -53,7 +63,7 @@ def digit_mover(what: Sorting, first: bool, last: bool) -> Kernel:
     """A kernel whose threads move the elements of a chunk each to their places by one digit. In the
     first pass, an element's original place is its index; in the last there is no next digit to
     count. Chunks have 2 ** log elements."""
-    digit = _digit(what.dtype, what.descending)
+    digit = digit_of(what.dtype, what.descending)
     placed = what.place is not None
     place_as = what.place or td.i32
 
@@ -104,7 +114,7 @@ def add_counts(after: td.Array[td.i32], counts: td.Array[td.i32], chunks: td.i32
 
 
 @functools.cache
-def _digit(dtype: DType, descending: bool) -> Function:
+def digit_of(dtype: DType, descending: bool) -> Function:
     """Eight bits of an element's key, from `shift` on."""
     form = wide(dtype)
     key = key_of(dtype, descending)
