@@ -36,7 +36,7 @@ from treadle.ir.passes.unfold import unfold
 from treadle.ir.passes.uniform_loads import with_uniform_loads
 from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in
-from treadle.ir.types import I32, size_of
+from treadle.ir.types import BOOL, F32, I32, size_of
 from treadle.ir.verify import verify
 
 _MOST_LOCAL = 1 << 20  # bytes
@@ -47,6 +47,7 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     at the user's line; LaunchError for a launch that asks for too much shared memory."""
     record = find_target(target.language)
     verify(kernel)
+    kernel = with_powers(kernel, record.has_powers)
     if not record.has_later_copies:
         kernel = with_copies_at_once(kernel)
     kernel = for_block(kernel, options.block, options.shared_bytes, target.limits)
@@ -59,6 +60,18 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
         kernel, sites = _with_uniform_barriers(kernel, options, record, stops=False)
     kernel = fold(drop_provable_checks(kernel))
     return replace(record.arrange(kernel, target), sites=sites)
+
+
+def with_powers(kernel: n.Kernel, there: bool) -> n.Kernel:
+    """The kernel with the question answered whether the target has powers of two. Those of float64
+    are no target's."""
+
+    def change(node: Node) -> Node:
+        if isinstance(node, n.Intrinsic) and node.op == "has_powers":
+            return n.Constant(there and node.operands[0].type == F32, BOOL, node.span)
+        return node
+
+    return rewrite_kernel(kernel, change)
 
 
 def with_copies_at_once(kernel: n.Kernel) -> n.Kernel:

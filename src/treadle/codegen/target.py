@@ -86,6 +86,9 @@ class TargetRecord:
     has_volatile: bool = False
     """Whether kernels may use memory that the host writes meanwhile (`nodes.Buffer.volatile`)."""
 
+    has_powers: bool = False
+    """Whether it has float32 powers of two (the intrinsic "near_exp2")."""
+
     folds_grids: bool = True
     """Whether a grid has limits, beyond which it is folded (`core.folding`)."""
 

@@ -134,8 +134,8 @@ def _signbit(e: Emitter, type: Scalar, operands: Sequence[str]) -> str:
 _EXP2 = "ex2.approx.ftz.f32"
 
 
-def _approximate(name: str) -> Rule:
-    return _single(lambda e, _, operands: e.op("f32", f"{name}.approx.f32", *operands))
+def _approximate(name: str, how: str = "approx") -> Rule:
+    return _single(lambda e, _, operands: e.op("f32", f"{name}.{how}.f32", *operands))
 
 
 def _scaled(e: Emitter, a: str, factor: float) -> str:
@@ -204,6 +204,7 @@ _RULES: dict[str, Rule] = {
     "fast_rsqrt": _approximate("rsqrt"),
     "fast_exp": _single(_exponential),
     "fast_exp2": _single(lambda e, _, operands: e.op("f32", _EXP2, *operands)),
+    "near_exp2": _approximate("ex2", "approx.ftz"),  # a denormal operand gives 1 all the same
     "fast_log": _single(_logarithm),
     "fast_log2": _approximate("lg2"),
     "fast_sin": _approximate("sin"),

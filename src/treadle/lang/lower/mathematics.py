@@ -289,6 +289,8 @@ _EXACT: dict[str, Handler] = {
     "isinf": _test("isinf", False),
     "isfinite": _test("isfinite", True),
     "signbit": _signbit,
+    "has_powers": _test("has_powers", False),
+    "near_exp2": _rounding("near_exp2"),
     "sign": _sign,
     "copysign": _copysign,
     "square": _square,

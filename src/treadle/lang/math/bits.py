@@ -13,6 +13,7 @@ from treadle.lang import namespace as td
 from treadle.lang.math.formats import BIAS, FRACTION_WIDTH, SIGN, Bits, Float
 from treadle.lang.math.generic import either, generic
 
+INTEGER_IN_BITS = 12582912.0  # 3 * 2^22: the last bits of its sum with x are the integer
 HEAD = either(0xFFFFF000, 0xFFFFFFFFF8000000)  # the upper 12 and 26 bits of a significand
 
 
@@ -34,7 +35,7 @@ def nearest_integer(x: td.f32) -> td.i32:
     The last bits of 3 * 2^22 + x are the integer, since the unit in the last place of that sum is
     1. This is several times as fast as rounding and converting, for which GPUs have few units.
     """
-    return td.bitcast(x + 12582912.0, td.i32) - 0x4B400000
+    return td.bitcast(x + INTEGER_IN_BITS, td.i32) - 0x4B400000
 
 
 @generic

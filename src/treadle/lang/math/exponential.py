@@ -9,12 +9,21 @@ while each half is a normal number.
 from __future__ import annotations
 
 from treadle.lang import namespace as td
-from treadle.lang.math.bits import exact_quotient, nearest_integer, power_of_two, with_sign_of
+from treadle.lang.builtins import has_powers, near_exp2
+from treadle.lang.math.bits import (
+    INTEGER_IN_BITS,
+    exact_quotient,
+    nearest_integer,
+    power_of_two,
+    with_sign_of,
+)
 from treadle.lang.math.formats import INFINITY, Float
 from treadle.lang.math.generic import either, generic
 from treadle.lang.math.polynomials import exp2_tail, exp_tail, sinh_tail, tanh_tail
 
 LOG2_E = 1.4426950408889634
+LOG2_E_NEAR = 1.44269502162933349609375  # the nearest float32, and what it lacks
+LOG2_E_REST = 1.92596303350001107e-08
 # 16 and 42 bits: times an integer below 2^8 or 2^11 it is exact.
 LN2_HIGH = either(0.693145751953125, 0.6931471805598903)
 LN2_LOW = either(1.428606765330187e-06, 5.497923018708371e-14)
@@ -61,7 +70,45 @@ def limited(x: Float, low: Float, high: Float) -> Float:
     return td.where(x < low, low, td.where(x > high, high, x))
 
 
+def exp_by_power(x: td.f32) -> td.f32:
+    """exp(x) on targets that have powers of two, which are right for all numbers without a test:
+    2^n is a normal number, and what is left of an exponent beyond that is the power's."""
+    at_bits = td.fma(x, LOG2_E_NEAR, INTEGER_IN_BITS)
+    at_bits = td.minimum(td.maximum(at_bits, INTEGER_IN_BITS - 126.0), INTEGER_IN_BITS + 127.0)
+    n = at_bits - INTEGER_IN_BITS
+    r = td.fma(x, LOG2_E_REST, td.fma(x, LOG2_E_NEAR, -n))
+    return near_exp2(r) * td.bitcast((td.bitcast(at_bits, td.i32) << 23) + 0x3F800000, td.f32)
+
+
 @generic
+def exp_inside(x: Float) -> Float:
+    """exp(x) for |x| < 150."""
+    if has_powers(x):
+        y = exp_by_power(x)
+    else:
+        y = exp_sum(x, Float(0.0), 0)
+    return y
+
+
+@exp_inside.double
+def exp_inside(x: Float) -> Float:
+    """exp(x) for |x| < 800."""
+    return exp_sum(x, Float(0.0), 0)
+
+
+@generic
+def exp(x: Float) -> Float:
+    """The exponential function."""
+    if has_powers(x):
+        y = exp_by_power(x)
+    else:
+        y = exp_sum(limited(x, Float(EXP_VANISHES), Float(EXP_OVERFLOWS)), Float(0.0), 0)
+        y = td.where(x > EXP_LAST, INFINITY, y)
+        y = td.where(td.isnan(x), x, y)
+    return y
+
+
+@exp.double
 def exp(x: Float) -> Float:
     """The exponential function."""
     y = exp_sum(limited(x, Float(EXP_VANISHES), Float(EXP_OVERFLOWS)), Float(0.0), 0)
@@ -121,7 +168,7 @@ def expm1(x: Float) -> Float:
 @generic
 def sigmoid(x: Float) -> Float:
     """1 / (1 + exp(-x)); e = exp(-|x|) can't overflow."""
-    e = exp_sum(-td.minimum(td.abs(x), -EXP_VANISHES), Float(0.0), 0)
+    e = exp_inside(-td.minimum(td.abs(x), -EXP_VANISHES))
     share = exact_quotient(Float(1.0), 1.0 + e)
     y = td.where(x < 0.0, e * share, share)
     return td.where(td.isnan(x), x, y)
@@ -154,6 +201,6 @@ def tanh(x: Float) -> Float:
     a = td.abs(x)
     z = td.where(a < 0.8, x * x, 0.0)
     near = a + a * z * tanh_tail(z)
-    e = exp_sum(2.0 * td.minimum(a, TANH_IS_ONE), Float(0.0), 0)
+    e = exp_inside(2.0 * td.minimum(a, TANH_IS_ONE))
     y = td.where(a < 0.8, near, 1.0 - 2.0 / (e + 1.0))
     return td.where(td.isnan(x), x, with_sign_of(y, x))

@@ -10,7 +10,7 @@ from treadle.lang.math.bits import (
     quotient_of_parts,
     with_sign_of,
 )
-from treadle.lang.math.exponential import exp_sum, scaled
+from treadle.lang.math.exponential import exp_inside, exp_sum, scaled
 from treadle.lang.math.formats import ALL_WHOLE, INFINITY, NAN, Float, Integer
 from treadle.lang.math.generic import either, generic
 from treadle.lang.math.logarithm import log
@@ -58,7 +58,7 @@ def erf(x: Float) -> Float:
     near = a < 1.0
     z = td.where(near, x * x, 0.0)
     b = td.where(a < 4.0, a, 4.0)
-    far = 1.0 - exp_sum(-erfc_exponent(b), Float(0.0), 0)
+    far = 1.0 - exp_inside(-erfc_exponent(b))
     y = td.where(near, a + a * erf_tail(z), far)
     y = td.where(a < ERF_TINY, a * TWO_OVER_ROOT_PI, y)  # a term of the sum may be denormal
     return td.where(td.isnan(x), x, with_sign_of(y, x))
