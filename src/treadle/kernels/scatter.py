@@ -14,6 +14,13 @@ from treadle.runtime.arrays import DeviceArray
 
 _MOST_THREADS = 1 << 30  # of a launch
 _FEW = 4096  # indices for which one thread of the CPU is enough
+# On GPUs: elements of a target that a block keeps in shared memory, of which it has so much; its
+# threads; and how many more indices it should have, since its sums are added to the target then.
+_PRIVATE, _PRIVATE_BYTES = (1024, 4096, 8192), 32768
+_PRIVATE_THREADS = 512
+_PRIVATE_SHARE = 8
+_MANY = 1 << 15  # indices of which some are likely to be equal
+_MOST_BLOCKS = 1024
 
 
 def put(
@@ -77,6 +84,8 @@ def add(target: DeviceArray, index: DeviceArray, values: DeviceArray) -> None:
     sums = target if form == real else zeros(target, form, target.size)
     if serial_threads(target.device):
         _in_ranges(sums, index, values, "sum")
+    elif (slots := _private_slots(sums, index, form, step)) is not None:
+        _add_in_blocks(sums, index, values, form, slots)
     else:
         kernel = scattering.adder(form, parts)
         kernel.launch(index.size * parts, _parts(sums), index, _parts(values), step)
@@ -138,6 +147,28 @@ def scattered(
     else:
         fold(target, index, values, how)
     return target
+
+
+def _private_slots(
+    target: DeviceArray, index: DeviceArray, form: DType, step: int
+) -> int | None:
+    """Room for the elements of a target that blocks add to in shared memory; None for one that is
+    too large, has too few indices, or has numbers of 64 bits that differ."""
+    many = _MANY <= index.size < MOST_NARROW and index.size >= target.size * _PRIVATE_SHARE
+    if not many or target.dtype != form or (step and form.itemsize != 4):
+        return None
+    most = min(target.device.limits.max_shared_memory, _PRIVATE_BYTES) // 4
+    return next((slots for slots in _PRIVATE if target.size <= slots <= most), None)
+
+
+def _add_in_blocks(
+    target: DeviceArray, index: DeviceArray, values: DeviceArray, form: DType, slots: int
+) -> None:
+    threads = min(_PRIVATE_THREADS, target.device.limits.max_threads_per_block)
+    stretch = max(-(-index.size // _MOST_BLOCKS), target.size * _PRIVATE_SHARE, 4 * threads)
+    kernel = scattering.private_adder(form, slots, threads, values.size == 1)
+    launch = (-(-index.size // stretch), threads)
+    kernel[launch](target, index, values, target.size, stretch, index.size)
 
 
 def _lacks_atomics(target: DeviceArray) -> bool:

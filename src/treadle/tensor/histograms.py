@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.core.dtypes import DType, bool_, float32, float64, int32
+from treadle.core.dtypes import DType, bool_, float32, float64, int32, int64
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.core.limits import MOST_NARROW
 from treadle.graph import history as histories
 from treadle.graph.node import Node, constant
 from treadle.graph.placeholders import record_composite
@@ -54,19 +55,19 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0)
         raise ValueError(f"bincount: minlength is not negative, as {minlength} is")
     length = minlength
     if values.size:
-        low, high = smallest(values).item(), largest(values).item()
-        if low < 0:
-            raise ValueError(f"bincount takes no negative integers such as {low}")
-        length = max(length, high + 1)
+        length = max(length, _greatest(values) + 1)
+    places = values._node
+    if values.dtype.kind == "uint":  # as indices are
+        places = cast(places, int32 if length < MOST_NARROW else int64)
     if weights is None:
-        return _counted(values._node, None, length, default_integer(values.device))
+        return _counted(places, None, length, default_integer(values.device))
     node = prepare("bincount", (weights,), values.device)[2][0]
     if node.shape != values.shape:
         raise ShapeError(
             f"bincount: there is one weight for each of shape {values.shape}, not {node.shape}"
         )
     dtype = node.dtype if node.dtype.kind in ("float", "complex") else float32
-    return _counted(values._node, cast(node, dtype), length, dtype)
+    return _counted(places, cast(node, dtype), length, dtype)
 
 
 def histogram(
@@ -126,6 +127,18 @@ def histc(input: ArrayLike, bins: int = 100, min: float = 0, max: float = 0) -> 
 
 
 # --- shared parts -----------------------------------------------------------------------
+
+
+def _greatest(values: Tensor) -> int:
+    """The greatest of some integers; ValueError if one is negative. One number is read: among
+    signed integers, negative ones count as the greatest that there is."""
+    most = int(np.iinfo(values.dtype.numpy).max)
+    negative = apply("less", values, 0) if values.dtype.kind == "int" else None
+    shown = values if negative is None else FUNCTIONS["where"](negative, most, values)
+    found = int(largest(shown).item())
+    if found == most and negative is not None and (low := smallest(values).item()) < 0:
+        raise ValueError(f"bincount takes no negative integers such as {low}")
+    return found
 
 
 def _counted(places: Node, weights: Node | None, length: int, dtype: DType) -> Tensor:

@@ -48,6 +48,38 @@ def adder(form: DType, parts: int) -> Kernel:
 
 
 @functools.cache
+def private_adder(form: DType, slots: int, threads: int, counted: bool) -> Kernel:
+    """A kernel for targets of up to so many elements: each block adds its stretch of the values in
+    shared memory, and then its sums to the target, so that threads seldom meet at one address.
+    `counted` is for a single value: blocks count the indices, and multiply."""
+    kept = td.i32 if counted else form
+    nothing = -0.0 if form.is_float and not counted else 0  # changes no number, nor a zero's sign
+
+    @td.kernel(checked=False)
+    def add_in_blocks(target, index, values, size: td.i32, stretch: td.i32, count: td.i32):
+        t = td.thread_idx.x
+        sums = td.shared(slots, kept)
+        for slot in range(t, size, threads):
+            sums[slot] = kept(nothing)
+        td.sync_threads()
+        begin = td.block_idx.x * stretch
+        for i in range(begin + t, begin + td.minimum(stretch, count - begin), threads):
+            at = index[i]
+            if 0 <= at and at < size:
+                td.atomic_add(sums, td.i32(at), 1 if counted else form(values[i]))
+        td.sync_threads()
+        for slot in range(t, size, threads):
+            found = sums[slot]
+            if counted:
+                if found != 0:
+                    td.atomic_add(target, slot, form(found) * form(values[0]))
+            else:
+                td.atomic_add(target, slot, found)
+
+    return add_in_blocks
+
+
+@functools.cache
 def converter(dtype: DType, form: DType) -> Kernel:
     """A kernel that adds sums which were made in a wider dtype."""
 
