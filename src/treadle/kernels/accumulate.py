@@ -16,7 +16,9 @@ from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads, 
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
-_TILE_BYTES = 8192  # of shared memory
+_TILE_BYTES = 16384  # of shared memory, beside which sums need some
+_SMALL_TILE_BYTES = 8192  # where there is too little for that
+_LARGE_MEMORY = 32768
 _MOST_THREADS = 256
 _FEWEST_THREADS = 32
 _SHORT_ROW = 32  # on GPUs, a thread does a row of up to so many
@@ -90,7 +92,9 @@ def _by_tiles(
 
 
 def _tile(device: Device, partial: DType, n: int) -> Tile:
-    items = _TILE_BYTES // (partial.itemsize * _MOST_THREADS)
+    large = device.limits.max_shared_memory >= _LARGE_MEMORY
+    tile_bytes = _TILE_BYTES if large else _SMALL_TILE_BYTES
+    items = tile_bytes // (partial.itemsize * _MOST_THREADS)
     most = min(device.limits.max_threads_per_block, _MOST_THREADS)
     needed = max(1 << (-(-n // items) - 1).bit_length(), _FEWEST_THREADS)
     return Tile(min(needed, 1 << (most.bit_length() - 1)), items)

@@ -157,11 +157,18 @@ def tile_totals(what: Accumulating, tile: Tile) -> Kernel:
         row = td.block_idx.x // tiles
         start = (td.block_idx.x - row * tiles) * (threads * items)
         sums = td.shared(threads, kept)
+        own = td.local(items, kept)
         total = nothing()
-        for k in td.static_range(items):
-            at = start + t + k * threads
-            if at < n:
-                total = join(total, load(x[row * n + at]))
+        if n - start >= threads * items:  # all are loaded before the first is needed
+            for k in td.static_range(items):
+                own[k] = load(x[row * n + start + t + k * threads])
+            for k in td.static_range(items):
+                total = join(total, own[k])
+        else:
+            for k in range(items):
+                at = start + t + k * threads
+                if at < n:
+                    total = join(total, load(x[row * n + at]))
         sums[t] = total
         for k in td.static_range(halvings):
             td.sync_threads()
@@ -185,18 +192,27 @@ def tile_writer(what: Accumulating, tile: Tile) -> Kernel:
     @td.kernel(checked=False)
     def write_tiles(x, totals, out, n: td.i32, tiles: td.i32, lead: td.i32):
         t = td.thread_idx.x
-        row = td.block_idx.x // tiles
-        chunk = td.block_idx.x - row * tiles
+        # The last tiles first: they were read last, and are the likeliest in a cache.
+        block = td.grid_dim.x - 1 - td.block_idx.x
+        row = block // tiles
+        chunk = block - row * tiles
         start = chunk * size
         values = td.shared(size + size // 32, kept)  # padded after 32: no bank conflicts
         sums = td.shared(2 * threads, kept)
         own = td.local(items, kept)
-        for k in td.static_range(items):
-            at = t + k * threads
-            value = nothing()
-            if start + at < n:
-                value = load(x[row * n + start + at])
-            values[at + at // 32] = value
+        if n - start >= size:
+            for k in td.static_range(items):
+                own[k] = load(x[row * n + start + t + k * threads])
+            for k in td.static_range(items):
+                at = t + k * threads
+                values[at + at // 32] = own[k]
+        else:
+            for k in range(items):
+                at = t + k * threads
+                value = nothing()
+                if start + at < n:
+                    value = load(x[row * n + start + at])
+                values[at + at // 32] = value
         td.sync_threads()
         total = nothing()
         for k in td.static_range(items):
@@ -214,7 +230,7 @@ def tile_writer(what: Accumulating, tile: Tile) -> Kernel:
         if t > 0:
             before = sums[doublings % 2 * threads + t - 1]
         if carried and chunk > 0:
-            before = join(totals[td.block_idx.x - 1], before)
+            before = join(totals[block - 1], before)
         for k in td.static_range(items):
             at = t * items + k
             values[at + at // 32] = join(before, own[k])
