@@ -149,9 +149,7 @@ def scattered(
     return target
 
 
-def _private_slots(
-    target: DeviceArray, index: DeviceArray, form: DType, step: int
-) -> int | None:
+def _private_slots(target: DeviceArray, index: DeviceArray, form: DType, step: int) -> int | None:
     """Room for the elements of a target that blocks add to in shared memory; None for one that is
     too large, has too few indices, or has numbers of 64 bits that differ."""
     many = _MANY <= index.size < MOST_NARROW and index.size >= target.size * _PRIVATE_SHARE

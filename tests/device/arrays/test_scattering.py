@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.device_arrays import has, on
 from tests.support.poison import poisoned
+from treadle.kernels import scatter
 
 FOLDS = {
     "sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum, "mean": np.add,
@@ -168,3 +170,36 @@ def test_refusals(device):
         td.index_select(x, 0, [7])
     with pytest.raises(ValueError, match="reduce"):
         td.scatter_reduce(x, 0, td.zeros((1, 1), dtype=td.int32), x, "median")
+
+
+@pytest.mark.parametrize("dtype", [td.i32, td.u32, td.f32, td.i8, td.f16, td.i64, td.f64], ids=str)
+def test_adding_to_few_elements(device, rng, monkeypatch, dtype):
+    """As GPUs add many values to few elements: blocks add them up in shared memory first."""
+    if not has(device, dtype):
+        return
+    monkeypatch.setattr(scatter, "serial_threads", lambda _: False)
+    monkeypatch.setattr(scatter, "_MANY", 1)
+    for count, size in [(1, 1), (77, 5), (4099, 127), (9001, 1025)]:
+        at = rng.integers(-3, size + 3, count).astype(np.int32)
+        inside = (at >= 0) & (at < size)
+        for values in (rng.integers(0, 9, count), rng.integers(1, 3, 1)):
+            values = values.astype(dtype.numpy)
+            wanted = rng.integers(0, 9, size).astype(dtype.numpy)
+            target = on(device, wanted)
+            if dtype.is_float:
+                wanted = wanted.astype(np.float64)
+            np.add.at(wanted, at[inside], np.broadcast_to(values, count)[inside])
+            scatter.add(target, on(device, at), on(device, values))
+            np.testing.assert_array_equal(target.to_host(), wanted)
+
+
+def test_adding_to_few_elements_keeps_zeros_and_spreads_nan(device, monkeypatch):
+    monkeypatch.setattr(scatter, "serial_threads", lambda _: False)
+    monkeypatch.setattr(scatter, "_MANY", 1)
+    target = on(device, np.array([-0.0, 0.0, 1.0, 2.0], np.float32))
+    at = on(device, np.array([2, 3, 3, 2] * 8, np.int32))
+    values = on(device, np.array([np.nan, np.inf, np.inf, 1.0] * 8, np.float32))
+    scatter.add(target, at, values)
+    found = target.to_host()
+    np.testing.assert_array_equal(found, [-0.0, 0.0, np.nan, np.inf])
+    np.testing.assert_array_equal(np.signbit(found[:2]), [True, False])

@@ -9,6 +9,7 @@ import treadle as td
 from tests.support.device_arrays import drawn, has, on
 from treadle.core import dtypes
 from treadle.kernels import sort
+from treadle.kernels.device_code import radix_blocks
 
 
 def stable_order(x, descending):
@@ -57,6 +58,47 @@ def test_sizes_of_rows(device, rng, shape):
     given = on(device, x)
     check_equal(sort.sort(given).to_host(), np.sort(x, axis=-1, kind="stable"))
     np.testing.assert_array_equal(sort.argsort(given).to_host(), stable_order(x, False))
+
+
+BY_DIGITS = [(td.bool, False), (td.bf16, False), (td.f16, True), (td.i16, True), (td.u32, False)]
+BY_DIGITS += [(td.f32, False), (td.f32, True), (td.f64, True), (td.i64, False)]
+
+
+@pytest.fixture
+def by_digits(device, monkeypatch):
+    """Whether rows of any length are now ordered by small tiles and digits, as long ones are on
+    GPUs with subgroups."""
+    monkeypatch.setattr(sort, "serial_threads", lambda _: False)
+    monkeypatch.setattr(sort, "_SHORT_ROW", 0)
+    monkeypatch.setattr(sort, "_DIGITS_ROW", 1)
+    monkeypatch.setattr(sort, "_DIGIT_ITEMS", 3)  # which are few to compile: tiles have 768
+    return device.limits.subgroup_size == radix_blocks.LANES
+
+
+@pytest.mark.parametrize(("dtype", "descending"), BY_DIGITS, ids=str)
+def test_every_dtype_by_tiles_of_digits(by_digits, device, rng, dtype, descending):
+    if not (by_digits and has(device, dtype)):
+        return
+    x = drawn(rng, dtype, (2, 1801))
+    order = stable_order(x, descending)
+    values, places = sort.sort_with_order(on(device, x), descending)
+    np.testing.assert_array_equal(places.to_host(), order)
+    check_equal(values.to_host(), np.take_along_axis(x, order, -1))
+
+
+def test_sizes_of_rows_by_tiles_of_digits(by_digits, device, rng):
+    for shape in [(1,), (3, 2), (2, 61), (2, 768), (1, 769), (1, 6007)] if by_digits else []:
+        x = drawn(rng, td.f32, shape)
+        check_equal(sort.sort(on(device, x)).to_host(), np.sort(x, axis=-1, kind="stable"))
+
+
+def test_ordered_and_equal_elements_by_tiles_of_digits(by_digits, device, rng):
+    n = 2311
+    rising = np.arange(n, dtype=np.int32) - 77
+    few = rng.integers(-1, 2, n).astype(np.int32)
+    for x in (rising * 0 - 5, rising, rising[::-1].copy(), few) if by_digits else ():
+        places = sort.argsort(on(device, x)).to_host()
+        np.testing.assert_array_equal(places, np.argsort(x, kind="stable"))
 
 
 def test_places_in_64_bits(device, rng):

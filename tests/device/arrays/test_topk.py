@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.device_arrays import has
 from tests.support.poison import poisoned
 
 
@@ -56,6 +57,13 @@ def test_bincount(device, rng):
         td.bincount(td.asarray([1, -3]))
     with pytest.raises(td.errors.DtypeError):
         td.bincount(td.asarray([1.0]))
+
+
+def test_bincount_of_every_integer(device, rng):
+    for dtype in (td.u8, td.i16, td.u16, td.u32, td.i64, td.u64):
+        if has(device, dtype):
+            x = rng.integers(0, 100, 300).astype(dtype.numpy)
+            np.testing.assert_array_equal(td.bincount(td.asarray(x)), np.bincount(x.astype(int)))
 
 
 def test_histogram(device, rng):

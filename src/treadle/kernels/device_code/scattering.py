@@ -65,7 +65,7 @@ def private_adder(form: DType, slots: int, threads: int, counted: bool) -> Kerne
         begin = td.block_idx.x * stretch
         for i in range(begin + t, begin + td.minimum(stretch, count - begin), threads):
             at = index[i]
-            if 0 <= at and at < size:
+            if at >= 0 and at < size:
                 td.atomic_add(sums, td.i32(at), 1 if counted else form(values[i]))
         td.sync_threads()
         for slot in range(t, size, threads):
