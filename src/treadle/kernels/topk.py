@@ -1,8 +1,9 @@
 """The k first elements of each row in descending or ascending order, without sorting the row.
 
 Rows are divided into chunks, the k best of each chunk are selected, and these are a shorter row.
-That is repeated until sorting the row is cheap. Which of equal elements is selected is not
-specified. NaN counts as the greatest.
+That is repeated until sorting the row is cheap. On GPUs the best element of each tile is found
+first: the k best elements lie in the k tiles of which these are the best. Which of equal elements
+is selected is not specified. NaN counts as the greatest.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from treadle.core.dtypes import DType, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code import merge_sort, top_elements
+from treadle.kernels.device_code.keys import key_type
 from treadle.kernels.device_code.merge_sort import Sorting
 from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads, start
 from treadle.kernels.sort import sort_with_order, tile_for
 from treadle.runtime.arrays import DeviceArray
 
 _SHORT = 4  # times k: rows that are ordered whole
+_TILE_ITEMS = 8  # of a thread that looks for the best of a tile
+_TILE_THREADS = 256
+_FEWER = 4  # times as many elements a row has at least as are left when its best tiles are chosen
 _CHUNK = 16384  # elements of which a thread of the CPU selects k
 _MOST_SELECTED = 128  # by such a thread, since it inserts each new one in order
 
@@ -42,7 +47,7 @@ def topk(
         return new(x, x.dtype, *shape), new(x, dtype, *shape)
     values, places = x, None
     while values.shape[-1] > _SHORT * k:
-        shorter = _shorter(values, places, k, largest)
+        shorter = _best_tiles(values, places, k, largest) or _shorter(values, places, k, largest)
         if shorter is None:
             break
         values, places = shorter
@@ -55,6 +60,37 @@ def topk(
         flat(found), n, k,
     )  # fmt: skip
     return best, found
+
+
+def _best_tiles(
+    values: DeviceArray, places: DeviceArray | None, k: int, largest: bool
+) -> tuple[DeviceArray, DeviceArray] | None:
+    """On GPUs: the k tiles of each row with the best elements, and what is behind its whole tiles;
+    None if that is hardly shorter."""
+    n = values.shape[-1]
+    rows = values.size // n
+    assert isinstance(values.dtype, DType)
+    threads = min(_TILE_THREADS, values.device.limits.max_threads_per_block)
+    threads = 1 << (threads.bit_length() - 1)
+    size = threads * _TILE_ITEMS
+    tiles = n // size
+    kept = n - (tiles - k) * size
+    if serial_threads(values.device) or tiles <= k or kept * _FEWER > n:
+        return None
+    best = new(values, key_type(values.dtype), *values.shape[:-1], tiles)
+    find = top_elements.best_of_tiles(values.dtype, largest, threads, _TILE_ITEMS)
+    find[rows * tiles, threads](flat(values), flat(best), n, tiles)
+    _, chosen = topk(best, k, largest)
+    taken, found = (
+        new(values, values.dtype, *values.shape[:-1], kept),
+        new(values, i32, rows * kept),
+    )
+    take = top_elements.tile_taker(places is not None)
+    before: Any = 0 if places is None else flat(places)
+    take.launch(
+        rows * kept, flat(values), before, flat(chosen), flat(taken), found, n, size, tiles, k, kept
+    )
+    return taken, found
 
 
 def _shorter(

@@ -84,6 +84,15 @@ def wide(dtype: DType) -> DType:
     return _WIDER.get(dtype.name, dtype)
 
 
+def key_type(dtype: DType) -> DType:
+    """The dtype of the keys of elements that are `wide`.
+
+    >>> key_type(dtypes.float16), key_type(dtypes.float64), key_type(dtypes.uint8)
+    (treadle.int32, treadle.int64, treadle.uint32)
+    """
+    return {"float32": dtypes.i32, "float64": dtypes.i64}.get(wide(dtype).name, wide(dtype))
+
+
 def key_of(dtype: DType, descending: bool = False) -> Function:
     """The function that makes keys of elements that are `wide`."""
     form = wide(dtype)

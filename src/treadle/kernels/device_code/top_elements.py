@@ -6,7 +6,7 @@ import functools
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.keys import key_of, wide
+from treadle.kernels.device_code.keys import key_of, key_type, wide
 from treadle.lang.decorators import Kernel
 
 
@@ -34,6 +34,70 @@ def tile_end_selector(largest: bool, placed: bool) -> Kernel:
             found[i] = order[source]
 
     return select_ends
+
+
+@functools.cache
+def best_of_tiles(dtype: DType, largest: bool, threads: int, items: int) -> Kernel:
+    """A kernel that writes the greatest (or least) key of each tile of rows; a block has a tile of
+    `threads * items` elements. What is left of a row behind `tiles` whole ones is not looked at."""
+    wide_of, key, keys = wide(dtype), key_of(dtype), key_type(dtype)
+    halvings = threads.bit_length() - 1
+
+    @td.func
+    def better(a, b):
+        if largest:
+            return td.maximum(a, b)
+        else:
+            return td.minimum(a, b)
+
+    @td.kernel(checked=False)
+    def find_best(values, best, n: td.i32, tiles: td.i32):
+        t = td.thread_idx.x
+        row = td.block_idx.x // tiles
+        first = row * n + (td.block_idx.x - row * tiles) * (threads * items) + t
+        own = td.local(items, wide_of)
+        for k in td.static_range(items):
+            own[k] = wide_of(values[first + k * threads])
+        found = key(own[0])
+        for k in td.static_range(1, items):
+            found = better(found, key(own[k]))
+        kept = td.shared(threads, keys)
+        kept[t] = found
+        for k in td.static_range(halvings):
+            td.sync_threads()
+            if t < threads >> (k + 1):
+                kept[t] = better(kept[t], kept[t + (threads >> (k + 1))])
+        if t == 0:
+            best[td.block_idx.x] = kept[0]
+
+    return find_best
+
+
+@functools.cache
+def tile_taker(placed: bool) -> Kernel:
+    """A kernel that copies the k chosen tiles of each row, and what is left of it behind all whole
+    tiles, with their places."""
+
+    @td.kernel(checked=False)
+    def take_tiles(
+        values, places, chosen: td.Array[td.i32], taken, found,
+        n: td.i32, size: td.i32, tiles: td.i32, k: td.i32, kept: td.i32,
+    ):  # fmt: skip
+        i = td.grid(1)
+        row = i // kept
+        at = i - row * kept
+        j = at // size
+        if j < k:
+            at += (chosen[row * k + td.minimum(j, k - 1)] - j) * size
+        else:
+            at += (tiles - k) * size
+        taken[i] = values[row * n + at]
+        if placed:
+            found[i] = places[row * n + at]
+        else:
+            found[i] = at
+
+    return take_tiles
 
 
 @functools.cache
