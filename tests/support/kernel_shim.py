@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import DType
+from treadle.lang.builtins import BuiltinFunction
 from treadle.lang.math.generic import Generic
 
 
@@ -32,6 +33,7 @@ class Arithmetic:
     contract: bool = False  # a*b + c is rounded once
     sloppy: bool = False  # division and square root are off by up to 2.5 ULP
     flush: bool = False  # denormals are zero, as operands and as results
+    powers: bool = False  # it has powers of two, either of the two neighbours of the right result
 
 
 EXACT = Arithmetic()
@@ -197,6 +199,18 @@ def _fma(a: Any, b: Any, c: Any) -> Value:
     return Value(_settle((x.astype(np.longdouble) * y + z).astype(type)))
 
 
+def _has_powers(x: Value) -> Value:
+    return Value(np.full(x.array.shape, _current[-1].powers and x.array.dtype == np.float32))
+
+
+def _near_exp2(x: Value) -> Value:
+    right = np.exp2(x.array.astype(np.float64))
+    nearest = right.astype(np.float32)
+    other = np.nextafter(nearest, np.where(nearest < right, np.inf, 0).astype(np.float32))
+    odd = (x.array.view(np.uint32) * np.uint32(2654435761)) >> np.uint32(31) == 1
+    return Value(np.where(odd & (nearest != right) & np.isfinite(nearest), other, nearest))
+
+
 def _slop(array: Any) -> Any:
     """Off by up to two units in the last place, each element in its own reproducible way."""
     array = np.asarray(array)
@@ -337,6 +351,7 @@ NAMES: dict[str, Any] = {
     "isnan": lambda x: Value(np.isnan(x.array)), "isinf": lambda x: Value(np.isinf(x.array)),
     "isfinite": lambda x: Value(np.isfinite(x.array)),
     "signbit": lambda x: Value(np.signbit(x.array)),
+    "has_powers": _has_powers, "near_exp2": _near_exp2,
     "static_range": range,
 }  # fmt: skip
 NAMES["vec4"] = {
@@ -450,6 +465,8 @@ def vectorized(function: types.FunctionType) -> Callable[..., Value]:
             namespace[name] = types.SimpleNamespace(**versions)
         elif isinstance(value, DType):
             namespace[name] = NAMES[value.short]
+        elif isinstance(value, BuiltinFunction):
+            namespace[name] = NAMES[value.name]
         elif isinstance(value, (int, float, tuple)):
             namespace[name] = value
     exec(compile(tree, inspect.getfile(function), "exec"), namespace)

@@ -83,6 +83,7 @@ def exp_by_power(x: td.f32) -> td.f32:
 @generic
 def exp_inside(x: Float) -> Float:
     """exp(x) for |x| < 150."""
+    y = Float(0.0)
     if has_powers(x):
         y = exp_by_power(x)
     else:
@@ -99,6 +100,7 @@ def exp_inside(x: Float) -> Float:
 @generic
 def exp(x: Float) -> Float:
     """The exponential function."""
+    y = Float(0.0)
     if has_powers(x):
         y = exp_by_power(x)
     else:
@@ -168,9 +170,8 @@ def expm1(x: Float) -> Float:
 @generic
 def sigmoid(x: Float) -> Float:
     """1 / (1 + exp(-x)); e = exp(-|x|) can't overflow."""
-    e = exp_inside(-td.minimum(td.abs(x), -EXP_VANISHES))
-    share = exact_quotient(Float(1.0), 1.0 + e)
-    y = td.where(x < 0.0, e * share, share)
+    e = exp_sum(-td.minimum(td.abs(x), -EXP_VANISHES), Float(0.0), 0)
+    y = exact_quotient(td.where(x < 0.0, e, Float(1.0)), 1.0 + e)
     return td.where(td.isnan(x), x, y)
 
 
