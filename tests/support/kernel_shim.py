@@ -33,7 +33,7 @@ class Arithmetic:
     contract: bool = False  # a*b + c is rounded once
     sloppy: bool = False  # division and square root are off by up to 2.5 ULP
     flush: bool = False  # denormals are zero, as operands and as results
-    powers: bool = False  # it has powers of two, either of the two neighbours of the right result
+    near: bool = False  # it has near functions: either of the neighbours of the right result
 
 
 EXACT = Arithmetic()
@@ -199,16 +199,19 @@ def _fma(a: Any, b: Any, c: Any) -> Value:
     return Value(_settle((x.astype(np.longdouble) * y + z).astype(type)))
 
 
-def _has_powers(x: Value) -> Value:
-    return Value(np.full(x.array.shape, _current[-1].powers and x.array.dtype == np.float32))
+def _has_near_functions(x: Value) -> Value:
+    return Value(np.full(x.array.shape, _current[-1].near and x.array.dtype == np.float32))
 
 
-def _near_exp2(x: Value) -> Value:
-    right = np.exp2(x.array.astype(np.float64))
-    nearest = right.astype(np.float32)
-    other = np.nextafter(nearest, np.where(nearest < right, np.inf, 0).astype(np.float32))
-    odd = (x.array.view(np.uint32) * np.uint32(2654435761)) >> np.uint32(31) == 1
-    return Value(np.where(odd & (nearest != right) & np.isfinite(nearest), other, nearest))
+def _near(function: Callable[[Any], Any]) -> Callable[[Value], Value]:
+    def near(x: Value) -> Value:
+        right = function(x.array.astype(np.float64))
+        nearest = right.astype(np.float32)
+        other = np.nextafter(nearest, np.where(nearest < right, np.inf, -np.inf).astype(np.float32))
+        odd = (x.array.view(np.uint32) * np.uint32(2654435761)) >> np.uint32(31) == 1
+        return Value(np.where(odd & (nearest != right) & np.isfinite(nearest), other, nearest))
+
+    return near
 
 
 def _slop(array: Any) -> Any:
@@ -351,7 +354,8 @@ NAMES: dict[str, Any] = {
     "isnan": lambda x: Value(np.isnan(x.array)), "isinf": lambda x: Value(np.isinf(x.array)),
     "isfinite": lambda x: Value(np.isfinite(x.array)),
     "signbit": lambda x: Value(np.signbit(x.array)),
-    "has_powers": _has_powers, "near_exp2": _near_exp2,
+    "has_near_functions": _has_near_functions, "near_exp2": _near(np.exp2),
+    "near_reciprocal": _near(np.reciprocal),
     "static_range": range,
 }  # fmt: skip
 NAMES["vec4"] = {

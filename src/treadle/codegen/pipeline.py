@@ -47,7 +47,7 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     at the user's line; LaunchError for a launch that asks for too much shared memory."""
     record = find_target(target.language)
     verify(kernel)
-    kernel = with_powers(kernel, record.has_powers)
+    kernel = with_near_functions(kernel, record.has_near_functions)
     if not record.has_later_copies:
         kernel = with_copies_at_once(kernel)
     kernel = for_block(kernel, options.block, options.shared_bytes, target.limits)
@@ -62,12 +62,12 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     return replace(record.arrange(kernel, target), sites=sites)
 
 
-def with_powers(kernel: n.Kernel, there: bool) -> n.Kernel:
-    """The kernel with the question answered whether the target has powers of two. Those of float64
+def with_near_functions(kernel: n.Kernel, there: bool) -> n.Kernel:
+    """The kernel with the question answered whether the target has near functions. Those of float64
     are no target's."""
 
     def change(node: Node) -> Node:
-        if isinstance(node, n.Intrinsic) and node.op == "has_powers":
+        if isinstance(node, n.Intrinsic) and node.op == "has_near_functions":
             return n.Constant(there and node.operands[0].type == F32, BOOL, node.span)
         return node
 

@@ -86,8 +86,8 @@ class TargetRecord:
     has_volatile: bool = False
     """Whether kernels may use memory that the host writes meanwhile (`nodes.Buffer.volatile`)."""
 
-    has_powers: bool = False
-    """Whether it has float32 powers of two (the intrinsic "near_exp2")."""
+    has_near_functions: bool = False
+    """Whether it has the intrinsics that begin with "near_", for float32."""
 
     folds_grids: bool = True
     """Whether a grid has limits, beyond which it is folded (`core.folding`)."""

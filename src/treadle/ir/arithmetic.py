@@ -316,7 +316,7 @@ _FLOAT_INTRINSICS: dict[str, Callable[..., float | Fraction | bool]] = {
     "isinf": math.isinf,
     "isfinite": math.isfinite,
     "signbit": lambda a: math.copysign(1.0, a) < 0,
-    "has_powers": lambda a: False,
+    "has_near_functions": lambda a: False,
 }
 
 

@@ -31,7 +31,8 @@ or `.extern .shared .align N .b8 name[];` before `.visible .entry name(.param .T
     div.T; rem.T; div.rn.F; rcp.rn.F; div.full.f32; fma.rn.{F,f16}; neg.{s32,s64,F}; abs.{s32,s64,F}
     min max .{T,F}; {min,max}.NaN.f32
     and or xor .{pred,b16,b32,b64}; not.{pred,b32,b64}; shl.B; shr.{T}; popc.B; clz.B; brev.B
-    sqrt.rn.F; sqrt.approx.f32; rsqrt.approx.F; ex2.approx.ftz.f32; {lg2,sin,cos,tanh}.approx.f32
+    sqrt.rn.F; sqrt.approx.f32; rsqrt.approx.F; {lg2,sin,cos,tanh}.approx.f32
+    {ex2,rcp}.approx.ftz.f32
     setp.{eq,ne,lt,le,gt,ge}.{T}; setp.{eq,neu,lt,le,gt,ge,nan}.{F,f16}; selp.{b16,b32,b64,f32,f64}
     cvt.T.T (narrowing: `cvt.s32.s8 %r, %r` takes the low byte), cvt.{s32,u32}.{s8,u8,s16,u16}
     cvt.rzi.T.F; cvt.{rn,rz}.F.T; cvt.{rni,rmi,rpi,rzi}.F.F; cvt.f64.f32; cvt.{rn,rz}.f32.f64

@@ -205,6 +205,7 @@ _RULES: dict[str, Rule] = {
     "fast_exp": _single(_exponential),
     "fast_exp2": _single(lambda e, _, operands: e.op("f32", _EXP2, *operands)),
     "near_exp2": _approximate("ex2", "approx.ftz"),  # a denormal operand gives 1 all the same
+    "near_reciprocal": _approximate("rcp", "approx.ftz"),
     "fast_log": _single(_logarithm),
     "fast_log2": _approximate("lg2"),
     "fast_sin": _approximate("sin"),

@@ -41,5 +41,5 @@ TARGET = TargetRecord(
     is_cuda=True,
     has_later_copies=True,
     has_volatile=True,
-    has_powers=True,
+    has_near_functions=True,
 )

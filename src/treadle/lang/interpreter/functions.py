@@ -189,7 +189,7 @@ _LOGIC: dict[str, Callable[..., Any]] = {
     "logical_not": lambda a: np.bool_(not a),
 }
 _ROUNDINGS = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint"}
-_TESTS = {"isnan": False, "isinf": False, "isfinite": True, "has_powers": False}
+_TESTS = {"isnan": False, "isinf": False, "isfinite": True, "has_near_functions": False}
 _BITS = ("popcount", "clz", "ctz", "reverse_bits", "mul_high")
 
 

@@ -166,7 +166,7 @@ def intrinsic(op: str, values: list[Any], type: t.Scalar) -> Any:
     """An exact operation on numbers of `type`."""
     result = arithmetic.intrinsic(op, tuple(plain(value) for value in values), type)
     assert result is not None, op
-    if op in ("isnan", "isinf", "isfinite", "signbit", "has_powers"):
+    if op in ("isnan", "isinf", "isfinite", "signbit", "has_near_functions"):
         return np.bool_(result)
     return make(result, t.I32 if op in ("popcount", "clz", "ctz") else type)
 

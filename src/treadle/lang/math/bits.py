@@ -10,6 +10,7 @@ the same purpose, by arithmetic.)
 from __future__ import annotations
 
 from treadle.lang import namespace as td
+from treadle.lang.builtins import has_near_functions, near_reciprocal
 from treadle.lang.math.formats import BIAS, FRACTION_WIDTH, SIGN, Bits, Float
 from treadle.lang.math.generic import either, generic
 
@@ -59,9 +60,31 @@ def flip_sign_by(x: Float, sign: Float) -> Float:
 
 
 @generic
+def inverse_of(x: Float) -> Float:
+    """1 / x to 2.5 ULP at most, for 2^-125 < |x| < 2^125."""
+    y = Float(0.0)
+    if has_near_functions(x):
+        y = near_reciprocal(x)
+    else:
+        y = 1.0 / x
+    return y
+
+
+@inverse_of.double
+def inverse_of(x: Float) -> Float:
+    """1 / x to 2.5 ULP at most."""
+    return 1.0 / x
+
+
+@generic
 def quotient_of_parts(a: Float, b_head: Float, b_tail: Float) -> Float:
     """a / (b_head + b_tail) to 0.6 ULP, where `b_head` is a head; see `exact_quotient`."""
-    inverse = 1.0 / (b_head + b_tail)
+    return quotient_by_inverse(a, b_head, b_tail, 1.0 / (b_head + b_tail))
+
+
+@generic
+def quotient_by_inverse(a: Float, b_head: Float, b_tail: Float, inverse: Float) -> Float:
+    """The same by an inverse that is off by a few ULP."""
     q = head(a * inverse)
     tail = (a - q * b_head) - q * b_tail
     return q + tail * inverse

@@ -9,12 +9,14 @@ while each half is a normal number.
 from __future__ import annotations
 
 from treadle.lang import namespace as td
-from treadle.lang.builtins import has_powers, near_exp2
+from treadle.lang.builtins import has_near_functions, near_exp2
 from treadle.lang.math.bits import (
     INTEGER_IN_BITS,
-    exact_quotient,
+    head,
+    inverse_of,
     nearest_integer,
     power_of_two,
+    quotient_by_inverse,
     with_sign_of,
 )
 from treadle.lang.math.formats import INFINITY, Float
@@ -84,7 +86,7 @@ def exp_by_power(x: td.f32) -> td.f32:
 def exp_inside(x: Float) -> Float:
     """exp(x) for |x| < 150."""
     y = Float(0.0)
-    if has_powers(x):
+    if has_near_functions(x):
         y = exp_by_power(x)
     else:
         y = exp_sum(x, Float(0.0), 0)
@@ -101,7 +103,7 @@ def exp_inside(x: Float) -> Float:
 def exp(x: Float) -> Float:
     """The exponential function."""
     y = Float(0.0)
-    if has_powers(x):
+    if has_near_functions(x):
         y = exp_by_power(x)
     else:
         y = exp_sum(limited(x, Float(EXP_VANISHES), Float(EXP_OVERFLOWS)), Float(0.0), 0)
@@ -171,7 +173,10 @@ def expm1(x: Float) -> Float:
 def sigmoid(x: Float) -> Float:
     """1 / (1 + exp(-x)); e = exp(-|x|) can't overflow."""
     e = exp_sum(-td.minimum(td.abs(x), -EXP_VANISHES), Float(0.0), 0)
-    y = exact_quotient(td.where(x < 0.0, e, Float(1.0)), 1.0 + e)
+    divisor = 1.0 + e
+    first = head(divisor)
+    part = td.where(x < 0.0, e, Float(1.0))
+    y = quotient_by_inverse(part, first, divisor - first, inverse_of(divisor))
     return td.where(td.isnan(x), x, y)
 
 
@@ -203,5 +208,5 @@ def tanh(x: Float) -> Float:
     z = td.where(a < 0.8, x * x, 0.0)
     near = a + a * z * tanh_tail(z)
     e = exp_inside(2.0 * td.minimum(a, TANH_IS_ONE))
-    y = td.where(a < 0.8, near, 1.0 - 2.0 / (e + 1.0))
+    y = td.where(a < 0.8, near, 1.0 - 2.0 * inverse_of(e + 1.0))
     return td.where(td.isnan(x), x, with_sign_of(y, x))
