@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+import treadle as td
 from tests.support.ir_evaluator import evaluate
 from treadle.ir import nodes as n
 from treadle.ir import types as t
@@ -111,3 +112,19 @@ for each in threads: each.join()
 assert len(seen) == 8 and len(set(seen)) == 1, seen
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_near_functions_are_those_of_targets_that_have_them() -> None:
+    @td.kernel
+    def curve(x: td.Array[td.f32], y: td.Array[td.f64]):
+        i = td.grid(1)
+        x[i] = td.exp(x[i]) + td.tanh(x[i])
+        y[i] = td.exp(y[i])
+
+    arrays = [np.zeros(9, np.float32), np.zeros(9)]
+    text = curve.source("ptx", *arrays)
+    assert text.count("ex2.approx.ftz.f32") == 2
+    assert "rcp.approx.ftz.f32" in text
+    assert "has_near_functions" in curve.source("ir", *arrays)
+    for target in ("cuda", "llvm", "numpy"):
+        assert "near_" not in curve.source(target, *arrays).replace("nearest_", "")
