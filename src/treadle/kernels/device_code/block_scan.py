@@ -10,16 +10,25 @@ from treadle.lang.decorators import Kernel
 
 @functools.cache
 def block_scanner(threads: int, items: int) -> Kernel:
-    """A kernel whose blocks write the exclusive scan of their elements, and their totals."""
+    """A kernel whose blocks write the exclusive scan of their elements, and their totals. Where a
+    block has several threads, these hold their elements in registers."""
+    held = threads > 1
 
     @td.kernel(checked=False)
     def scan_blocks(x, out, totals, n: td.i32):
         t = td.thread_idx.x
         begin = (td.block_idx.x * threads + t) * items
         end = td.minimum(begin + items, n)
+        elements = td.local(items if held else 1, td.i32)
         own = 0
-        for i in range(begin, end):
-            own += x[i]
+        if held:
+            for k in td.static_range(items):
+                elements[k] = x[begin + k] if begin + k < n else 0
+            for k in td.static_range(items):
+                own += elements[k]
+        else:
+            for i in range(begin, end):
+                own += x[i]
         sums = td.shared(threads, td.i32)
         sums[t] = own
         step = 1
@@ -31,10 +40,16 @@ def block_scanner(threads: int, items: int) -> Kernel:
             step *= 2
         td.sync_threads()
         before = sums[t] - own
-        for i in range(begin, end):
-            element = x[i]
-            out[i] = before
-            before += element
+        if held:
+            for k in td.static_range(items):
+                if begin + k < n:
+                    out[begin + k] = before
+                before += elements[k]
+        else:
+            for i in range(begin, end):
+                element = x[i]
+                out[i] = before
+                before += element
         if t == threads - 1:
             totals[td.block_idx.x] = sums[t]
 
