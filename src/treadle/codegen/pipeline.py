@@ -63,8 +63,8 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
 
 
 def with_near_functions(kernel: n.Kernel, there: bool) -> n.Kernel:
-    """The kernel with the question answered whether the target has near functions. Those of float64
-    are no target's."""
+    """The kernel with the question answered whether the target has near functions. For float64 it
+    has none."""
 
     def change(node: Node) -> Node:
         if isinstance(node, n.Intrinsic) and node.op == "has_near_functions":
