@@ -49,7 +49,7 @@ INTRINSICS: dict[str, int] = {
     "fast_rsqrt": 1, "fast_exp": 1, "fast_exp2": 1, "fast_log": 1, "fast_log2": 1,
     "fast_sin": 1, "fast_cos": 1, "fast_tan": 1, "fast_tanh": 1, "fast_pow": 2,
     "dot": 2, "dot4_i8": 3, "dot4_u8": 3, "dot4_u8i8": 3,
-    # Whether the target has the others: 2^x with an error of 1 ULP for |x| < 1, and 0, infinity or
+    # Whether the target has the others: 2^x with an error of 2 ULP for |x| < 1, and 0, infinity or
     # NaN where that is the result; 1 / x with that error for 2^-125 < |x| < 2^125. The operand of
     # the first says its type only.
     "has_near_functions": 1, "near_exp2": 1, "near_reciprocal": 1,

@@ -24,7 +24,8 @@ _LONG_ROW = 2048  # on the CPU, rows from here on are ordered digit by digit
 _DIGIT_CHUNK = 32768  # the fewest elements that a thread moves
 _DIGIT_CHUNKS = 16  # the most of a row: each thread has counts for all of them
 _SHORT_ROW = 32  # on GPUs, a thread sorts a row of up to so many
-_DIGITS_ROW = 1 << 16  # on GPUs with subgroups, rows from here on are ordered digit by digit
+_DIGITS_ROW = 1 << 14  # on GPUs with subgroups, rows from here on are ordered digit by digit,
+_DIGITS_SIZE = 1 << 17  # if there are so many elements in all: there are many launches
 _DIGIT_ITEMS = 16  # of a thread at most
 _DIGIT_BYTES = 49152  # of shared memory
 
@@ -100,7 +101,7 @@ def _sorted(
             _by_digits(flat(x), final, what, n)
         elif serial_threads(x.device) or n <= _SHORT_ROW:
             _by_rows(flat(x), final, what, n)
-        elif _digits_suit(x.device, n):
+        elif _digits_suit(x, n):
             _by_tiles_of_digits(flat(x), final, what, n)
         else:
             _by_tiles(flat(x), final, what, n)
@@ -157,10 +158,12 @@ def _by_digits(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
             radix_sort.add_counts.launch(counts.size, after, counts, chunks)
 
 
-def _digits_suit(device: Device, n: int) -> bool:
+def _digits_suit(x: DeviceArray, n: int) -> bool:
     """Whether a GPU sorts rows of this length digit by digit: passes of merges become more with the
     length, those of digits do not."""
-    return device.limits.subgroup_size == radix_blocks.LANES and n >= _DIGITS_ROW
+    if x.device.limits.subgroup_size != radix_blocks.LANES:
+        return False
+    return n >= _DIGITS_ROW and x.size >= _DIGITS_SIZE
 
 
 def _by_tiles_of_digits(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:

@@ -297,7 +297,7 @@ reverse_bits = _math("reverse_bits", 1, "The bits in reverse order.")
 mul_high = _math("mul_high", 2, "The upper half of the product of two integers.")
 # What the library of mathematics asks of a target, and takes from it: no names of `td`.
 has_near_functions = _math("has_near_functions", 1, "Whether there are both for the type of x.")
-near_exp2 = _math("near_exp2", 1, "2 to the power x with an error of 1 ULP, for |x| < 1.")
+near_exp2 = _math("near_exp2", 1, "2 to the power x with an error of 2 ULP, for |x| < 1.")
 near_reciprocal = _math("near_reciprocal", 1, "1 / x, with that error, for 2^-125 < |x| < 2^125.")
 dot4_i8 = _math("dot4_i8", 3, "c and the products of the signed bytes of the words a and b.")
 dot4_u8 = _math("dot4_u8", 3, "c and the products of the unsigned bytes of the words a and b.")

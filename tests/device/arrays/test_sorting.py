@@ -71,6 +71,7 @@ def by_digits(device, monkeypatch):
     monkeypatch.setattr(sort, "serial_threads", lambda _: False)
     monkeypatch.setattr(sort, "_SHORT_ROW", 0)
     monkeypatch.setattr(sort, "_DIGITS_ROW", 1)
+    monkeypatch.setattr(sort, "_DIGITS_SIZE", 1)
     monkeypatch.setattr(sort, "_DIGIT_ITEMS", 3)  # which are few to compile: tiles have 768
     return device.limits.subgroup_size == radix_blocks.LANES
 

@@ -70,7 +70,7 @@ class MathFunction:
 # name: the largest error in units in the last place, for f32 and f64, on a target with IEEE
 # arithmetic or fused multiply-adds, and where division and square root are off by up to 2.5 ULP.
 ULP_BOUNDS: dict[str, dict[str, float]] = {
-    "exp": {"f32": 1.5, "f64": 1.5},
+    "exp": {"f32": 2.5, "f64": 1.5},
     "exp2": {"f32": 1.5, "f64": 1.5},
     "expm1": {"f32": 2.0, "f64": 2.0},
     "sigmoid": {"f32": 3.0, "f64": 3.0},
