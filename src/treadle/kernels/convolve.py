@@ -17,6 +17,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.convolve_cpu import in_strips
+from treadle.kernels.convolve_fragments import by_fragments, images_at_once, suits
 from treadle.kernels.convolve_plans import (
     Axis,
     Channels,
@@ -207,15 +208,19 @@ def _run(
         return
     dtype = plain(x.dtype)
     runner = in_strips if serial_threads(x.device) else _on_gpu
+    images = out.shape[0]
+    most = _most(x.device, dtype)
+    at_once = max(most // (max(x.size, out.size) // images), 1)
     if not weight.size:  # no channels: a binding must not be empty; no kernel reads this element
         x, weight = new(x, dtype, out.shape[0]), new(x, dtype, 1)
     threes = [three_axes(axes) for axes in phases]
-    images = out.shape[0]
-    most = _most(x.device, dtype)
-    if x.size <= most and out.size <= most:
+    if suits(x.device, dtype, threes, channels):
+        packed = images_at_once(dtype, channels, x)
+        if packed:
+            runner, at_once = by_fragments, min(at_once, packed)
+    if images <= at_once:
         runner(x, weight, bias, out, threes, channels)
         return
-    at_once = max(most // (max(x.size, out.size) // images), 1)
     for first in range(0, images, at_once):
         some = [_images(array, first, min(at_once, images - first)) for array in (x, out)]
         runner(some[0], weight, bias, some[1], threes, channels)

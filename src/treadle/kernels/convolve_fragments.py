@@ -1,0 +1,132 @@
+"""Convolutions by fragments: which ones, their tiles and their launches."""
+
+from __future__ import annotations
+
+import math
+
+from treadle.core.dtypes import DType
+from treadle.core.limits import MOST_NARROW
+from treadle.kernels.convolve_plans import Axis, Channels, passed, plain
+from treadle.kernels.device_code.fragment_convolution import (
+    IMAGE_PLACES,
+    IMAGE_THREADS,
+    MOST_TAPS,
+    fragment_convolver,
+    image_packer,
+    weight_packer,
+)
+from treadle.kernels.device_code.fragment_pipeline import depth_of, piece_of
+from treadle.kernels.device_code.fragment_product import FragmentTile
+from treadle.kernels.launching import flat, new
+from treadle.kernels.matrix_check import usable_products
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+FEWEST_OUTPUTS = 8  # of a group: a tile would be mostly empty with fewer
+# The largest first: rows (output channels) and columns (positions) of a block, depth in elements of
+# two bytes, rows and columns of a warp, stages.
+TILES = (
+    FragmentTile(128, 256, 64, 64, 64, 3),
+    FragmentTile(128, 128, 32, 64, 64, 4),
+    FragmentTile(64, 256, 64, 64, 32, 3),
+    FragmentTile(64, 128, 64, 32, 32, 3),
+    FragmentTile(32, 256, 64, 32, 32, 3),
+    FragmentTile(64, 64, 32, 32, 32, 4),
+    FragmentTile(16, 128, 64, 16, 32, 3),
+    FragmentTile(32, 64, 32, 16, 32, 4),
+    FragmentTile(32, 32, 32, 16, 16, 3),
+)
+_BUSY_BLOCKS = 96  # with fewer, smaller tiles keep more of a card at work
+_WIDEST_PACKED = 64  # channels of a block of `image_packer`
+
+
+def suits(device: Device, dtype: DType, phases: list[tuple[Axis, ...]], channels: Channels) -> bool:
+    """Whether fragments convolve: what they take, and what their tiles are not mostly empty for."""
+    if dtype.short not in usable_products(device):
+        return False
+    taps = max(sum(axis.taps for axis in axes) for axes in phases)
+    return channels.outs >= FEWEST_OUTPUTS and channels.ins > 0 and taps <= MOST_TAPS
+
+
+def images_at_once(dtype: DType, channels: Channels, x: DeviceArray) -> int:
+    """How many images, packed, can be indexed."""
+    image = x.size // x.shape[0] // channels.ins * padded_to(channels.ins, piece_of(dtype))
+    return (MOST_NARROW - 1) // max(image, 1)
+
+
+def padded_to(count: int, step: int) -> int:
+    """The count, up to a multiple."""
+    return -(-count // step) * step
+
+
+def packed_image(x: DeviceArray, groups: int, ins: int) -> DeviceArray:
+    """An image (batch, groups * ins, …) as (batch, …, groups, ins), with zeros up to a whole number
+    of pieces of channels."""
+    dtype = plain(x.dtype)
+    padded = padded_to(ins, piece_of(dtype))
+    plane = math.prod(x.shape[2:])
+    out = new(x, dtype, x.shape[0] * plane * groups * padded)
+    width = next(w for w in (64, 32, 16, 8, 4) if padded % w == 0)
+    tiles = -(-plane // IMAGE_PLACES)
+    image_packer(dtype, width)[(tiles * x.shape[0], padded // width * groups), IMAGE_THREADS](
+        flat(x), out, groups, ins, padded, plane, tiles
+    )
+    return out
+
+
+def by_fragments(
+    x: DeviceArray,
+    weight: DeviceArray,
+    bias: DeviceArray | None,
+    out: DeviceArray,
+    phases: list[tuple[Axis, ...]],
+    channels: Channels,
+    tile: FragmentTile | None = None,
+) -> None:
+    """Blocks make tiles of the result, of a packed image and packed weights."""
+    groups, ins, outs, in_step, out_step, group_step = channels
+    dtype = plain(out.dtype)
+    padded = padded_to(ins, piece_of(dtype))
+    image = packed_image(x, groups, ins)
+    for axes in phases:
+        positions = out.shape[0] * math.prod(axis.outputs for axis in axes)
+        chosen = tile or tile_for(x.device, outs, positions, groups)
+        taps = math.prod(axis.taps for axis in axes)
+        deep = padded_to(taps * padded, depth_of(chosen, dtype))
+        weights = new(x, dtype, groups * outs * deep)
+        weight_packer(dtype).launch(
+            weights.size, flat(weight), weights, passed(axes), outs, ins, padded, deep,
+            out_step, in_step, group_step,
+        )  # fmt: skip
+        lanes = 4 if _adjacent_in_fours(axes) and out.offset % 4 == 0 else 1
+        tiles = -(-outs // chosen.rows)
+        kernel = fragment_convolver(dtype, chosen, bias is not None, lanes)
+        kernel[(tiles * -(-positions // chosen.columns), groups), chosen.threads](
+            weights, image, flat(weight if bias is None else bias), flat(out), passed(axes),
+            out.shape[0], groups, outs, padded, deep, tiles,
+        )  # fmt: skip
+
+
+def _adjacent_in_fours(axes: tuple[Axis, ...]) -> bool:
+    """Whether each four positions are neighbours in memory, and aligned there."""
+    whole = all(axis.out_step == 1 and axis.outputs == axis.out_size for axis in axes)
+    return whole and math.prod(axis.outputs for axis in axes) % 4 == 0
+
+
+def tile_for(device: Device, outs: int, positions: int, groups: int) -> FragmentTile:
+    """The largest tile that the device's limits allow, that is not mostly empty, and of which there
+    are enough."""
+    limits = device.limits
+    fitting = [
+        tile
+        for tile in TILES
+        if tile.rows < 2 * outs
+        and tile.threads <= limits.max_threads_per_block
+        and tile.shared_bytes(2) + tile.columns * 4 <= limits.max_shared_memory
+    ]
+    busy = (tile for tile in fitting if _blocks(tile, outs, positions) * groups >= _BUSY_BLOCKS)
+    return next(busy, (fitting or TILES)[-1])
+
+
+def _blocks(tile: FragmentTile, outs: int, positions: int) -> int:
+    return -(-outs // tile.rows) * -(-positions // tile.columns)

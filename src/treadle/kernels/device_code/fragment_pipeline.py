@@ -1,0 +1,175 @@
+"""Sums of products by fragments of what a block brings to shared memory, in stages.
+
+How a step's tiles come to shared memory is up to two functions, so factors need not be matrices in
+memory: those of a convolution are windows of an image. The order of a step is that of
+`fragment_product`: the parts that the next products need are read from shared memory while the
+present ones are multiplied, and the copies of a later step begin between these.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from treadle import lang as td
+from treadle.core.dtypes import DType
+from treadle.kernels.device_code.fragment_product import FragmentTile
+from treadle.lang import builtins
+from treadle.lang.decorators import Function
+from treadle.lang.fragments import OPERATIONS
+
+LANES = 32
+PIECE_BYTES = 16
+_PIECES_OF_BANKS = 8  # pieces that are in all banks
+
+
+def piece_of(dtype: DType) -> int:
+    """The elements of a piece, which is copied at once."""
+    return PIECE_BYTES // dtype.itemsize
+
+
+def depth_of(tile: FragmentTile, dtype: DType) -> int:
+    """How many elements of the inner axis a step has; tiles are stated in elements of two bytes."""
+    return tile.depth * 2 // dtype.itemsize
+
+
+@functools.cache
+def placer(pieces: int) -> Function:
+    """A function that finds a piece of a line in shared memory, whose lines have so many. Pieces
+    are permuted by the line's number, so that the same piece of eight lines is in eight banks."""
+    lines_of_banks = max(_PIECES_OF_BANKS // pieces, 1)
+    permutations = min(pieces, _PIECES_OF_BANKS)
+
+    @td.func
+    def place(line, piece):
+        return line * pieces + (piece ^ (line // lines_of_banks % permutations))
+
+    return place
+
+
+@functools.cache
+def summer(
+    dtype: DType, tile: FragmentTile, fetch_a: Function, fetch_b: Function, inner: bool
+) -> Function:
+    """A function that adds a block's products to `sums`, which a warp has of its part of the tile.
+
+    `fetch_a` and `fetch_b` begin to copy one step's tile of their factor: of (array, shared memory,
+    first piece there, thread, where it reads, where it writes, what it knows of each piece, what it
+    knows of the step, the axes). They move on what they know. Lines of shared memory go along the
+    inner axis if `inner`, else across it.
+    """
+    rows, columns, _, warp_rows, warp_columns, stages, _ = tile
+    piece, depth = piece_of(dtype), depth_of(tile, dtype)
+    a_pieces, b_pieces = (depth // piece,) * 2 if inner else (rows // piece, columns // piece)
+    a_size, b_size = rows * depth // piece, columns * depth // piece
+    across_warps = columns // warp_columns
+    # An operation takes two pieces of the inner axis.
+    down, across, deep = warp_rows // 16, warp_columns // 8, depth // (2 * piece)
+    adjacent_a, behind_a = (16 * a_pieces, 0) if inner else (0, 16 * a_pieces)
+    adjacent_b, behind_b = (16 * b_pieces, 0) if inner else (0, 16 * b_pieces)
+    place_a, place_b = placer(a_pieces), placer(b_pieces)
+    spread = builtins.matrix_rows if inner else builtins.matrix_columns
+    multiply_add = getattr(builtins, OPERATIONS[dtype.short])
+    end_copies, wait_copies = builtins.end_copies, builtins.wait_copies
+    words, pair = td.vec4[td.u32], td.vec2[td.u32]
+
+    @td.func
+    def sum_products(
+        a, b, left, right, sums, steps, axes,
+        a_at, a_to, a_of_piece, a_of_step, b_at, b_to, b_of_piece, b_of_step,
+    ):  # fmt: skip
+        t = td.thread_idx.x
+        lane = t % LANES
+        warp = t // LANES
+        for s in td.static_range(stages - 1):
+            if s < steps:
+                fetch_a(a, left, s * a_size, t, a_at, a_to, a_of_piece, a_of_step, axes)
+                fetch_b(b, right, s * b_size, t, b_at, b_to, b_of_piece, b_of_step, axes)
+            end_copies()
+        warp_row = warp // across_warps * warp_rows
+        warp_column = warp % across_warps * warp_columns
+        a_from = 0
+        b_from = 0
+        if inner:
+            a_from = place_a(warp_row + lane % 8 + lane // 8 % 2 * 8, lane // 16)
+            b_from = place_b(warp_column + lane % 8 + lane // 16 * 8, lane // 8 % 2)
+        else:
+            a_from = place_a(lane % 8 + lane // 16 * 8, warp_row // 8 + lane // 8 % 2)
+            b_from = place_b(lane % 8 + lane // 8 % 2 * 8, warp_column // 8 + lane // 16)
+        # A thread has its words of two parts of the inner axis: those that are multiplied, and the
+        # next, which are on their way. Parts are 16 lines, or two pieces of a line, from each
+        # other: that changes bits of the permuted place which the first part has as zeros.
+        ours = td.local(2 * down, words)
+        theirs = td.local(across, words)
+        left_at = 0
+        right_at = 0
+        filled = stages - 1
+        wait_copies(stages - 2)
+        td.sync_threads()
+        for i in td.static_range(down):
+            ours[i] = spread(left[(a_from ^ (0 if inner else i * 2)) + adjacent_a * i])
+        for j in td.static_range(across // 2):
+            theirs[j] = spread(right[(b_from ^ (0 if inner else j * 2)) + adjacent_b * j])
+        for step in range(steps):
+            for d in td.static_range(deep):
+                if d == deep - 1:
+                    # The next stage is here, and no thread needs the one that is filled next.
+                    wait_copies(stages - 2)
+                    td.sync_threads()
+                    left_at = left_at + a_size if left_at + a_size < stages * a_size else 0
+                    right_at = right_at + b_size if right_at + b_size < stages * b_size else 0
+                for i in td.static_range(down):
+                    ours[(d + 1) % 2 * down + i] = spread(
+                        left[
+                            left_at
+                            + (a_from ^ ((d + 1) % deep * 2 if inner else i * 2))
+                            + (adjacent_a * i + behind_a * ((d + 1) % deep))
+                        ]
+                    )
+                for j in td.static_range(across // 2):
+                    theirs[(d + 1) % 2 * (across // 2) + j] = spread(
+                        right[
+                            right_at
+                            + (b_from ^ ((d + 1) % deep * 2 if inner else j * 2))
+                            + (adjacent_b * j + behind_b * ((d + 1) % deep))
+                        ]
+                    )
+                if d == 0:
+                    if step + stages - 1 < steps:
+                        fetch_a(
+                            a, left, filled * a_size, t, a_at, a_to, a_of_piece, a_of_step, axes
+                        )
+                        fetch_b(
+                            b, right, filled * b_size, t, b_at, b_to, b_of_piece, b_of_step, axes
+                        )
+                    end_copies()
+                    filled = filled + 1 if filled + 1 < stages else 0
+                for i in td.static_range(down):
+                    for j in td.static_range(across // 2):
+                        both = theirs[d % 2 * (across // 2) + j]
+                        sums[i * across + 2 * j] = multiply_add(
+                            ours[d % 2 * down + i],
+                            pair(both.x, both.y),
+                            sums[i * across + 2 * j],
+                        )
+                        sums[i * across + 2 * j + 1] = multiply_add(
+                            ours[d % 2 * down + i],
+                            pair(both.z, both.w),
+                            sums[i * across + 2 * j + 1],
+                        )
+        wait_copies(0)
+
+    return sum_products
+
+
+@td.func
+def four_neighbours(found, odd):
+    """Four neighbours of a row, of sums of which a thread has two of a row and two of the row 8
+    further; the other thread of a pair, which is `odd`, has the next two, and takes the further
+    row."""
+    sent_x = td.shuffle_xor(td.where(odd == 1, found.x, found.z), 1)
+    sent_y = td.shuffle_xor(td.where(odd == 1, found.y, found.w), 1)
+    near_x = td.where(odd == 1, sent_x, found.x)
+    near_y = td.where(odd == 1, sent_y, found.y)
+    far_x = td.where(odd == 1, found.z, sent_x)
+    far_y = td.where(odd == 1, found.w, sent_y)
+    return td.vec4[td.f32](near_x, near_y, far_x, far_y)
