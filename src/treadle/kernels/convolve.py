@@ -17,7 +17,12 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.convolve_cpu import in_strips
-from treadle.kernels.convolve_fragments import by_fragments, images_at_once, suits
+from treadle.kernels.convolve_fragments import (
+    by_fragments,
+    images_at_once,
+    suits,
+    weights_by_fragments,
+)
 from treadle.kernels.convolve_plans import (
     Axis,
     Channels,
@@ -138,6 +143,13 @@ def weight_gradient(
     given = zip(x.shape[2:], extents, stride, padding, dilation, places, strict=True)
     one = Axis(1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1)
     axes = (*[one] * (5 - len(x.shape)), *[along_of(*of_axis) for of_axis in given])
+    taps = math.prod(extents)
+    if suits(x.device, dtype, [axes], Channels(groups, ins, outs // groups, taps, 0, 0)) and all(
+        images_at_once(dtype, each // groups, array) >= batch
+        for each, array in ((x.shape[1], x), (outs, gradient))
+    ):
+        weights_by_fragments(x, gradient, out, axes, groups)
+        return out
     positions, weights = batch * math.prod(places), ins * math.prod(extents)
     tile = tile_for(x.device, dtype, outs // groups, weights * positions // _SHORTEST)
     tiles = -(-outs // groups // tile.rows)
@@ -215,7 +227,7 @@ def _run(
         x, weight = new(x, dtype, out.shape[0]), new(x, dtype, 1)
     threes = [three_axes(axes) for axes in phases]
     if suits(x.device, dtype, threes, channels):
-        packed = images_at_once(dtype, channels, x)
+        packed = images_at_once(dtype, channels.ins, x)
         if packed:
             runner, at_once = by_fragments, min(at_once, packed)
     if images <= at_once:

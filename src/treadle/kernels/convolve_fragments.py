@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from treadle.core.dtypes import DType
+from treadle.core.dtypes import DType, i32
+from treadle.core.dtypes import float32 as f32
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.convolve_plans import Axis, Channels, passed, plain
 from treadle.kernels.device_code.fragment_convolution import (
@@ -14,6 +15,11 @@ from treadle.kernels.device_code.fragment_convolution import (
     fragment_convolver,
     image_packer,
     weight_packer,
+)
+from treadle.kernels.device_code.fragment_convolution_weights import (
+    fragment_weight_summer,
+    tabulate_windows,
+    weight_adder,
 )
 from treadle.kernels.device_code.fragment_pipeline import depth_of, piece_of
 from treadle.kernels.device_code.fragment_product import FragmentTile
@@ -36,8 +42,18 @@ TILES = (
     FragmentTile(32, 64, 32, 16, 32, 4),
     FragmentTile(32, 32, 32, 16, 16, 3),
 )
+WEIGHT_TILES = (
+    FragmentTile(128, 256, 64, 64, 64, 3),
+    FragmentTile(128, 128, 64, 64, 64, 3),
+    FragmentTile(64, 128, 64, 32, 64, 3),
+    FragmentTile(64, 64, 64, 32, 32, 3),
+    FragmentTile(32, 128, 64, 32, 32, 3),
+    FragmentTile(16, 128, 64, 16, 32, 3),
+    FragmentTile(32, 32, 32, 16, 16, 3),
+)
+_SPLIT_BLOCKS = 264  # blocks that positions are split for
+_FEWEST_STEPS = 8  # of a split
 _BUSY_BLOCKS = 96  # with fewer, smaller tiles keep more of a card at work
-_WIDEST_PACKED = 64  # channels of a block of `image_packer`
 
 
 def suits(device: Device, dtype: DType, phases: list[tuple[Axis, ...]], channels: Channels) -> bool:
@@ -48,9 +64,9 @@ def suits(device: Device, dtype: DType, phases: list[tuple[Axis, ...]], channels
     return channels.outs >= FEWEST_OUTPUTS and channels.ins > 0 and taps <= MOST_TAPS
 
 
-def images_at_once(dtype: DType, channels: Channels, x: DeviceArray) -> int:
-    """How many images, packed, can be indexed."""
-    image = x.size // x.shape[0] // channels.ins * padded_to(channels.ins, piece_of(dtype))
+def images_at_once(dtype: DType, channels: int, x: DeviceArray) -> int:
+    """How many images, with so many channels in a group, can be indexed when they are packed."""
+    image = x.size // x.shape[0] // channels * padded_to(channels, piece_of(dtype))
     return (MOST_NARROW - 1) // max(image, 1)
 
 
@@ -107,6 +123,55 @@ def by_fragments(
         )  # fmt: skip
 
 
+def weights_by_fragments(
+    x: DeviceArray,
+    gradient: DeviceArray,
+    out: DeviceArray,
+    axes: tuple[Axis, ...],
+    groups: int,
+    tile: FragmentTile | None = None,
+) -> None:
+    """Blocks sum a split of all positions for a tile of the weights; then splits are added up."""
+    dtype = plain(out.dtype)
+    ins, outs = x.shape[1] // groups, gradient.shape[1] // groups
+    padded, out_padded = (padded_to(each, piece_of(dtype)) for each in (ins, outs))
+    batch, taps = x.shape[0], math.prod(axis.taps for axis in axes)
+    positions = batch * math.prod(axis.outputs for axis in axes)
+    weights = taps * padded
+    chosen = tile or weight_tile_for(x.device, outs, weights, groups * positions)
+    depth = depth_of(chosen, dtype)
+    row_tiles, column_tiles = -(-outs // chosen.rows), -(-weights // chosen.columns)
+    blocks = row_tiles * column_tiles * groups
+    splits = max(min(_SPLIT_BLOCKS // blocks, positions // (_FEWEST_STEPS * depth)), 1)
+    length = padded_to(-(-positions // splits), depth)
+    splits = -(-positions // length)
+    entries = positions + depth
+    table = new(x, i32, 2 * entries)
+    tabulate_windows.launch(entries, table, passed(axes), batch, groups * padded // 4, entries)
+    summed = new(x, f32, splits * groups * outs * weights)
+    fragment_weight_summer(dtype, chosen)[
+        (row_tiles * column_tiles, groups, splits), chosen.threads
+    ](
+        packed_image(gradient, groups, outs), packed_image(x, groups, ins), table, summed,
+        passed(axes), groups, outs, padded, out_padded, row_tiles, positions, length,
+    )  # fmt: skip
+    size = groups * outs * weights
+    weight_adder(dtype).launch(size, summed, flat(out), splits, size, taps, ins, padded)
+
+
+def weight_tile_for(device: Device, outs: int, weights: int, positions: int) -> FragmentTile:
+    """The largest tile that the device's limits allow and that is not mostly empty, of as many as
+    the positions can be split for."""
+    fitting = [
+        tile for tile in WEIGHT_TILES if tile.rows < 2 * max(outs, 9) and _fits(device, tile, 0)
+    ]
+    for tile in fitting:
+        blocks = _blocks(tile, outs, weights) * positions // (_FEWEST_STEPS * tile.depth)
+        if tile.columns < 2 * weights and blocks >= _BUSY_BLOCKS:
+            return tile
+    return (fitting or WEIGHT_TILES)[-1]
+
+
 def _adjacent_in_fours(axes: tuple[Axis, ...]) -> bool:
     """Whether each four positions are neighbours in memory, and aligned there."""
     whole = all(axis.out_step == 1 and axis.outputs == axis.out_size for axis in axes)
@@ -116,16 +181,20 @@ def _adjacent_in_fours(axes: tuple[Axis, ...]) -> bool:
 def tile_for(device: Device, outs: int, positions: int, groups: int) -> FragmentTile:
     """The largest tile that the device's limits allow, that is not mostly empty, and of which there
     are enough."""
-    limits = device.limits
     fitting = [
         tile
         for tile in TILES
-        if tile.rows < 2 * outs
-        and tile.threads <= limits.max_threads_per_block
-        and tile.shared_bytes(2) + tile.columns * 4 <= limits.max_shared_memory
+        if tile.rows < 2 * max(outs, 9) and _fits(device, tile, 4 * tile.columns)
     ]
     busy = (tile for tile in fitting if _blocks(tile, outs, positions) * groups >= _BUSY_BLOCKS)
     return next(busy, (fitting or TILES)[-1])
+
+
+def _fits(device: Device, tile: FragmentTile, more: int) -> bool:
+    """Whether a block can have a tile and `more` bytes of shared memory."""
+    shared = tile.shared_bytes(2) + more
+    limits = device.limits
+    return tile.threads <= limits.max_threads_per_block and shared <= limits.max_shared_memory
 
 
 def _blocks(tile: FragmentTile, outs: int, positions: int) -> int:

@@ -24,6 +24,7 @@ from treadle.kernels.device_code.fragment_pipeline import (
     four_neighbours,
     piece_of,
     placer,
+    same_permutation,
     summer,
 )
 from treadle.kernels.device_code.fragment_product import FragmentTile
@@ -108,8 +109,8 @@ def image_packer(dtype: DType, channels: int) -> Kernel:
 
 @functools.cache
 def weight_packer(dtype: DType) -> Kernel:
-    """A kernel that packs weights as (groups, outs, taps, padded), with zeros up to `depth` elements
-    for each output channel; of taps only those that the axes use, in the order of these."""
+    """A kernel that packs weights as (groups, outs, taps, padded), with zeros up to `depth`
+    elements for each output channel; of taps only those that the axes use, in their order."""
     rounded = _rounder(dtype)
 
     @td.kernel(checked=False)
@@ -153,6 +154,7 @@ def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: in
     a_size, b_size = rows * pieces, columns * pieces
     a_loads, b_loads = -(-a_size // threads), -(-b_size // threads)
     a_even, b_even = a_size % threads == 0, b_size % threads == 0
+    alike = same_permutation(pieces, threads)
     across_warps = columns // warp_columns
     down, across = warp_rows // 16, warp_columns // 8
     place_piece = placer(pieces)
@@ -165,14 +167,18 @@ def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: in
     def fetch_weights(x, to_here, slot, t, at, to, of_piece, of_step, axes):
         for v in td.static_range(a_loads):
             if a_even or t + v * threads < a_size:
-                copy_later(to_here, slot + to[v], sixteen(x, at[v]))
+                copy_later(
+                    to_here,
+                    slot + (to[0] + v * threads if alike else to[v]),
+                    sixteen(x, at[v]),
+                )
             at[v] += pieces * unit
 
     @td.func
     def fetch_windows(x, to_here, slot, t, at, to, inside, step, axes):
         # Of the piece that the thread copies, in this step: its channel, the tap along each axis,
         # then the size of a place and of a tap, all in vec4s, and where bits of y and z begin.
-        distance = ((step[3] * axes.z.dilation) * axes.y.size + step[2] * axes.y.dilation)
+        distance = (step[3] * axes.z.dilation) * axes.y.size + step[2] * axes.y.dilation
         distance = (distance * axes.x.size + step[1] * axes.x.dilation) * step[4] + step[0]
         one = td.u32(1)
         bits = (one << td.u32(step[1])) | (one << td.u32(step[6] + step[2]))
@@ -184,7 +190,7 @@ def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: in
                 from_here = td.where(there, at[v] + distance, 0)
                 copy_later(
                     to_here,
-                    slot + to[v],
+                    slot + (to[0] + v * threads if alike else to[v]),
                     td.where(there, sixteen(x, from_here), words(0)),
                 )
         step[0] += pieces * unit
@@ -238,21 +244,23 @@ def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: in
                 places[column] = place if position < positions else -1
         near = t % pieces
         a_at = td.local(a_loads, td.i32)
-        a_to = td.local(a_loads, td.i32)
+        a_to = td.local(1 if alike else a_loads, td.i32)
         none = td.local(1, td.i32)
         for v in td.static_range(a_loads):
             line = (t + v * threads) // pieces
-            a_to[v] = place_piece(line, near)
+            if v == 0 or not alike:
+                a_to[v] = place_piece(line, near)
             a_at[v] = (group * outs + td.minimum(row + line, outs - 1)) * (deep // 4) + near * unit
         b_at = td.local(b_loads, td.i32)
-        b_to = td.local(b_loads, td.i32)
+        b_to = td.local(1 if alike else b_loads, td.i32)
         inside = td.local(b_loads, td.u32)
         size = padded // 4
         y_bits = axes.x.taps
         z_bits = axes.x.taps + axes.y.taps
         for v in td.static_range(b_loads):
             line = (t + v * threads) // pieces
-            b_to[v] = place_piece(line, near)
+            if v == 0 or not alike:
+                b_to[v] = place_piece(line, near)
             position = position0 + line
             n = position // image
             rest = position - n * image
@@ -312,9 +320,8 @@ def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: in
         for i in td.static_range(down):
             o = row + warp_row + i * 16 + lane // 4 + odd * 8
             addend = td.f32(0)
-            if biased:
-                if o < outs:
-                    addend = td.f32(bias[group * outs + o])
+            if biased and o < outs:
+                addend = td.f32(bias[group * outs + o])
             for j in td.static_range(across):
                 total = four_neighbours(sums[i * across + j], odd)
                 column = warp_column + j * 8 + lane % 4 // 2 * 4

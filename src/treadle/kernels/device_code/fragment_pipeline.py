@@ -46,6 +46,13 @@ def placer(pieces: int) -> Function:
     return place
 
 
+def same_permutation(pieces: int, threads: int) -> bool:
+    """Whether the pieces of a thread, which are `threads` from each other, lie in lines that
+    permute them alike: then one place, and multiples of `threads`, are those of all."""
+    lines_of_banks = max(_PIECES_OF_BANKS // pieces, 1)
+    return threads % (pieces * lines_of_banks * _PIECES_OF_BANKS) == 0
+
+
 @functools.cache
 def summer(
     dtype: DType, tile: FragmentTile, fetch_a: Function, fetch_b: Function, inner: bool
@@ -54,8 +61,8 @@ def summer(
 
     `fetch_a` and `fetch_b` begin to copy one step's tile of their factor: of (array, shared memory,
     first piece there, thread, where it reads, where it writes, what it knows of each piece, what it
-    knows of the step, the axes). They move on what they know. Lines of shared memory go along the
-    inner axis if `inner`, else across it.
+    knows of the step, and `other`). They move on what they know. Lines of shared memory go along
+    the inner axis if `inner`, else across it.
     """
     rows, columns, _, warp_rows, warp_columns, stages, _ = tile
     piece, depth = piece_of(dtype), depth_of(tile, dtype)
@@ -74,7 +81,7 @@ def summer(
 
     @td.func
     def sum_products(
-        a, b, left, right, sums, steps, axes,
+        a, b, left, right, sums, steps, other,
         a_at, a_to, a_of_piece, a_of_step, b_at, b_to, b_of_piece, b_of_step,
     ):  # fmt: skip
         t = td.thread_idx.x
@@ -82,8 +89,8 @@ def summer(
         warp = t // LANES
         for s in td.static_range(stages - 1):
             if s < steps:
-                fetch_a(a, left, s * a_size, t, a_at, a_to, a_of_piece, a_of_step, axes)
-                fetch_b(b, right, s * b_size, t, b_at, b_to, b_of_piece, b_of_step, axes)
+                fetch_a(a, left, s * a_size, t, a_at, a_to, a_of_piece, a_of_step, other)
+                fetch_b(b, right, s * b_size, t, b_at, b_to, b_of_piece, b_of_step, other)
             end_copies()
         warp_row = warp // across_warps * warp_rows
         warp_column = warp % across_warps * warp_columns
@@ -136,10 +143,10 @@ def summer(
                 if d == 0:
                     if step + stages - 1 < steps:
                         fetch_a(
-                            a, left, filled * a_size, t, a_at, a_to, a_of_piece, a_of_step, axes
+                            a, left, filled * a_size, t, a_at, a_to, a_of_piece, a_of_step, other
                         )
                         fetch_b(
-                            b, right, filled * b_size, t, b_at, b_to, b_of_piece, b_of_step, axes
+                            b, right, filled * b_size, t, b_at, b_to, b_of_piece, b_of_step, other
                         )
                     end_copies()
                     filled = filled + 1 if filled + 1 < stages else 0
