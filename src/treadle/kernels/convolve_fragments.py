@@ -9,11 +9,11 @@ from treadle.core.dtypes import float32 as f32
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.convolve_plans import Axis, Channels, passed, plain
 from treadle.kernels.device_code.fragment_convolution import (
-    IMAGE_PLACES,
     IMAGE_THREADS,
     MOST_TAPS,
     fragment_convolver,
     image_packer,
+    part_adder,
     weight_packer,
 )
 from treadle.kernels.device_code.fragment_convolution_weights import (
@@ -32,12 +32,10 @@ FEWEST_OUTPUTS = 8  # of a group: a tile would be mostly empty with fewer
 # The largest first: rows (output channels) and columns (positions) of a block, depth in elements of
 # two bytes, rows and columns of a warp, stages.
 TILES = (
-    FragmentTile(128, 256, 64, 64, 64, 3),
     FragmentTile(128, 128, 32, 64, 64, 4),
-    FragmentTile(64, 256, 64, 64, 32, 3),
     FragmentTile(64, 128, 64, 32, 32, 3),
-    FragmentTile(32, 256, 64, 32, 32, 3),
     FragmentTile(64, 64, 32, 32, 32, 4),
+    FragmentTile(32, 128, 32, 32, 32, 4),
     FragmentTile(16, 128, 64, 16, 32, 3),
     FragmentTile(32, 64, 32, 16, 32, 4),
     FragmentTile(32, 32, 32, 16, 16, 3),
@@ -51,8 +49,8 @@ WEIGHT_TILES = (
     FragmentTile(16, 128, 64, 16, 32, 3),
     FragmentTile(32, 32, 32, 16, 16, 3),
 )
-_SPLIT_BLOCKS = 264  # blocks that positions are split for
 _FEWEST_STEPS = 8  # of a split
+_FULL_BLOCKS = 264  # for which an inner axis is split
 _BUSY_BLOCKS = 96  # with fewer, smaller tiles keep more of a card at work
 
 
@@ -82,9 +80,12 @@ def packed_image(x: DeviceArray, groups: int, ins: int) -> DeviceArray:
     padded = padded_to(ins, piece_of(dtype))
     plane = math.prod(x.shape[2:])
     out = new(x, dtype, x.shape[0] * plane * groups * padded)
-    width = next(w for w in (64, 32, 16, 8, 4) if padded % w == 0)
-    tiles = -(-plane // IMAGE_PLACES)
-    image_packer(dtype, width)[(tiles * x.shape[0], padded // width * groups), IMAGE_THREADS](
+    of_group = padded // piece_of(dtype)
+    pieces = next(each for each in (8, 4, 2, 1) if of_group % each == 0)
+    tiles = -(-plane // (4 * IMAGE_THREADS // pieces))
+    lanes = 4 if plane % 4 == 0 and x.offset % 4 == 0 else 1
+    grid = tiles * x.shape[0], of_group // pieces * groups
+    image_packer(dtype, pieces, lanes)[grid, IMAGE_THREADS](
         flat(x), out, groups, ins, padded, plane, tiles
     )
     return out
@@ -106,21 +107,44 @@ def by_fragments(
     image = packed_image(x, groups, ins)
     for axes in phases:
         positions = out.shape[0] * math.prod(axis.outputs for axis in axes)
-        chosen = tile or tile_for(x.device, outs, positions, groups)
         taps = math.prod(axis.taps for axis in axes)
+        chosen = tile or tile_for(x.device, outs, positions * groups, taps * padded)
         deep = padded_to(taps * padded, depth_of(chosen, dtype))
         weights = new(x, dtype, groups * outs * deep)
         weight_packer(dtype).launch(
             weights.size, flat(weight), weights, passed(axes), outs, ins, padded, deep,
             out_step, in_step, group_step,
         )  # fmt: skip
-        lanes = 4 if _adjacent_in_fours(axes) and out.offset % 4 == 0 else 1
+        whole = all(axis.out_step == 1 and axis.outputs == axis.out_size for axis in axes)
+        places = math.prod(axis.outputs for axis in axes)
+        lanes = 4 if whole and places % 4 == 0 and out.offset % 4 == 0 else 1
         tiles = -(-outs // chosen.rows)
-        kernel = fragment_convolver(dtype, chosen, bias is not None, lanes)
-        kernel[(tiles * -(-positions // chosen.columns), groups), chosen.threads](
-            weights, image, flat(weight if bias is None else bias), flat(out), passed(axes),
-            out.shape[0], groups, outs, padded, deep, tiles,
+        blocks = tiles * -(-positions // chosen.columns)
+        chunk = chunk_for(depth_of(chosen, dtype), deep, blocks * groups) if whole else deep
+        parts = -(-deep // chunk)
+        if parts * out.size >= MOST_NARROW:
+            parts, chunk = 1, deep
+        kernel = fragment_convolver(
+            dtype, chosen, bias is not None and parts == 1, lanes, parts > 1
+        )
+        into = flat(out) if parts == 1 else new(x, f32, parts * out.size)
+        addend = flat(weight if bias is None else bias)
+        kernel[(blocks, groups, parts), chosen.threads](
+            weights, image, addend, into, passed(axes), out.shape[0], groups, outs, padded, deep,
+            tiles, chunk, out.size,
         )  # fmt: skip
+        if parts > 1:
+            part_adder(dtype, bias is not None).launch(
+                out.size, into, addend, flat(out), parts, out.size, groups * outs, places
+            )
+
+
+def chunk_for(depth: int, deep: int, blocks: int) -> int:
+    """How much of the inner axis a block does: all of it, or less where so few blocks leave a card
+    idle."""
+    steps = deep // depth
+    parts = min(_FULL_BLOCKS // blocks, steps // _FEWEST_STEPS)
+    return deep if parts < 2 else -(-steps // parts) * depth
 
 
 def weights_by_fragments(
@@ -142,7 +166,7 @@ def weights_by_fragments(
     depth = depth_of(chosen, dtype)
     row_tiles, column_tiles = -(-outs // chosen.rows), -(-weights // chosen.columns)
     blocks = row_tiles * column_tiles * groups
-    splits = max(min(_SPLIT_BLOCKS // blocks, positions // (_FEWEST_STEPS * depth)), 1)
+    splits = max(min(_FULL_BLOCKS // blocks, positions // (_FEWEST_STEPS * depth)), 1)
     length = padded_to(-(-positions // splits), depth)
     splits = -(-positions // length)
     entries = positions + depth
@@ -172,22 +196,19 @@ def weight_tile_for(device: Device, outs: int, weights: int, positions: int) -> 
     return (fitting or WEIGHT_TILES)[-1]
 
 
-def _adjacent_in_fours(axes: tuple[Axis, ...]) -> bool:
-    """Whether each four positions are neighbours in memory, and aligned there."""
-    whole = all(axis.out_step == 1 and axis.outputs == axis.out_size for axis in axes)
-    return whole and math.prod(axis.outputs for axis in axes) % 4 == 0
-
-
-def tile_for(device: Device, outs: int, positions: int, groups: int) -> FragmentTile:
+def tile_for(device: Device, outs: int, positions: int, inner: int) -> FragmentTile:
     """The largest tile that the device's limits allow, that is not mostly empty, and of which there
-    are enough."""
+    are enough, the inner axis being split."""
     fitting = [
         tile
         for tile in TILES
         if tile.rows < 2 * max(outs, 9) and _fits(device, tile, 4 * tile.columns)
     ]
-    busy = (tile for tile in fitting if _blocks(tile, outs, positions) * groups >= _BUSY_BLOCKS)
-    return next(busy, (fitting or TILES)[-1])
+    for tile in fitting:
+        parts = max(inner // (2 * _FEWEST_STEPS * tile.depth), 1)
+        if _blocks(tile, outs, positions) * parts >= _BUSY_BLOCKS:
+            return tile
+    return (fitting or TILES)[-1]
 
 
 def _fits(device: Device, tile: FragmentTile, more: int) -> bool:

@@ -24,6 +24,7 @@ from treadle.kernels.convolve_fragments import (
     weights_by_fragments,
 )
 from treadle.kernels.convolve_plans import Channels, along_of, three_axes
+from treadle.kernels.device_code.fragment_convolution import part_adder
 
 
 @pytest.fixture
@@ -180,9 +181,19 @@ def test_repeated_runs_are_identical(card, rng):
 
 def test_which_tile(card):
     """Few outputs have low tiles, few positions small ones."""
-    assert tile_for(card, 256, 200_000, 1) == TILES[0]
-    assert tile_for(card, 64, 200_000, 1).rows == 64
-    assert tile_for(card, 8, 200_000, 1).rows == 16
-    assert tile_for(card, 512, 1000, 1).columns == 64
+    assert tile_for(card, 256, 200_000, 2304) == TILES[0]
+    assert tile_for(card, 64, 200_000, 576).rows == 64
+    assert tile_for(card, 8, 200_000, 72).rows == 16
+    assert tile_for(card, 256, 2000, 256).columns == 64
+    assert tile_for(card, 512, 1500, 4608) == TILES[0]  # in parts
     assert weight_tile_for(card, 256, 2304, 200_000) == WEIGHT_TILES[0]
     assert weight_tile_for(card, 8, 16, 200).rows == 16
+
+
+def test_parts_of_the_inner_axis(card, rng):
+    """Of few positions, each block sums some of the taps and channels; the bias is added last."""
+    x, w, b = _drawn(rng, 1, 200, 5, 7), _drawn(rng, 20, 200, 3, 3), _drawn(rng, 20)
+    with mock.patch.object(convolve_fragments, "part_adder", wraps=part_adder) as added:
+        found = F.conv2d(*map(td.asarray, (x, w, b)), padding=1).realize()
+    assert added.called
+    _check(found, torch.conv2d(*[torch.tensor(e.astype("f8")) for e in (x, w, b)], padding=1))

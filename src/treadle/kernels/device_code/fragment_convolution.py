@@ -32,8 +32,7 @@ from treadle.lang import builtins
 from treadle.lang.decorators import Function, Kernel
 
 MOST_TAPS = 31  # of the three axes together: their bits and one more are a word
-IMAGE_THREADS = 256
-IMAGE_PLACES = 64  # of a block of `image_packer`
+IMAGE_THREADS = 128  # of a block of `image_packer`, each with a piece of four places
 _NOWHERE = 31  # the bit that no position has
 
 
@@ -54,55 +53,71 @@ def _rounder(dtype: DType) -> Function:
 
 
 @functools.cache
-def image_packer(dtype: DType, channels: int) -> Kernel:
+def image_packer(dtype: DType, pieces: int, lanes: int) -> Kernel:
     """A kernel that packs images (batch, groups, ins, plane) as (batch, plane, groups, padded): a
-    block packs `channels` of a group, a whole number of pieces, at some places."""
+    block packs some pieces at some places. A thread loads the channels of a piece at four places;
+    they are neighbours in memory, and loaded at once, with four `lanes`."""
     piece = piece_of(dtype)
-    pieces = channels // piece
-    pitch = IMAGE_PLACES + 4 // dtype.itemsize - 1  # odd: channels are in different banks
-    loads = -(-channels * IMAGE_PLACES // IMAGE_THREADS)
-    stores = -(-pieces * IMAGE_PLACES // IMAGE_THREADS)
-    even = channels * IMAGE_PLACES % IMAGE_THREADS == 0
-    even_stores = pieces * IMAGE_PLACES % IMAGE_THREADS == 0
-    parts = piece // 4
+    quads = IMAGE_THREADS // pieces  # of places
     vec = td.vec4[dtype]
+    read: object = vec if lanes == 4 else dtype
+    parts = piece // 4
     rounded = _rounder(dtype)
 
     @td.kernel(checked=False)
     def pack_image(
-        x, out: td.Array[vec], groups: td.i32, ins: td.i32, padded: td.i32, plane: td.i32,
-        tiles: td.i32,
+        x: td.Array[read], out: td.Array[vec], groups: td.i32, ins: td.i32, padded: td.i32,
+        plane: td.i32, tiles: td.i32,
     ):  # fmt: skip
-        tile = td.shared(channels * pitch, dtype)
+        tile = td.shared(4 * IMAGE_THREADS * parts, vec)
         t = td.thread_idx.x
         image = td.block_idx.x // tiles
-        first = (td.block_idx.x - image * tiles) * IMAGE_PLACES
-        of_group = padded // channels
+        first = (td.block_idx.x - image * tiles) * (4 * quads)
+        of_group = padded // (pieces * piece)
         group = td.block_idx.y // of_group
-        first_channel = (td.block_idx.y - group * of_group) * channels
-        base = (image * groups + group) * ins * plane
-        for v in td.static_range(loads):
-            item = t + v * IMAGE_THREADS
-            channel = item // IMAGE_PLACES
-            place = item % IMAGE_PLACES
-            there = first_channel + channel < ins and first + place < plane
-            at = base + (first_channel + channel) * plane + first + place
-            value = rounded(x[at if there else 0])
-            if even or channel < channels:
-                tile[channel * pitch + place] = value if there else dtype(0)
+        channel = (td.block_idx.y - group * of_group) * (pieces * piece)
+        quad = t % quads
+        near = t // quads
+        at = ((image * groups + group) * ins + channel + near * piece) * plane + first + quad * 4
+        found = td.local(piece, vec)
+        for c in td.static_range(piece):
+            found[c] = vec(0)
+            if channel + near * piece + c < ins:
+                if lanes == 4:
+                    if first + quad * 4 < plane:
+                        found[c] = x[(at + c * plane) // 4]
+                else:
+                    if first + quad * 4 < plane:
+                        found[c].x = x[at + c * plane]
+                    if first + quad * 4 + 1 < plane:
+                        found[c].y = x[at + c * plane + 1]
+                    if first + quad * 4 + 2 < plane:
+                        found[c].z = x[at + c * plane + 2]
+                    if first + quad * 4 + 3 < plane:
+                        found[c].w = x[at + c * plane + 3]
+        # Pieces of a place are permuted by its quad's number, so that those of eight quads are in
+        # different banks.
+        for k in td.static_range(parts):
+            a, b, c, d = found[k * 4], found[k * 4 + 1], found[k * 4 + 2], found[k * 4 + 3]
+            to = (quad * 4 * pieces + (near ^ (quad % pieces))) * parts + k
+            tile[to] = vec(rounded(a.x), rounded(b.x), rounded(c.x), rounded(d.x))
+            to += pieces * parts
+            tile[to] = vec(rounded(a.y), rounded(b.y), rounded(c.y), rounded(d.y))
+            to += pieces * parts
+            tile[to] = vec(rounded(a.z), rounded(b.z), rounded(c.z), rounded(d.z))
+            to += pieces * parts
+            tile[to] = vec(rounded(a.w), rounded(b.w), rounded(c.w), rounded(d.w))
         td.sync_threads()
-        for v in td.static_range(stores):
+        for v in td.static_range(4):
             item = t + v * IMAGE_THREADS
             near = item % pieces
             place = item // pieces
-            if first + place < plane and (even_stores or place < IMAGE_PLACES):
+            if first + place < plane:
                 to = ((image * plane + first + place) * groups + group) * (padded // 4)
-                to += (first_channel + near * piece) // 4
+                to += channel // 4 + near * parts
+                source = (place * pieces + (near ^ (place // 4 % pieces))) * parts
                 for k in td.static_range(parts):
-                    at = (near * piece + k * 4) * pitch + place
-                    out[to + k] = vec(
-                        tile[at], tile[at + pitch], tile[at + 2 * pitch], tile[at + 3 * pitch]
-                    )
+                    out[to + k] = tile[source + k]
 
     return pack_image
 
@@ -142,11 +157,15 @@ def weight_packer(dtype: DType) -> Kernel:
 
 
 @functools.cache
-def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: int) -> Kernel:
+def fragment_convolver(
+    dtype: DType, tile: FragmentTile, biased: bool, lanes: int, parts: bool = False
+) -> Kernel:
     """A kernel whose blocks compute a tile each, of a packed image and packed weights. With four
     `lanes` four positions are neighbours in memory, and are stored at once.
 
-    `depth` are the elements of an output channel's weights, `padded` those of a tap."""
+    `deep` are the elements of an output channel's weights, `padded` those of a tap. With `parts` a
+    block sums `chunk` elements of the weights, and stores float32 sums, without the bias, to a part
+    of the result of `size` elements."""
     rows, columns, _, warp_rows, warp_columns, stages, _ = tile
     piece, depth = piece_of(dtype), depth_of(tile, dtype)
     unit = piece // 4  # vec4s in a piece
@@ -159,7 +178,8 @@ def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: in
     down, across = warp_rows // 16, warp_columns // 8
     place_piece = placer(pieces)
     vec: object = td.vec4[dtype]
-    stored: object = vec if lanes == 4 else dtype
+    made = td.f32 if parts else dtype
+    stored: object = td.vec4[made] if lanes == 4 else made
     words, sums_type = td.vec4[td.u32], td.vec4[td.f32]
     copy_later, sixteen = builtins.copy_later, builtins.sixteen_bytes
 
@@ -211,6 +231,7 @@ def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: in
         w: td.Array[vec], x: td.Array[vec], bias: td.Array[dtype], out: td.Array[stored],
         axes: Axes,
         batch: td.i32, groups: td.i32, outs: td.i32, padded: td.i32, deep: td.i32, tiles: td.i32,
+        chunk: td.i32, size: td.i32,
     ):  # fmt: skip
         left = td.shared(stages * a_size, words)
         right = td.shared(stages * b_size, words)
@@ -241,8 +262,11 @@ def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: in
                 place = place * axes.y.out_size + oy * axes.y.out_step + axes.y.out_start
                 place = place * axes.x.out_size + ox * axes.x.out_step + axes.x.out_start
                 place += (n * groups + group) * outs * out_plane
+                if parts:
+                    place += td.block_idx.z * size
                 places[column] = place if position < positions else -1
         near = t % pieces
+        begin = td.block_idx.z * chunk if parts else 0
         a_at = td.local(a_loads, td.i32)
         a_to = td.local(1 if alike else a_loads, td.i32)
         none = td.local(1, td.i32)
@@ -250,11 +274,12 @@ def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: in
             line = (t + v * threads) // pieces
             if v == 0 or not alike:
                 a_to[v] = place_piece(line, near)
-            a_at[v] = (group * outs + td.minimum(row + line, outs - 1)) * (deep // 4) + near * unit
+            a_at[v] = (group * outs + td.minimum(row + line, outs - 1)) * (deep // 4)
+            a_at[v] += begin // 4 + near * unit
         b_at = td.local(b_loads, td.i32)
         b_to = td.local(1 if alike else b_loads, td.i32)
         inside = td.local(b_loads, td.u32)
-        size = padded // 4
+        of_tap = padded // 4
         y_bits = axes.x.taps
         z_bits = axes.x.taps + axes.y.taps
         for v in td.static_range(b_loads):
@@ -287,18 +312,18 @@ def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: in
                         bits |= td.u32(1) << td.u32(z_bits + j)
             inside[v] = bits
             b_at[v] = n * plane + (iz * axes.y.size + iy) * axes.x.size + ix
-            b_at[v] = (b_at[v] * groups + group) * size
+            b_at[v] = (b_at[v] * groups + group) * of_tap
         step = td.local(8, td.i32)
-        step[0] = near * unit
+        step[0] = begin // 4 + near * unit
         step[1] = 0
         step[2] = 0
         step[3] = 0
-        step[4] = groups * size
-        step[5] = size
+        step[4] = groups * of_tap
+        step[5] = of_tap
         step[6] = y_bits
         step[7] = z_bits
-        while step[0] >= size:
-            step[0] -= size
+        while step[0] >= of_tap:
+            step[0] -= of_tap
             step[1] += 1
             if step[1] == axes.x.taps:
                 step[1] = 0
@@ -309,7 +334,7 @@ def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: in
         sums = td.local(down * across, sums_type)
         for each in td.static_range(down * across):
             sums[each] = sums_type(0)
-        steps = deep // depth
+        steps = (td.minimum(chunk, deep - begin) if parts else deep) // depth
         sum_products(
             w, x, left, right, sums, steps, axes,
             a_at, a_to, none, none, b_at, b_to, inside, step,
@@ -330,12 +355,32 @@ def fragment_convolver(dtype: DType, tile: FragmentTile, biased: bool, lanes: in
                         place = places[column]
                         if place >= 0:
                             many = td.vec4[td.f32](addend, addend, addend, addend)
-                            out[(place + o * out_plane) // 4] = td.vec4[dtype](total + many)
+                            out[(place + o * out_plane) // 4] = td.vec4[made](total + many)
                     else:
-                        parts = (total.x, total.y, total.z, total.w)
+                        four = (total.x, total.y, total.z, total.w)
                         for e in td.static_range(4):
                             place = places[column + e]
                             if place >= 0:
-                                out[place + o * out_plane] = dtype(parts[e] + addend)
+                                out[place + o * out_plane] = made(four[e] + addend)
 
     return convolve_fragments
+
+
+@functools.cache
+def part_adder(dtype: DType, biased: bool) -> Kernel:
+    """A kernel that adds up the parts of each element, in their order, and the bias."""
+
+    @td.kernel(checked=False)
+    def add_parts(
+        parts, bias, out, count: td.i32, size: td.i32, channels: td.i32, places: td.i32
+    ):  # fmt: skip
+        i = td.grid(1)
+        if i < size:
+            total = td.f32(0)
+            for part in range(count):
+                total += parts[part * size + i]
+            if biased:
+                total += td.f32(bias[i // places % channels])
+            out[i] = dtype(total)
+
+    return add_parts
