@@ -17,6 +17,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.convolve_cpu import in_strips
+from treadle.kernels.convolve_cpu_weights import suits_strips, weights_in_strips
 from treadle.kernels.convolve_fragments import (
     by_fragments,
     images_at_once,
@@ -132,6 +133,12 @@ def weight_gradient(
     out = new(x, dtype, outs, ins, *extents)
     if not out.size or not gradient.size:
         return zeros(x, dtype, *out.shape)
+    given = zip(x.shape[2:], extents, stride, padding, dilation, places, strict=True)
+    one = Axis(1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1)
+    axes = (*[one] * (5 - len(x.shape)), *[along_of(*of_axis) for of_axis in given])
+    if serial_threads(x.device) and suits_strips(axes, ins):
+        weights_in_strips(x, gradient, out, axes, groups)
+        return out
     if serial_threads(x.device):
         # The same convolution with roles exchanged: the batch is summed over like channels, output
         # positions are the taps.
@@ -140,9 +147,6 @@ def weight_gradient(
         swapped_gradient = _swapped(gradient, batch, 1, outs, outs, batch, *places)
         made = convolve(swapped, swapped_gradient, *steps, groups, extents)
         return _swapped(made, ins, 1, outs, *out.shape)
-    given = zip(x.shape[2:], extents, stride, padding, dilation, places, strict=True)
-    one = Axis(1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1)
-    axes = (*[one] * (5 - len(x.shape)), *[along_of(*of_axis) for of_axis in given])
     taps = math.prod(extents)
     if suits(x.device, dtype, [axes], Channels(groups, ins, outs // groups, taps, 0, 0)) and all(
         images_at_once(dtype, each // groups, array) >= batch

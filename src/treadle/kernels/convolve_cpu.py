@@ -27,12 +27,12 @@ from treadle.runtime.convert import Packed
 
 _SLAB_BYTES = 1 << 19  # of a block's slab, so that it stays in its cache
 _NEAREST_BYTES = 20480  # of the part of a slab that is multiplied at a time
-_LONG_SPAN = 16  # times as many positions are in a span as registers take, or more
-_BUSY = 8  # blocks for each thread
-_FEWEST = 0.5  # of the positions with gaps must be outputs, or positions have no gaps
+LONG_SPAN = 16  # times as many positions are in a span as registers take, or more
+BUSY = 8  # blocks for each thread
+FEWEST = 0.5  # of the positions with gaps must be outputs, or positions have no gaps
 # Output channels and vectors of positions that are summed in registers, by bytes of these and of
 # elements.
-_REGISTERS = {(64, 4): (8, 3), (64, 8): (8, 1), (32, 4): (4, 1), (32, 8): (2, 1)}
+REGISTERS = {(64, 4): (8, 3), (64, 8): (8, 1), (32, 4): (4, 1), (32, 8): (2, 1)}
 
 
 class _Places(NamedTuple):
@@ -89,7 +89,7 @@ def in_strips(
         partial = new(out, work, out.size) if most < ins and work is not dtype else flat(out)
         table = table_of(x.device, ("convolve", facts), i32, entries)
         parts = _parts(spans * groups, tiles, threads)
-        blocks = min(spans * groups * parts, _BUSY * threads)
+        blocks = min(spans * groups * parts, BUSY * threads)
         slab = new(x, work, blocks * scratch + LANES)
         strips(dtype, strip)[blocks, LANES](
             flat(x), weights, flat(weight if bias is None else bias), slab, partial, flat(out),
@@ -109,16 +109,16 @@ def _layout(
     threads: int,
     vector_bytes: int,
 ) -> _Layout:
-    channels, vectors = _REGISTERS[max(vector_bytes, 32), work.itemsize]
+    channels, vectors = REGISTERS[max(vector_bytes, 32), work.itemsize]
     channels = min(channels, 1 if outs == 1 else 4 if outs <= 4 else 8)
-    dealt = [_places(axis) for axis in axes]
+    dealt = [places_of(axis) for axis in axes]
     counts = [axis.outputs for axis in axes]
     extents = [count + places.most for count, places in zip(counts, dealt, strict=True)]
-    gaps = math.prod(counts) >= _FEWEST * math.prod(extents)
+    gaps = math.prod(counts) >= FEWEST * math.prod(extents)
     strided_out = any(axis.out_step != 1 or axis.outputs != axis.out_size for axis in axes)
     if gaps:
         strided_out = axes[2].out_step != 1
-        farther = _flat_index([places.most for places in dealt], extents)
+        farther = flat_index([places.most for places in dealt], extents)
         rows = max(math.prod(len(places.remainders) for places in dealt), 1)
     else:
         extents, farther = [1, 1, math.prod(counts)], 0
@@ -126,8 +126,8 @@ def _layout(
     strip = Strip(channels, vectors, gaps, gaps and axes[2].stride > 1, strided_out)
     at_once = LANES * vectors
     positions = batch * math.prod(extents)
-    length = max(_LONG_SPAN * at_once, 2 * farther)
-    blocks = _BUSY * threads  # each of which should have the same number of spans
+    length = max(LONG_SPAN * at_once, 2 * farther)
+    blocks = BUSY * threads  # each of which should have the same number of spans
     spans = -(-positions * groups // (length * blocks)) * blocks
     length = -(-positions * groups // (spans * at_once)) * at_once
     row = (-(-(length + farther) // LANES) | 1) * LANES  # odd: rows differ in cache sets
@@ -145,16 +145,17 @@ def _layout(
     near = -(-most // -(-most // near))
     places = extents[2], extents[1], extents[0]
     span = packed(Span, length, spans, row, length + farther, rows, *places, near, scratch)
-    entries = functools.partial(_table, axes, dealt, extents, gaps, rows, row, most)
+    entries = functools.partial(offsets, axes, dealt, extents, gaps, rows, row, most)
     return _Layout(strip, span, spans, scratch, most, entries)
 
 
 def _parts(items: int, tiles: int, threads: int) -> int:
     """Into how many parts the output channels of a span are cut, so that all threads are busy."""
-    return min(tiles, -(-_BUSY * threads // items))
+    return min(tiles, -(-BUSY * threads // items))
 
 
-def _places(axis: Axis) -> _Places:
+def places_of(axis: Axis) -> _Places:
+    """How an axis's places are distributed."""
     places = [tap * axis.dilation for tap in range(axis.taps)]
     remainders = sorted({place % axis.stride for place in places})
     of_tap = [remainders.index(place % axis.stride) for place in places]
@@ -163,11 +164,12 @@ def _places(axis: Axis) -> _Places:
     )
 
 
-def _flat_index(index: Sequence[int], extents: Sequence[int]) -> int:
+def flat_index(index: Sequence[int], extents: Sequence[int]) -> int:
+    """The number of a place in three axes of these extents."""
     return (index[0] * extents[1] + index[1]) * extents[2] + index[2]
 
 
-def _table(
+def offsets(
     axes: tuple[Axis, ...],
     dealt: list[_Places],
     extents: list[int],
@@ -185,8 +187,8 @@ def _table(
     if gaps:
         numbers = [len(places.remainders) for places in dealt]
         of_tap = [
-            _flat_index([p.of_tap[j] for p, j in zip(dealt, tap, strict=True)], numbers) * row
-            + _flat_index([p.farther[j] for p, j in zip(dealt, tap, strict=True)], extents)
+            flat_index([p.of_tap[j] for p, j in zip(dealt, tap, strict=True)], numbers) * row
+            + flat_index([p.farther[j] for p, j in zip(dealt, tap, strict=True)], extents)
             for tap in taps
         ]
     else:

@@ -186,7 +186,7 @@ if torch is not None:
     @pytest.mark.parametrize("tile", [None, Tile(32, 32, 8, 4, 4)], ids=["own", "large"])
     @pytest.mark.parametrize("seed", [0, 1, 2])
     def test_gradient_of_weights(device, rng, monkeypatch, seed, tile):
-        """What the reverse pass will call, in the kernel library."""
+        """What the reverse pass calls, in the kernel library."""
         if tile is not None:
             monkeypatch.setattr(convolve, "tile_for", lambda *_: tile)
         options = [
@@ -211,6 +211,33 @@ if torch is not None:
         found = convolve.weight_gradient(*operands, *order, weight.shape[2:])
         wanted = wide.grad.numpy()
         assert np.abs(found.to_host() - wanted).max() <= 3e-6 * np.abs(wanted).max()
+
+    @pytest.mark.parametrize("dtype", ["float32", "float16"])
+    @pytest.mark.parametrize("case", range(5))
+    def test_gradients_of_more_weights(device, rng, case, dtype):
+        """Several spans and tiles, lines of one place, gaps along three axes, many channels."""
+        shape, weights, stride, padding, dilation = [
+            ((3, 2, 40, 41), (10, 2, 3, 3), (1, 1), (1, 1), (1, 1)),
+            ((2, 3, 5, 6, 7), (9, 3, 2, 3, 2), (1, 2, 3), (1, 0, 2), (1, 2, 1)),
+            ((2, 17, 1, 1), (40, 17, 1, 1), (1, 1), (0, 0), (1, 1)),
+            ((1, 50, 6, 6), (3, 50, 3, 3), (1, 1), (0, 1), (1, 1)),
+            ((2, 19, 701), (5, 19, 4), (2,), (3,), (3,)),
+        ][case]
+        x = rng.standard_normal(shape).astype(dtype)
+        wide = torch.zeros(weights, dtype=torch.float64, requires_grad=True)
+        made = getattr(torch, f"conv{len(stride)}d")(
+            torch.asarray(x).double(), wide, None, stride, padding, dilation
+        )
+        gradient = rng.standard_normal(made.shape).astype(dtype)
+        made.backward(torch.asarray(gradient).double())
+        a, b = (td.asarray(array).realize()._array for array in (x, gradient))
+        order = stride, padding, dilation, 1, weights[2:]
+        found = convolve.weight_gradient(a, b, *order).to_host().astype(np.float64)
+        again = convolve.weight_gradient(a, b, *order).to_host()
+        bound = {"float32": 3e-6, "float16": 1e-3}[dtype]
+        wanted = wide.grad.numpy()
+        assert np.abs(found - wanted).max() <= bound * np.abs(wanted).max()
+        np.testing.assert_array_equal(again, found)
 
 
 def test_special_values_stay_in_their_windows(device):

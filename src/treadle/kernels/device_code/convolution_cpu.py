@@ -117,7 +117,7 @@ def strips(dtype: DType, strip: Strip) -> Kernel:
     of the planes of a channel along each axis, then the offset of each product's element."""
     work = wide(dtype)
     channels, vectors = strip.channels, strip.vectors
-    fill = _fill_planes(work, strip.strided) if strip.gaps else _fill_taps(work)
+    fill = fill_planes(work, strip.strided) if strip.gaps else _fill_taps(work)
     write = _write(dtype, strip)
 
     @td.kernel(checked=False)
@@ -196,7 +196,7 @@ def strips(dtype: DType, strip: Strip) -> Kernel:
 
 
 @functools.cache
-def _fill_planes(work: DType, strided: bool) -> Function:
+def fill_planes(work: DType, strided: bool) -> Function:
     """Copies the elements that a span reads, line by line, plane by plane."""
 
     @td.func
