@@ -29,6 +29,9 @@ from treadle.kernels.device_code.attention_gradients import (
     query_gradient,
 )
 from treadle.kernels.device_code.attention_tiles import Rows
+from treadle.kernels import convolve_fragments
+from treadle.kernels.device_code.fragment_convolution import fragment_convolver
+from treadle.kernels.device_code.fragment_convolution_weights import fragment_weight_summer
 from treadle.kernels.device_code.fragment_product import fragment_multiplier
 from treadle.kernels.device_code.matrix_product import Form, Loading
 from treadle.kernels.tiles import FRAGMENT_TILES
@@ -146,3 +149,22 @@ def test_attention_with_everything():
         kernel = make(what, gradient_tile)
         text = printed(lowered(kernel, gradient_tile.threads), "sm_80").source
         assert assemble(text, "sm_80").error is None
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("weights", [False, True], ids=["forward", "weights"])
+def test_registers_of_convolutions(architecture, weights):
+    """Of the largest tiles, too."""
+    if weights:
+        tile = convolve_fragments.WEIGHT_TILES[0]
+        kernel = fragment_weight_summer(td.float16, tile)
+    else:
+        tile = convolve_fragments.TILES[0]
+        kernel = fragment_convolver(td.float16, tile, True, 4)
+    text = printed(lowered(kernel, tile.threads), architecture).source
+    assembled = assemble(text, architecture)
+    assert assembled.error is None
+    assert "0 bytes spill stores" in assembled.log
+    assert assembled.number("registers") * tile.threads <= 1 << 16
+    assert "cp.async.cg" in text
+    assert ".local" not in text

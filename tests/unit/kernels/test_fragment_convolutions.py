@@ -197,3 +197,20 @@ def test_parts_of_the_inner_axis(card, rng):
         found = F.conv2d(*map(td.asarray, (x, w, b)), padding=1).realize()
     assert added.called
     _check(found, torch.conv2d(*[torch.tensor(e.astype("f8")) for e in (x, w, b)], padding=1))
+
+
+def test_compiled_and_autocast(card, rng):
+    x, w = rng.standard_normal((2, 8, 6, 5)), rng.standard_normal((9, 8, 3, 3))
+    wanted = torch.relu(torch.conv2d(torch.tensor(x), torch.tensor(w), padding=1))
+    a, b = (td.asarray(each.astype("f4")) for each in (x, w))
+
+    @td.compile
+    def layer(image, weights):
+        with td.autocast(dtype=td.float16):
+            return F.relu(F.conv2d(image, weights, padding=1))
+
+    for _ in range(3):
+        found = layer(a, b)
+        assert found.dtype == td.float16
+        _check(found, wanted, 3e-3)
+    assert used.calls[0].called
