@@ -16,6 +16,7 @@ from treadle.codegen import pipeline
 from treadle.codegen.records import Options
 from treadle.codegen.target import find_target
 from treadle.core.dim3 import Dim3
+from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.ir import nodes as n
 from treadle.ir.builder import Builder, builtin, load
 from treadle.ir.matrices import FIRST, PRODUCTS, operand_types
@@ -153,14 +154,15 @@ def test_attention_with_everything():
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
 @pytest.mark.parametrize("weights", [False, True], ids=["forward", "weights"])
-def test_registers_of_convolutions(architecture, weights):
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_registers_of_convolutions(architecture, dtype, weights):
     """Of the largest tiles, too."""
     if weights:
         tile = convolve_fragments.WEIGHT_TILES[0]
-        kernel = fragment_weight_summer(td.float16, tile)
+        kernel = fragment_weight_summer(BY_SHORT_NAME[dtype], tile)
     else:
         tile = convolve_fragments.TILES[0]
-        kernel = fragment_convolver(td.float16, tile, True, 4)
+        kernel = fragment_convolver(BY_SHORT_NAME[dtype], tile, True, 4)
     text = printed(lowered(kernel, tile.threads), architecture).source
     assembled = assemble(text, architecture)
     assert assembled.error is None

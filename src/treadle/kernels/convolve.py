@@ -52,7 +52,8 @@ def convolve(
     *more: Any,
 ) -> DeviceArray:
     """The convolution of x by weights (which are not flipped): with `stride`, `padding` (zeros
-    before each axis), `dilation`, `groups` and `extents` (of the result's axes) as options.
+    before each axis), `dilation`, `groups` and `extents` (of the result's axes) as options. Then
+    may come whether float32 numbers may be `rounded` to TF32.
 
     `bias`, if it is not left out, comes before the options and is added.
 
@@ -62,14 +63,14 @@ def convolve(
     >>> convolve(x._array, weight._array, (1,), (0,), (1,), 1, (3,)).to_host().tolist()
     [[[21.0, 32.0, 43.0]]]
     """
-    bias, (stride, padding, dilation, groups, extents) = _split_bias(more)
+    bias, (stride, padding, dilation, groups, extents, *rounded) = _split_bias(more)
     given = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, extents, strict=True)
     axes = tuple([along_of(*of_axis) for of_axis in given])
     outs, ins = weight.shape[:2]
     taps = math.prod(weight.shape[2:])
     channels = Channels(groups, ins, outs // groups, taps, ins * taps, outs // groups * ins * taps)
     out = new(x, plain(x.dtype), x.shape[0], outs, *extents)
-    _run(x, weight, bias, out, [axes], channels)
+    _run(x, weight, bias, out, [axes], channels, any(rounded))
     return out
 
 
@@ -88,7 +89,7 @@ def convolve_transposed(
     >>> convolve_transposed(x._array, weight._array, (2,), (0,), (1,), 1, (5,)).to_host().tolist()
     [[[1.0, 10.0, 2.0, 20.0, 0.0]]]
     """
-    bias, (stride, padding, dilation, groups, extents) = _split_bias(more)
+    bias, (stride, padding, dilation, groups, extents, *rounded) = _split_bias(more)
     phases: list[tuple[Axis, ...]] = [()]
     given = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, extents, strict=True)
     for of_axis in given:
@@ -105,7 +106,7 @@ def convolve_transposed(
         places = out.size // rows
         addend = 0 if bias is None else flat(bias)
         fill.launch((rows, places), addend, flat(out), outs * groups, places)
-    _run(x, weight, bias, out, reached, channels)
+    _run(x, weight, bias, out, reached, channels, any(rounded))
     return out
 
 
@@ -118,6 +119,7 @@ def weight_gradient(
     dilation: Extents,
     groups: int,
     extents: Extents,
+    rounded: bool = False,
 ) -> DeviceArray:
     """The gradient of a convolution's weights, whose kernel has these `extents`, from its input and
     the gradient of its result. Of a transposed convolution it is that with x and gradient changed.
@@ -148,7 +150,8 @@ def weight_gradient(
         made = convolve(swapped, swapped_gradient, *steps, groups, extents)
         return _swapped(made, ins, 1, outs, *out.shape)
     taps = math.prod(extents)
-    if suits(x.device, dtype, [axes], Channels(groups, ins, outs // groups, taps, 0, 0)) and all(
+    channels = Channels(groups, ins, outs // groups, taps, 0, 0)
+    if suits(x.device, dtype, [axes], channels, rounded) and all(
         images_at_once(dtype, each // groups, array) >= batch
         for each, array in ((x.shape[1], x), (outs, gradient))
     ):
@@ -218,6 +221,7 @@ def _run(
     out: DeviceArray,
     phases: list[tuple[Axis, ...]],
     channels: Channels,
+    rounded: bool,
 ) -> None:
     """As many images at a time as kernels can index."""
     if not out.size or not phases:
@@ -230,7 +234,7 @@ def _run(
     if not weight.size:  # no channels: a binding must not be empty; no kernel reads this element
         x, weight = new(x, dtype, out.shape[0]), new(x, dtype, 1)
     threes = [three_axes(axes) for axes in phases]
-    if suits(x.device, dtype, threes, channels):
+    if suits(x.device, dtype, threes, channels, rounded):
         packed = images_at_once(dtype, channels.ins, x)
         if packed:
             runner, at_once = by_fragments, min(at_once, packed)

@@ -28,6 +28,7 @@ from treadle.kernels.matrix_check import usable_products
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
+TF32 = "tf32"  # as devices name what they multiply
 FEWEST_OUTPUTS = 8  # of a group: a tile would be mostly empty with fewer
 # The largest first: rows (output channels) and columns (positions) of a block, depth in elements of
 # two bytes, rows and columns of a warp, stages.
@@ -42,7 +43,7 @@ TILES = (
 )
 WEIGHT_TILES = (
     FragmentTile(128, 256, 64, 64, 64, 3),
-    FragmentTile(128, 128, 64, 64, 64, 3),
+    FragmentTile(128, 128, 32, 64, 64, 4),
     FragmentTile(64, 128, 64, 32, 64, 3),
     FragmentTile(64, 64, 64, 32, 32, 3),
     FragmentTile(32, 128, 64, 32, 32, 3),
@@ -54,9 +55,18 @@ _FULL_BLOCKS = 264  # for which an inner axis is split
 _BUSY_BLOCKS = 96  # with fewer, smaller tiles keep more of a card at work
 
 
-def suits(device: Device, dtype: DType, phases: list[tuple[Axis, ...]], channels: Channels) -> bool:
-    """Whether fragments convolve: what they take, and what their tiles are not mostly empty for."""
-    if dtype.short not in usable_products(device):
+def suits(
+    device: Device,
+    dtype: DType,
+    phases: list[tuple[Axis, ...]],
+    channels: Channels,
+    rounded: bool,
+) -> bool:
+    """Whether fragments convolve: what they take, and what their tiles are not mostly empty for.
+    `rounded`: float32 numbers may be rounded to TF32."""
+    if dtype is f32 and not rounded:
+        return False
+    if (TF32 if dtype is f32 else dtype.short) not in usable_products(device):
         return False
     taps = max(sum(axis.taps for axis in axes) for axes in phases)
     return channels.outs >= FEWEST_OUTPUTS and channels.ins > 0 and taps <= MOST_TAPS

@@ -257,6 +257,7 @@ multiply_i8 = BuiltinFunction("multiply_i8", "subgroup", (3, 3), "Add one of int
 matrix_rows = BuiltinFunction("matrix_rows", "subgroup", (1, 1), "The words of rows by lanes.")
 matrix_columns = BuiltinFunction("matrix_columns", "subgroup", (1, 1), "Of columns, by lanes.")
 sixteen_bytes = BuiltinFunction("sixteen_bytes", "value", (2, 2), "Aligned bytes as four words.")
+four_bytes = BuiltinFunction("four_bytes", "value", (2, 2), "A word of an array; counts words.")
 # And for copies to shared memory that happen later (`nodes.Copies`).
 copy_later = BuiltinFunction("copy_later", "value", (3, 3), "Begin to copy to array[index].")
 end_copies = BuiltinFunction("end_copies", "barrier", (0, 0), "Begun copies become a group.")

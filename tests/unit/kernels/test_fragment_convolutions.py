@@ -1,4 +1,4 @@
-"""Convolutions of 16-bit floats by fragments: on the PTX evaluator, whose sm_90 has the
+"""Convolutions of 16-bit floats and of TF32 by fragments: on the PTX evaluator, whose sm_90 has the
 instructions, beside PyTorch in float64."""
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _check(found: td.Tensor, wanted: torch.Tensor, bound: float = 1e-3) -> None:
 # Input, weights, options; of the last two also the transposed one's.
 CASES = [
     ((2, 16, 9, 8), (24, 16, 3, 3), {"padding": 1}),
-    ((1, 5, 7, 13), (9, 5, 3, 2), {"padding": (1, 0), "stride": (2, 3), "dilation": (1, 2)}),
+    ((1, 9, 7, 13), (10, 9, 3, 2), {"padding": (1, 0), "stride": (2, 3), "dilation": (1, 2)}),
     ((2, 6, 11), (16, 3, 5), {"padding": 4, "groups": 2, "dilation": 2}),
     ((1, 9, 3, 4, 5), (8, 9, 2, 3, 1), {"padding": (1, 0, 2), "stride": (1, 2, 2)}),
     ((3, 17, 1, 1), (8, 17, 1, 1), {}),
@@ -214,3 +214,41 @@ def test_compiled_and_autocast(card, rng):
         assert found.dtype == td.float16
         _check(found, wanted, 3e-3)
     assert used.calls[0].called
+
+
+@pytest.mark.parametrize("case", [0, 1, 3])
+def test_tf32(card, rng, case, monkeypatch):
+    """float32 numbers rounded to the nearest with 10 bits of fraction, where that is asked for."""
+    shape, weights, options = CASES[case]
+    monkeypatch.setattr(convolve_fragments, "usable_products", lambda device: {"tf32"})
+    rank = len(shape) - 2
+    order = [options.get(name, default) for name, default in
+             (("stride", 1), ("padding", 0), ("dilation", 1))]  # fmt: skip
+    order = [each if isinstance(each, tuple) else (each,) * rank for each in order]
+    x, w = (rng.standard_normal(each).astype("f4") for each in (shape, weights))
+    x[0, 0, -1], w[0, 0] = np.float32(1 + 2**-11 + 2**-20), np.float32(-1 - 2**-12)
+    a, b = (torch.tensor(_as_tf32(each), requires_grad=True) for each in (x, w))
+    conv = getattr(torch, f"conv{rank}d")
+    wanted = conv(a, b, None, *order)
+    g = rng.standard_normal(wanted.shape).astype("f4")
+    conv(a, b, None, *order).backward(torch.tensor(_as_tf32(g)))
+    p, q, r = (td.asarray(each)._array for each in (x, w, g))
+    rows = [
+        (convolve.convolve(p, q, *order, 1, wanted.shape[2:], True), wanted),
+        (convolve.convolve_transposed(r, q, *order, 1, shape[2:], True), a.grad),
+        (convolve.weight_gradient(p, r, *order, 1, weights[2:], True), b.grad),
+    ]
+    for found, right in rows:
+        _near(found, right, 1e-6)
+    assert all(each.called for each in used.calls)
+    exact = conv(torch.tensor(x.astype("f8")), torch.tensor(w.astype("f8")), None, *order)
+    _near(convolve.convolve(p, q, *order, 1, wanted.shape[2:]), exact, 1e-6)
+
+
+def _near(found, wanted: torch.Tensor, bound: float) -> None:
+    right = wanted.detach().numpy()
+    assert np.abs(found.to_host() - right).max() <= bound * np.abs(right).max()
+
+
+def _as_tf32(values: np.ndarray) -> np.ndarray:
+    return ((values.view("u4") + 0x1000) & 0xFFFFE000).view("f4").astype("f8")

@@ -17,6 +17,7 @@ from treadle.core.dtypes import DType
 from treadle.kernels.device_code.convolution import Axes
 from treadle.kernels.device_code.fragment_pipeline import (
     LANES,
+    across_step,
     depth_of,
     four_neighbours,
     piece_of,
@@ -78,7 +79,7 @@ def fragment_weight_summer(dtype: DType, tile: FragmentTile) -> Kernel:
     a_alike, b_alike = (same_permutation(each, threads) for each in (a_pieces, b_pieces))
     across_warps = columns // warp_columns
     down, across = warp_rows // 16, warp_columns // 8
-    place_a, place_b = placer(a_pieces), placer(b_pieces)
+    place_a, place_b = (placer(each, across_step(dtype)) for each in (a_pieces, b_pieces))
     vec: object = td.vec4[dtype]
     words, sums_type = td.vec4[td.u32], td.vec4[td.f32]
     copy_later, sixteen = builtins.copy_later, builtins.sixteen_bytes

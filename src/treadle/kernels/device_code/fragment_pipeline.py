@@ -20,6 +20,7 @@ from treadle.lang.fragments import OPERATIONS
 LANES = 32
 PIECE_BYTES = 16
 _PIECES_OF_BANKS = 8  # pieces that are in all banks
+_WORD = 4  # bytes
 
 
 def piece_of(dtype: DType) -> int:
@@ -33,17 +34,70 @@ def depth_of(tile: FragmentTile, dtype: DType) -> int:
 
 
 @functools.cache
-def placer(pieces: int) -> Function:
+def placer(pieces: int, step: int = 1) -> Function:
     """A function that finds a piece of a line in shared memory, whose lines have so many. Pieces
-    are permuted by the line's number, so that the same piece of eight lines is in eight banks."""
+    are permuted by the line's number, so that the same piece of eight lines is in eight banks; with
+    a step of two, so that two neighbouring pieces of four lines are."""
     lines_of_banks = max(_PIECES_OF_BANKS // pieces, 1)
     permutations = min(pieces, _PIECES_OF_BANKS)
 
     @td.func
     def place(line, piece):
-        return line * pieces + (piece ^ (line // lines_of_banks % permutations))
+        return line * pieces + (piece ^ (line // lines_of_banks * step % permutations))
 
     return place
+
+
+def across_step(dtype: DType) -> int:
+    """The step of `placer` for lines across the inner axis. Those of 32 bits are read as words of
+    two pieces of four lines; others by instructions that turn eight lines."""
+    return 2 if dtype.itemsize == _WORD else 1
+
+
+@functools.cache
+def _readers(dtype: DType, a_pieces: int, b_pieces: int, inner: bool) -> tuple[Function, Function]:
+    """Functions that read the words of a 16-row part of the first factor, and of two 8-column parts
+    of the second: of shared memory from a piece on, where the thread begins, and the part's numbers
+    along its own axis and along the inner one."""
+    spread = builtins.matrix_rows if inner else builtins.matrix_columns
+    adjacent_a, behind_a = (16 * a_pieces, 0) if inner else (0, 16 * a_pieces)
+    adjacent_b, behind_b = (16 * b_pieces, 0) if inner else (0, 16 * b_pieces)
+    word = builtins.four_bytes
+    words = td.vec4[td.u32]
+
+    # Parts are 16 lines, or two pieces of a line, from each other: that changes bits of the
+    # permuted place which the first part has as zeros.
+
+    @td.func
+    def read_a(left, start, begin, i, d):
+        at = begin ^ (d * 2 if inner else i * 2)
+        return spread(left[start + at + (adjacent_a * i + behind_a * d)])
+
+    @td.func
+    def read_b(right, start, begin, j, d):
+        at = begin ^ (d * 2 if inner else j * 2)
+        return spread(right[start + at + (adjacent_b * j + behind_b * d)])
+
+    if inner or dtype.itemsize != _WORD:
+        return read_a, read_b
+
+    @td.func
+    def words_of_a(left, start, begin, i, d):
+        near = (start + (begin ^ (i * 4)) + d * 8 * a_pieces) * 4 + td.lane() // 4 % 4
+        far = (start + (begin ^ (i * 4 + 2)) + d * 8 * a_pieces) * 4 + td.lane() // 4 % 4
+        behind = 4 * a_pieces * 4
+        return words(word(left, near), word(left, far), word(left, near + behind),
+                     word(left, far + behind))  # fmt: skip
+
+    @td.func
+    def words_of_b(right, start, begin, j, d):
+        near = (start + (begin ^ (j * 4)) + d * 8 * b_pieces) * 4 + td.lane() // 4 % 4
+        far = (start + (begin ^ (j * 4 + 2)) + d * 8 * b_pieces) * 4 + td.lane() // 4 % 4
+        behind = 4 * b_pieces * 4
+        return words(word(right, near), word(right, near + behind), word(right, far),
+                     word(right, far + behind))  # fmt: skip
+
+    return words_of_a, words_of_b
 
 
 def same_permutation(pieces: int, threads: int) -> bool:
@@ -71,10 +125,10 @@ def summer(
     across_warps = columns // warp_columns
     # An operation takes two pieces of the inner axis.
     down, across, deep = warp_rows // 16, warp_columns // 8, depth // (2 * piece)
-    adjacent_a, behind_a = (16 * a_pieces, 0) if inner else (0, 16 * a_pieces)
-    adjacent_b, behind_b = (16 * b_pieces, 0) if inner else (0, 16 * b_pieces)
-    place_a, place_b = placer(a_pieces), placer(b_pieces)
-    spread = builtins.matrix_rows if inner else builtins.matrix_columns
+    step_of_lines = 1 if inner else across_step(dtype)
+    place_a, place_b = placer(a_pieces, step_of_lines), placer(b_pieces, step_of_lines)
+    read_a, read_b = _readers(dtype, a_pieces, b_pieces, inner)
+    by_words = not inner and dtype.itemsize == _WORD
     multiply_add = getattr(builtins, OPERATIONS[dtype.short])
     end_copies, wait_copies = builtins.end_copies, builtins.wait_copies
     words, pair = td.vec4[td.u32], td.vec2[td.u32]
@@ -99,12 +153,14 @@ def summer(
         if inner:
             a_from = place_a(warp_row + lane % 8 + lane // 8 % 2 * 8, lane // 16)
             b_from = place_b(warp_column + lane % 8 + lane // 16 * 8, lane // 8 % 2)
+        elif by_words:
+            a_from = place_a(lane % 4, warp_row // 4 + lane // 16)
+            b_from = place_b(lane % 4, warp_column // 4 + lane // 16)
         else:
             a_from = place_a(lane % 8 + lane // 16 * 8, warp_row // 8 + lane // 8 % 2)
             b_from = place_b(lane % 8 + lane // 8 % 2 * 8, warp_column // 8 + lane // 16)
         # A thread has its words of two parts of the inner axis: those that are multiplied, and the
-        # next, which are on their way. Parts are 16 lines, or two pieces of a line, from each
-        # other: that changes bits of the permuted place which the first part has as zeros.
+        # next, which are on their way.
         ours = td.local(2 * down, words)
         theirs = td.local(across, words)
         left_at = 0
@@ -113,9 +169,9 @@ def summer(
         wait_copies(stages - 2)
         td.sync_threads()
         for i in td.static_range(down):
-            ours[i] = spread(left[(a_from ^ (0 if inner else i * 2)) + adjacent_a * i])
+            ours[i] = read_a(left, 0, a_from, i, 0)
         for j in td.static_range(across // 2):
-            theirs[j] = spread(right[(b_from ^ (0 if inner else j * 2)) + adjacent_b * j])
+            theirs[j] = read_b(right, 0, b_from, j, 0)
         for step in range(steps):
             for d in td.static_range(deep):
                 if d == deep - 1:
@@ -124,21 +180,12 @@ def summer(
                     td.sync_threads()
                     left_at = left_at + a_size if left_at + a_size < stages * a_size else 0
                     right_at = right_at + b_size if right_at + b_size < stages * b_size else 0
+                following = (d + 1) % 2
                 for i in td.static_range(down):
-                    ours[(d + 1) % 2 * down + i] = spread(
-                        left[
-                            left_at
-                            + (a_from ^ ((d + 1) % deep * 2 if inner else i * 2))
-                            + (adjacent_a * i + behind_a * ((d + 1) % deep))
-                        ]
-                    )
+                    ours[following * down + i] = read_a(left, left_at, a_from, i, (d + 1) % deep)
                 for j in td.static_range(across // 2):
-                    theirs[(d + 1) % 2 * (across // 2) + j] = spread(
-                        right[
-                            right_at
-                            + (b_from ^ ((d + 1) % deep * 2 if inner else j * 2))
-                            + (adjacent_b * j + behind_b * ((d + 1) % deep))
-                        ]
+                    theirs[following * (across // 2) + j] = read_b(
+                        right, right_at, b_from, j, (d + 1) % deep
                     )
                 if d == 0:
                     if step + stages - 1 < steps:

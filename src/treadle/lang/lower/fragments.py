@@ -216,3 +216,12 @@ def sixteen_bytes(cx: Context, array: Value, index: Value, node: ast.Call) -> Va
     type = array.index_type
     at = n.Binary("shr", place.index, n.Constant(shift, type), type)
     return n.Load(replace(place, index=at, type=FIRST), FIRST, cx.span(node))
+
+
+def four_bytes(cx: Context, array: Value, index: Value, node: ast.Call) -> Value:
+    """A word of an array whose elements have several: the index counts words."""
+    if not isinstance(array, ArrayView) or not isinstance(array.element, (t.Scalar, t.Vector)):
+        raise cx.error(f"td.four_bytes takes an array of numbers, not {describe(array)}", node)
+    place = place_of(cx, array, index, node)
+    assert isinstance(place, n.Element)
+    return n.Load(replace(place, type=t.U32), t.U32, cx.span(node))

@@ -17,13 +17,15 @@ Integers = tuple[int, ...]
 
 class Geometry(NamedTuple):
     """The positions of windows: strides, zeros in front of each axis, dilations, the number of
-    groups, and the extents of the result's axes."""
+    groups, and the extents of the result's axes; and whether float32 numbers may be rounded to
+    TF32."""
 
     stride: Integers
     padding: Integers
     dilation: Integers
     groups: int
     extents: Integers
+    rounded: bool = False
 
 
 @composite
