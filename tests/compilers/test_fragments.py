@@ -30,7 +30,7 @@ from treadle.kernels.device_code.attention_gradients import (
     query_gradient,
 )
 from treadle.kernels.device_code.attention_tiles import Rows
-from treadle.kernels import convolve_fragments
+from treadle.kernels.convolve_fragments import TILES, WEIGHT_TILES, WEIGHT_TILES_OF_TF32
 from treadle.kernels.device_code.fragment_convolution import fragment_convolver
 from treadle.kernels.device_code.fragment_convolution_weights import fragment_weight_summer
 from treadle.kernels.device_code.fragment_product import fragment_multiplier
@@ -158,10 +158,11 @@ def test_attention_with_everything():
 def test_registers_of_convolutions(architecture, dtype, weights):
     """Of the largest tiles, too."""
     if weights:
-        tile = convolve_fragments.WEIGHT_TILES[0]
+        tiles = {"f16": WEIGHT_TILES, "f32": WEIGHT_TILES_OF_TF32}
+        tile = tiles[dtype][0]
         kernel = fragment_weight_summer(BY_SHORT_NAME[dtype], tile)
     else:
-        tile = convolve_fragments.TILES[0]
+        tile = TILES[0]
         kernel = fragment_convolver(BY_SHORT_NAME[dtype], tile, True, 4)
     text = printed(lowered(kernel, tile.threads), architecture).source
     assembled = assemble(text, architecture)

@@ -13,6 +13,7 @@ from treadle.kernels.device_code.fragment_convolution import (
     MOST_TAPS,
     fragment_convolver,
     image_packer,
+    interleaver,
     part_adder,
     weight_packer,
 )
@@ -34,7 +35,7 @@ FEWEST_OUTPUTS = 8  # of a group: a tile would be mostly empty with fewer
 # two bytes, rows and columns of a warp, stages.
 TILES = (
     FragmentTile(128, 128, 32, 64, 64, 4),
-    FragmentTile(64, 128, 64, 32, 32, 3),
+    FragmentTile(64, 128, 32, 32, 64, 4),
     FragmentTile(64, 64, 32, 32, 32, 4),
     FragmentTile(32, 128, 32, 32, 32, 4),
     FragmentTile(16, 128, 64, 16, 32, 3),
@@ -42,14 +43,15 @@ TILES = (
     FragmentTile(32, 32, 32, 16, 16, 3),
 )
 WEIGHT_TILES = (
-    FragmentTile(128, 256, 64, 64, 64, 3),
     FragmentTile(128, 128, 32, 64, 64, 4),
-    FragmentTile(64, 128, 64, 32, 64, 3),
+    FragmentTile(64, 128, 32, 32, 64, 4),
     FragmentTile(64, 64, 64, 32, 32, 3),
     FragmentTile(32, 128, 64, 32, 32, 3),
     FragmentTile(16, 128, 64, 16, 32, 3),
     FragmentTile(32, 32, 32, 16, 16, 3),
 )
+# Of float32 numbers, whose words are read one by one from more addresses, a warp has less.
+WEIGHT_TILES_OF_TF32 = (FragmentTile(128, 128, 32, 64, 32, 4), *WEIGHT_TILES[1:])
 _FEWEST_STEPS = 8  # of a split
 _FULL_BLOCKS = 264  # for which an inner axis is split
 _BUSY_BLOCKS = 96  # with fewer, smaller tiles keep more of a card at work
@@ -111,42 +113,77 @@ def by_fragments(
     tile: FragmentTile | None = None,
 ) -> None:
     """Blocks make tiles of the result, of a packed image and packed weights."""
+    image = packed_image(x, channels.groups, channels.ins)
+    steps = [axis.out_step for axis in phases[0]]
+    if len(phases) == 1 or len(phases) < math.prod(steps):
+        for axes in phases:
+            _fill(image, weight, bias, out, out.shape[0], axes, channels, tile)
+        return
+    # Results of each remainder of the strides are stored row by row, then all of them are brought
+    # together: elements that are not neighbours would be stored one by one.
+    counts = [max(axes[at].outputs for axes in phases) for at in range(3)]
+    rows = out.shape[0] * out.shape[1]
+    size = rows * math.prod(counts)
+    dtype = plain(out.dtype)
+    parts = new(x, dtype, len(phases) * size)
+    for number, axes in enumerate(phases):
+        own = [
+            axis._replace(outputs=count, out_start=0, out_step=1, out_size=count)
+            for axis, count in zip(axes, counts, strict=True)
+        ]
+        part = parts.view((size,), (1,), number * size)
+        _fill(image, weight, bias, part, out.shape[0], tuple(own), channels, tile)
+    last = [axis._replace(outputs=n) for axis, n in zip(phases[0], counts, strict=True)]
+    places = [axis.out_size for axis in last]
+    interleaver(dtype).launch(
+        (rows * places[0] * places[1], places[2]), parts, flat(out), passed(tuple(last)), size, rows
+    )
+
+
+def _fill(
+    image: DeviceArray,
+    weight: DeviceArray,
+    bias: DeviceArray | None,
+    out: DeviceArray,
+    batch: int,
+    axes: tuple[Axis, ...],
+    channels: Channels,
+    tile: FragmentTile | None,
+) -> None:
+    """The places of a result that these axes have, of a packed image."""
     groups, ins, outs, in_step, out_step, group_step = channels
     dtype = plain(out.dtype)
     padded = padded_to(ins, piece_of(dtype))
-    image = packed_image(x, groups, ins)
-    for axes in phases:
-        positions = out.shape[0] * math.prod(axis.outputs for axis in axes)
-        taps = math.prod(axis.taps for axis in axes)
-        chosen = tile or tile_for(x.device, outs, positions * groups, taps * padded)
-        deep = padded_to(taps * padded, depth_of(chosen, dtype))
-        weights = new(x, dtype, groups * outs * deep)
-        weight_packer(dtype).launch(
-            weights.size, flat(weight), weights, passed(axes), outs, ins, padded, deep,
-            out_step, in_step, group_step,
-        )  # fmt: skip
-        whole = all(axis.out_step == 1 and axis.outputs == axis.out_size for axis in axes)
-        places = math.prod(axis.outputs for axis in axes)
-        lanes = 4 if whole and places % 4 == 0 and out.offset % 4 == 0 else 1
-        tiles = -(-outs // chosen.rows)
-        blocks = tiles * -(-positions // chosen.columns)
-        chunk = chunk_for(depth_of(chosen, dtype), deep, blocks * groups) if whole else deep
-        parts = -(-deep // chunk)
-        if parts * out.size >= MOST_NARROW:
-            parts, chunk = 1, deep
-        kernel = fragment_convolver(
-            dtype, chosen, bias is not None and parts == 1, lanes, parts > 1
+    places = math.prod(axis.outputs for axis in axes)
+    positions = batch * places
+    taps = math.prod(axis.taps for axis in axes)
+    chosen = tile or tile_for(image.device, outs, positions * groups, taps * padded)
+    depth = depth_of(chosen, dtype)
+    deep = padded_to(taps * padded, depth)
+    weights = new(image, dtype, groups * outs * deep)
+    weight_packer(dtype).launch(
+        groups * outs * padded, flat(weight), weights, passed(axes), outs, ins, padded, deep,
+        out_step, in_step, group_step, groups * outs,
+    )  # fmt: skip
+    whole = all(axis.out_step == 1 and axis.outputs == axis.out_size for axis in axes)
+    lanes = 4 if whole and places % 4 == 0 and out.offset % 4 == 0 else 1
+    tiles = -(-outs // chosen.rows)
+    blocks = tiles * -(-positions // chosen.columns)
+    chunk = chunk_for(depth, deep, blocks * groups) if whole else deep
+    parts = -(-deep // chunk)
+    if parts * out.size >= MOST_NARROW:
+        parts, chunk = 1, deep
+    into = flat(out) if parts == 1 else new(image, f32, parts * out.size)
+    addend = flat(weight if bias is None else bias)
+    kernel = fragment_convolver(dtype, chosen, bias is not None and parts == 1, lanes, parts > 1)
+    kernel[(blocks, groups, parts), chosen.threads](
+        weights, image, addend, into, passed(axes), batch, groups, outs, padded, deep, tiles,
+        chunk, out.size,
+    )  # fmt: skip
+    if parts > 1:
+        part_adder(dtype, bias is not None).launch(
+            out.size, into, addend, flat(out), parts, out.size, groups * outs, places
         )
-        into = flat(out) if parts == 1 else new(x, f32, parts * out.size)
-        addend = flat(weight if bias is None else bias)
-        kernel[(blocks, groups, parts), chosen.threads](
-            weights, image, addend, into, passed(axes), out.shape[0], groups, outs, padded, deep,
-            tiles, chunk, out.size,
-        )  # fmt: skip
-        if parts > 1:
-            part_adder(dtype, bias is not None).launch(
-                out.size, into, addend, flat(out), parts, out.size, groups * outs, places
-            )
 
 
 def chunk_for(depth: int, deep: int, blocks: int) -> int:
@@ -172,7 +209,7 @@ def weights_by_fragments(
     batch, taps = x.shape[0], math.prod(axis.taps for axis in axes)
     positions = batch * math.prod(axis.outputs for axis in axes)
     weights = taps * padded
-    chosen = tile or weight_tile_for(x.device, outs, weights, groups * positions)
+    chosen = tile or weight_tile_for(x.device, dtype, outs, weights, groups * positions)
     depth = depth_of(chosen, dtype)
     row_tiles, column_tiles = -(-outs // chosen.rows), -(-weights // chosen.columns)
     blocks = row_tiles * column_tiles * groups
@@ -193,17 +230,18 @@ def weights_by_fragments(
     weight_adder(dtype).launch(size, summed, flat(out), splits, size, taps, ins, padded)
 
 
-def weight_tile_for(device: Device, outs: int, weights: int, positions: int) -> FragmentTile:
+def weight_tile_for(
+    device: Device, dtype: DType, outs: int, weights: int, positions: int
+) -> FragmentTile:
     """The largest tile that the device's limits allow and that is not mostly empty, of as many as
     the positions can be split for."""
-    fitting = [
-        tile for tile in WEIGHT_TILES if tile.rows < 2 * max(outs, 9) and _fits(device, tile, 0)
-    ]
+    tiles = WEIGHT_TILES_OF_TF32 if dtype is f32 else WEIGHT_TILES
+    fitting = [tile for tile in tiles if tile.rows < 2 * max(outs, 9) and _fits(device, tile, 0)]
     for tile in fitting:
         blocks = _blocks(tile, outs, weights) * positions // (_FEWEST_STEPS * tile.depth)
         if tile.columns < 2 * weights and blocks >= _BUSY_BLOCKS:
             return tile
-    return (fitting or WEIGHT_TILES)[-1]
+    return (fitting or tiles)[-1]
 
 
 def tile_for(device: Device, outs: int, positions: int, inner: int) -> FragmentTile:

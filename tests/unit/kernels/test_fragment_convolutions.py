@@ -186,8 +186,8 @@ def test_which_tile(card):
     assert tile_for(card, 8, 200_000, 72).rows == 16
     assert tile_for(card, 256, 2000, 256).columns == 64
     assert tile_for(card, 512, 1500, 4608) == TILES[0]  # in parts
-    assert weight_tile_for(card, 256, 2304, 200_000) == WEIGHT_TILES[0]
-    assert weight_tile_for(card, 8, 16, 200).rows == 16
+    assert weight_tile_for(card, td.float16, 256, 2304, 200_000) == WEIGHT_TILES[0]
+    assert weight_tile_for(card, td.float16, 8, 16, 200).rows == 16
 
 
 def test_parts_of_the_inner_axis(card, rng):

@@ -131,27 +131,29 @@ def weight_packer(dtype: DType) -> Kernel:
     @td.kernel(checked=False)
     def pack_weights(
         weight, out, axes: Axes, outs: td.i32, ins: td.i32, padded: td.i32, depth: td.i32,
-        out_step: td.i32, in_step: td.i32, group_step: td.i32,
+        out_step: td.i32, in_step: td.i32, group_step: td.i32, lines: td.i32,
     ):  # fmt: skip
+        # A thread packs all taps of a channel, which are near each other.
         i = td.grid(1)
-        line = i // depth
-        inner = i - line * depth
-        group = line // outs
-        o = line - group * outs
-        tap = inner // padded
-        channel = inner - tap * padded
-        plane = axes.y.taps * axes.x.taps
-        jz = tap // plane
-        tap -= jz * plane
-        jy = tap // axes.x.taps
-        jx = tap - jy * axes.x.taps
-        at = (axes.z.first + jz * axes.z.step) * axes.y.kernel
-        at = (at + axes.y.first + jy * axes.y.step) * axes.x.kernel
-        at += axes.x.first + jx * axes.x.step
-        at += group * group_step + o * out_step + channel * in_step
-        there = channel < ins and jz < axes.z.taps
-        value = rounded(weight[at if there else 0])
-        out[i] = value if there else dtype(0)
+        line = i // padded
+        channel = i - line * padded
+        if line < lines:
+            group = line // outs
+            source = group * group_step + (line - group * outs) * out_step + channel * in_step
+            to = line * depth + channel
+            for jz in range(axes.z.taps):
+                plane = (axes.z.first + jz * axes.z.step) * axes.y.kernel
+                for jy in range(axes.y.taps):
+                    at = (plane + axes.y.first + jy * axes.y.step) * axes.x.kernel + axes.x.first
+                    for jx in range(axes.x.taps):
+                        value = dtype(0)
+                        if channel < ins:
+                            value = rounded(weight[source + at + jx * axes.x.step])
+                        out[to] = value
+                        to += padded
+            while to < (line + 1) * depth:
+                out[to] = dtype(0)
+                to += padded
 
     return pack_weights
 
@@ -384,3 +386,25 @@ def part_adder(dtype: DType, biased: bool) -> Kernel:
             out[i] = dtype(total)
 
     return add_parts
+
+
+@functools.cache
+def interleaver(dtype: DType) -> Kernel:
+    """A kernel that makes a result of those for each remainder of three strides, which are behind
+    each other: (remainders, images and channels, places), of `axes` the places of each."""
+
+    @td.kernel(checked=False)
+    def interleave(parts, out, axes: Axes, size: td.i32, rows: td.i32):
+        row, x = td.grid(2)
+        y = row % axes.y.out_size
+        row //= axes.y.out_size
+        z = row % axes.z.out_size
+        row //= axes.z.out_size
+        if row < rows and x < axes.x.out_size:
+            of_x, of_y, of_z = axes.x.out_step, axes.y.out_step, axes.z.out_step
+            part = (z % of_z * of_y + y % of_y) * of_x + x % of_x
+            at = ((row * axes.z.count + z // of_z) * axes.y.count + y // of_y) * axes.x.count
+            to = ((row * axes.z.out_size + z) * axes.y.out_size + y) * axes.x.out_size + x
+            out[to] = parts[part * size + at + x // of_x]
+
+    return interleave
