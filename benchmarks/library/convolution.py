@@ -28,6 +28,7 @@ def _case(
     weight: tuple[int, ...],
     devices: tuple[str, ...],
     targets: dict[str, tuple[str, float]] | None = None,
+    dtype: str = "",
     **options: int,
 ) -> Case:
     def compute(x: td.Tensor, weight: td.Tensor) -> td.Tensor:
@@ -49,7 +50,8 @@ def _case(
     products = x[0] * places[0] * places[1] * int(np.prod(weight))
     return Case(
         "convolution", name, _arrays(x, weight), compute, 2 * products, "GFLOP/s", devices,
-        torch=by_torch, reference=reference, targets=targets or {},
+        torch=by_torch, reference=reference, targets=targets or {}, dtype=dtype,
+        tolerance={"float16": 1e-3}.get(dtype, 2e-5),
     )  # fmt: skip
 
 
@@ -59,6 +61,8 @@ CASES = [
         {"cpu": ("PyTorch", 0.7)}, padding=1,
     ),
     _case("32×256×28×28, 256 of 3×3", (32, 256, 28, 28), (256, 256, 3, 3), _CARDS, padding=1),
+    _case("32×256×28×28, 256 of 3×3 float16", (32, 256, 28, 28), (256, 256, 3, 3), _CARDS,
+          {"cuda": ("PyTorch", 0.85)}, "float16", padding=1),
     _case("4×128×28×28, 128 of 3×3", (4, 128, 28, 28), (128, 128, 3, 3), ("cpu",), padding=1),
     _case("8×64×56×56, 128 of 3×3, stride 2", (8, 64, 56, 56), (128, 64, 3, 3), ("cpu", *_CARDS),
           stride=2, padding=1),

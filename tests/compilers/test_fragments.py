@@ -170,4 +170,8 @@ def test_registers_of_convolutions(architecture, dtype, weights):
     assert "0 bytes spill stores" in assembled.log
     assert assembled.number("registers") * tile.threads <= 1 << 16
     assert "cp.async.cg" in text
+    assert ("ldmatrix" in text) == (not weights or dtype == "f16")
+    # Only sums are exchanged, at the end.
+    sums = tile.warp_rows // 16 * (tile.warp_columns // 8)
+    assert text.count("shfl.sync") == 2 * sums
     assert ".local" not in text
