@@ -29,7 +29,8 @@ from treadle.kernels.matrix_check import usable_products
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
-TF32 = "tf32"  # as devices name what they multiply
+# What devices multiply, by the dtype of images.
+_FACTORS = {"f16": "f16", "bf16": "bf16", "f32": "tf32"}
 FEWEST_OUTPUTS = 8  # of a group: a tile would be mostly empty with fewer
 # The largest first: rows (output channels) and columns (positions) of a block, depth in elements of
 # two bytes, rows and columns of a warp, stages.
@@ -66,9 +67,8 @@ def suits(
 ) -> bool:
     """Whether fragments convolve: what they take, and what their tiles are not mostly empty for.
     `rounded`: float32 numbers may be rounded to TF32."""
-    if dtype is f32 and not rounded:
-        return False
-    if (TF32 if dtype is f32 else dtype.short) not in usable_products(device):
+    factors = _FACTORS.get(dtype.short)
+    if factors is None or (dtype is f32 and not rounded) or factors not in usable_products(device):
         return False
     taps = max(sum(axis.taps for axis in axes) for axes in phases)
     return channels.outs >= FEWEST_OUTPUTS and channels.ins > 0 and taps <= MOST_TAPS
