@@ -257,8 +257,8 @@ multiply_i8 = BuiltinFunction("multiply_i8", "subgroup", (3, 3), "Add one of int
 matrix_rows = BuiltinFunction("matrix_rows", "subgroup", (1, 1), "The words of rows by lanes.")
 matrix_columns = BuiltinFunction("matrix_columns", "subgroup", (1, 1), "Of columns, by lanes.")
 sixteen_bytes = BuiltinFunction("sixteen_bytes", "value", (2, 2), "Aligned bytes as four words.")
-four_bytes = BuiltinFunction("four_bytes", "value", (2, 2), "A word of an array; counts words.")
 # And for copies to shared memory that happen later (`nodes.Copies`).
+number_at = BuiltinFunction("number_at", "value", (2, 2), "A number of an array of vectors.")
 copy_later = BuiltinFunction("copy_later", "value", (3, 3), "Begin to copy to array[index].")
 end_copies = BuiltinFunction("end_copies", "barrier", (0, 0), "Begun copies become a group.")
 wait_copies = BuiltinFunction("wait_copies", "value", (1, 1), "Wait until so many groups are left.")

@@ -62,7 +62,7 @@ def _readers(dtype: DType, a_pieces: int, b_pieces: int, inner: bool) -> tuple[F
     spread = builtins.matrix_rows if inner else builtins.matrix_columns
     adjacent_a, behind_a = (16 * a_pieces, 0) if inner else (0, 16 * a_pieces)
     adjacent_b, behind_b = (16 * b_pieces, 0) if inner else (0, 16 * b_pieces)
-    word = builtins.four_bytes
+    word = builtins.number_at
     words = td.vec4[td.u32]
 
     # Parts are 16 lines, or two pieces of a line, from each other: that changes bits of the

@@ -507,9 +507,9 @@ def _sixteen_bytes(cx: Context, node: ast.Call, name: str) -> Value:
     return fragments.sixteen_bytes(cx, array, index, node)
 
 
-def _four_bytes(cx: Context, node: ast.Call, name: str) -> Value:
+def _number_at(cx: Context, node: ast.Call, name: str) -> Value:
     array, index = _positional(cx, node)
-    return fragments.four_bytes(cx, array, index, node)
+    return fragments.number_at(cx, array, index, node)
 
 
 def _copy_later(cx: Context, node: ast.Call, name: str) -> Value:
@@ -533,7 +533,7 @@ def _wait_copies(cx: Context, node: ast.Call, name: str) -> Value:
 _OTHERS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
     "fragment": fragments.new,
     "sixteen_bytes": _sixteen_bytes,
-    "four_bytes": _four_bytes,
+    "number_at": _number_at,
     "copy_later": _copy_later,
     "end_copies": _statement(lambda span: n.Copies(None, span)),
     "wait_copies": _wait_copies,

@@ -218,10 +218,11 @@ def sixteen_bytes(cx: Context, array: Value, index: Value, node: ast.Call) -> Va
     return n.Load(replace(place, index=at, type=FIRST), FIRST, cx.span(node))
 
 
-def four_bytes(cx: Context, array: Value, index: Value, node: ast.Call) -> Value:
-    """A word of an array whose elements have several: the index counts words."""
+def number_at(cx: Context, array: Value, index: Value, node: ast.Call) -> Value:
+    """The number at an index that counts numbers, of an array of numbers or of vectors."""
     if not isinstance(array, ArrayView) or not isinstance(array.element, (t.Scalar, t.Vector)):
-        raise cx.error(f"td.four_bytes takes an array of numbers, not {describe(array)}", node)
+        raise cx.error(f"td.number_at takes an array of numbers, not {describe(array)}", node)
     place = place_of(cx, array, index, node)
     assert isinstance(place, n.Element)
-    return n.Load(replace(place, type=t.U32), t.U32, cx.span(node))
+    type = array.element.element if isinstance(array.element, t.Vector) else array.element
+    return n.Load(replace(place, type=type), type, cx.span(node))
