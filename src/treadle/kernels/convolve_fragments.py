@@ -44,7 +44,7 @@ TILES = (
     FragmentTile(32, 32, 32, 16, 16, 3),
 )
 WEIGHT_TILES = (
-    FragmentTile(128, 128, 32, 64, 64, 4),
+    FragmentTile(128, 128, 64, 64, 64, 3),
     FragmentTile(64, 128, 32, 32, 64, 4),
     FragmentTile(64, 64, 64, 32, 32, 3),
     FragmentTile(32, 128, 64, 32, 32, 3),
