@@ -216,7 +216,7 @@ def weights_by_fragments(
     splits = max(min(_FULL_BLOCKS // blocks, positions // (_FEWEST_STEPS * depth)), 1)
     length = padded_to(-(-positions // splits), depth)
     splits = -(-positions // length)
-    entries = positions + depth
+    entries = positions + 2 * depth
     table = new(x, i32, 2 * entries)
     tabulate_windows.launch(entries, table, passed(axes), batch, groups * padded // 4, entries)
     summed = new(x, f32, splits * groups * outs * weights)

@@ -67,7 +67,7 @@ def tabulate_windows(
 def fragment_weight_summer(dtype: DType, tile: FragmentTile) -> Kernel:
     """A kernel that sums a split of `length` positions for a tile of the weights, of packed images.
     `padded` and `out_padded` are the channels of a group in these; a split's sums are (groups,
-    outs, taps, padded). The table has more entries than there are positions, by a step."""
+    outs, taps, padded). The table has entries for two steps behind the last position."""
     rows, columns, _, warp_rows, warp_columns, stages, _ = tile
     piece, depth = piece_of(dtype), depth_of(tile, dtype)
     unit = piece // 4  # vec4s in a piece
@@ -102,8 +102,8 @@ def fragment_weight_summer(dtype: DType, tile: FragmentTile) -> Kernel:
 
     @td.func
     def fetch_windows(x, to_here, slot, t, windows, to, none, step, table):
-        # The bits of the thread's tap, its distance from a window's beginning, the first position
-        # of the next step.
+        # The bits of the thread's tap, its distance from a window's beginning, the thread's first
+        # position in the next step.
         bits = step[0]
         for v in td.static_range(b_loads):
             if b_even or t + v * threads < b_size:
@@ -115,7 +115,7 @@ def fragment_weight_summer(dtype: DType, tile: FragmentTile) -> Kernel:
                     td.where(there, sixteen(x, from_here), words(0)),
                 )
         for v in td.static_range(b_loads):
-            windows[v] = table[td.minimum(step[2] + (t + v * threads) // b_pieces, step[3])]
+            windows[v] = table[step[2] + v * (threads // b_pieces)]
         step[2] += depth
 
     sum_products = summer(dtype, tile, fetch_gradient, fetch_windows, False)
@@ -162,18 +162,17 @@ def fragment_weight_summer(dtype: DType, tile: FragmentTile) -> Kernel:
         bits = (1 << jx) | (1 << (axes.x.taps + jy)) | (1 << (axes.x.taps + axes.y.taps + jz))
         distance = (jz * axes.z.dilation * axes.y.size + jy * axes.y.dilation) * axes.x.size
         distance = (distance + jx * axes.x.dilation) * groups + group
-        b_step = td.local(4, td.i32)
+        b_step = td.local(3, td.i32)
         b_step[0] = bits if first < weights else -1
         b_step[1] = distance * (padded // 4) + channel // 4
-        b_step[2] = begin + depth
-        b_step[3] = positions + depth - 1
+        b_step[2] = begin + t // b_pieces
         windows = td.local(b_loads, td.vec2[td.i32])
         b_to = td.local(1 if b_alike else b_loads, td.i32)
         for v in td.static_range(1 if b_alike else b_loads):
             b_to[v] = place_b((t + v * threads) // b_pieces, near)
         for v in td.static_range(b_loads):
-            line = (t + v * threads) // b_pieces
-            windows[v] = table[td.minimum(begin + line, positions + depth - 1)]
+            windows[v] = table[b_step[2] + v * (threads // b_pieces)]
+        b_step[2] += depth
         sums = td.local(down * across, sums_type)
         for each in td.static_range(down * across):
             sums[each] = sums_type(0)
