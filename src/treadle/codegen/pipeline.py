@@ -30,6 +30,7 @@ from treadle.ir.passes.converge import converge, has_masks
 from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import ReportSite, instrument
+from treadle.ir.passes.opaque import without_opaque
 from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
 from treadle.ir.passes.trip_counts import has_runtime_steps, with_trip_counts
 from treadle.ir.passes.unfold import unfold
@@ -51,6 +52,8 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     if not record.has_later_copies:
         kernel = with_copies_at_once(kernel)
     kernel = for_block(kernel, options.block, options.shared_bytes, target.limits)
+    if not record.has_opaque(kernel, target):
+        kernel = without_opaque(kernel)
     try:
         kernel, sites = _with_uniform_barriers(kernel, options, record, stops=True)
     except CompileError:
@@ -247,7 +250,7 @@ def check_whole_subgroups(kernel: n.Kernel) -> None:
     if count % WIDTH == 0:
         return
     for node in statements_in(kernel.body):
-        if isinstance(node, n.Subgroup) and node.op in n.MATRIX_OPERATIONS:
+        if isinstance(node, n.Subgroup) and node.op in n.MATRIX_OPERATIONS | n.OPAQUE_OPERATIONS:
             raise LaunchError(
                 f"kernel {kernel.name} has matrix fragments, which whole subgroups of {WIDTH} "
                 f"threads hold: launch it with a multiple of {WIDTH} threads in a block, not "

@@ -97,6 +97,7 @@ class Target:
     dialect: str = ""
     limits: Limits = field(default_factory=Limits)
     features: frozenset[str] = frozenset()
+    matrix_units: tuple[tuple[int, int, int], ...] = ()  # as in `Traits`
 
     def key(self) -> str:
         """The target as text, the same in every process (a set's own order is not)."""

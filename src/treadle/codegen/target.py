@@ -48,6 +48,12 @@ def unchanged(kernel: n.Kernel, job: Job) -> n.Kernel:
     return kernel
 
 
+def nothing(kernel: n.Kernel, target: Target) -> bool:
+    """Never."""
+    del kernel, target
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class TargetRecord:
     """A language that kernels are printed in, as the pipeline has to know it."""
@@ -82,6 +88,10 @@ class TargetRecord:
 
     has_later_copies: bool = False
     """Whether copies to shared memory may happen later (`nodes.Copies`)."""
+
+    has_opaque: Callable[[n.Kernel, Target], bool] = nothing
+    """Whether matrices of subgroups stay opaque in a kernel, and are printed as the target's own
+    (`ir.opaque`)."""
 
     has_volatile: bool = False
     """Whether kernels may use memory that the host writes meanwhile (`nodes.Buffer.volatile`)."""

@@ -50,6 +50,10 @@ class Traits:
     """The dtypes (short names) whose products subgroups compute by instructions for small matrices,
     fed by copies to shared memory that happen later."""
 
+    matrix_units: tuple[tuple[int, int, int], ...] = ()
+    """The rows, columns and inner extents of the small matrices of float16 that subgroups multiply
+    with sums of float32 by instructions whose layout is hidden (`ir.opaque`)."""
+
     exact_division: bool = True
     """Whether quotients of floats are rounded to the nearest."""
 

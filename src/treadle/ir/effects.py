@@ -12,6 +12,7 @@ _EFFECTS: dict[type, str] = {
     n.Barrier: "waits at a barrier",
     n.Fence: "orders memory",
     n.Subgroup: "exchanges values among threads",
+    n.OpaqueStore: "changes memory",
     n.Clock: "reads the clock",
     n.Copies: "waits for copies",
     n.Print: "prints",

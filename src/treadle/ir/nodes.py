@@ -406,11 +406,16 @@ MATRIX_OPERATIONS: dict[str, int] = {
     "matrix_rows": 1, "matrix_columns": 1,
 }  # fmt: skip
 
+# And of matrices whose layout is the target's own (`ir.opaque`).
+OPAQUE_OPERATIONS: dict[str, int] = {
+    "opaque_rows": 2, "opaque_columns": 2, "opaque_fill": 1, "opaque_multiply": 3,
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Subgroup:
     """A value exchanged among the threads of a subgroup; `result` is already declared. `op` is one
-    of SUBGROUP_OPERATIONS or of MATRIX_OPERATIONS.
+    of SUBGROUP_OPERATIONS, of MATRIX_OPERATIONS or of OPAQUE_OPERATIONS.
 
     A shuffle from a lane outside the subgroup (or the block) gives the thread's own value.
 
@@ -426,6 +431,18 @@ class Subgroup:
     operands: tuple[Expression, ...]
     result: Variable
     mask: Expression | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueStore:
+    """Stores an opaque matrix (`ir.opaque`): its rows, or its columns, are adjacent elements, which
+    begin at `place`, `stride` elements from each other. All lanes of the subgroup take part."""
+
+    place: Element
+    stride: Expression
+    value: Expression
+    columns: bool = False
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -499,7 +516,7 @@ class Assert:
 
 Statement: TypeAlias = (
     Declare | Assign | If | For | While | Break | Continue | Return | Barrier | Fence
-    | Atomic | Subgroup | Clock | Copies | CallStatement | Print | Assert
+    | Atomic | Subgroup | OpaqueStore | Clock | Copies | CallStatement | Print | Assert
 )  # fmt: skip
 Receiving: TypeAlias = Atomic | Subgroup | Clock | CallStatement  # may put a result in a variable
 Block: TypeAlias = tuple[Statement, ...]

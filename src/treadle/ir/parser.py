@@ -195,6 +195,16 @@ class _Parser(ExpressionParser):
         self.expect("=")
         return n.Assign(place, self.expression(), self.place(span), True)
 
+    def opaque(self, span: Span) -> n.Statement:
+        columns = self.word(("rows", "columns"), "what is adjacent") == "columns"
+        place = self.memory_place()
+        if not isinstance(place, n.Element):
+            self.fail("a matrix is stored at elements of an array", span)
+        self.expect(",")
+        stride = self.expression()
+        self.expect(",")
+        return n.OpaqueStore(place, stride, self.expression(), columns, self.place(span))
+
     def copies(self, span: Span) -> n.Statement:
         left = int(self.take().text) if self.accept("left") else None
         return n.Copies(left, self.place(span))
@@ -209,7 +219,7 @@ class _Parser(ExpressionParser):
                 operands.append(self.expression())
             return n.Atomic(op, target, tuple(operands), result, self.place(span))
         if kind == "subgroup":
-            known = n.SUBGROUP_OPERATIONS | n.MATRIX_OPERATIONS
+            known = n.SUBGROUP_OPERATIONS | n.MATRIX_OPERATIONS | n.OPAQUE_OPERATIONS
             op = self.word(tuple(known), "a subgroup operation")
             values = [self.expression()] if known[op] else []
             while self.accept(","):
@@ -347,6 +357,7 @@ _STATEMENTS: dict[str, Callable[[_Parser, Span], n.Statement]] = {
     "barrier": _Parser.barrier,
     "copies": _Parser.copies,
     "later": _Parser.later,
+    "opaque": _Parser.opaque,
     "fence": _Parser.fence,
     "print": _Parser.print_statement,
     "assert": _Parser.assert_statement,

@@ -247,6 +247,10 @@ class _Printer:
                 given = f" {self.list(statement.operands)}" if statement.operands else ""
                 operation = f"{statement.op}{given}{self.mask(statement.mask)}"
                 return f"{self.result(statement.result)}subgroup {operation}"
+            case n.OpaqueStore():
+                how = "columns" if statement.columns else "rows"
+                given = self.list([statement.place, statement.stride, statement.value])
+                return f"opaque {how} {given}"
             case n.Copies():
                 return "copies" if statement.left is None else f"copies left {statement.left}"
             case n.Clock():

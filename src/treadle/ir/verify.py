@@ -12,7 +12,8 @@ from treadle.core.source import NOWHERE, Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.effects import effects
-from treadle.ir.matrices import operand_types
+from treadle.ir.matrices import FIRST, operand_types
+from treadle.ir.opaque import ELEMENTS, LOADS, MULTIPLIED
 from treadle.ir.rules import subgroup_type
 from treadle.ir.verify_expressions import ExpressionRules, is_integer, is_number
 
@@ -276,7 +277,54 @@ class _Body(ExpressionRules):
             self.fail(f"{what} takes no mask", node.span)
         self.receives(node.result, wanted[-1], what, node.span)
 
+    def opaque(self, node: n.Subgroup) -> None:
+        """An operation on matrices whose layout is the target's own."""
+        what, type = f"subgroup {node.op}", node.result.type
+        self.require_count(what, n.OPAQUE_OPERATIONS[node.op], node.operands, node.span)
+        for operand in node.operands:
+            self.expression(operand)
+        if node.mask is not None:
+            self.fail(f"{what} takes no mask", node.span)
+        element = ELEMENTS.get(type) if isinstance(type, t.Struct) else None
+        if element is None:
+            self.fail(f"{what} gives a matrix, but {node.result.name!r} is {type}", node.span)
+        if node.op in LOADS:
+            first, stride = node.operands
+            if not isinstance(first, n.Load) or not isinstance(first.place, n.Element):
+                self.fail(f"{what} takes the load of its first element", node.span)
+            self.matrix_memory(first.place, stride, element, what)
+        elif node.op == "opaque_multiply":
+            for operand, wanted in zip(node.operands, MULTIPLIED, strict=True):
+                self.require_type(operand, wanted, f"an operand of {what}")
+            type = MULTIPLIED[-1]
+        else:
+            self.require_type(node.operands[0], element, f"the operand of {what}")
+        self.receives(node.result, type, what, node.span)
+
+    def opaque_store(self, node: n.OpaqueStore) -> None:
+        self.memory_place(node.place)
+        for part in (node.stride, node.value):
+            self.expression(part)
+        type = node.value.type
+        element = ELEMENTS.get(type) if isinstance(type, t.Struct) else None
+        if element is None:
+            self.fail(f"a matrix is stored, not {type}", node.span)
+        self.matrix_memory(node.place, node.stride, element, "a store of a matrix")
+
+    def matrix_memory(
+        self, place: n.Element, stride: n.Expression, element: t.Scalar, what: str
+    ) -> None:
+        """Where an opaque matrix is loaded or stored: nothing else guards that."""
+        if place.memory not in self.shared or place.checks:
+            self.fail(f"{what} takes shared memory, without checks", place.span)
+        if place.type != element and t.size_of(place.type) != t.size_of(FIRST):
+            self.fail(f"{what} takes elements of {element}, or of 16 bytes", place.span)
+        self.require_type(stride, t.I32, f"the stride of {what}")
+
     def subgroup(self, node: n.Subgroup) -> None:
+        if node.op in n.OPAQUE_OPERATIONS:
+            self.opaque(node)
+            return
         if node.op in n.MATRIX_OPERATIONS:
             self.matrices(node)
             return
@@ -365,6 +413,7 @@ _RULES: dict[type, Callable[[_Body, Any], None]] = {
     n.Fence: _Body.fence,
     n.Atomic: _Body.atomic,
     n.Subgroup: _Body.subgroup,
+    n.OpaqueStore: _Body.opaque_store,
     n.Clock: _Body.clock,
     n.Copies: _Body.copies,
     n.CallStatement: _Body.call_statement,

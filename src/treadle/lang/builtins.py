@@ -111,7 +111,7 @@ _USUAL: dict[tuple[str, tuple[int, int]], str] = {
 }
 _PARAMETERS = {
     "atomic_cas": "array, index, expected, value", "bitcast": "x, dtype", "clip": "x, low, high",
-    "dot": "a, b", "fragment": "rows, columns, dtype, use", "rand_normal": "seed, counter",
+    "dot": "a, b", "fragment": "rows, columns, dtype, use, indexed=True", "rand_normal": "seed, counter",
     "rand_uniform": "seed, counter",
     "shuffle": "value, lane", "shuffle_down": "value, n", "shuffle_up": "value, n",
     "shuffle_xor": "value, mask", "where": "condition, a, b",
@@ -197,7 +197,7 @@ grid_size = _define("index", "grid_size", 1, 1, "The threads of the grid along e
 shared = _define("memory", "shared", 2, 2, "An array that the threads of a block share.")
 local = _define("memory", "local", 2, 2, "A private array of this thread.")
 fragment = _define(
-    "memory", "fragment", 4, 4, "A small matrix that the threads of a subgroup hold together."
+    "memory", "fragment", 4, 5, "A small matrix that the threads of a subgroup hold together."
 )
 static_range = _define("loop", "static_range", 1, 3, "A range whose loop is unrolled.")
 

@@ -5,6 +5,9 @@ the layout): the numbers of an accumulator, and words of 32 bits with one to fou
 factor. So kernels index the numbers of an accumulator as they index any local array, and passes and
 printers see local arrays and a few operations of subgroups. The methods are functions of the kernel
 language (`fragment_methods`).
+
+With `indexed=False` kernels do not see where elements are, and the local array has opaque matrices
+of 16 x 16 (`ir.opaque`), whose layout is the target's own.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from typing import Literal
 
 from treadle.core.dtypes import BY_SHORT_NAME, DType, u32
 from treadle.ir.matrices import COLUMNS, PRODUCTS, ROWS, MatrixProduct
+from treadle.ir.opaque import OPAQUE_FIRST, OPAQUE_SECOND, OPAQUE_SUMS, SIDE
+from treadle.ir.types import Struct
 
 Use = Literal["a", "b", "accumulator"]
 Layout = Literal["row", "column"]
@@ -25,6 +30,9 @@ _HALF = 16  # bits
 
 # The operations by the dtype of the factors.
 OPERATIONS = {product.element.name: op for op, product in PRODUCTS.items()}
+OPAQUE: dict[str, tuple[str, Struct]] = {
+    "a": ("f16", OPAQUE_FIRST), "b": ("f16", OPAQUE_SECOND), "accumulator": ("f32", OPAQUE_SUMS),
+}  # fmt: skip
 SUMS = {product.element.name: product.sums.name for product in PRODUCTS.values()}
 
 
@@ -36,6 +44,7 @@ class FragmentKind:
     columns: int
     dtype: str
     use: Use
+    indexed: bool = True
 
     @property
     def element(self) -> DType:
@@ -55,6 +64,8 @@ class FragmentKind:
     @property
     def tile(self) -> tuple[int, int]:
         """The part of it that one operation takes."""
+        if not self.indexed:
+            return SIDE, SIDE
         if self.use == "accumulator":
             return ROWS, COLUMNS
         inner = self.product.inner
@@ -70,28 +81,44 @@ class FragmentKind:
     def words(self) -> int:
         """The elements of the local array."""
         down, across = self.tiles
-        return down * across * (2 if self.use == "b" else 4)
+        each = 2 if self.use == "b" else 4
+        return down * across * (each if self.indexed else 8 if self.use == "accumulator" else 4)
+
+    @property
+    def opaque(self) -> Struct:
+        """What its parts are, if it is not indexed."""
+        return OPAQUE[self.use][1]
 
     def __str__(self) -> str:
-        return f"a fragment of {self.rows} x {self.columns} td.{self.dtype}, use={self.use!r}"
+        how = "" if self.indexed else ", indexed=False"
+        return f"a fragment of {self.rows} x {self.columns} td.{self.dtype}, use={self.use!r}{how}"
 
 
-def kind_of(rows: object, columns: object, dtype: object, use: object) -> FragmentKind | str:
+def kind_of(
+    rows: object, columns: object, dtype: object, use: object, indexed: object = True
+) -> FragmentKind | str:
     """The kind of a fragment with these arguments, or what is wrong with them."""
     if use not in USES:
         return f"use is 'a', 'b' or 'accumulator', not {use!r}"
     short = dtype.short if isinstance(dtype, DType) else str(dtype)
+    if not isinstance(indexed, bool):
+        return f"indexed is True or False, not {indexed!r}"
     known = sorted(set(SUMS.values())) if use == "accumulator" else list(SUMS)
+    if not indexed:
+        known = [OPAQUE[str(use)][0]]
     if not isinstance(dtype, DType) or short not in known:
         allowed = ", ".join(f"td.{name}" for name in known)
-        return f"the dtype of use={use!r} is one of {allowed}, not {short}"
+        how = "" if indexed else " and indexed=False"
+        one_of = "one of " if len(known) > 1 else ""
+        return f"the dtype of use={use!r}{how} is {one_of}{allowed}, not {short}"
     if not all(isinstance(each, int) and not isinstance(each, bool) for each in (rows, columns)):
         return "rows and columns are integers that are known when the kernel is compiled"
-    kind = FragmentKind(rows, columns, short, use)  # type: ignore[arg-type]
+    kind = FragmentKind(rows, columns, short, use, indexed)  # type: ignore[arg-type]
     down, across = kind.tile
     if kind.rows < 1 or kind.columns < 1 or kind.rows % down or kind.columns % across:
+        how = "" if indexed else " and indexed=False"
         return (
-            f"a fragment of td.{short} with use={use!r} has multiples of {down} rows and of "
+            f"a fragment of td.{short} with use={use!r}{how} has multiples of {down} rows and of "
             f"{across} columns, not {rows} x {columns}"
         )
     if kind.words > _MOST_WORDS:
@@ -110,6 +137,8 @@ def multiplied_fault(sums: FragmentKind, first: FragmentKind, second: FragmentKi
             "an accumulator multiplies a fragment of use='a' by one of use='b', as in "
             f"sums.multiply_add(a, b); these are {', '.join(map(repr, uses))}"
         )
+    if not sums.indexed == first.indexed == second.indexed:
+        return "a product has three fragments with indexed=False, or none"
     if first.dtype != second.dtype or SUMS[first.dtype] != sums.dtype:
         return (
             f"products of td.{first.dtype} and td.{second.dtype} cannot be summed in "

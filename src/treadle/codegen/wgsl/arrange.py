@@ -13,6 +13,7 @@ from treadle.ir.passes.fission import FissionOptions, fission
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.masks import without_groups
 from treadle.ir.passes.matrices import without_matrices
+from treadle.ir.passes.opaque import without_opaque
 from treadle.ir.passes.private_atomics import plain_private_atomics
 from treadle.ir.traverse import Node, rewrite_kernel, walk
 from treadle.ir.types import I32
@@ -37,6 +38,7 @@ def arrange(kernel: n.Kernel, target: Target) -> Lowered:
             kernel = flattened(without_groups(without_matrices(kernel, lambda _: True)))
             block = kernel.block or block
         return Lowered(replace(kernel, block=asked), block)
+    kernel = without_opaque(kernel)
     # A block that is only too long along y or z must be rearranged too.
     lanes = most if fits or block.count > most else block.count - 1
     result = fission(kernel, FissionOptions(lanes))

@@ -29,11 +29,15 @@ DIALECTS: dict[str, Dialect] = {
     ),
     "tint": Dialect(
         name="tint",
-        features=frozenset({"float16", "subgroups"}),
+        features=frozenset({"float16", "subgroups", "tensor_cores"}),
         headers={
             "float16": ("enable f16;",),
             # CUDA code shuffles under conditions that are uniform in fact but not provably so.
             "subgroups": ("enable subgroups;", "diagnostic(off, subgroup_uniformity);"),
+            "tensor_cores": (
+                "enable chromium_experimental_subgroup_matrix;",
+                "diagnostic(off, chromium.subgroup_matrix_uniformity);",
+            ),
         },
         checks_uniformity=True,
         rounds_u32=False,  # SwiftShader, in Chrome without a GPU, rounds twice from 2³¹ on

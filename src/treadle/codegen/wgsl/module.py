@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from treadle.codegen.wgsl import literals
+from treadle.codegen.wgsl import literals, matrix_parts
 from treadle.codegen.wgsl.dialects import DIALECTS, Dialect
 from treadle.codegen.wgsl.helpers import HELPERS, called
 from treadle.codegen.wgsl.names import Names, is_reserved, mangle
 from treadle.codegen.wgsl.options import WgslOptions
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.source import NOWHERE, Span
+from treadle.ir.opaque import ELEMENTS
 from treadle.ir.types import Array, Scalar, Struct, Type, Vector, Void
 
 # The type that a value of each scalar type has in a register. Narrow integers are kept extended,
@@ -54,6 +55,7 @@ class Module:
         self.options = options
         self.threads = threads  # invocations that run a block
         self.dialect: Dialect = DIALECTS[options.dialect]
+        self.unit = options.matrix_unit
         self.names = Names()
         for name in HELPERS:
             self.names.avoid(name)
@@ -115,6 +117,8 @@ class Module:
             case Array():
                 return f"array<{self.register(type.element, span)}, {type.length}>"
             case Struct():
+                if self.unit is not None and type in ELEMENTS:
+                    return matrix_parts.register(type, self.unit)
                 return self.struct(type, span)
             case Void():
                 raise AssertionError("void is no value")

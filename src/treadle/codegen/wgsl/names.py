@@ -32,6 +32,8 @@ atomicLoad atomicStore atomicAdd atomicSub atomicMin atomicMax atomicAnd atomicO
 atomicExchange atomicCompareExchangeWeak
 subgroupAdd subgroupExclusiveAdd subgroupInclusiveAdd subgroupMin subgroupMax subgroupAll
 subgroupAny subgroupBallot subgroupShuffle subgroupBroadcast subgroupElect
+subgroup_matrix_left subgroup_matrix_right subgroup_matrix_result row_major col_major
+subgroupMatrixLoad subgroupMatrixStore subgroupMatrixMultiplyAccumulate
 parameters Parameters local_id workgroup_id num_workgroups local_index
 thread_idx block_idx grid_dim lane subgroup_size subgroup_lane subgroup_width subgroup_present
 storage read read_write function private workgroup uniform

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from treadle.codegen.wgsl.matrix_parts import Unit
 from treadle.core.dim3 import Dim3
 from treadle.core.limits import Limits
 
@@ -27,3 +28,4 @@ class WgslOptions:
     workgroup: Dim3 | None = None
     dynamic_shared_bytes: int = 0
     checked: bool = True
+    matrix_unit: Unit | None = None  # what opaque matrices are made of, where there are any

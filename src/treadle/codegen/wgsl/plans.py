@@ -106,6 +106,8 @@ def collect_uses(blocks: Iterable[n.Block]) -> dict[str, Uses]:
                     found = _uses_of(uses, node.place)
                     found.stored.add(node.place.type)
                     found.narrow_store |= not fills_words(node.place)
+                case n.OpaqueStore():
+                    _uses_of(uses, node.place).stored.add(node.place.type)
                 case n.Atomic():
                     assert isinstance(node.place.type, Scalar)
                     found = _uses_of(uses, node.place)

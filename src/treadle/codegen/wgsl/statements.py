@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.codegen.wgsl import access, places
+from treadle.codegen.wgsl import access, opaque, places
 from treadle.codegen.wgsl.atomics import atomic
 from treadle.codegen.wgsl.scope import SHIFT, SUM, Scope
 from treadle.codegen.wgsl.subgroups import subgroup
@@ -315,5 +315,5 @@ _PRINTERS: dict[type, Callable[[Scope, Any], None]] = {
     n.Break: lambda scope, _: scope.emit("break;"),
     n.Continue: lambda scope, _: scope.emit("continue;"),
     n.Return: _return, n.Barrier: _barrier, n.Fence: _fence, n.Atomic: atomic,
-    n.Subgroup: subgroup, n.CallStatement: _call, n.Print: _print, n.Assert: _nothing,
+    n.Subgroup: subgroup, n.OpaqueStore: opaque.store, n.CallStatement: _call, n.Print: _print, n.Assert: _nothing,
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.codegen.wgsl import casts
+from treadle.codegen.wgsl import casts, opaque
 from treadle.codegen.wgsl.module import Module
 from treadle.codegen.wgsl.scope import Scope
 from treadle.core.errors import UnsupportedOnTarget
@@ -23,6 +23,9 @@ _SOURCES = {
 
 def subgroup(scope: Scope, node: n.Subgroup) -> None:
     """Print a subgroup operation."""
+    if node.op in n.OPAQUE_OPERATIONS:
+        opaque.operation(scope, node)
+        return
     scope.module.require("subgroups", node.op, node.span)
     scope.emit(f"{scope.name(node.result.name)} = {_value(scope, node)};")
 

@@ -10,6 +10,8 @@ from treadle.codegen.records import KernelCode, Target
 from treadle.codegen.target import Job, Lowered, TargetRecord
 from treadle.codegen.wgsl.arrange import arrange
 from treadle.codegen.wgsl.dialects import DIALECTS
+from treadle.codegen.wgsl.matrix_parts import unit_of
+from treadle.codegen.wgsl.opaque import has_opaque, has_operations
 from treadle.codegen.wgsl.options import WgslOptions
 from treadle.codegen.wgsl.printer import print_kernel
 from treadle.core.errors import UnsupportedOnTarget
@@ -72,6 +74,7 @@ def _print(lowered: Lowered, slots: Mapping[str, int], job: Job) -> KernelCode:
         slots,
         folded=job.options.folded,
         workgroup=lowered.workgroup,
+        matrix_unit=unit_of(target.matrix_units) if has_operations(lowered.kernel) else None,
     )
     return print_kernel(lowered.kernel, options)
 
@@ -84,4 +87,5 @@ TARGET = TargetRecord(
     after=_after,
     print=_print,
     has_fences=False,
+    has_opaque=has_opaque,
 )

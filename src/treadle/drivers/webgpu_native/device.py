@@ -183,6 +183,12 @@ class WebgpuDevice(MemoryDevice[WebgpuBuffer, WebgpuKernel]):
         """Keep those of the claimed products whose results are correct. If none is, the device
         counts as one without tensor cores."""
         self._matrix_units = working_units(self, claimed)
+        halves = tuple(
+            (unit.m, unit.n, unit.k)
+            for unit in self._matrix_units
+            if (unit.input, unit.result) == ("f16", "f32")
+        )
+        self.info = replace(self.info, traits=replace(self.info.traits, matrix_units=halves))
         if not self._matrix_units:
             features = self.info.features - {"tensor_cores"}
             self.info = replace(self.info, features=features)

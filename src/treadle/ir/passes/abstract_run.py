@@ -237,7 +237,7 @@ class AbstractRun:
 
     def _subgroup(self, statement: n.Subgroup, state: State) -> Value:
         own = statement.op in ("prefix_sum", "match_any") or len(statement.operands) == 2
-        own = own or statement.op in n.MATRIX_OPERATIONS
+        own = own or statement.op in n.MATRIX_OPERATIONS | n.OPAQUE_OPERATIONS
         if statement.mask is not None:  # groups of one warp get what is theirs
             own = own or self.value(statement.mask, state).level > Level.WARP
         if own:

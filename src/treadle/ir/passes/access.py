@@ -86,7 +86,7 @@ def _body_access(
         match node:
             case n.Load():
                 touch(node.place, reads=True)
-            case n.Assign():
+            case n.Assign() | n.OpaqueStore():
                 touch(node.place, writes=True)
             case n.Atomic():
                 touch(node.place, atomic=True, reads=True, writes=True)

@@ -163,6 +163,10 @@ class _Folder(ExpressionFolder):
             return node
         return n.Subgroup(node.op, operands, node.result, mask, node.span)
 
+    def opaque_store(self, node: n.OpaqueStore) -> n.Statement:
+        place, (stride, value) = self.place(node.place), self.each((node.stride, node.value))
+        return n.OpaqueStore(place, stride, value, node.columns, node.span)
+
     def barrier(self, node: n.Barrier) -> n.Statement:
         mask = self.mask(node.mask)
         return node if mask is node.mask else n.Barrier(node.scope, mask, node.span)
@@ -210,6 +214,7 @@ _STATEMENTS: dict[type, Callable[[_Folder, Any], Any]] = {
     n.Fence: _Folder.keep,
     n.Atomic: _Folder.atomic,
     n.Subgroup: _Folder.subgroup,
+    n.OpaqueStore: _Folder.opaque_store,
     n.Clock: _Folder.keep,
     n.Copies: _Folder.keep,
     n.CallStatement: _Folder.call_statement,

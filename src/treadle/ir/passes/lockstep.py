@@ -60,7 +60,7 @@ class _Finder:
 
     def statement(self, statement: n.Statement, branch: int) -> None:
         match statement:
-            case n.Barrier() | n.Subgroup():
+            case n.Barrier() | n.Subgroup() | n.OpaqueStore():
                 self.written.clear()
                 return
             case n.If(condition=condition):

@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
+from treadle.ir.opaque import LOADS
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.regions import leaves_loop
 from treadle.ir.passes.uniformity import (
@@ -147,7 +148,7 @@ class _Remover:
         self.uniformity = analyze(kernel, width, ignore_returns=True)
         self.divergent = _divergent_returns(kernel.body, self.uniformity)
         self.divergent |= self._unknown_to_inactive(kernel.body)
-        names = Names(kernel)
+        self.names = names = Names(kernel)
         self.active = n.Variable(names.fresh("active"), BOOL)
         self.running = n.Variable(names.fresh("running"), BOOL)
         self.declared: set[str] = set()  # flags declared where they are first set
@@ -348,6 +349,10 @@ class _Remover:
         if not needs_all and not self._assigns_uniform(statement):
             return None
         match statement:
+            case n.OpaqueStore():
+                return tuple(self._of_warps(statement))
+            case n.Subgroup(op=op) if op in LOADS:
+                return tuple(self._of_warps(statement))
             case n.Subgroup():
                 return (self._neutral(statement),)
             case n.If():
@@ -406,6 +411,13 @@ class _Remover:
 
     def _all_free(self, block: n.Block) -> bool:
         return all(self._is_free(statement) for statement in block)
+
+    def _of_warps(self, statement: n.Statement) -> Iterator[n.Statement]:
+        """An access to memory of whole warps, for those that have a thread left."""
+        left = n.Variable(self.names.fresh("left"), BOOL)
+        yield n.Declare(left, None, statement.span)
+        yield n.Subgroup("vote_any", (self.active,), left, None, statement.span)
+        yield n.If(left, (statement,), (), statement.span)
 
     def _neutral(self, statement: n.Subgroup) -> n.Subgroup:
         """The operation, to which inactive threads contribute the neutral value."""

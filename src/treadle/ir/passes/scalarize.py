@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.ir import nodes as n
+from treadle.ir.opaque import ELEMENTS
 from treadle.ir.passes.split_memories import split_memories
 from treadle.ir.traverse import rewrite_block, walk
-from treadle.ir.types import Scalar, Vector
+from treadle.ir.types import Scalar, Type, Vector
 
 LARGEST = 512
 """Elements of an array that may become variables."""
@@ -74,7 +75,7 @@ def _scalarize(
 
 
 def _is_constant_access(element: n.Element, memory: n.Memory) -> bool:
-    if element.type != memory.element or not isinstance(memory.element, (Scalar, Vector)):
+    if element.type != memory.element or not _fits_variables(memory.element):
         return False
     if not isinstance(element.index, n.Constant):
         return False
@@ -86,6 +87,11 @@ def _is_constant_access(element: n.Element, memory: n.Memory) -> bool:
         and 0 <= check.index.value < check.bound.value
         for check in element.checks
     )
+
+
+def _fits_variables(type: Type) -> bool:
+    """Whether values are whole: what may have fields is left in memory."""
+    return isinstance(type, (Scalar, Vector)) or type in ELEMENTS
 
 
 def _variables(memory: n.Memory, taken: set[str]) -> list[n.Variable]:

@@ -167,12 +167,14 @@ _FIXES = {
 def is_sync(node: object) -> bool:
     """Whether all threads of a block or warp must reach a node: a barrier or a subgroup operation
     without a mask."""
-    return isinstance(node, (n.Barrier, n.Subgroup)) and not may_diverge(node)
+    return isinstance(node, (n.Barrier, n.Subgroup, n.OpaqueStore)) and not may_diverge(node)
 
 
-def may_diverge(node: n.Barrier | n.Subgroup) -> bool:
+def may_diverge(node: n.Barrier | n.Subgroup | n.OpaqueStore) -> bool:
     """Whether a node may stand where the threads of a warp have diverged: it has a mask, or asks
     which threads are active."""
+    if isinstance(node, n.OpaqueStore):
+        return False
     return node.mask is not None or (isinstance(node, n.Subgroup) and node.op == "active")
 
 
@@ -185,7 +187,7 @@ def written_memories(kernel: n.Kernel) -> frozenset[str]:
     """Names of all memories that the kernel stores to or updates."""
     names: set[str] = set()
     for node in statements_in(kernel.body):
-        if isinstance(node, (n.Assign, n.Atomic)):
+        if isinstance(node, (n.Assign, n.Atomic, n.OpaqueStore)):
             root = root_of(node.place)
             if isinstance(root, n.Element):
                 names.add(root.memory)

@@ -72,7 +72,7 @@ class _Finder:
 
     def statement(self, statement: n.Statement, threads: int | None) -> n.Statement | None:
         match statement:
-            case n.Barrier() | n.Subgroup():
+            case n.Barrier() | n.Subgroup() | n.OpaqueStore():
                 self.written.clear()
             case n.If(condition=condition, then=then, otherwise=otherwise):
                 before = list(self.written)

@@ -21,11 +21,12 @@ from treadle.lang.types import numpy_dtype
 class KernelFragment(ArrayObject):
     """A fragment as a kernel sees it. What is wrong was refused when the kernel was lowered."""
 
-    def __init__(self, kind: library.FragmentKind) -> None:
+    def __init__(self, kind: library.FragmentKind, indexed: bool = True) -> None:
         element = t.SCALARS[kind.held.short]
         held = np.zeros(kind.words, numpy_dtype(element))
         super().__init__(KernelArray(held, element, "fragment"))
         self.kind = kind
+        self.indexed = indexed
 
     @property
     def size(self) -> Any:
@@ -58,10 +59,15 @@ class KernelFragment(ArrayObject):
         self, array: Any, index: Any, stride: Any = 0, layout: Any = "row", aligned: bool = False
     ) -> None:
         """Load the elements from an array. The interpreter needs no alignment."""
+        if not self.indexed and not _is_inside(self.kind, layout, array, index, stride):
+            self.fill(0)
+            return
         run(methods.loader(self.kind, layout, array.ndim), self.items, array, index, stride)
 
     def store(self, array: Any, index: Any, stride: Any = 0, layout: Any = "row") -> None:
         """Store the elements to an array."""
+        if not self.indexed and not _is_inside(self.kind, layout, array, index, stride):
+            return
         made = methods.storer(self.kind, layout, array.ndim, array.dtype)
         run(made, self.items, array, index, stride)
 
@@ -77,8 +83,22 @@ def run(function: FunctionType, *values: Any) -> Any:
     return running.call(function, source_of(function), values, {})
 
 
-def new(thread: Any, rows: Any, columns: Any, dtype: Any, use: Any) -> KernelFragment:
+def _is_inside(
+    kind: library.FragmentKind, layout: str, array: Any, index: Any, stride: Any
+) -> bool:
+    """Whether a fragment that is loaded and stored as a whole is inside an array."""
+    far, near = (kind.rows, kind.columns) if layout == "row" else (kind.columns, kind.rows)
+    if array.ndim == 1:
+        start, step = int(index), int(stride)
+        return start >= 0 and step >= 0 and start + (far - 1) * step + near <= int(array.size)
+    ends = zip(index, array.shape, (far, near), strict=True)
+    return all(0 <= int(at) <= int(extent) - length for at, extent, length in ends)
+
+
+def new(
+    thread: Any, rows: Any, columns: Any, dtype: Any, use: Any, indexed: Any = True
+) -> KernelFragment:
     """`td.fragment`."""
     del thread
     short = as_number_dtype(dtype).short
-    return KernelFragment(library.FragmentKind(int(rows), int(columns), short, use))
+    return KernelFragment(library.FragmentKind(int(rows), int(columns), short, use), bool(indexed))

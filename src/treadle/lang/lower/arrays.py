@@ -41,6 +41,8 @@ def place_of(
         cx.lowering.accesses.append(
             CellAccess(array.origin, access, None, cx.span(node), array.layer)
         )
+    if isinstance(array, ArrayView) and array.fragment and not array.fragment.indexed:
+        raise cx.error(f"{array.fragment} cannot be indexed: store it to td.shared", node)
     if isinstance(array, ArrayView) and array.fragment and array.fragment.use != "accumulator":
         raise cx.error(
             f"{array.fragment} has no numbers to index: only those of accumulators can be", node

@@ -343,6 +343,8 @@ def _fragment_attribute(
         return TupleValue((Literal(kind.rows), Literal(kind.columns)))
     if name == "dtype":
         return PythonObject(kind.element, f"td.{kind.dtype}")
+    if name == "size" and not kind.indexed:
+        raise cx.error(f"{kind} has no size in a thread: store it to td.shared", node)
     if name == "size":
         return Literal(kind.words)
     return FragmentMethod(array, name)

@@ -13,6 +13,7 @@ from treadle.ir.matrices import FIRST, operand_types
 from treadle.lang import fragment_methods as methods
 from treadle.lang import fragments as library
 from treadle.lang.fragments import FragmentKind
+from treadle.lang.lower import opaque_fragments
 from treadle.lang.lower.arrays import own_array, place_of, static_number
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import typed
@@ -30,6 +31,7 @@ from treadle.lang.lower.values import (
 from treadle.lang.rules import Literal
 from treadle.lang.source import source_of
 
+NOTHING = PythonObject(None, "None")
 _NAMES = {
     "fill": ("value",),
     "multiply_add": ("a", "b"),
@@ -46,17 +48,20 @@ _USAGE = {
     "load": 'fragment.load(array, index, stride, layout="row", aligned=False)',
     "store": 'fragment.store(array, index, stride, layout="row")',
 }
-_LEAST = {"load": 2, "store": 2}
+_LEAST = {"fragment": 4, "load": 2, "store": 2}
 
 
 def new(cx: Context, node: ast.Call, name: str) -> Value:
     """`td.fragment(rows, columns, dtype, use=…)`, filled with zeros."""
-    given = _arguments(cx, node, "fragment", ("rows", "columns", "dtype", "use"))
+    given = _arguments(cx, node, "fragment", ("rows", "columns", "dtype", "use", "indexed"))
     extents = (static_number(cx, given["rows"]), static_number(cx, given["columns"]))
     dtype, use = (_object(given[each]) for each in ("dtype", "use"))
-    kind = library.kind_of(*extents, dtype, use)
+    indexed = _object(given.get("indexed", Literal(True)))
+    kind = library.kind_of(*extents, dtype, use, indexed)
     if isinstance(kind, str):
         raise cx.error(f"td.fragment(rows, columns, dtype, use): {kind}", node)
+    if not kind.indexed:
+        return opaque_fragments.new(cx, kind, name, node)
     held = PythonObject(kind.held, f"td.{kind.held.short}")
     array = own_array(cx, "local", Literal(kind.words), held, name or "fragment", node)
     _run(cx, methods.filler(kind), [array, Literal(0)], node)
@@ -68,8 +73,13 @@ def call_method(cx: Context, method: FragmentMethod, node: ast.Call) -> Value:
     array, kind = method.array, method.array.fragment
     assert kind is not None
     given = _arguments(cx, node, method.name, _NAMES[method.name])
-    own = replace(array, fragment=None)
+    own = array if not kind.indexed else replace(array, fragment=None)
     match method.name:
+        case "fill" if not kind.indexed:
+            opaque_fragments.fill(cx, own, given["value"], node)
+            return NOTHING
+        case "row" | "column" if not kind.indexed:
+            raise cx.error(f"{kind} has no places of its numbers: store it to td.shared", node)
         case "fill":
             return _run(cx, methods.filler(kind), [own, given["value"]], node)
         case "row" | "column":
@@ -100,6 +110,9 @@ def _multiply(
     fault = library.multiplied_fault(kind, first, second)
     if fault is not None:
         raise cx.error(fault, node)
+    if not kind.indexed:
+        opaque_fragments.multiply(cx, own, factors[0], factors[1], node)
+        return NOTHING
     plain = [replace(value, fragment=None) for value in factors]
     return _run(cx, methods.multiplier(first, second), [own, *plain], node)
 
@@ -122,7 +135,7 @@ def _memory(
         raise cx.error(
             f"a fragment's {name} takes an array of one or two axes, not {describe(array)}", node
         )
-    if not isinstance(array.element, t.Scalar) or array.element == t.BOOL:
+    if kind.indexed and (not isinstance(array.element, t.Scalar) or array.element == t.BOOL):
         raise cx.error(f"{kind} has numbers, and this is {describe(array)}", node)
     if name == "store" and kind.use != "accumulator":
         raise cx.error(f"only accumulators are stored, not {kind}", node)
@@ -140,6 +153,12 @@ def _memory(
             f"rows (between columns for layout='column'): {_USAGE[name]}",
             node,
         )
+    if not kind.indexed:
+        if _flag(cx, given.get("aligned"), node):
+            raise cx.error("aligned=True is for fragments that are indexed: leave it out", node)
+        opaque_fragments.move(cx, name, own, array, index, stride, layout == "column", node)
+        return NOTHING
+    assert isinstance(array.element, t.Scalar)
     dtype = BY_SHORT_NAME[array.element.name]
     if name == "store":
         made = methods.storer(kind, layout, array.ndim, dtype)
