@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treadle.kernels.matrix_check import usable_products
+from treadle.kernels.matrix_check import opaque_products, usable_products
 from treadle.runtime.devices import Device
 
 
@@ -19,6 +19,7 @@ class Machine:
     slow_to_compile: bool = False  # more than linear time for long code
     double_buffers: bool = False  # two copies of a tile pay, one to fill while the other is used
     matrix_products: frozenset[str] = frozenset()  # dtypes that subgroups multiply by instructions
+    opaque_products: bool = False  # the same of float16, with a layout that is hidden
 
 
 def machine_of(device: Device) -> Machine:
@@ -32,4 +33,5 @@ def machine_of(device: Device) -> Machine:
         traits.slow_compiler,
         traits.double_buffers,
         usable_products(device),
+        opaque_products(device),
     )

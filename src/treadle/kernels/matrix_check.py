@@ -12,6 +12,7 @@ import weakref
 import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME, u16
+from treadle.ir.opaque import unit_of
 from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
 from treadle.kernels.device_code.matrix_product import Form, Loading
 from treadle.runtime.arrays import DeviceArray
@@ -40,6 +41,15 @@ def usable_products(device: Device) -> frozenset[str]:
                 "%s computes products of small %s matrices wrongly: they are not used", device, name
             )
     return found
+
+
+def opaque_products(device: Device) -> bool:
+    """Whether subgroups multiply small matrices of float16 whose layout is hidden. The driver has
+    tried them when the device was opened."""
+    if "tensor_cores" not in device.features:
+        return False
+    device.handle  # noqa: B018 - opened here, if it was not
+    return unit_of(device.traits.matrix_units) is not None
 
 
 def is_right(device: Device, name: str) -> bool:

@@ -27,10 +27,11 @@ from treadle.kernels.device_code.matrix_product import (
     part_joiner,
     tile_multiplier,
 )
+from treadle.kernels.device_code.opaque_product import OpaqueTile, opaque_multiplier
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import new, serial_threads, zeros
 from treadle.kernels.machine import Machine, machine_of
-from treadle.kernels.tiles import Problem, chunk_for, tile_for
+from treadle.kernels.tiles import AnyTile, Problem, chunk_for, tile_for
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -102,7 +103,7 @@ def filling(device: Device, dtype: DType, product: Product, result: DType | None
 class Launch(NamedTuple):
     """How a kernel by tiles computes a product."""
 
-    tile: Tile | FragmentTile
+    tile: AnyTile
     exact: bool
     grid: tuple[int, int, int]
     parts: int = 1  # of the inner axis, each of `chunk`
@@ -114,7 +115,7 @@ def launch_for(machine: Machine, problem: Problem) -> Launch:
     return launch_by(tile_for(machine, problem), problem)
 
 
-def launch_by(tile: Tile | FragmentTile, problem: Problem) -> Launch:
+def launch_by(tile: AnyTile, problem: Problem) -> Launch:
     """The launch for a tile."""
     columns, rows = -(-problem.columns // tile.columns), -(-problem.rows // tile.rows)
     exact = problem.inner % tile.depth == 0 and not tile.guarded
@@ -123,10 +124,12 @@ def launch_by(tile: Tile | FragmentTile, problem: Problem) -> Launch:
     return Launch(tile, exact, (columns, rows, problem.matrices * parts), parts, chunk)
 
 
-def multiplier_for(form: Form, tile: Tile | FragmentTile) -> Kernel:
+def multiplier_for(form: Form, tile: AnyTile) -> Kernel:
     """The kernel whose blocks compute a tile each."""
     if isinstance(tile, FragmentTile):
         return fragment_multiplier(form, tile)
+    if isinstance(tile, OpaqueTile):
+        return opaque_multiplier(form, tile)
     return tile_multiplier(form, tile)
 
 
@@ -170,7 +173,7 @@ def by_tiles(
     y: DeviceArray,
     out: DeviceArray,
     product: Product,
-    tile: Tile | FragmentTile | None = None,
+    tile: AnyTile | None = None,
 ) -> None:
     """Fill `out`, by tiles that suit the device or by others."""
     dtype = x.dtype

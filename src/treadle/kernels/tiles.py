@@ -5,14 +5,16 @@ The entries were measured with `python -m benchmarks.shapes`; an autotuner would
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import Tile
+from treadle.kernels.device_code.opaque_product import OpaqueTile
 from treadle.kernels.machine import Machine
 
+AnyTile: TypeAlias = Tile | FragmentTile | OpaqueTile
 Class = Literal["large", "middle", "small", "thin", "narrow"]
 
 _MODEST = Tile(32, 32, 8, 1, 1, warp_columns=8, unrolled=False)
@@ -50,6 +52,14 @@ FRAGMENT_TILES: dict[Class, tuple[FragmentTile, ...]] = {
     "thin": (FragmentTile(16, 128, 64, 16, 32, 4), FragmentTile(16, 128, 32, 16, 32, 3)),
     "narrow": (FragmentTile(128, 16, 64, 32, 16, 4), FragmentTile(128, 16, 32, 32, 16, 3)),
 }
+# The same where the layout of these matrices is hidden (`ir.opaque`).
+OPAQUE_TILES: dict[Class, tuple[OpaqueTile, ...]] = {
+    "large": (OpaqueTile(128, 128, 32, 64, 64),),
+    "middle": (OpaqueTile(64, 64, 32, 32, 32),),
+    "small": (OpaqueTile(64, 64, 32, 32, 32), OpaqueTile(32, 32, 32, 16, 16)),
+    "thin": (OpaqueTile(16, 128, 32, 16, 32),),
+    "narrow": (OpaqueTile(128, 16, 32, 32, 16),),
+}
 _MODEST_FRAGMENTS = FragmentTile(32, 32, 32, 16, 16, 3)
 _LAST = (Tile(32, 32, 16, 1, 1, warp_columns=8), Tile(32, 32, 8, 1, 1, warp_columns=8), _MODEST)
 _FEW = 24  # rows of a thin product, columns of a narrow one
@@ -68,12 +78,16 @@ class Problem(NamedTuple):
     inner: int
 
 
-def tile_for(machine: Machine, problem: Problem) -> Tile | FragmentTile:
+def tile_for(machine: Machine, problem: Problem) -> AnyTile:
     """The best tile that the machine's limits allow."""
     if problem.dtype.short in machine.matrix_products:
         for each in _fragments(machine, problem):
             if _fits(machine, each, problem.dtype.itemsize):
                 return each
+    if machine.opaque_products and problem.dtype.short == "f16":
+        for opaque in _opaque(problem):
+            if _fits(machine, opaque, problem.dtype.itemsize):
+                return opaque
     if machine.software:
         return _MODEST
     item = wide(problem.dtype).itemsize
@@ -94,16 +108,21 @@ def _fragments(machine: Machine, problem: Problem) -> tuple[FragmentTile, ...]:
     return (*tiles, _MODEST_FRAGMENTS)
 
 
+def _opaque(problem: Problem) -> tuple[OpaqueTile, ...]:
+    kind = class_of(problem)
+    return (*OPAQUE_TILES[kind], *OPAQUE_TILES["small"])
+
+
 def _blocks(problem: Problem, rows: int, columns: int) -> int:
     """How many blocks have a tile each."""
     return -(-problem.rows // rows) * -(-problem.columns // columns) * problem.matrices
 
 
-def _fits(machine: Machine, tile: Tile | FragmentTile, item: int) -> bool:
+def _fits(machine: Machine, tile: AnyTile, item: int) -> bool:
     return tile.threads <= machine.most_threads and tile.shared_bytes(item) <= machine.shared_bytes
 
 
-def chunk_for(problem: Problem, tile: Tile | FragmentTile, blocks: int) -> int:
+def chunk_for(problem: Problem, tile: AnyTile, blocks: int) -> int:
     """How much of the inner axis a block does: all of it, or less where so few blocks leave a card
     idle."""
     inner = max(problem.inner, 1)

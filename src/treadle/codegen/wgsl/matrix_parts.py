@@ -6,26 +6,13 @@ several, row by row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from treadle.ir.opaque import ELEMENTS, OPAQUE_FIRST, OPAQUE_SECOND, SIDE
+from treadle.ir.opaque import ELEMENTS, OPAQUE_FIRST, OPAQUE_SECOND, SIDE, Unit
 from treadle.ir.types import Struct
 
-Unit: TypeAlias = tuple[int, int, int]  # rows, columns and inner extent of a product
 _FORMS = ("subgroup_matrix_left", "subgroup_matrix_right", "subgroup_matrix_result")
-
-
-def unit_of(units: Iterable[Unit]) -> Unit | None:
-    """The rows, columns and inner extent of the products to use, of those that a device has: the
-    largest that 16 x 16 x 16 is made of.
-
-    >>> unit_of([(8, 8, 8), (8, 16, 16), (32, 8, 16)])
-    (8, 16, 16)
-    """
-    fitting = [unit for unit in units if not any(SIDE % extent for extent in unit)]
-    return max(fitting, key=lambda unit: (unit[0] * unit[1] * unit[2], unit), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from treadle.codegen.records import Target
 from treadle.codegen.wgsl.dialects import DIALECTS
-from treadle.codegen.wgsl.matrix_parts import Parts, Unit, parts_of, unit_of
+from treadle.codegen.wgsl.matrix_parts import Parts, parts_of
 from treadle.codegen.wgsl.scope import PRIMARY, Scope
 from treadle.ir import nodes as n
-from treadle.ir.opaque import ELEMENTS, LOADS
+from treadle.ir.opaque import ELEMENTS, LOADS, Unit, unit_of
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.opaque import uses_opaque
 from treadle.ir.traverse import statements_in

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from treadle.codegen.wgsl.matrix_parts import Unit
 from treadle.core.dim3 import Dim3
 from treadle.core.limits import Limits
+from treadle.ir.opaque import Unit
 
 
 @dataclass(frozen=True, slots=True)

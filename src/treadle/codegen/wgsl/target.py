@@ -10,13 +10,13 @@ from treadle.codegen.records import KernelCode, Target
 from treadle.codegen.target import Job, Lowered, TargetRecord
 from treadle.codegen.wgsl.arrange import arrange
 from treadle.codegen.wgsl.dialects import DIALECTS
-from treadle.codegen.wgsl.matrix_parts import unit_of
 from treadle.codegen.wgsl.opaque import has_opaque, has_operations
 from treadle.codegen.wgsl.options import WgslOptions
 from treadle.codegen.wgsl.printer import print_kernel
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
+from treadle.ir.opaque import unit_of
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.nesting import unnest
 from treadle.ir.passes.returns import with_one_return

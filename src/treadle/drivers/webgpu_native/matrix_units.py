@@ -35,7 +35,7 @@ def working_units(device: WebgpuDevice, claimed: tuple[MatrixUnit, ...]) -> tupl
     working = tuple(unit for unit in claimed if _works(device, unit))
     for unit in claimed:
         if unit not in working:
-            _log.info("%s: %s gives wrong results and is not used", device.info.id, unit)
+            _log.warning("%s: %s gives wrong results and is not used", device.info.id, unit)
     return working
 
 

@@ -26,18 +26,16 @@ from treadle.ir.signature import Signature
 from treadle.ir.substitute import substitute
 from treadle.ir.traverse import rewrite_block
 from treadle.ir.types import COMPONENTS, Scalar, Vector
-from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import (
     Form,
-    Tile,
     finish,
     part_joiner,
     prologue_of,
 )
 from treadle.kernels.machine import Machine
 from treadle.kernels.product import JOINING, launch_for, multiplier_for
-from treadle.kernels.tiles import Problem
+from treadle.kernels.tiles import AnyTile, Problem
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arguments import declared_arguments
 
@@ -51,7 +49,7 @@ class ProductVariant(NamedTuple):
     says that the inner axis is a multiple of the tile's depth."""
 
     phase: Phase
-    tile: Tile | FragmentTile
+    tile: AnyTile
     exact: bool
 
 

@@ -14,7 +14,7 @@ and the prologues are called as in `matrix_product`.
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from treadle import lang as td
 from treadle.kernels.device_code.matrix_product import (
@@ -63,10 +63,10 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
     dtype, store_lanes, parts = form.dtype, form.lanes, form.parts
     index = td.i64 if form.big else td.i32
     rows, columns, depth, warp_rows, warp_columns, stages, _ = tile
-    first = _carrier(form, form.first, tile, rows, False)
-    second = _carrier(form, form.second, tile, columns, True)
-    a_type, a_loads, a_size, a_pieces, place_a, fetch_a, a_piece = first
-    b_type, b_loads, b_size, b_pieces, place_b, fetch_b, b_piece = second
+    first = carrier_of(form, form.first, tile, rows, False)
+    second = carrier_of(form, form.second, tile, columns, True)
+    a_type, a_loads, a_size, a_pieces, place_a, fetch_a, a_piece, _ = first
+    b_type, b_loads, b_size, b_pieces, place_b, fetch_b, b_piece, _ = second
     a_computed, b_computed = form.first.computed, form.second.computed
     a_inner, b_inner = form.first.inner, form.second.inner
     a_many = form.first.lanes if form.first.inner else 1
@@ -265,10 +265,27 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
     return multiply_fragments
 
 
-class _Carrier(NamedTuple):
+class CarriedTile(Protocol):
+    """What a carrier has to know of a tile."""
+
+    @property
+    def depth(self) -> int:
+        """The extent of the inner axis."""
+        ...
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        ...
+
+
+class Carrier(NamedTuple):
     """How a block's threads bring a factor's tile to shared memory: its type in memory, the pieces
     of a thread, of a tile and of a line. `place` computes where a thread reads and writes, `fetch`
-    copies; `piece` is where the piece of a line and a place along the inner axis is."""
+    copies; `piece` is where the piece of a line and a place along the inner axis is.
+
+    If it is `held`, `fetch` copies to registers, and `put` from there. Lines are not permuted then,
+    but have one more piece each, so that lines below each other are in other banks."""
 
     read: Any
     loads: int
@@ -277,11 +294,13 @@ class _Carrier(NamedTuple):
     place: Function
     fetch: Function
     piece: Function
+    put: Function
 
 
-def _carrier(
-    form: Form, loading: Loading, tile: FragmentTile, lines: int, second: bool
-) -> _Carrier:
+def carrier_of(
+    form: Form, loading: Loading, tile: CarriedTile, lines: int, second: bool, held: bool = False
+) -> Carrier:
+    """How a factor's tile of `lines` rows or columns is carried."""
     inner, lanes, computed, aligned = loading
     dtype, exact, depth, threads = form.dtype, form.exact, tile.depth, tile.threads
     index = td.i64 if form.big else td.i32
@@ -303,6 +322,8 @@ def _carrier(
     @td.func
     def permuted(far, near):
         """Where piece `near` of line `far` of shared memory is."""
+        if held:
+            return far * (pieces + 1) + near
         return far * pieces + (near ^ (far // lines_of_banks % permutations))
 
     @td.func
@@ -356,16 +377,14 @@ def _carrier(
     def fetch_aligned(x, to_here, slot, t, remaining, line_step, inner_step, at, to, deep, more):
         for v in td.static_range(loads):
             if full or t + v * threads < size:
-                if exact:
-                    copy_later(to_here, slot + to[v], sixteen(x, at[v]))
+                inside = exact or deep[v] < remaining
+                from_here = at[v] if exact else td.where(inside, at[v], index(0))
+                found = sixteen(x, from_here)
+                copied = found if exact else td.where(inside, found, words(0))
+                if held:
+                    to_here[v] = copied
                 else:
-                    inside = deep[v] < remaining
-                    from_here = td.where(inside, at[v], index(0))
-                    copy_later(
-                        to_here,
-                        slot + to[v],
-                        td.where(inside, sixteen(x, from_here), words(0)),
-                    )
+                    copy_later(to_here, slot + to[v], copied)
                 next_step(v, inner_step, at)
 
     @td.func
@@ -381,7 +400,7 @@ def _carrier(
                             high = x[at[v] + 1]
                     elif more[v] > 4:
                         high = x[at[v] + 1]
-                to_here[slot + to[v]] = packed(low, high)
+                to_here[v if held else slot + to[v]] = packed(low, high)
                 next_step(v, inner_step, at)
 
     @td.func
@@ -398,7 +417,7 @@ def _carrier(
                         found[e] = x[at[v] + index(e) * line_step]
                 low = vec(found[0], found[1], found[2], found[3])
                 high = vec(found[4], found[5], found[6], found[7])
-                to_here[slot + to[v]] = packed(low, high)
+                to_here[v if held else slot + to[v]] = packed(low, high)
                 next_step(v, inner_step, at)
 
     loaded = prologue_of(second, vec if lanes == 4 else one)
@@ -417,7 +436,7 @@ def _carrier(
                             high = loaded(batch, line, begin + deep[v] + 4)
                     elif more[v] > 4:
                         high = loaded(batch, line + 4, begin + deep[v])
-                to_here[slot + to[v]] = packed(low, high)
+                to_here[v if held else slot + to[v]] = packed(low, high)
 
     @td.func
     def compute_ones(to_here, slot, t, remaining, batch, begin, at, to, deep, more):
@@ -434,7 +453,13 @@ def _carrier(
                         found[e] = loaded(batch, line + e, begin + deep[v])
                 low = vec(found[0], found[1], found[2], found[3])
                 high = vec(found[4], found[5], found[6], found[7])
-                to_here[slot + to[v]] = packed(low, high)
+                to_here[v if held else slot + to[v]] = packed(low, high)
+
+    @td.func
+    def put(held_here, to_here, t, to):
+        for v in td.static_range(loads):
+            if full or t + v * threads < size:
+                to_here[to[v]] = held_here[v]
 
     if computed:
         fetch = compute_vec4s if lanes == 4 else compute_ones
@@ -443,4 +468,5 @@ def _carrier(
     else:
         fetch = fetch_ones
     read: Any = td.vec4[dtype] if lanes == 4 else dtype
-    return _Carrier(read, loads, size, pieces, place, fetch, piece)
+    lined = (pieces + 1) * far_extent if held else size
+    return Carrier(read, loads, lined, pieces + held, place, fetch, piece, put)

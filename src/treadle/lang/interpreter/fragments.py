@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import as_number_dtype
+from dataclasses import replace
+
 from treadle.ir import types as t
+from treadle.ir.opaque import SIDE
 from treadle.lang import fragment_methods as methods
 from treadle.lang import fragments as library
 from treadle.lang.interpreter.arrays import ArrayObject, KernelArray
@@ -70,6 +73,17 @@ class KernelFragment(ArrayObject):
             return
         made = methods.storer(self.kind, layout, array.ndim, array.dtype)
         run(made, self.items, array, index, stride)
+
+    def part(self, i: Any, j: Any) -> KernelFragment:
+        """The part of 16 x 16 in row i and column j of these."""
+        across = self.kind.columns // SIDE
+        small = replace(self.kind, rows=SIDE, columns=SIDE)
+        found = KernelFragment(small, False)
+        start = (int(i) * across + int(j)) * small.words
+        found.items = KernelArray(
+            self.items.data[start : start + small.words], self.items.element, "fragment"
+        )
+        return found
 
     def multiply_add(self, a: Any, b: Any) -> None:
         """Add the product of two fragments."""

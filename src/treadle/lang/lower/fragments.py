@@ -35,6 +35,7 @@ NOTHING = PythonObject(None, "None")
 _NAMES = {
     "fill": ("value",),
     "multiply_add": ("a", "b"),
+    "part": ("i", "j"),
     "row": ("i",),
     "column": ("i",),
     "load": ("array", "index", "stride", "layout", "aligned"),
@@ -43,6 +44,7 @@ _NAMES = {
 _USAGE = {
     "fill": "fragment.fill(value)",
     "multiply_add": "sums.multiply_add(a, b)",
+    "part": "fragment.part(i, j)",
     "row": "fragment.row(i)",
     "column": "fragment.column(i)",
     "load": 'fragment.load(array, index, stride, layout="row", aligned=False)',
@@ -78,6 +80,10 @@ def call_method(cx: Context, method: FragmentMethod, node: ast.Call) -> Value:
         case "fill" if not kind.indexed:
             opaque_fragments.fill(cx, own, given["value"], node)
             return NOTHING
+        case "part" if kind.indexed:
+            raise cx.error(f"part is a method of fragments with indexed=False, not of {kind}", node)
+        case "part":
+            return opaque_fragments.part(cx, own, given, node)
         case "row" | "column" if not kind.indexed:
             raise cx.error(f"{kind} has no places of its numbers: store it to td.shared", node)
         case "fill":

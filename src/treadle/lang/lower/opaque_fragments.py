@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
@@ -16,6 +17,7 @@ from treadle.ir import types as t
 from treadle.ir.matrices import FIRST
 from treadle.ir.opaque import ELEMENTS, SIDE
 from treadle.lang.fragments import FragmentKind
+from treadle.lang.lower.arrays import static_number
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import cast, typed
 from treadle.lang.lower.values import ArrayView, TupleValue, Value, describe
@@ -33,6 +35,31 @@ def new(cx: Context, kind: FragmentKind, name: str, node: ast.AST) -> ArrayView:
     array = ArrayView(memory.name, kind.opaque, (count,), count, fragment=kind)
     fill(cx, array, ir.constant(0, ELEMENTS[kind.opaque]), node)
     return array
+
+
+def part(cx: Context, own: ArrayView, given: dict[str, Value], node: ast.AST) -> ArrayView:
+    """`fragment.part(i, j)`: the part of 16 x 16 there, as a fragment."""
+    kind = own.fragment
+    assert kind is not None
+    down, across = kind.tiles
+    numbers = [static_number(cx, given[name]) for name in ("i", "j")]
+    i, j = (each if isinstance(each, int) else -1 for each in numbers)
+    if not 0 <= i < down or not 0 <= j < across:
+        raise cx.error(
+            f"the parts of {kind} are those of part(i, j) with constant i below {down} and j below "
+            f"{across}",
+            node,
+        )
+    one = n.Constant(1, t.I32)
+    first = _first(own) + i * across + j
+    small = replace(kind, rows=SIDE, columns=SIDE)
+    at = n.Constant(first, t.I32)
+    return replace(own, extents=(one,), size=one, offset=at, fragment=small)
+
+
+def _first(own: ArrayView) -> int:
+    """Where the parts of a fragment, which may be a part of another, begin."""
+    return int(own.offset.value) if isinstance(own.offset, n.Constant) else 0
 
 
 def fill(cx: Context, own: ArrayView, value: Value, node: ast.AST) -> None:
@@ -252,7 +279,7 @@ def _offsets(
 
 
 def _part(own: ArrayView, at: int) -> n.Element:
-    return n.Element(own.memory, n.Constant(at, t.I32), own.element)
+    return n.Element(own.memory, n.Constant(_first(own) + at, t.I32), own.element)
 
 
 def _receive(
