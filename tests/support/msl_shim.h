@@ -242,6 +242,45 @@ template <class T> T simd_xor(T value) {
     return shim_together(value, T(0), 32, [](T a, T b) { return T(a ^ b); });
 }
 
+// --- matrices of a SIMD group: each lane has all elements ------------------------------------------
+
+template <class T, int columns, int rows> struct simdgroup_matrix {
+    T values[rows][columns];
+};
+template <class T, int columns, int rows> simdgroup_matrix<T, columns, rows>
+make_filled_simdgroup_matrix(T value) {
+    simdgroup_matrix<T, columns, rows> result;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) result.values[i][j] = value;
+    return result;
+}
+template <class T, int columns, int rows>
+void simdgroup_load(simdgroup_matrix<T, columns, rows>& result, const T* from, ulong stride,
+                    ulong2, bool transposed) {
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++)
+            result.values[i][j] = transposed ? from[j * stride + i] : from[i * stride + j];
+}
+template <class T, int columns, int rows>
+void simdgroup_store(simdgroup_matrix<T, columns, rows> value, T* to, ulong stride, ulong2,
+                     bool transposed) {
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++)
+            (transposed ? to[j * stride + i] : to[i * stride + j]) = value.values[i][j];
+}
+template <class T, class U, int columns, int rows, int inner>
+void simdgroup_multiply_accumulate(simdgroup_matrix<T, columns, rows>& result,
+                                   simdgroup_matrix<U, inner, rows> a,
+                                   simdgroup_matrix<U, columns, inner> b,
+                                   simdgroup_matrix<T, columns, rows> sums) {
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) {
+            T total = sums.values[i][j];
+            for (int k = 0; k < inner; k++) total += (T)a.values[i][k] * (T)b.values[k][j];
+            result.values[i][j] = total;
+        }
+}
+
 // --- atomics: fibers do not come between ----------------------------------------------------------
 
 enum memory_order { memory_order_relaxed };

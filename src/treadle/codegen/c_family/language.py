@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from treadle.ir import nodes as n
-from treadle.ir.types import Scalar, Vector
+from treadle.ir.types import Scalar, Struct, Vector
 
 if TYPE_CHECKING:
     from treadle.codegen.c_family.module import Module
@@ -56,3 +56,5 @@ class Language:
     fence: Callable[[Scope, n.Fence], None]
     clock: Callable[[Scope, n.Clock], str]  # the value
     copies: Callable[[Scope, n.Copies | n.Assign], str] | None = None  # a call, where it has them
+    opaque: Callable[[Module, Struct], str | None] | None = None  # the type of a matrix of its own
+    opaque_store: Callable[[Scope, n.OpaqueStore], str] | None = None  # a call, likewise

@@ -87,6 +87,10 @@ class Module:
 
     def struct(self, type: Struct) -> str:
         """The name of a struct, which is declared if it is new."""
+        if self.language.opaque is not None:
+            own = self.language.opaque(self, type)
+            if own is not None:
+                return own
         if type not in self._structs:
             names = self.names.inner()
             fields = self._fields[type] = {f.name: names.fresh(f.name) for f in type.fields}

@@ -358,6 +358,12 @@ def _subgroup(scope: Scope, node: n.Subgroup) -> None:
     scope.emit(f"{scope.name(node.result.name)} = {value};")
 
 
+def _opaque_store(scope: Scope, node: n.OpaqueStore) -> None:
+    store = scope.module.language.opaque_store
+    assert store is not None
+    scope.emit(store(scope, node) + ";")
+
+
 def _clock(scope: Scope, node: n.Clock) -> None:
     value = scope.module.language.clock(scope, node)
     scope.emit(f"{scope.name(node.result.name)} = {value};")
@@ -386,7 +392,7 @@ _PRINTERS: dict[type, Callable[[Scope, Any], None]] = {
     n.Return: _return,
     n.Barrier: lambda scope, node: scope.module.language.barrier(scope, node),
     n.Fence: lambda scope, node: scope.module.language.fence(scope, node),
-    n.Atomic: _atomic, n.Subgroup: _subgroup, n.Clock: _clock, n.Copies: _copies,
+    n.Atomic: _atomic, n.Subgroup: _subgroup, n.OpaqueStore: _opaque_store, n.Clock: _clock, n.Copies: _copies,
     n.CallStatement: _call,
     n.Print: _print, n.Assert: _nothing,
 }  # fmt: skip

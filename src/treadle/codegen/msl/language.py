@@ -10,7 +10,7 @@ from treadle.codegen.c_family.language import Helper, Language
 from treadle.codegen.c_family.module import Module
 from treadle.codegen.c_family.names import KEYWORDS
 from treadle.codegen.c_family.scope import Scope
-from treadle.codegen.msl import atomics, subgroups
+from treadle.codegen.msl import atomics, opaque, subgroups
 from treadle.codegen.msl.builtins import use
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.source import NOWHERE
@@ -269,4 +269,6 @@ MSL = Language(
     barrier=_barrier,
     fence=_fence,
     clock=_clock,
+    opaque=opaque.register,
+    opaque_store=opaque.store,
 )

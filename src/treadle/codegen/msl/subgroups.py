@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from treadle.codegen.c_family.module import Module
 from treadle.codegen.c_family.scope import SUM, UNARY, Scope
+from treadle.codegen.msl import opaque
 from treadle.codegen.msl.builtins import use
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
@@ -15,7 +16,7 @@ from treadle.ir.types import BOOL, I32, Scalar
 NAMES = (
     "shuffle", "subgroup_min", "subgroup_max", "from_lane", "simd_shuffle", "simd_sum", "simd_min",
     "simd_max", "simd_and", "simd_or", "simd_xor", "simd_prefix_exclusive_sum", "simd_all",
-    "simd_any", "simd_ballot", "threadgroup_barrier", "simdgroup_barrier",
+    "simd_any", "simd_ballot", "threadgroup_barrier", "simdgroup_barrier", *opaque.NAMES,
 )  # fmt: skip
 
 _VOTES = {
@@ -33,6 +34,8 @@ def subgroup(scope: Scope, node: n.Subgroup) -> str:
     """The value of a subgroup operation."""
     module = scope.module
     module.required.add("subgroups")
+    if node.op in n.OPAQUE_OPERATIONS:
+        return opaque.operation(scope, node)
     operand = scope.text(node.operands[0])
     if node.op in _VOTES:
         return _VOTES[node.op].format(operand)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from treadle.codegen.blocks import check_threads
 from treadle.codegen.c_family.passes import after, before
+from treadle.codegen.msl.opaque import has_opaque
 from treadle.codegen.msl.printer import print_kernel
 from treadle.codegen.records import KernelCode, Target
 from treadle.codegen.target import Job, Lowered, TargetRecord
@@ -45,4 +46,5 @@ TARGET = TargetRecord(
     after=after,
     print=_print,
     has_fences=False,
+    has_opaque=has_opaque,
 )
