@@ -1,0 +1,90 @@
+"""Products of float16 by opaque matrices, on the CPU, whose lanes exchange what they hold; and which
+devices take them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.support.poison import poisoned
+from tests.support.ptx_device import ptx_device
+from treadle.kernels import product as kernel_products
+from treadle.kernels.device_code.opaque_product import OpaqueTile, opaque_multiplier
+from treadle.kernels.factors import Factor, Product
+from treadle.kernels.machine import Machine
+from treadle.kernels.product import by_tiles
+from treadle.kernels.tiles import OPAQUE_TILES, Problem, tile_for
+
+SMALL = OpaqueTile(32, 32, 16, 16, 32)
+
+
+def _drawn(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.standard_normal(shape).astype(np.float16)
+
+
+def _check(found: np.ndarray, wanted: np.ndarray) -> None:
+    assert found.shape == wanted.shape
+    assert np.all(np.abs(found - wanted) <= 1e-3 * max(np.abs(wanted).max(), 1))
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "turned"),
+    [(33, 40, 24, (0, 0)), (17, 31, 29, (1, 0)), (1, 1, 1, (0, 1)), (40, 8, 530, (1, 1))],
+)
+def test_edges_layouts_and_parts(m, n, k, turned):
+    rng = np.random.default_rng()
+    x, y = _drawn(rng, m, k), _drawn(rng, k, n)
+    given = [np.ascontiguousarray(v.T) if t else v for v, t in zip((x, y), turned, strict=True)]
+    a, b = (td.asarray(each, device="cpu")._array for each in given)
+    first = Factor((), 1, m, 0) if turned[0] else Factor((), k, 1, 0)
+    second = Factor((), k, 1, 0) if turned[1] else Factor((), 1, n, 0)
+    with poisoned(a.device):
+        out = td.empty((1, m, n), dtype=td.float16, device="cpu")._array
+        by_tiles(a, b, out, Product((), m, n, k, first, second), SMALL)
+    _check(out.to_host()[0], x.astype("f8") @ y.astype("f8"))
+
+
+def test_epilogues_and_prologues(monkeypatch):
+    """The planner's kernel with a bias and an activation, a computed factor and a stack: on the
+    evaluator of PTX, where words take the place of opaque matrices."""
+    rng = np.random.default_rng()
+    made = []
+    monkeypatch.setattr(
+        kernel_products, "opaque_multiplier", lambda *how: made.append(how) or opaque_multiplier(*how)
+    )
+    monkeypatch.setattr(kernel_products, "tile_for", lambda *_: SMALL)
+    x, y, bias = _drawn(rng, 2, 20, 24), _drawn(rng, 24, 33), _drawn(rng, 33)
+    with ptx_device("sm_90") as device, td.use_device(device):
+        a, b, c = (td.asarray(each) for each in (x, y, bias))
+        found = td.nn.functional.relu((a * 2) @ b + c).numpy()
+        plain = (td.asarray(y.T.copy()) @ td.asarray(x[0].T.copy())).numpy()
+    wanted = np.maximum(2 * x.astype("f8") @ y.astype("f8") + bias, 0)
+    _check(found, wanted)
+    _check(plain, y.T.astype("f8") @ x[0].T.astype("f8"))
+    assert len(made) == 2
+    assert made[0][0].first.computed
+
+
+def test_who_takes_them():
+    problem = Problem(td.float16, 1, 4096, 4096, 4096)
+    card = Machine(1024, 48 << 10, 32, opaque_products=True)
+    assert tile_for(card, problem) == OPAQUE_TILES["large"][0]
+    assert not isinstance(tile_for(card, problem._replace(dtype=td.float32)), OpaqueTile)
+    assert not isinstance(tile_for(replace(card, opaque_products=False), problem), OpaqueTile)
+    small = tile_for(replace(card, shared_bytes=16 << 10), problem)
+    assert isinstance(small, OpaqueTile)
+    assert small.shared_bytes(2) <= 16 << 10
+    assert not isinstance(tile_for(replace(card, shared_bytes=4 << 10), problem), OpaqueTile)
+
+
+@pytest.mark.parametrize("kind", OPAQUE_TILES)
+def test_tiles_of_the_table(kind):
+    """A block's threads, its subgroups' parts, and the memory that WebGPU assures."""
+    for tile in OPAQUE_TILES[kind]:
+        assert tile.rows % tile.warp_rows == tile.columns % tile.warp_columns == 0
+        assert not any(each % 16 for each in (tile.warp_rows, tile.warp_columns, tile.depth))
+        assert tile.threads <= 256
+        assert tile.shared_bytes(2) <= 32 << 10
