@@ -244,6 +244,7 @@ def _builtin(function: BuiltinFunction) -> Iterator[str]:
     usual = "Any" if function.outside is None else "Value | complex"
     parameters = [f"{each}: {_TYPES.get(each, usual)}" for each in names]
     least, _ = function.arity
+    parameters[least:] = [f"{each} = ..." for each in parameters[least:]]
     if name == "static_range":
         names, parameters = [], ["start: int", "stop: int = ...", "step: int = ..."]
     assert least <= len(parameters), name

@@ -1,4 +1,4 @@
-"""Opaque matrices as a target's own: WGSL's subgroup matrices through Tint, and Metal's on the CPU."""
+"""Opaque matrices as a target's own: WGSL's through Tint, and Metal's on the CPU."""
 
 from __future__ import annotations
 

@@ -22,7 +22,6 @@ from treadle.kernels.device_code.matrix_product import (
     MOST_BATCHES,
     Form,
     Loading,
-    Tile,
     line_multiplier,
     part_joiner,
     tile_multiplier,

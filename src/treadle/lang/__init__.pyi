@@ -1021,7 +1021,7 @@ def fma(a: Any, b: Any, c: Any, /) -> Value:
     [2.5, 4.5]
     """
 
-def fragment(rows: Any, columns: Any, dtype: Any, use: Any) -> Fragment:
+def fragment(rows: Any, columns: Any, dtype: Any, use: Any, indexed: Any = ...) -> Fragment:
     """A small matrix that the threads of a subgroup hold together.
 
     `rows`, `columns`, `dtype` and `use` ("a", "b" or "accumulator") are constants.

@@ -111,7 +111,8 @@ _USUAL: dict[tuple[str, tuple[int, int]], str] = {
 }
 _PARAMETERS = {
     "atomic_cas": "array, index, expected, value", "bitcast": "x, dtype", "clip": "x, low, high",
-    "dot": "a, b", "fragment": "rows, columns, dtype, use, indexed=True", "rand_normal": "seed, counter",
+    "dot": "a, b", "fragment": "rows, columns, dtype, use, indexed",
+    "rand_normal": "seed, counter",
     "rand_uniform": "seed, counter",
     "shuffle": "value, lane", "shuffle_down": "value, n", "shuffle_up": "value, n",
     "shuffle_xor": "value, mask", "where": "condition, a, b",

@@ -24,7 +24,9 @@ Use = Literal["a", "b", "accumulator"]
 Layout = Literal["row", "column"]
 USES = ("a", "b", "accumulator")
 LAYOUTS = ("row", "column")
-METHODS = ("fill", "load", "store", "multiply_add", "part", "row", "column", "size", "shape", "dtype")
+METHODS = (
+    "fill", "load", "store", "multiply_add", "part", "row", "column", "size", "shape", "dtype",
+)  # fmt: skip
 _MOST_WORDS = 256  # that a thread has of a fragment
 _HALF = 16  # bits
 

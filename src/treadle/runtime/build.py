@@ -306,9 +306,7 @@ def target_of(info: DeviceInfo) -> Target:
     """What to print for a device."""
     usual, *others = info.traits.targets
     language = settings.cuda_language if settings.cuda_language in others else usual
-    return Target(
-        language, info.dialect, info.limits, info.features, info.traits.matrix_units
-    )
+    return Target(language, info.dialect, info.limits, info.features, info.traits.matrix_units)
 
 
 def _slots(lowered: LoweredKernel, same: tuple[int, ...] | None) -> tuple[tuple[str, int], ...]:

@@ -1,4 +1,4 @@
-"""Products of float16 by opaque matrices, on the CPU, whose lanes exchange what they hold; and which
+"""Products of float16 by opaque matrices, on the CPU, whose lanes exchange what they hold; which
 devices take them."""
 
 from __future__ import annotations
@@ -52,9 +52,12 @@ def test_epilogues_and_prologues(monkeypatch):
     evaluator of PTX, where words take the place of opaque matrices."""
     rng = np.random.default_rng()
     made = []
-    monkeypatch.setattr(
-        kernel_products, "opaque_multiplier", lambda *how: made.append(how) or opaque_multiplier(*how)
-    )
+
+    def noted(*how):
+        made.append(how)
+        return opaque_multiplier(*how)
+
+    monkeypatch.setattr(kernel_products, "opaque_multiplier", noted)
     monkeypatch.setattr(kernel_products, "tile_for", lambda *_: SMALL)
     x, y, bias = _drawn(rng, 2, 20, 24), _drawn(rng, 24, 33), _drawn(rng, 33)
     with ptx_device("sm_90") as device, td.use_device(device):

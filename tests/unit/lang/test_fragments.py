@@ -50,7 +50,7 @@ def kernel(x: td.Array[td.f16, 2], z: td.Array[td.f32, 2]):
         ("d = td.fragment(16, 16, td.f16, use='c')", "use is 'a', 'b' or 'accumulator'"),
         ("d = td.fragment(i, 16, td.f16, use='a')", "known when the kernel is compiled"),
         ("d = td.fragment(128, 128, td.f32, use='accumulator')", "at most 256"),
-        ("d = td.fragment(16, 16, td.f16)", "takes 4 arguments, not 3"),
+        ("d = td.fragment(16, 16, td.f16)", "takes 4 to 5 arguments, not 3"),
         ("a.multiply_add(a, b)", "an accumulator multiplies"),
         ("sums.multiply_add(b, a)", "an accumulator multiplies"),
         ("sums.multiply_add(a, x)", "takes two fragments"),
@@ -69,6 +69,47 @@ def kernel(x: td.Array[td.f16, 2], z: td.Array[td.f32, 2]):
 )
 def test_refused_with_the_line(line, wanted):
     kernel = _with(line)
+    _refused(kernel, wanted, line.split("=")[0].strip() if "=" in line else line[:8])
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("e = td.fragment(16, 8, td.f16, use='b', indexed=False)", "multiples of 16 rows"),
+        ("e = td.fragment(16, 16, td.bf16, use='a', indexed=False)", "indexed=False is td.f16"),
+        ("e = td.fragment(16, 16, td.i32, use='accumulator', indexed=False)", "is td.f32, not i32"),
+        ("e = td.fragment(16, 16, td.f16, use='a', indexed=3)", "indexed is True or False"),
+        ("e = td.fragment(256, 256, td.f32, use='accumulator', indexed=False)", "at most 256"),
+        ("total.multiply_add(a, d)", "three fragments with indexed=False, or none"),
+        ("total.multiply_add(d, d)", "an accumulator multiplies"),
+        ("d.load(x, (0, 0))", "is loaded from td.shared arrays"),
+        ("d.load(tile, 0)", "is (row, column)"),
+        ("d.load(wide, (0, 0))", "takes an array of td.f16"),
+        ("d.load(tile, (0, 0), aligned=True)", "for fragments that are indexed"),
+        ("d.store(tile, (0, 0))", "only accumulators are stored"),
+        ("d.load(tile, (0, 0), layout='up')", "layout is 'row' or 'column'"),
+        ("total[0] = 1.0", "cannot be indexed: store it to td.shared"),
+        ("z[0, 0] = total.size", "has no size in a thread"),
+        ("j = total.row(0)", "has no places of its numbers"),
+        ("f = total.part(2, 0)", "constant i below 2 and j below 1"),
+        ("f = total.part(i, 0)", "constant i below 2 and j below 1"),
+        ("f = sums.part(0, 0)", "a method of fragments with indexed=False"),
+    ],
+)
+def test_refused_where_elements_are_not_seen(line, wanted):
+    kernel = td.kernel(
+        source=f"""
+def kernel(x: td.Array[td.f16, 2], z: td.Array[td.f32, 2]):
+    tile = td.shared((16, 16), td.f16)
+    wide = td.shared((16, 16), td.f32)
+    a = td.fragment(16, 16, td.f16, use="a")
+    sums = td.fragment(16, 8, td.f32, use="accumulator")
+    d = td.fragment(16, 16, td.f16, use="b", indexed=False)
+    total = td.fragment(32, 16, td.f32, use="accumulator", indexed=False)
+    i = td.grid(1)
+    {line}
+"""
+    )
     _refused(kernel, wanted, line.split("=")[0].strip() if "=" in line else line[:8])
 
 

@@ -392,7 +392,7 @@ _PRINTERS: dict[type, Callable[[Scope, Any], None]] = {
     n.Return: _return,
     n.Barrier: lambda scope, node: scope.module.language.barrier(scope, node),
     n.Fence: lambda scope, node: scope.module.language.fence(scope, node),
-    n.Atomic: _atomic, n.Subgroup: _subgroup, n.OpaqueStore: _opaque_store, n.Clock: _clock, n.Copies: _copies,
-    n.CallStatement: _call,
+    n.Atomic: _atomic, n.Subgroup: _subgroup, n.OpaqueStore: _opaque_store,
+    n.Clock: _clock, n.Copies: _copies, n.CallStatement: _call,
     n.Print: _print, n.Assert: _nothing,
 }  # fmt: skip

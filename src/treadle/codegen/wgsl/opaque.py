@@ -22,7 +22,7 @@ def has_opaque(kernel: n.Kernel, target: Target) -> bool:
     """Whether a kernel's opaque matrices are printed as subgroup matrices. The arrays that these
     are loaded from must be declared with the type that is loaded."""
     has = target.features & DIALECTS[target.dialect].features
-    if not _NEEDS <= has or not target.limits.subgroup_size or not uses_opaque(kernel):
+    if _NEEDS - has or not target.limits.subgroup_size or not uses_opaque(kernel):
         return False
     if unit_of(target.matrix_units) is None:
         return False

@@ -315,5 +315,6 @@ _PRINTERS: dict[type, Callable[[Scope, Any], None]] = {
     n.Break: lambda scope, _: scope.emit("break;"),
     n.Continue: lambda scope, _: scope.emit("continue;"),
     n.Return: _return, n.Barrier: _barrier, n.Fence: _fence, n.Atomic: atomic,
-    n.Subgroup: subgroup, n.OpaqueStore: opaque.store, n.CallStatement: _call, n.Print: _print, n.Assert: _nothing,
+    n.Subgroup: subgroup, n.OpaqueStore: opaque.store, n.CallStatement: _call, n.Print: _print,
+    n.Assert: _nothing,
 }  # fmt: skip

@@ -26,7 +26,7 @@ _DTYPES: dict[Element, type[np.generic]] = {
     "f32": np.float32, "f16": np.float16, "u32": np.uint32, "i32": np.int32,
     "u8": np.uint8, "i8": np.int8,
 }  # fmt: skip
-# What memory is declared as: bytes lie in words, and offsets and strides count bytes then.
+# What memory is declared as: bytes lie in words, which offsets and strides count then.
 _IN_MEMORY: dict[Element, str] = {"u8": "u32", "i8": "i32"}
 
 
@@ -71,6 +71,7 @@ def _works(device: WebgpuDevice, unit: MatrixUnit) -> bool:
 def check_code(unit: MatrixUnit, subgroup: int) -> KernelCode:
     """A kernel that multiplies once: result += left @ right."""
     m, n, k, factor, total = unit.m, unit.n, unit.k, unit.input, unit.result
+    k_step, n_step = (extent // (4 if factor in _IN_MEMORY else 1) for extent in (k, n))
     halves = "enable f16;" if "f16" in (factor, total) else ""
     source = f"""
 enable chromium_experimental_subgroup_matrix;
@@ -81,9 +82,10 @@ enable chromium_experimental_subgroup_matrix;
 
 @compute @workgroup_size({subgroup})
 fn multiply() {{
-  let a = subgroupMatrixLoad<subgroup_matrix_left<{factor}, {k}, {m}>, row_major>(&left, 0u, {k}u);
+  let a =
+    subgroupMatrixLoad<subgroup_matrix_left<{factor}, {k}, {m}>, row_major>(&left, 0u, {k_step}u);
   let b =
-    subgroupMatrixLoad<subgroup_matrix_right<{factor}, {n}, {k}>, row_major>(&right, 0u, {n}u);
+    subgroupMatrixLoad<subgroup_matrix_right<{factor}, {n}, {k}>, row_major>(&right, 0u, {n_step}u);
   let c =
     subgroupMatrixLoad<subgroup_matrix_result<{total}, {n}, {m}>, row_major>(&result, 0u, {n}u);
   subgroupMatrixStore<row_major>(&result, 0u, subgroupMatrixMultiplyAccumulate(a, b, c), {n}u);

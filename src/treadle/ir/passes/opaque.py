@@ -1,4 +1,4 @@
-"""Opaque matrices for targets that have none: their fields are words in the layout of `ir.matrices`.
+"""Opaque matrices for targets that have none: fields of words in the layout of `ir.matrices`.
 
 Each lane loads and stores its elements one by one, and two operations of 16 x 8 sums multiply.
 """
@@ -20,7 +20,7 @@ _PAIR = 2  # elements in a word
 
 def uses_opaque(kernel: n.Kernel) -> bool:
     """Whether a kernel has opaque matrices: they are in memories of its threads."""
-    owners = (kernel, *kernel.functions)
+    owners: tuple[n.Kernel | n.Function, ...] = (kernel, *kernel.functions)
     return any(memory.element in ELEMENTS for owner in owners for memory in owner.memories)
 
 
@@ -189,5 +189,3 @@ def _stored_part(
     for at in range(_PAIR):
         bits = ir.binary("shr", part, 16 * at) if at else part
         yield n.Assign(elements.at(row + down * at, column + right * at), n.Cast(bits, U16))
-
-

@@ -311,6 +311,7 @@ def carrier_of(
     size = pieces * far_extent
     loads = -(-size // threads)
     full = size % threads == 0
+    even = held and threads % pieces == 0
     # The pieces of 128 bytes are in all banks; shorter lines share these.
     lines_of_banks = max(PIECE // pieces, 1)
     permutations = min(pieces, PIECE)
@@ -336,8 +337,9 @@ def carrier_of(
     def place(t, base, start, end, line_step, inner_step, at, to, deep, more):
         for v in td.static_range(loads):
             item = t + v * threads
-            near = item % pieces
-            far = item // pieces
+            # The same, so written that what is a thread's own is computed once.
+            near = t % pieces if even else item % pieces
+            far = t // pieces + v * (threads // pieces) if even else item // pieces
             to[v] = permuted(far, near)
             if inner:
                 # Past the end, the last line is read again; its results are not stored.
@@ -379,12 +381,18 @@ def carrier_of(
             if full or t + v * threads < size:
                 inside = exact or deep[v] < remaining
                 from_here = at[v] if exact else td.where(inside, at[v], index(0))
-                found = sixteen(x, from_here)
-                copied = found if exact else td.where(inside, found, words(0))
-                if held:
-                    to_here[v] = copied
+                if held and exact:
+                    to_here[v] = sixteen(x, from_here)
+                elif held:
+                    to_here[v] = td.where(inside, sixteen(x, from_here), words(0))
+                elif exact:
+                    copy_later(to_here, slot + to[v], sixteen(x, at[v]))
                 else:
-                    copy_later(to_here, slot + to[v], copied)
+                    copy_later(
+                        to_here,
+                        slot + to[v],
+                        td.where(inside, sixteen(x, from_here), words(0)),
+                    )
                 next_step(v, inner_step, at)
 
     @td.func

@@ -127,7 +127,7 @@ def opaque_multiplier(form: Form, tile: OpaqueTile) -> Kernel:
             base += index(begin // b_many) * b_step
         place_b(t, base, column, n, b_line, b_step, b_at, b_to, b_deep, b_more)
         ours = td.fragment(warp_rows, _SIDE, td.f16, use="a", indexed=False)
-        theirs = td.fragment(_SIDE, warp_columns, td.f16, use="b", indexed=False)
+        theirs = td.fragment(_SIDE, _SIDE, td.f16, use="b", indexed=False)
         sums = td.fragment(warp_rows, warp_columns, td.f32, use="accumulator", indexed=False)
         warp_row = warp // across_warps * warp_rows
         warp_column = warp % across_warps * warp_columns
@@ -140,26 +140,30 @@ def opaque_multiplier(form: Form, tile: OpaqueTile) -> Kernel:
         else:
             fetch_b(b, b_held, 0, t, total_deep, b_line, b_step, b_at, b_to, b_deep, b_more)
         for step in range((total_deep + depth - 1) // depth):
-            at = step * depth
             put_a(a_held, left, t, a_to)
             put_b(b_held, right, t, b_to)
             td.sync_threads()
-            remaining = total_deep - at - depth
+            following = (step + 1) * depth
+            remaining = total_deep - following
             if remaining > 0:
                 if a_computed:
-                    fetch_a(a_held, 0, t, remaining, batch, begin + at + depth,
+                    fetch_a(a_held, 0, t, remaining, batch, begin + following,
                             a_at, a_to, a_deep, a_more)  # fmt: skip
                 else:
                     fetch_a(a, a_held, 0, t, remaining, a_line, a_step, a_at, a_to, a_deep, a_more)
                 if b_computed:
-                    fetch_b(b_held, 0, t, remaining, batch, begin + at + depth,
+                    fetch_b(b_held, 0, t, remaining, batch, begin + following,
                             b_at, b_to, b_deep, b_more)  # fmt: skip
                 else:
                     fetch_b(b, b_held, 0, t, remaining, b_line, b_step, b_at, b_to, b_deep, b_more)
             for d in td.static_range(0, depth, _SIDE):
                 ours.load(left, a_piece(warp_row, d), a_pitch, layout=a_layout)
-                theirs.load(right, b_piece(warp_column, d), b_pitch, layout=b_layout)
-                sums.multiply_add(ours, theirs)
+                # One part of the second factor after the other: few registers hold them.
+                for j in td.static_range(warp_columns // _SIDE):
+                    at = b_piece(warp_column + j * _SIDE, d)
+                    theirs.load(right, at, b_pitch, layout=b_layout)
+                    for i in td.static_range(warp_rows // _SIDE):
+                        sums.part(i, j).multiply_add(ours.part(i, 0), theirs)
             td.sync_threads()
         # A thread takes half of a row of what is stored at a time.
         lane = t % _LANES

@@ -3,14 +3,13 @@ library's functions of the kernel language."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from treadle.core.dtypes import as_number_dtype
-from dataclasses import replace
-
 from treadle.ir import types as t
 from treadle.ir.opaque import SIDE
 from treadle.lang import fragment_methods as methods
