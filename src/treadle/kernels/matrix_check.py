@@ -46,7 +46,7 @@ def usable_products(device: Device) -> frozenset[str]:
 def opaque_products(device: Device) -> bool:
     """Whether subgroups multiply small matrices of float16 whose layout is hidden. The driver has
     tried them when the device was opened."""
-    if "tensor_cores" not in device.features:
+    if device.traits.matrix_products or "tensor_cores" not in device.features:
         return False
     device.handle  # noqa: B018 - opened here, if it was not
     return unit_of(device.traits.matrix_units) is not None

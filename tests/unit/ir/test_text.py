@@ -35,6 +35,11 @@ struct `odd name` {
   x: i32
 }
 
+struct matrix.sums {
+  left: vec4<f32>
+  right: vec4<f32>
+}
+
 function fill(to: &f32, value: f32) -> void {
   local scratch: f32[4]
   scratch[0] = value
@@ -120,6 +125,9 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   got = subgroup shuffle_xor got, 1
   bare.copy = clock
   copies left 1
+  var sums: matrix.sums
+  sums = subgroup opaque_fill 0.5
+  opaque columns tile[4], 16, sums
   call fill(&tile, 1.0)
   got = call square(got)
   print "a \\"quoted\\" b", got, "c"

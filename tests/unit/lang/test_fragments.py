@@ -185,3 +185,62 @@ def test_what_the_verifier_refuses(old, new, wanted):
     assert old in text
     with pytest.raises(CompileError, match=wanted):
         verify(from_text(text.replace(old, new)))
+
+
+OPAQUE = """
+struct matrix.first {
+  words: vec4<u32>
+}
+
+struct matrix.second {
+  left: vec2<u32>
+  right: vec2<u32>
+}
+
+struct matrix.sums {
+  left: vec4<f32>
+  right: vec4<f32>
+}
+
+kernel k block(32, 1, 1) {
+  buffer x: f16
+  shared tile: f16[256]
+  shared out: f32[256]
+
+  var a: matrix.first
+  a = subgroup opaque_rows tile[0], 16
+  var b: matrix.second
+  b = subgroup opaque_fill 1.0:f16
+  var c: matrix.sums
+  c = subgroup opaque_multiply a, b, c
+  opaque rows out[0], 16, c
+}
+"""
+
+
+def test_opaque_matrices_as_text():
+    kernel = from_text(OPAQUE)
+    verify(kernel)
+    assert to_text(kernel) == OPAQUE.lstrip()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("tile[0], 16", "x[0], 16", "takes shared memory, without checks"),
+        ("tile[0], 16", "tile[0; 0 in 9], 16", "takes shared memory, without checks"),
+        ("tile[0], 16", "out[0], 16", "takes elements of f16, or of 16 bytes"),
+        ("tile[0], 16", "tile[0], 16:i64", "the stride"),
+        ("tile[0], 16", "1.0:f16, 16", "the load of its first element"),
+        ("fill 1.0:f16", "fill 1.0", "the operand of subgroup opaque_fill"),
+        ("multiply a, b, c", "multiply b, a, c", "an operand of subgroup opaque_multiply"),
+        ("multiply a, b, c", "multiply a, b", "operand"),
+        ("out[0], 16, c", "out[0], 16, 1.0", "a matrix is stored, not f32"),
+        ("out[0], 16, c", "tile[0], 16, c", "takes elements of f32, or of 16 bytes"),
+        ("var b: matrix.second", "var b: f16", "gives a matrix, but 'b' is f16"),
+    ],
+)
+def test_what_the_verifier_refuses_of_opaque_matrices(old, new, wanted):
+    assert old in OPAQUE
+    with pytest.raises(CompileError, match=wanted):
+        verify(from_text(OPAQUE.replace(old, new)))
