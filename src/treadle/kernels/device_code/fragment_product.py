@@ -311,6 +311,7 @@ def carrier_of(
     size = pieces * far_extent
     loads = -(-size // threads)
     full = size % threads == 0
+    unguarded = exact or computed or lanes == 1 or not aligned
     even = held and threads % pieces == 0
     # The pieces of 128 bytes are in all banks; shorter lines share these.
     lines_of_banks = max(PIECE // pieces, 1)
@@ -381,10 +382,9 @@ def carrier_of(
             if full or t + v * threads < size:
                 inside = exact or deep[v] < remaining
                 from_here = at[v] if exact else td.where(inside, at[v], index(0))
-                if held and exact:
+                if held:
+                    # What is beyond the end becomes zeros in `put`, so nothing waits for the load.
                     to_here[v] = sixteen(x, from_here)
-                elif held:
-                    to_here[v] = td.where(inside, sixteen(x, from_here), words(0))
                 elif exact:
                     copy_later(to_here, slot + to[v], sixteen(x, at[v]))
                 else:
@@ -464,10 +464,13 @@ def carrier_of(
                 to_here[v if held else slot + to[v]] = packed(low, high)
 
     @td.func
-    def put(held_here, to_here, t, to):
+    def put(held_here, to_here, t, remaining, to, deep):
         for v in td.static_range(loads):
             if full or t + v * threads < size:
-                to_here[to[v]] = held_here[v]
+                if unguarded:
+                    to_here[to[v]] = held_here[v]
+                else:
+                    to_here[to[v]] = td.where(deep[v] < remaining, held_here[v], words(0))
 
     if computed:
         fetch = compute_vec4s if lanes == 4 else compute_ones

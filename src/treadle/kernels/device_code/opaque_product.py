@@ -140,8 +140,9 @@ def opaque_multiplier(form: Form, tile: OpaqueTile) -> Kernel:
         else:
             fetch_b(b, b_held, 0, t, total_deep, b_line, b_step, b_at, b_to, b_deep, b_more)
         for step in range((total_deep + depth - 1) // depth):
-            put_a(a_held, left, t, a_to)
-            put_b(b_held, right, t, b_to)
+            present = total_deep - step * depth
+            put_a(a_held, left, t, present, a_to, a_deep)
+            put_b(b_held, right, t, present, b_to, b_deep)
             td.sync_threads()
             following = (step + 1) * depth
             remaining = total_deep - following
