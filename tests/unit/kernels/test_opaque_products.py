@@ -32,7 +32,7 @@ def _check(found: np.ndarray, wanted: np.ndarray) -> None:
 
 @pytest.mark.parametrize(
     ("m", "n", "k", "turned"),
-    [(33, 40, 24, (0, 0)), (17, 31, 29, (1, 0)), (1, 1, 1, (0, 1)), (40, 8, 530, (1, 1))],
+    [(33, 40, 24, (0, 0)), (35, 16, 32, (0, 1)), (17, 31, 29, (1, 0)), (1, 1, 1, (0, 1)), (40, 8, 530, (1, 1))],
 )
 def test_edges_layouts_and_parts(m, n, k, turned):
     rng = np.random.default_rng()
@@ -74,9 +74,14 @@ def test_epilogues_and_prologues(monkeypatch):
 def test_who_takes_them():
     problem = Problem(td.float16, 1, 4096, 4096, 4096)
     card = Machine(1024, 48 << 10, 32, opaque_products=True)
+    assert OPAQUE_TILES["large"][0].shared_bytes(2) <= 48 << 10  # of NVIDIA's cards in WebGPU
     assert tile_for(card, problem) == OPAQUE_TILES["large"][0]
     assert not isinstance(tile_for(card, problem._replace(dtype=td.float32)), OpaqueTile)
     assert not isinstance(tile_for(replace(card, opaque_products=False), problem), OpaqueTile)
+    thin = tile_for(card, problem._replace(rows=16))  # not measured
+    assert not isinstance(thin, OpaqueTile)
+    few = tile_for(card, problem._replace(rows=1280, columns=1280))
+    assert few == OPAQUE_TILES["large"][1]
     small = tile_for(replace(card, shared_bytes=16 << 10), problem)
     assert isinstance(small, OpaqueTile)
     assert small.shared_bytes(2) <= 16 << 10
@@ -85,9 +90,8 @@ def test_who_takes_them():
 
 @pytest.mark.parametrize("kind", OPAQUE_TILES)
 def test_tiles_of_the_table(kind):
-    """A block's threads, its subgroups' parts, and the memory that WebGPU assures."""
+    """A block's threads, and its subgroups' parts."""
     for tile in OPAQUE_TILES[kind]:
         assert tile.rows % tile.warp_rows == tile.columns % tile.warp_columns == 0
         assert not any(each % 16 for each in (tile.warp_rows, tile.warp_columns, tile.depth))
         assert tile.threads <= 256
-        assert tile.shared_bytes(2) <= 32 << 10

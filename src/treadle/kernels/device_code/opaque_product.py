@@ -33,7 +33,7 @@ class OpaqueTile(NamedTuple):
     depth: int
     warp_rows: int
     warp_columns: int
-    guarded: bool = True  # the end of the inner axis may be anywhere
+    guarded: bool = False  # the end of the inner axis may be anywhere, even if it need not
 
     @property
     def warps(self) -> int:
@@ -51,12 +51,14 @@ class OpaqueTile(NamedTuple):
         return min(self.warp_columns, 2 * _SIDE)
 
     def shared_bytes(self, item: int) -> int:
-        """The shared memory of a block at most: padded lines of two bytes an element, and what sums
-        go through."""
+        """The shared memory of a block at most, whatever sums take: both factors, whose lines have
+        a piece of 16 bytes more, and what sums go through."""
         del item
-        lines = max(self.rows, self.columns) + self.depth
-        padded = self.depth * (self.rows + self.columns) + 2 * lines * _PIECE
-        return 2 * padded + self.warps * _SIDE * (self.stored + _FOUR) * 4
+        factors = sum(
+            max((self.depth // _PIECE + 1) * lines, (lines // _PIECE + 1) * self.depth)
+            for lines in (self.rows, self.columns)
+        )
+        return 16 * (factors + self.warps * _SIDE * (self.stored // _FOUR + 1))
 
 
 @functools.cache
