@@ -48,8 +48,8 @@ def unchanged(kernel: n.Kernel, job: Job) -> n.Kernel:
     return kernel
 
 
-def nothing(kernel: n.Kernel, target: Target) -> bool:
-    """Never."""
+def never(kernel: n.Kernel, target: Target) -> bool:
+    """For no kernel."""
     del kernel, target
     return False
 
@@ -89,7 +89,7 @@ class TargetRecord:
     has_later_copies: bool = False
     """Whether copies to shared memory may happen later (`nodes.Copies`)."""
 
-    has_opaque: Callable[[n.Kernel, Target], bool] = nothing
+    has_opaque: Callable[[n.Kernel, Target], bool] = never
     """Whether matrices of subgroups stay opaque in a kernel, and are printed as the target's own
     (`ir.opaque`)."""
 
