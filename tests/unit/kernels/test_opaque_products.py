@@ -32,7 +32,13 @@ def _check(found: np.ndarray, wanted: np.ndarray) -> None:
 
 @pytest.mark.parametrize(
     ("m", "n", "k", "turned"),
-    [(33, 40, 24, (0, 0)), (35, 16, 32, (0, 1)), (17, 31, 29, (1, 0)), (1, 1, 1, (0, 1)), (40, 8, 530, (1, 1))],
+    [
+        (33, 40, 24, (0, 0)),
+        (35, 16, 32, (0, 1)),
+        (17, 31, 29, (1, 0)),
+        (1, 1, 1, (0, 1)),
+        (40, 8, 530, (1, 1)),
+    ],
 )
 def test_edges_layouts_and_parts(m, n, k, turned):
     rng = np.random.default_rng()
