@@ -104,9 +104,27 @@ def _backward(*arguments: _Any, **keywords: _Any) -> None:
     backward(*arguments, **keywords)
 
 
+def _families() -> tuple[_Any, ...]:
+    with _importing():
+        from treadle.kernels.tuned_families import FAMILIES
+
+    return FAMILIES
+
+
+def _measure(*arguments: _Any) -> _Any:
+    with _importing():
+        from treadle.tuning.tuner import measure
+
+    return measure(*arguments)
+
+
 _tensor_functions.install(_functions)
 _lazy.install(_lazy_arrays)
 _history.install(_derivatives, _backward)
+if "TREADLE_TUNE" in _os.environ:
+    from treadle.tuning.choices import install as _install
+
+    _install(_families, _measure)
 if "TREADLE_EXPLAIN" in _os.environ:
     from treadle.core.environment import is_on as _is_on
 

@@ -337,6 +337,55 @@ def bench(
 
 
 @app.command()
+def tune(
+    suites: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SUITE]...", help="products. All suites by default."),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", help="The device to tune. The best one by default.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=1, help="How long it may take, about.")
+    ] = 60.0,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure anew what was tuned before.")
+    ] = False,
+    show: Annotated[
+        bool, typer.Option("--list", help="Only show the results that are known.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--json", help="Also write this machine's results to this file.")
+    ] = None,
+) -> None:
+    """Find the fastest kernels for this machine's device, and use them from now on.
+
+    A product of matrices can be computed by tiles of many sizes, and which is
+    fastest depends on the device. Without tuning, a table says which is a
+    good first guess. This command measures others on the device's own clock,
+    for matrices of usual sizes and dtypes. What is clearly faster than the
+    first guess is kept in the cache folder, for this device and driver, and
+    each process that starts later uses it for matrices of about that size.
+
+    The result of each candidate is compared with that of the first guess. One
+    that differs is rejected, with a warning that names it.
+
+    Stop it when you like: what was found is kept, and the next run goes on.
+    With TREADLE_TUNE=0 results are not used; with TREADLE_TUNE=1 a program
+    also measures what was not tuned, when it first comes up.
+    """
+    from treadle.cli.tune import SUITES, list_results, run_tune
+
+    for suite in suites or ():
+        if suite not in SUITES:
+            raise typer.BadParameter(f"{suite!r} is not one of {', '.join(SUITES)}")
+    if show:
+        list_results(suites or list(SUITES), device, output)
+    else:
+        run_tune(suites or list(SUITES), device, seconds, again, output)
+
+
+@app.command()
 def quantize(
     source: Annotated[
         Path,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from treadle.kernels.matrix_check import opaque_products, usable_products
 from treadle.runtime.devices import Device
+from treadle.tuning.choices import NO_CHOICES, Choices, choices_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Machine:
     double_buffers: bool = False  # two copies of a tile pay, one to fill while the other is used
     matrix_products: frozenset[str] = frozenset()  # dtypes that subgroups multiply by instructions
     opaque_products: bool = False  # the same of float16, with a layout that is hidden
+    choices: Choices = NO_CHOICES  # what was measured there
 
 
 def machine_of(device: Device) -> Machine:
@@ -34,4 +36,5 @@ def machine_of(device: Device) -> Machine:
         traits.double_buffers,
         usable_products(device),
         opaque_products(device),
+        choices_of(device),
     )

@@ -30,7 +30,7 @@ from treadle.kernels.device_code.opaque_product import OpaqueTile, opaque_multip
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import new, serial_threads, zeros
 from treadle.kernels.machine import Machine, machine_of
-from treadle.kernels.tiles import AnyTile, Problem, chunk_for, tile_for
+from treadle.kernels.tiles import AnyTile, Choice, Problem, choice_for, chunk_for
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -111,14 +111,15 @@ class Launch(NamedTuple):
 
 def launch_for(machine: Machine, problem: Problem) -> Launch:
     """The tile, and how many there are."""
-    return launch_by(tile_for(machine, problem), problem)
+    return launch_by(choice_for(machine, problem), problem)
 
 
-def launch_by(tile: AnyTile, problem: Problem) -> Launch:
-    """The launch for a tile."""
+def launch_by(choice: Choice, problem: Problem) -> Launch:
+    """The launch for a choice."""
+    tile, parts = choice
     columns, rows = -(-problem.columns // tile.columns), -(-problem.rows // tile.rows)
     exact = problem.inner % tile.depth == 0 and not tile.guarded
-    chunk = chunk_for(problem, tile, columns * rows * problem.matrices)
+    chunk = chunk_for(problem, tile, columns * rows * problem.matrices, parts)
     parts = max(-(-problem.inner // chunk), 1)
     return Launch(tile, exact, (columns, rows, problem.matrices * parts), parts, chunk)
 
@@ -173,13 +174,15 @@ def by_tiles(
     out: DeviceArray,
     product: Product,
     tile: AnyTile | None = None,
+    parts: int = 0,
 ) -> None:
-    """Fill `out`, by tiles that suit the device or by others."""
+    """Fill `out`, by tiles that suit the device or by others (and with the inner axis in so many
+    parts; 0 is as many as suit them)."""
     dtype = x.dtype
     assert isinstance(dtype, DType)
     problem = Problem(dtype, *product.extents)
-    tile = tile or tile_for(machine_of(x.device), problem)
-    _, exact, grid, parts, chunk = launch_by(tile, problem)
+    choice = Choice(tile, parts) if tile else choice_for(machine_of(x.device), problem)
+    tile, exact, grid, parts, chunk = launch_by(choice, problem)
     places = [number for array in (x, y) for number in (array.size, array.offset)]
     alignment = next((a for a in (8, 4) if not any(place % a for place in places)), 1)
     first, second = loadings_of(product, dtype, alignment)

@@ -1,18 +1,22 @@
-"""Which tile suits a product on a device: a table, and the limits that a device has.
+"""Which tile suits a product on a device: what was measured there (`treadle.tuning`), otherwise the
+first guess of a table, and the limits that a device has.
 
-The entries were measured with `python -m benchmarks.shapes`; an autotuner would add to them.
+The table's entries were measured with `python -m benchmarks.shapes`.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from treadle.core.dtypes import DType
+from treadle.core.sizes import has_sizes
 from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.device_code.opaque_product import OpaqueTile
 from treadle.kernels.machine import Machine
+from treadle.tuning import records
+from treadle.tuning.records import Candidate, power_of
 
 AnyTile: TypeAlias = Tile | FragmentTile | OpaqueTile
 Class = Literal["large", "middle", "small", "thin", "narrow"]
@@ -77,8 +81,71 @@ class Problem(NamedTuple):
     inner: int
 
 
+class Choice(NamedTuple):
+    """How a product is computed: by a tile, and with the inner axis in so many parts; 0 is as many
+    as `chunk_for` has it."""
+
+    tile: AnyTile
+    parts: int = 0
+
+
+FAMILY = "products"
+_EDITION = 1  # of the kernels; earlier results of the tuner are not used
+KINDS: dict[str, type[Tile] | type[FragmentTile]] = {"registers": Tile, "fragments": FragmentTile}
+"""The kinds of tiles, by the names that candidates have."""
+_ALIKE = {"bf16": "f16"}  # dtypes whose kernels take the same time
+
+
+def choice_for(machine: Machine, problem: Problem) -> Choice:
+    """What was measured to be the fastest on the machine, or the first guess."""
+    if has_sizes(problem):  # what is recorded for any sizes must not depend on them
+        return Choice(tile_for(machine, problem))
+    key = problem, machine.matrix_products
+    found: Choice | None = machine.choices.recent.get(key)
+    if found is None:
+        known = tuned(problem)
+        found = choice_from(machine, problem, machine.choices.find(known, problem))
+        if machine.choices.has_settled(known):
+            machine.choices.recent[key] = found
+    return found
+
+
+def tuned(problem: Problem) -> records.Problem:
+    """The problem as the tuner knows it."""
+    short = problem.dtype.short
+    return records.Problem(
+        FAMILY, _EDITION, (_ALIKE.get(short, short), *map(power_of, problem[1:]))
+    )
+
+
+def choice_from(machine: Machine, problem: Problem, candidate: Candidate | None) -> Choice:
+    """The choice that a candidate means, if the machine allows it, or the first guess."""
+    kind = None if candidate is None else KINDS.get(candidate.kind)
+    if candidate is None or kind is None or len(candidate.numbers) != len(kind._fields) + 1:
+        return Choice(tile_for(machine, problem))
+    *numbers, parts = candidate.numbers
+    values: list[Any] = [
+        bool(each) if isinstance(kind._field_defaults.get(name), bool) else each
+        for name, each in zip(kind._fields, numbers, strict=True)
+    ]
+    tile = kind(*values)
+    fragments = isinstance(tile, FragmentTile)
+    item = problem.dtype.itemsize if fragments else wide(problem.dtype).itemsize
+    if not _fits(machine, tile, item):
+        return Choice(tile_for(machine, problem))
+    if fragments and problem.dtype.short not in machine.matrix_products:
+        return Choice(tile_for(machine, problem))
+    return Choice(tile, parts)
+
+
+def candidate_of(choice: Choice) -> Candidate:
+    """The inverse of `choice_from`."""
+    name = next(name for name, kind in KINDS.items() if isinstance(choice.tile, kind))
+    return Candidate(name, (*map(int, choice.tile), choice.parts))
+
+
 def tile_for(machine: Machine, problem: Problem) -> AnyTile:
-    """The best tile that the machine's limits allow."""
+    """The first guess: the best tile of the table that the machine's limits allow."""
     if problem.dtype.short in machine.matrix_products:
         for each in _fragments(machine, problem):
             if _fits(machine, each, problem.dtype.itemsize):
@@ -124,10 +191,12 @@ def _fits(machine: Machine, tile: AnyTile, item: int) -> bool:
     return tile.threads <= machine.most_threads and tile.shared_bytes(item) <= machine.shared_bytes
 
 
-def chunk_for(problem: Problem, tile: AnyTile, blocks: int) -> int:
-    """How much of the inner axis a block does: all of it, or less where so few blocks leave a card
-    idle."""
+def chunk_for(problem: Problem, tile: AnyTile, blocks: int, wanted_parts: int = 0) -> int:
+    """How much of the inner axis a block does: the part that is wanted, or all of it, or less where
+    so few blocks leave a card idle."""
     inner = max(problem.inner, 1)
+    if wanted_parts:
+        return -(-inner // (wanted_parts * tile.depth)) * tile.depth
     parts = min(_FULL_BLOCKS // max(blocks, 1), inner // _LEAST_CHUNK)
     if blocks >= _BUSY_BLOCKS or parts < 2:
         return -(-inner // tile.depth) * tile.depth

@@ -11,3 +11,6 @@ disk_cache: bool = not is_on("TREADLE_NO_CACHE")  # keep compiled code on disk
 # The language of kernels for CUDA devices: "ptx", which needs only the driver, or "cuda", which
 # NVIDIA's run-time compiler (nvidia-cuda-nvrtc) compiles.
 cuda_language: str = choice("TREADLE_CUDA_LANGUAGE", ("ptx", "cuda"))
+# Which of several kernels computes a product: "found", what `treadle tune` or treadle's makers have
+# measured; "0", the tables' first guess; "1", also what is measured when it first comes up.
+tune: str = choice("TREADLE_TUNE", ("found", "0", "1"))

@@ -1,0 +1,174 @@
+"""`treadle tune`: the autotuner on the screen."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from treadle.cli.bench.harness import number, readable_seconds
+from treadle.cli.transpile import check_output
+from treadle.core.errors import TreadleError
+from treadle.kernels.tuned_families import FAMILIES
+from treadle.runtime import disk_cache, settings
+from treadle.runtime.devices import Device
+from treadle.runtime.devices import device as find_device
+from treadle.tuning import choices, tuner
+from treadle.tuning.records import Family, Result, Workload
+from treadle.tuning.tuner import Outcome
+
+SUITES: dict[str, Family] = {family.name: family for family in FAMILIES}
+_WIDTH = 150  # of a table in a file
+
+
+def run_tune(
+    suites: Sequence[str], device: str | None, seconds: float, again: bool, output: Path | None
+) -> None:
+    """Tune, show, write. TreadleError if nothing could be tuned at all."""
+    chosen = _checked(device, output)
+    families = [SUITES[name] for name in suites]
+    total = len(tuner.workloads_of(chosen, families, again=True))
+    if not total:
+        sys.stdout.write(f"There is nothing to choose on {chosen.id}: {_reason(chosen)}\n")
+        return
+    wanted = tuner.workloads_of(chosen, families, again)
+    outcomes = _tuned(chosen, wanted, seconds) if wanted else []
+    if wanted:
+        _show(outcomes)
+    left = len(wanted) - sum(each.result is not None and each.result.complete for each in outcomes)
+    sys.stdout.write(_remark(total, len(wanted), left) + "\n")
+    if output is not None:
+        write_results(chosen, families, output)
+    if outcomes and all(each.result is None for each in outcomes):
+        raise TreadleError(f"nothing could be tuned: {outcomes[0].failure}")
+
+
+def list_results(suites: Sequence[str], device: str | None, output: Path | None) -> None:
+    """Show what is known of a device, of this machine's results and of those that are shipped."""
+    chosen = _checked(device, output)
+    families = [SUITES[name] for name in suites]
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("problem", "chosen", "first guess", "gain", "from"):
+        table.add_column(heading)
+    for _, workload in tuner.workloads_of(chosen, families, again=True):
+        result = choices.result_of(chosen, workload.problem)
+        if result is not None:
+            gain = f"{result.first_seconds / result.seconds:.2f}"
+            cells = str(result.chosen), readable_seconds(result.first_seconds), gain, "this machine"
+        else:
+            shipped = choices.shipped_for(choices.shipped_name(chosen), workload.problem)
+            if shipped is None:
+                continue
+            cells = str(shipped), "", "", "treadle"
+        table.add_row(workload.label, *cells)
+    if table.row_count:
+        _console().print(table)
+    else:
+        sys.stdout.write(f"Nothing was measured on {chosen.id}: first guesses are used\n")
+    if output is not None:
+        write_results(chosen, families, output)
+
+
+def write_results(device: Device, families: Sequence[Family], output: Path) -> None:
+    """Write the results of this machine, as `tools/tuned.py` reads them."""
+    found = {}
+    for _, workload in tuner.workloads_of(device, families, again=True):
+        result = choices.result_of(device, workload.problem)
+        if result is not None:
+            found[workload.problem.name] = _plain(result)
+    content = {
+        "device": choices.shipped_name(device), "driver": device.driver, "results": found
+    }  # fmt: skip
+    output.write_text(json.dumps(content, indent=1) + "\n")
+    sys.stdout.write(f"saved {output}\n")
+
+
+def _plain(result: Result) -> dict[str, Any]:
+    return {
+        "choice": [result.chosen.kind, *result.chosen.numbers],
+        "gain": round(result.first_seconds / result.seconds, 3),
+        "seconds": float(f"{result.seconds:.4g}"),
+    }
+
+
+def _checked(device: str | None, output: Path | None) -> Device:
+    if output is not None:
+        check_output(output)
+    chosen = find_device(device)
+    sys.stdout.write(f"{chosen.id}: {chosen.name} ({chosen.driver})\n")
+    if not settings.disk_cache or not disk_cache.is_usable():
+        raise TreadleError(
+            "results are kept in the cache folder, and there is none that can be used "
+            "(TREADLE_NO_CACHE, TREADLE_CACHE_DIR)"
+        )
+    return chosen
+
+
+def _reason(device: Device) -> str:
+    if device.traits.serial_threads:
+        return "NumPy's BLAS multiplies floats there, and the CPU's own kernels have no variants"
+    return "no suite has a workload for it"
+
+
+def _tuned(
+    device: Device, wanted: Sequence[tuple[Family, Workload]], seconds: float
+) -> list[Outcome]:
+    """What was found, and a line on the screen meanwhile."""
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(bar_width=24),
+        TimeElapsedColumn(), TextColumn("{task.fields[now]}", markup=False),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as screen:
+        task = screen.add_task("tuning", total=len(wanted), now="")
+
+        def show(at: tuner.Progress) -> None:
+            done = at.problem - 1 + (at.candidate - 1) / max(at.candidates, 1)
+            now = f"{at.label}: {at.candidate} of {at.candidates}, {at.gain:.2f} times as fast"
+            text = f"{at.problem} of {at.problems}"
+            screen.update(task, completed=done, description=text, now=now)
+
+        return list(tuner.tune(device, wanted, seconds, tuner.Progress(show)))
+
+
+def _show(outcomes: Sequence[Outcome]) -> None:
+    """A table of what was found."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("problem")
+    for heading in ("first guess", "best", "gain", "rate"):
+        table.add_column(heading, justify="right")
+    for heading in ("chosen", "tried"):
+        table.add_column(heading)
+    for each in outcomes:
+        result = each.result
+        if result is None:
+            table.add_row(each.workload.label, "", "", "", "", each.failure, "")
+            continue
+        kept = result.chosen == each.first
+        rejected = f", {len(each.rejected)} wrong" if each.rejected else ""
+        table.add_row(
+            each.workload.label, readable_seconds(result.first_seconds),
+            readable_seconds(result.seconds), f"{each.gain:.2f}",
+            f"{number(each.workload.operations / result.seconds * 1e-12)} TFLOP/s",
+            "the first guess" if kept else str(result.chosen),
+            f"{result.tried} of {each.candidates}{rejected}",
+        )  # fmt: skip
+    _console().print(table)
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDTH)
+
+
+def _remark(total: int, wanted: int, left: int) -> str:
+    if not wanted:
+        return f"All {total} problems are tuned already; --again measures them anew"
+    if left:
+        return f"{left} of {total} problems are not done with all candidates: run it again to go on"
+    return f"All {total} problems are tuned"

@@ -1,0 +1,236 @@
+"""Products of matrices for the tuner: which tiles and parts are tried, and on what."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product as combinations
+
+import numpy as np
+
+from treadle.core.dtypes import BY_SHORT_NAME
+from treadle.kernels.device_code.fragment_product import FragmentTile
+from treadle.kernels.device_code.matrix_product import Tile
+from treadle.kernels.factors import Factor, Product
+from treadle.kernels.launching import serial_threads
+from treadle.kernels.machine import Machine, machine_of
+from treadle.kernels.product import by_tiles
+from treadle.kernels.tiles import (
+    FAMILY,
+    FRAGMENT_TILES,
+    TILES,
+    Choice,
+    Problem,
+    candidate_of,
+    choice_from,
+    tile_for,
+    tuned,
+)
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+from treadle.tuning.records import Bench, Candidate, Family, Workload
+
+# Matrices, rows, columns, inner extent. The most usual first.
+_SIZES = (
+    (1, 4096, 4096, 4096), (1, 1024, 1024, 1024), (1, 16, 4096, 4096), (1, 2048, 2048, 2048),
+    (1, 512, 512, 512), (1, 512, 512, 8192), (16, 512, 512, 512), (1, 4096, 4096, 1024),
+    (1, 4096, 1024, 4096), (1, 8192, 8192, 8192), (1, 2048, 4096, 1024), (1, 256, 256, 256),
+    (64, 256, 256, 64), (1, 128, 4096, 4096), (1, 64, 1024, 1024), (1, 4096, 16, 4096),
+    (1, 256, 1024, 256), (1, 8192, 1024, 1024),
+)  # fmt: skip
+_SOFTWARE_SIZES = ((1, 256, 256, 256), (1, 128, 128, 128), (1, 16, 256, 256), (4, 64, 64, 64))
+_DTYPES = ("f16", "f32")
+_CACHE = 64 << 20  # bytes: turns together use more than a GPU's cache has
+_MOST_TURNS = 8
+_PARTS = (1, 2, 3, 4, 6, 8, 16)
+_FEW_BLOCKS = 264  # below which parts of the inner axis are tried
+_SHORT = 128  # steps of the inner axis that a part has at least
+_MOST_SUMS = 128  # registers of a thread for sums, of fragments
+_MOST_THREADS = 512
+_WARP = 32
+_LEAST = 16  # rows or columns of a tile
+
+
+def _workloads(device: Device) -> list[Workload]:
+    """None on the CPU, where NumPy's BLAS multiplies floats."""
+    if serial_threads(device):
+        return []
+    sizes = _SOFTWARE_SIZES if device.traits.software else _SIZES
+    dtypes = [name for name in _DTYPES if name != "f16" or "float16" in device.features]
+    return [_workload(Problem(BY_SHORT_NAME[name], *each)) for each in sizes for name in dtypes]
+
+
+def _workload(problem: Problem) -> Workload:
+    dtype, matrices, rows, columns, inner = problem
+    label = f"{dtype} {rows} x {columns} x {inner}" + (
+        f", {matrices} times" if matrices > 1 else ""
+    )
+    return Workload(tuned(problem), label, problem, 2.0 * math.prod(problem[1:]))
+
+
+def _prepare(device: Device, workload: Workload) -> Bench:
+    """Factors of multiples of 1/4 up to 2: their products and all sums of them are exact in
+    float32, so that the results of all candidates are the same to the last bit."""
+    problem: Problem = workload.sizes
+    dtype, matrices, rows, columns, inner = problem
+    machine = machine_of(device)
+    item = dtype.itemsize
+    counts = (matrices * rows * inner, matrices * inner * columns, matrices * rows * columns)
+    turns = 1
+    if not device.traits.software and not device.traits.on_host:
+        turns = min(max(_CACHE // (sum(counts) * item), 1), _MOST_TURNS)
+    draw = np.random.default_rng(22)
+    sets = [
+        tuple(DeviceArray.allocate(device, dtype, (count,)) for count in counts)
+        for _ in range(turns)
+    ]
+    for arrays in sets:
+        for array, count in zip(arrays[:2], counts, strict=False):
+            array.upload((draw.integers(-8, 9, count, np.int8) / np.float32(4)).astype(dtype.numpy))
+    batch = (matrices,) if matrices > 1 else ()
+    step = 1 if matrices > 1 else 0
+    plain = Product(
+        batch, rows, columns, inner,
+        Factor((rows * inner * step,) * len(batch), inner, 1, 0),
+        Factor((inner * columns * step,) * len(batch), 1, columns, 0),
+    )  # fmt: skip
+
+    def run(candidate: Candidate, turn: int) -> None:
+        choice = choice_from(machine, problem, candidate)
+        x, y, out = sets[turn]
+        by_tiles(x, y, out, plain, choice.tile, choice.parts)
+
+    def begin(candidate: Candidate) -> None:
+        choice = choice_from(machine, problem, candidate)
+        x, y, out = (DeviceArray.imagined(device, dtype, (count,)) for count in counts)
+        by_tiles(x, y, out, plain, choice.tile, choice.parts)
+
+    def clear() -> None:
+        out = sets[0][2]
+        device.default_stream.handle.fill_zero(out.buffer, 0, out.buffer.size)
+
+    first = candidate_of(Choice(tile_for(machine, problem)))
+
+    def possible(found: Iterable[Choice]) -> list[Candidate]:
+        """Those that the machine allows."""
+        made = map(candidate_of, found)
+        return [each for each in made if candidate_of(choice_from(machine, problem, each)) == each]
+
+    def near(candidate: Candidate) -> list[Candidate]:
+        return possible(_near(machine, problem, choice_from(machine, problem, candidate)))
+
+    found = possible(_choices(machine, problem))
+    return Bench(first, found, near, run, begin, clear, sets[0][2].to_host, turns)
+
+
+def _choices(machine: Machine, problem: Problem) -> Iterator[Choice]:
+    """What is tried first: tiles that leave least of a block empty, those of the tables before
+    others."""
+    table: Sequence[Tile | FragmentTile]
+    others: Sequence[Tile | FragmentTile]
+    if problem.dtype.short in machine.matrix_products:
+        table, others = [tile for row in FRAGMENT_TILES.values() for tile in row], _fragment_tiles()
+    else:
+        table, others = [tile for row in TILES.values() for tile in row], _register_tiles(machine)
+        if machine.software:
+            table = [tile._replace(unrolled=False) for tile in table if isinstance(tile, Tile)]
+    # In an order of no meaning, so that a short budget sees different ones.
+    drawn: list[Tile | FragmentTile] = [*others]
+    random.Random(22).shuffle(drawn)
+    found = dict.fromkeys([*table, *drawn])
+    tiles = [tile for tile in found if _is_near(problem, tile)]
+    yield from map(Choice, sorted(tiles, key=lambda tile: round(_waste(problem, tile), 1)))
+
+
+def _near(machine: Machine, problem: Problem, choice: Choice) -> Iterator[Choice]:
+    """What differs in one thing: parts, depth, stages or copies, the shape of warps."""
+    tile = choice.tile
+    blocks = _blocks(problem, tile)
+    for parts in _PARTS:
+        few = parts == 1 or blocks * parts <= 4 * _FEW_BLOCKS
+        if few and problem.inner >= parts * max(_SHORT, tile.depth):
+            yield choice._replace(parts=parts)
+    if isinstance(tile, FragmentTile):
+        for depth, stages in ((64, 2), (64, 3), (64, 4), (32, 3), (32, 4), (32, 6)):
+            yield choice._replace(tile=tile._replace(depth=depth, stages=stages))
+        for down, across in combinations((64, 32, 16), (64, 32, 16)):
+            other = tile._replace(warp_rows=down, warp_columns=across)
+            if tile.rows % down == tile.columns % across == 0 and _has_room(other):
+                yield choice._replace(tile=other)
+        yield choice._replace(tile=tile._replace(guarded=not tile.guarded))
+        return
+    for depth in (8, 16):
+        yield choice._replace(tile=tile._replace(depth=depth))
+    if machine.double_buffers:
+        for copies in (1, 2):
+            yield choice._replace(tile=tile._replace(copies=copies))
+    for beside in (4, 8, 16, 32):
+        other_tile = tile._replace(warp_columns=beside)
+        if _is_whole(other_tile):
+            yield choice._replace(tile=other_tile)
+    yield choice._replace(tile=tile._replace(guarded=not tile.guarded))
+
+
+def _blocks(problem: Problem, tile: Tile | FragmentTile) -> int:
+    return -(-problem.rows // tile.rows) * -(-problem.columns // tile.columns) * problem.matrices
+
+
+def _waste(problem: Problem, tile: Tile | FragmentTile) -> float:
+    """How much more than the result its blocks compute."""
+    computed = _blocks(problem, tile) * tile.rows * tile.columns
+    return computed / (problem.rows * problem.columns * problem.matrices)
+
+
+def _fragment_tiles() -> list[FragmentTile]:
+    """Tiles of fragments that lie around those of the table."""
+    shapes = (
+        (256, 128, 64, 64), (128, 256, 64, 64), (128, 128, 64, 64), (128, 128, 64, 32),
+        (64, 256, 32, 64), (256, 64, 64, 32), (64, 128, 32, 64), (64, 128, 32, 32),
+        (128, 64, 64, 32), (128, 64, 32, 32), (64, 64, 32, 32), (64, 64, 32, 16), (32, 128, 32, 32),
+        (128, 32, 32, 32), (32, 64, 16, 32), (64, 32, 32, 16), (32, 32, 16, 16), (16, 128, 16, 32),
+        (16, 64, 16, 16), (16, 256, 16, 64), (128, 16, 32, 16), (64, 16, 16, 16), (256, 16, 64, 16),
+    )  # fmt: skip
+    return [
+        FragmentTile(rows, columns, depth, down, across, stages)
+        for rows, columns, down, across in shapes
+        for depth, stages in ((64, 3), (32, 4))
+    ]
+
+
+def _has_room(tile: FragmentTile) -> bool:
+    """Whether sums fit into a thread's registers, and threads into a block."""
+    sums = tile.warp_rows * tile.warp_columns // _WARP
+    return sums <= _MOST_SUMS and 2 * _WARP <= tile.threads <= _MOST_THREADS
+
+
+def _is_near(problem: Problem, tile: Tile | FragmentTile) -> bool:
+    """Whether a tile's rows and columns are not mostly outside of the result."""
+    rows, columns = max(problem.rows, _LEAST), max(problem.columns, _LEAST)
+    return tile.rows < 2 * rows and tile.columns < 2 * columns
+
+
+def _register_tiles(machine: Machine) -> list[Tile]:
+    """Tiles of sums in registers that lie around those of the tables."""
+    unrolled = not machine.slow_to_compile and not machine.software
+    found = []
+    for rows, columns, down, across in (
+        (128, 128, 2, 2), (64, 64, 1, 1), (64, 64, 2, 1), (64, 64, 2, 2), (128, 64, 2, 1),
+        (128, 64, 2, 2), (64, 128, 1, 2), (64, 128, 2, 2), (32, 64, 1, 1), (64, 32, 1, 1),
+        (32, 32, 1, 1), (16, 128, 1, 1), (16, 64, 1, 1), (128, 16, 1, 1), (16, 16, 1, 1),
+    ):  # fmt: skip
+        # Threads of a warp that are side by side in a tile, as in the tables.
+        beside, copies = min(32, columns // (4 * across)), 2 if machine.double_buffers else 1
+        found += [
+            Tile(rows, columns, depth, down, across, copies, beside, unrolled) for depth in (8, 16)
+        ]
+    return [tile for tile in found if _is_whole(tile)]
+
+
+def _is_whole(tile: Tile) -> bool:
+    """Whether a block is made of whole warps, which cover whole rows of threads."""
+    side, high = tile.columns // (4 * tile.across), tile.rows // (4 * tile.down)
+    return side % tile.warp_columns == 0 and high % max(_WARP // tile.warp_columns, 1) == 0
+
+
+PRODUCTS = Family(FAMILY, "products of matrices", _workloads, _workload, _prepare)
