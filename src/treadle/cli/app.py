@@ -266,6 +266,65 @@ def explain(
         explaining.show(target, found, Console())
 
 
+@app.command()
+def kernels(
+    name: Annotated[
+        str | None, typer.Argument(help="The kernel; without one they are listed.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the kernels.")] = False,
+    dtype: Annotated[
+        str | None, typer.Option("--dtype", help="f16, bf16, f32, …; a format for quantized.")
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option("--size", help="The sizes to launch it for, as 4096x4096x1024."),
+    ] = None,
+    tile: Annotated[
+        str | None,
+        typer.Option("--tile", help="A block's rows, columns and depth, as 128x256x64 (gemm)."),
+    ] = None,
+    sm: Annotated[
+        str | None,
+        typer.Option("--sm", help="The GPU's compute capability: 75, 80, 89, 90, … 80 by default."),
+    ] = None,
+    target: Annotated[
+        str, typer.Option("--target", help="The language: ptx, cuda, msl or wgsl.")
+    ] = "ptx",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", help="Write to this file; several kernels to one file each, as out.KERNEL.ptx."
+        ),
+    ] = None,
+) -> None:
+    """Print a kernel of the library, to be used without treadle. No device is needed.
+
+    Products of matrices, softmax, norms, attention and others are printed as
+    they are launched for the device that --sm or --target describes. The text
+    begins with a comment: grid, block and shared memory, each parameter with
+    its value, and the calls that launch it. PTX needs no toolkit: a driver
+    takes it as it is (cuModuleLoadData).
+
+    Examples: treadle kernels gemm --dtype f16 --tile 128x256x64 --sm 90 -o gemm.ptx
+    then treadle explain gemm.ptx says what it takes of the GPU.
+    """
+    from treadle.cli.kernels import TARGETS, listing, print_kernels
+
+    if target not in TARGETS:
+        raise typer.BadParameter(f"{target!r} is not one of {', '.join(TARGETS)}")
+    if name is None or listed:
+        typer.echo(listing())
+        return
+    with wrong_usage():
+        printed = print_kernels(name, dtype, size, tile, sm, target, output)
+    if output is None:
+        typer.echo(printed.text)
+    else:
+        written = printed.write(output)
+        if len(written) > 1:
+            _say(f"wrote one file for each kernel: {', '.join(map(str, written))}")
+
+
 @app.command(context_settings={"ignore_unknown_options": True})
 def profile(
     script: Annotated[Path, typer.Argument(help="The Python program to run.")],

@@ -93,7 +93,7 @@ def filling(device: Device, dtype: DType, product: Product, result: DType | None
         return partial(vendor_product.multiply, product=product, how=how)
     if route is None:
         raise UnsupportedOnTarget(f"there is no product of matrices of {dtype} on {device.id}")
-    return partial(_by_lines if serial_threads(device) else by_tiles, product=product)
+    return partial(by_lines if serial_threads(device) else by_tiles, product=product)
 
 
 # --- treadle's own kernels ------------------------------------------------------------------------
@@ -198,7 +198,8 @@ def by_tiles(
         joiner(_flat(into), _flat(out), rows, columns, matrices, parts)
 
 
-def _by_lines(x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product) -> None:
+def by_lines(x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product) -> None:
+    """Fill `out` by threads that have a column of some rows each, without shared memory."""
     dtype = x.dtype
     assert isinstance(dtype, DType)
     kernel = line_multiplier(dtype, len(product.batch), _is_big(x, y, out))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import product as combinations
 
 import numpy as np
@@ -41,8 +41,9 @@ _SIZES = (
 )  # fmt: skip
 _SOFTWARE_SIZES = ((1, 256, 256, 256), (1, 128, 128, 128), (1, 16, 256, 256), (4, 64, 64, 64))
 _DTYPES = ("f16", "f32")
-_CACHE = 64 << 20  # bytes: turns together use more than a GPU's cache has
-_MOST_TURNS = 8
+_CACHE = 64 << 20  # bytes: sets of arrays together use more than a GPU's cache has
+_MOST_SETS = 8
+_DRAWN = 1_000_003  # random numbers, which larger arrays repeat; a prime, so that rows differ
 _PARTS = (1, 2, 3, 4, 6, 8, 16)
 _FEW_BLOCKS = 264  # below which parts of the inner axis are tried
 _SHORT = 128  # steps of the inner axis that a part has at least
@@ -77,17 +78,18 @@ def _prepare(device: Device, workload: Workload) -> Bench:
     machine = machine_of(device)
     item = dtype.itemsize
     counts = (matrices * rows * inner, matrices * inner * columns, matrices * rows * columns)
-    turns = 1
+    many = 1
     if not device.traits.software and not device.traits.on_host:
-        turns = min(max(_CACHE // (sum(counts) * item), 1), _MOST_TURNS)
+        many = min(max(_CACHE // (sum(counts) * item), 1), _MOST_SETS)
     draw = np.random.default_rng(22)
     sets = [
         tuple(DeviceArray.allocate(device, dtype, (count,)) for count in counts)
-        for _ in range(turns)
+        for _ in range(many)
     ]
     for arrays in sets:
         for array, count in zip(arrays[:2], counts, strict=False):
-            array.upload((draw.integers(-8, 9, count, np.int8) / np.float32(4)).astype(dtype.numpy))
+            drawn = draw.integers(-8, 9, min(count, _DRAWN), np.int8) / np.float32(4)
+            array.upload(np.resize(drawn.astype(dtype.numpy), count))
     batch = (matrices,) if matrices > 1 else ()
     step = 1 if matrices > 1 else 0
     plain = Product(
@@ -96,9 +98,9 @@ def _prepare(device: Device, workload: Workload) -> Bench:
         Factor((inner * columns * step,) * len(batch), 1, columns, 0),
     )  # fmt: skip
 
-    def run(candidate: Candidate, turn: int) -> None:
+    def run(candidate: Candidate, number: int) -> None:
         choice = choice_from(machine, problem, candidate)
-        x, y, out = sets[turn]
+        x, y, out = sets[number]
         by_tiles(x, y, out, plain, choice.tile, choice.parts)
 
     def begin(candidate: Candidate) -> None:
@@ -121,24 +123,29 @@ def _prepare(device: Device, workload: Workload) -> Bench:
         return possible(_near(machine, problem, choice_from(machine, problem, candidate)))
 
     found = possible(_choices(machine, problem))
-    return Bench(first, found, near, run, begin, clear, sets[0][2].to_host, turns)
+    return Bench(first, found, near, run, begin, clear, sets[0][2].to_host, many)
+
+
+def tiles_of(machine: Machine, fragments: bool) -> list[Tile | FragmentTile]:
+    """Tiles of a kind: those of the tables, then others, in an order of no meaning, so that a short
+    budget sees different ones."""
+    table: list[Tile | FragmentTile] = []
+    others: list[Tile | FragmentTile] = []
+    if fragments:
+        table += [tile for row in FRAGMENT_TILES.values() for tile in row]
+        others += _fragment_tiles()
+    else:
+        for row in TILES.values():
+            table += [t._replace(unrolled=not machine.software and t.unrolled) for t in row]
+        others += _register_tiles(machine)
+    random.Random(22).shuffle(others)
+    return list(dict.fromkeys([*table, *others]))
 
 
 def _choices(machine: Machine, problem: Problem) -> Iterator[Choice]:
     """What is tried first: tiles that leave least of a block empty, those of the tables before
     others."""
-    table: Sequence[Tile | FragmentTile]
-    others: Sequence[Tile | FragmentTile]
-    if problem.dtype.short in machine.matrix_products:
-        table, others = [tile for row in FRAGMENT_TILES.values() for tile in row], _fragment_tiles()
-    else:
-        table, others = [tile for row in TILES.values() for tile in row], _register_tiles(machine)
-        if machine.software:
-            table = [tile._replace(unrolled=False) for tile in table if isinstance(tile, Tile)]
-    # In an order of no meaning, so that a short budget sees different ones.
-    drawn: list[Tile | FragmentTile] = [*others]
-    random.Random(22).shuffle(drawn)
-    found = dict.fromkeys([*table, *drawn])
+    found = tiles_of(machine, problem.dtype.short in machine.matrix_products)
     tiles = [tile for tile in found if _is_near(problem, tile)]
     yield from map(Choice, sorted(tiles, key=lambda tile: round(_waste(problem, tile), 1)))
 
@@ -165,8 +172,8 @@ def _near(machine: Machine, problem: Problem, choice: Choice) -> Iterator[Choice
     if machine.double_buffers:
         for copies in (1, 2):
             yield choice._replace(tile=tile._replace(copies=copies))
-    for beside in (4, 8, 16, 32):
-        other_tile = tile._replace(warp_columns=beside)
+    for warp_columns in (4, 8, 16, 32):
+        other_tile = tile._replace(warp_columns=warp_columns)
         if _is_whole(other_tile):
             yield choice._replace(tile=other_tile)
     yield choice._replace(tile=tile._replace(guarded=not tile.guarded))
@@ -220,9 +227,10 @@ def _register_tiles(machine: Machine) -> list[Tile]:
         (32, 32, 1, 1), (16, 128, 1, 1), (16, 64, 1, 1), (128, 16, 1, 1), (16, 16, 1, 1),
     ):  # fmt: skip
         # Threads of a warp that are side by side in a tile, as in the tables.
-        beside, copies = min(32, columns // (4 * across)), 2 if machine.double_buffers else 1
+        warp_columns, copies = min(32, columns // (4 * across)), 2 if machine.double_buffers else 1
         found += [
-            Tile(rows, columns, depth, down, across, copies, beside, unrolled) for depth in (8, 16)
+            Tile(rows, columns, depth, down, across, copies, warp_columns, unrolled)
+            for depth in (8, 16)
         ]
     return [tile for tile in found if _is_whole(tile)]
 

@@ -69,9 +69,9 @@ class Bench:
 
     `first` is what is chosen without results; its result is what others are compared with. `near`
     gives those that differ from a candidate in one thing, to be tried around the best.
-    `run(candidate, turn)` launches it once; turns use other memory, so that a cache does not have
-    what memory would have to give. `begin` has a candidate's kernels compiled by other threads.
-    `clear` overwrites the result of turn 0, `result` reads it.
+    `run(candidate, number)` launches it once, on one of several `sets` of arrays, so that a cache
+    does not have what memory would have to give. `begin` has a candidate's kernels compiled by
+    other threads. `clear` overwrites the result of set 0, `result` reads it.
     """
 
     first: Candidate
@@ -81,7 +81,7 @@ class Bench:
     begin: Callable[[Candidate], None]
     clear: Callable[[], None]
     result: Callable[[], np.ndarray[Any, Any]]
-    turns: int = 1
+    sets: int = 1
     agrees: Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], bool] = np.array_equal
 
 

@@ -3,7 +3,7 @@
 Each problem gets its share of the time that is left: most of it for candidates that differ much,
 and the rest for what lies around the best of these. The first guess comes first, and its result is
 what the others' are compared with: a candidate whose result differs is rejected, however fast it
-is. The fastest few are measured again, in turns with the first guess, which stays unless another
+is. The fastest few are measured again, interleaved with the first guess, which stays unless another
 one is clearly faster. What is found for a problem is kept before the next one begins.
 
 A candidate that has begun is finished, so a tuner may go over its budget by what one takes.
@@ -78,8 +78,8 @@ class _Trial:
 def workloads_of(
     device: Device, families: Sequence[Family], again: bool = False
 ) -> list[tuple[Family, Workload]]:
-    """What there is to tune: those that have no complete result, or all of them. Families take
-    turns, so that a short budget has something of each."""
+    """What there is to tune: those that have no complete result, or all of them. Families
+    alternate, so that a short budget has something of each."""
     lists = [[(family, each) for each in family.workloads(device)] for family in families]
     longest = max(map(len, lists), default=0)
     found = [each[at] for at in range(longest) for each in lists if at < len(each)]
@@ -203,7 +203,7 @@ def _try(
         if not is_right(candidate):
             trial.rejected.append(candidate)
             return
-        batch = Batch(device, lambda turn: bench.run(candidate, turn), bench.turns)
+        batch = Batch(device, lambda number: bench.run(candidate, number), bench.sets)
         trial.times[candidate] = least(batch, _ROUNDS)
     except (TreadleError, MemoryError) as error:
         _log.debug("%s is left out: %s", candidate, error)

@@ -1,0 +1,243 @@
+"""The kernels that `treadle kernels` prints, as a table: each is made as a program makes it, by an
+expression of tensors or by the kernel library, on a device that is not here (`drivers.offline`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import DType, float32
+from treadle.core.errors import TreadleError, UnsupportedOnTarget
+from treadle.kernels.device_code.fragment_product import FragmentTile
+from treadle.kernels.device_code.matrix_product import Tile
+from treadle.kernels.device_code.quantized_formats import FORMS
+from treadle.kernels.factors import Factor, Product
+from treadle.kernels.machine import machine_of
+from treadle.kernels.product import by_lines, by_tiles
+from treadle.kernels.tiles import Problem, choice_for
+from treadle.kernels.tuned_products import tiles_of
+from treadle.quant.quantizing import quantize
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+from treadle.tensor import functional
+from treadle.tensor.creation import empty
+from treadle.tensor.tensor import Tensor
+
+_FLOATS = ("f16", "bf16", "f32")
+_WIDE = (*_FLOATS, "f64")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a kernel is printed for. `dtype` is a dtype, or the name of a quantized format."""
+
+    device: Device
+    dtype: DType | str
+    sizes: tuple[int, ...]
+    tile: tuple[int, int, int] | None = None
+
+    def array(self, *shape: int) -> Tensor:
+        """An array of the dtype, without contents."""
+        assert isinstance(self.dtype, DType)
+        return empty(shape, dtype=self.dtype, device=self.device)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kernel of the catalogue: what it computes, the dtypes that it is printed for, the names of
+    its sizes with the usual ones, and what launches it."""
+
+    summary: str
+    dtypes: tuple[str, ...]
+    sizes: tuple[str, ...]
+    usual: tuple[int, ...]
+    launch: Callable[[Asked], object]
+    has_tiles: bool = False
+    usual_dtype: str = "f16"
+
+
+# --- products -------------------------------------------------------------------------------------
+
+
+def _arrays(asked: Asked) -> tuple[DeviceArray, DeviceArray, DeviceArray, Product]:
+    """Two matrices that lie row by row, and their product's memory."""
+    assert isinstance(asked.dtype, DType)
+    m, n, k = asked.sizes
+    arrays = [
+        DeviceArray.allocate(asked.device, asked.dtype, (count,)) for count in (m * k, k * n, m * n)
+    ]
+    plain = Product((), m, n, k, Factor((), k, 1, 0), Factor((), 1, n, 0))
+    return arrays[0], arrays[1], arrays[2], plain
+
+
+def _gemm(asked: Asked) -> None:
+    """By tensor cores if the device has them for the dtype, otherwise by sums in registers."""
+    _by_tiles(asked, _dtype(asked).short in asked.device.traits.matrix_products)
+
+
+def _gemm_tiled(asked: Asked) -> None:
+    _by_tiles(asked, False)
+
+
+def _gemm_tensor(asked: Asked) -> None:
+    offered = asked.device.traits.matrix_products
+    if _dtype(asked).short not in offered:
+        has = f"it has them for {', '.join(sorted(offered))}" if offered else "it has none"
+        raise UnsupportedOnTarget(
+            f"{asked.device.name} has no instructions for products of {asked.dtype} matrices that "
+            f"kernels are made of ({has}): --sm 80 and newer have, for f16 and bf16; gemm-tiled "
+            "needs none"
+        )
+    _by_tiles(asked, True)
+
+
+def _dtype(asked: Asked) -> DType:
+    assert isinstance(asked.dtype, DType)
+    return asked.dtype
+
+
+def _by_tiles(asked: Asked, fragments: bool) -> None:
+    x, y, out, plain = _arrays(asked)
+    by_tiles(x, y, out, plain, _tile(asked, fragments), parts=1)
+
+
+def _tile(asked: Asked, fragments: bool) -> Tile | FragmentTile:
+    """The tile that was asked for, or the one that the planner takes."""
+    machine, dtype = machine_of(asked.device), _dtype(asked)
+    known = tiles_of(machine, fragments)
+    planned = choice_for(machine, Problem(dtype, 1, *asked.sizes)).tile
+    if isinstance(planned, FragmentTile) == fragments:
+        known.insert(0, planned)
+    item = dtype.itemsize if fragments else max(dtype.itemsize, 4)
+    fitting = [
+        tile
+        for tile in known
+        if tile.shared_bytes(item) <= machine.shared_bytes and tile.threads <= machine.most_threads
+    ]
+    if asked.tile is None:
+        return fitting[0]
+    for tile in fitting:
+        if tile[:3] == asked.tile:
+            return tile
+    wanted = "x".join(map(str, asked.tile))
+    if any(tile[:3] == asked.tile for tile in known):
+        raise TreadleError(
+            f"a tile of {wanted} takes more shared memory than the {machine.shared_bytes} bytes "
+            f"that a block has on {asked.device.name}"
+        )
+    possible = sorted({tile[:3] for tile in fitting})
+    shown = ", ".join("x".join(map(str, each)) for each in possible)
+    raise TreadleError(
+        f"there is no tile of {wanted} (rows x columns x depth) for {dtype} on "
+        f"{asked.device.name}; there are {shown}"
+    )
+
+
+def _gemm_naive(asked: Asked) -> None:
+    by_lines(*_arrays(asked))
+
+
+def _gemm_bias_residual(asked: Asked) -> Tensor:
+    m, n, k = asked.sizes
+    product = asked.array(m, k) @ asked.array(k, n)
+    return product + asked.array(n) + asked.array(m, n)
+
+
+def _gemv(asked: Asked) -> Tensor:
+    m, k = asked.sizes
+    return asked.array(m, k) @ asked.array(k)
+
+
+def _quantized(asked: Asked) -> Tensor:
+    rows, n, k = asked.sizes
+    weights = quantize(np.zeros((n, k), np.float32), str(asked.dtype), device=asked.device)
+    activations = empty((rows, k), dtype=float32, device=asked.device)
+    result: Tensor = activations @ weights.T
+    return result
+
+
+# --- rows and elements ----------------------------------------------------------------------------
+
+
+def _softmax(asked: Asked) -> Tensor:
+    return functional.softmax(asked.array(*asked.sizes), -1)
+
+
+def _layer_norm(asked: Asked) -> Tensor:
+    rows, columns = asked.sizes
+    x, weight, bias = asked.array(rows, columns), asked.array(columns), asked.array(columns)
+    return functional.layer_norm(x, (columns,), weight, bias)
+
+
+def _rms_norm(asked: Asked) -> Tensor:
+    rows, columns = asked.sizes
+    return functional.rms_norm(asked.array(rows, columns), (columns,), asked.array(columns))
+
+
+def _residual_bias(asked: Asked) -> Tensor:
+    rows, columns = asked.sizes
+    return asked.array(rows, columns) + asked.array(columns) + asked.array(rows, columns)
+
+
+def _swiglu(asked: Asked) -> Tensor:
+    return functional.silu(asked.array(*asked.sizes)) * asked.array(*asked.sizes)
+
+
+def _attention(asked: Asked, causal: bool = False) -> Tensor:
+    batch, heads, length, size = asked.sizes
+    q, k, v = (asked.array(batch, heads, length, size) for _ in range(3))
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+
+def _causal_attention(asked: Asked) -> Tensor:
+    return _attention(asked, causal=True)
+
+
+_MNK, _RC = ("M", "N", "K"), ("ROWS", "COLUMNS")
+_SQUARE, _ROWS = (4096, 4096, 4096), (8192, 4096)
+_HEADS, _USUAL_HEADS = ("BATCH", "HEADS", "LENGTH", "SIZE"), (8, 16, 4096, 64)
+CATALOGUE: dict[str, Entry] = {
+    "gemm": Entry(
+        "C = A B, by tensor cores where there are", _WIDE, _MNK, _SQUARE, _gemm, has_tiles=True
+    ),
+    "gemm-tensor": Entry(
+        "C = A B by tensor cores", ("f16", "bf16"), _MNK, _SQUARE, _gemm_tensor, has_tiles=True
+    ),
+    "gemm-tiled": Entry(
+        "C = A B by tiles in shared memory and registers", _WIDE, _MNK, _SQUARE, _gemm_tiled,
+        has_tiles=True, usual_dtype="f32",
+    ),
+    "gemm-naive": Entry(
+        "C = A B without shared memory", _WIDE, _MNK, _SQUARE, _gemm_naive, usual_dtype="f32"
+    ),
+    "gemm-bias-residual": Entry(
+        "C = A B + bias + residual in one kernel", _WIDE, _MNK, _SQUARE, _gemm_bias_residual
+    ),
+    "gemv": Entry("y = A x", _WIDE, ("M", "K"), (4096, 4096), _gemv),
+    "quantized": Entry(
+        "rows of float32 times a matrix in ggml's blocks, transposed", tuple(FORMS), ("ROWS", "N",
+        "K"), (1, 512, 4096), _quantized, usual_dtype="q4_k",
+    ),
+    "softmax": Entry("softmax of each row", _WIDE, _RC, _ROWS, _softmax),
+    "layer-norm": Entry("layer norm of each row, weight and bias", _WIDE, _RC, _ROWS, _layer_norm),
+    "rms-norm": Entry("root mean square norm of each row, weight", _WIDE, _RC, _ROWS, _rms_norm),
+    "residual-bias": Entry("x + bias + residual", _WIDE, _RC, _ROWS, _residual_bias),
+    "swiglu": Entry("silu(gate) * up", _WIDE, _RC, _ROWS, _swiglu),
+    "attention": Entry(
+        "softmax(Q K^T / sqrt(SIZE)) V of each head", _FLOATS, _HEADS, _USUAL_HEADS, _attention
+    ),
+    "causal-attention": Entry(
+        "the same, each query seeing the keys up to its own", _FLOATS, _HEADS, _USUAL_HEADS,
+        _causal_attention,
+    ),
+}  # fmt: skip
+
+
+def launch(entry: Entry, asked: Asked) -> None:
+    """Have the entry's kernels launched on the device."""
+    made: Any = entry.launch(asked)
+    if isinstance(made, Tensor):
+        made.realize()

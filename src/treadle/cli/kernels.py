@@ -1,0 +1,182 @@
+"""`treadle kernels`: kernels of the library as text, for devices that need not be here."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from treadle.cli.kernel_catalogue import CATALOGUE, Asked, Entry, launch
+from treadle.cli.transpile import Printed, check_output
+from treadle.core.dtypes import BY_SHORT_NAME
+from treadle.core.limits import DeviceInfo
+from treadle.core.version import __version__
+from treadle.drivers import offline
+from treadle.runtime.devices import Device, use_device
+
+TARGETS = ("ptx", "cuda", "msl", "wgsl")
+_OF_NVIDIA = ("ptx", "cuda")
+_USUAL_SM = "80"
+# What numbers of the products' kernels mean. A load is of four elements where the text has vectors.
+_MEANINGS = {
+    "m": "rows of C", "n": "columns of C", "k": "what is summed over",
+    "extent1": "axes of a stack of matrices", "extent2": "likewise",
+    "a_line": "loads from a row of A to the next", "a_step": "from a column of A to the next",
+    "a_offset": "loads before A", "b_line": "from a column of B to the next",
+    "b_step": "loads from a row of B to the next", "b_offset": "loads before B",
+    "a0": "steps of A along a stack", "b0": "steps of B along a stack",
+    "matrices": "of a stack", "chunk": "what a block sums over",
+}  # fmt: skip
+_PRODUCTS = frozenset({"gemm", "gemm-tensor", "gemm-tiled", "gemm-naive"})
+
+
+def listing() -> str:
+    """The names of the catalogue, for people."""
+    lines = []
+    for name, entry in CATALOGUE.items():
+        sizes, usual = "x".join(entry.sizes), "x".join(map(str, entry.usual))
+        lines.append(f"{name:20}{entry.summary}")
+        tile = "; --tile RxCxD" if entry.has_tiles else ""
+        lines.append(f"{'':20}--dtype {', '.join(_dtypes_shown(entry))}; --size {sizes}, "
+                     f"usually {usual}{tile}")  # fmt: skip
+    return "\n".join(lines)
+
+
+def _dtypes_shown(entry: Entry) -> list[str]:
+    return [entry.usual_dtype, *(name for name in entry.dtypes if name != entry.usual_dtype)]
+
+
+def print_kernels(
+    name: str,
+    dtype: str | None,
+    size: str | None,
+    tile: str | None,
+    sm: str | None,
+    target: str,
+    output: Path | None,
+) -> Printed:
+    """The text of a catalogue's entry: of each kernel that it launches. ValueError for what was
+    written wrongly, TreadleError for what cannot be."""
+    entry = CATALOGUE.get(name)
+    if entry is None:
+        raise ValueError(f"there is no kernel {name!r}; there are {', '.join(CATALOGUE)}")
+    if output is not None:
+        check_output(output)
+    sizes = _numbers("--size", size, entry.sizes) if size else entry.usual
+    if tile and not entry.has_tiles:
+        with_tiles = ", ".join(key for key, one in CATALOGUE.items() if one.has_tiles)
+        raise ValueError(f"--tile is for {with_tiles}: {name} has no tile to choose")
+    wanted = _numbers("--tile", tile, ("ROWS", "COLUMNS", "DEPTH")) if tile else None
+    info = described(target, sm)
+    device = Device(offline.Backend(info), info)
+    short = dtype or entry.usual_dtype
+    if short not in entry.dtypes:
+        raise ValueError(f"{name} is printed for {', '.join(entry.dtypes)}, not for {short!r}")
+    asked = Asked(
+        device, BY_SHORT_NAME.get(short, short), sizes, None if wanted is None else wanted[:3]  # type: ignore[arg-type]
+    )  # fmt: skip
+    with use_device(device):
+        launch(entry, asked)
+    stream = device.handle.default_stream
+    assert isinstance(stream, offline.Stream)
+    texts: dict[str, str] = {}
+    for number, each in enumerate(stream.launches, 1):
+        what = f"{name}: {entry.summary}"
+        if len(stream.launches) > 1:
+            what += f" (launch {number} of {len(stream.launches)})"
+        named = dict(zip(entry.sizes, sizes, strict=True))
+        head = "\n".join(f"// {line}".rstrip() for line in _head(what, short, info, each, named))
+        key = each.code.name if each.code.name not in texts else f"{each.code.name}{number}"
+        texts[key] = f"{head}\n{each.code.source}"
+    return Printed(texts, ())
+
+
+def described(target: str, sm: str | None) -> DeviceInfo:
+    """The device that a kernel is printed for."""
+    if target not in _OF_NVIDIA:
+        if sm is not None:
+            raise ValueError(f"--sm is for {' and '.join(_OF_NVIDIA)}, not for {target}")
+        return offline.generic_device(target)
+    sm = sm or _USUAL_SM
+    found = re.fullmatch(r"(?:sm_)?(\d{2,3})[af]?", sm)
+    known = offline.SHARED_MEMORY
+    if found is None or int(found[1]) not in known:
+        raise ValueError(f"--sm is one of {', '.join(map(str, known))} and 90a, not {sm!r}")
+    return offline.nvidia_card(int(found[1]), target)
+
+
+def _numbers(option: str, text: str, names: Sequence[str]) -> tuple[int, ...]:
+    """The numbers of "128x256x64"."""
+    parts = text.lower().split("x")
+    shown = "x".join(names)
+    if len(parts) != len(names) or not all(part.isascii() and part.isdigit() for part in parts):
+        raise ValueError(f"{option} is {shown}, {len(names)} whole numbers, not {text!r}")
+    found = tuple(map(int, parts))
+    if min(found) < 1 or math.prod(found) > 1 << 42:
+        raise ValueError(f"{option} {text}: each number is at least 1, and their product not huge")
+    return found
+
+
+def _head(
+    what: str, dtype: str, info: DeviceInfo, one: offline.Launch, sizes: Mapping[str, int]
+) -> list[str]:
+    """What a caller has to know: the launch, the parameters with their values, how to call it."""
+    code, grid = one.code, one.grid
+    shown = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+    is_card = code.target in _OF_NVIDIA
+    static = code.shared_bytes - code.dynamic_shared
+    lines = [
+        what,
+        f"{dtype}, for {info.name}; printed by treadle {__version__}",
+        "",
+        f"Launch for {shown}: grid {tuple(grid)}, block {tuple(code.block)}, {static} bytes of "
+        f"shared memory and {code.dynamic_shared} of dynamic shared memory.",
+        "Numbers that depend on the sizes are those of this launch; the text serves other sizes if "
+        "these are multiples of the same powers of two.",
+        "",
+        "Buffers" + (", as 64-bit addresses:" if is_card else ", by their bindings:"),
+    ]
+    for number, (binding, size) in enumerate(zip(code.bindings, one.buffers, strict=True)):
+        access = "written" if binding.writes else "read"
+        lines.append(f"  {number:2}  {' = '.join(binding.buffers):12} {access}, {size} bytes")
+    lines.append(
+        "Numbers, behind them:" if is_card else f"Numbers, a block of {code.layout.size} bytes:"
+    )
+    meanings: dict[float, str] = {}
+    for name, size in sizes.items():
+        meanings[size] = f"{meanings[size]} or {name}" if size in meanings else name
+    for number, (slot, value) in enumerate(zip(code.layout.slots, one.numbers, strict=True)):
+        meaning = meanings.get(value, "") if value > 1 else ""
+        if what.partition(":")[0] in _PRODUCTS:
+            meaning = _MEANINGS.get(slot.parameter.name, "")
+        place = f"{len(code.bindings) + number:2}" if is_card else f"at {slot.offset:3}"
+        note = f"  ({meaning})" if meaning else ""
+        lines.append(f"  {place}  {slot.parameter.name:12} {slot.stored} = {value}{note}")
+    if is_card:
+        lines += ["", *_call(one)]
+    return lines
+
+
+def _call(one: offline.Launch) -> list[str]:
+    """How CUDA's driver API launches it."""
+    code = one.code
+    names = [binding.buffers[0] for binding in code.bindings]
+    names += [slot.parameter.name for slot in code.layout.slots]
+    parameters = ", ".join("&" + re.sub(r"\W", "_", name) for name in names)
+    lines = [
+        "With CUDA's driver API:",
+        f'  cuModuleGetFunction(&kernel, module, "{code.entry}");',
+    ]
+    if code.dynamic_shared:
+        lines.append(
+            "  cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, "
+            f"{code.dynamic_shared});"
+        )
+    extents = ", ".join(map(str, (*one.grid, *code.block, code.dynamic_shared)))
+    return [
+        *lines,
+        f"  void *parameters[] = {{{parameters}}};",
+        f"  cuLaunchKernel(kernel, {extents}, stream, parameters, 0);",
+        "",
+    ]

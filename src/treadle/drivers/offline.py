@@ -1,0 +1,251 @@
+"""Devices that are not here. Kernels are printed for them as for a real one, and what would be
+launched is kept instead: its code, grid, buffers and parameters. Memory has a size and no contents.
+
+So all that treadle computes can be had as text, with its launches, for a card that the machine
+lacks (`treadle kernels`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from treadle.codegen.records import KernelCode, Target
+from treadle.codegen.target import find_target
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import DeviceLost, LaunchError
+from treadle.core.limits import CUDA_PARAMETER_BYTES, DeviceInfo, Limits
+from treadle.core.traits import Traits
+from treadle.drivers import base
+from treadle.drivers.cuda.properties import matrix_products
+from treadle.drivers.host_streams import Event, check_extents
+
+_MEMORY = 1 << 40  # bytes of an array, which takes no memory
+_NVIDIA = Traits(
+    targets=("ptx", "cuda"), double_buffers=True, fast_powers=True, changes_recordings=False,
+    runs=False,
+)  # fmt: skip
+_OTHERS = Traits(targets=("wgsl",), runs=False)
+_FEATURES = frozenset({
+    "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics", "tensor_cores",
+})  # fmt: skip
+# Bytes of shared memory that a block may have, by compute capability, from NVIDIA's guide.
+SHARED_MEMORY = {
+    70: 96 << 10, 75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 87: 163 << 10, 89: 99 << 10,
+    90: 227 << 10, 100: 227 << 10, 103: 227 << 10, 110: 227 << 10, 120: 99 << 10, 121: 99 << 10,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What would have been launched: the numbers of the parameter block are in the order of the
+    code's layout, the bytes of the buffers in that of its bindings."""
+
+    code: KernelCode
+    grid: Dim3
+    buffers: tuple[int, ...]
+    numbers: tuple[int | float, ...]
+
+
+class Buffer(base.Buffer):
+    """Memory without contents."""
+
+    __slots__ = ()
+
+    def __init__(self, device: Device, size: int, identity: int) -> None:
+        self.device = device
+        self.size = size
+        self.identity = identity
+
+    def address(self) -> int:
+        """There is none."""
+        raise TypeError(f"{self.device.info.id} is not here: its memory has no addresses")
+
+
+class CompiledKernel(base.CompiledKernel):
+    """Printed code."""
+
+    __slots__ = ()
+
+    def __init__(self, device: Device, code: KernelCode) -> None:
+        self.device = device
+        self.code = code
+
+
+class Stream(base.Stream):
+    """What would be done, of which launches are kept."""
+
+    __slots__ = ("launches",)
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.launches: list[Launch] = []
+
+    def launch(
+        self,
+        kernel: base.CompiledKernel,
+        grid: Dim3,
+        buffers: Sequence[base.Buffer],
+        parameters: bytes,
+    ) -> None:
+        """Keep a launch."""
+        self.device.check_open()  # type: ignore[attr-defined]
+        check_extents(kernel, grid)
+        numbers = struct.unpack(kernel.code.layout.format, bytes(parameters))
+        sizes = tuple(buffer.size for buffer in buffers)
+        self.launches.append(Launch(kernel.code, Dim3(*grid), sizes, numbers))
+
+    def write(self, buffer: base.Buffer, offset: int, data: memoryview) -> None:
+        """Nothing: there are no contents."""
+
+    def copy(
+        self, source: base.Buffer, source_offset: int, target: base.Buffer, target_offset: int,
+        size: int,
+    ) -> None:  # fmt: skip
+        """Nothing."""
+
+    def fill_zero(self, buffer: base.Buffer, offset: int, size: int) -> None:
+        """Nothing."""
+
+    def read(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
+        """LaunchError: nothing was computed."""
+        raise LaunchError(
+            f"{self.device.info.id} is not here: kernels are printed for it, and nothing is "
+            "computed that could be read"
+        )
+
+    async def read_async(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
+        """LaunchError: nothing was computed."""
+        self.read(buffer, offset, target)
+
+    def record(self) -> Event:
+        """The present moment."""
+        return Event()
+
+    def flush(self) -> None:
+        """Nothing waits to be started."""
+
+    def synchronize(self) -> None:
+        """Nothing is pending."""
+
+    async def synchronize_async(self) -> None:
+        """Nothing is pending."""
+
+    def begin_capture(self) -> None:
+        """LaunchError: what cannot run cannot be replayed."""
+        raise LaunchError(f"{self.device.info.id} is not here: nothing can be replayed on it")
+
+    def end_capture(self) -> base.Recording:
+        """LaunchError: what cannot run cannot be replayed."""
+        raise LaunchError(f"{self.device.info.id} is not here: nothing can be replayed on it")
+
+
+class Device(base.Device):
+    """A device that is not here."""
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self.info = info
+        self.closed = False
+        self._identities = itertools.count(1)
+        self.default_stream: Stream = Stream(self)
+
+    def check_open(self) -> None:
+        """DeviceLost if it was closed."""
+        if self.closed:
+            raise DeviceLost(f"the device {self.info.id} was closed; open it again to use it")
+
+    def allocate(self, size: int) -> Buffer:
+        """A buffer of a size."""
+        self.check_open()
+        return Buffer(self, size, next(self._identities))
+
+    def free(self, buffer: base.Buffer) -> None:
+        """Nothing to give back."""
+
+    def compile(self, code: KernelCode, binary: bytes | None = None) -> CompiledKernel:
+        """The code as it is."""
+        self.check_open()
+        return CompiledKernel(self, code)
+
+    def create_stream(self) -> Stream:
+        """A new stream."""
+        self.check_open()
+        return Stream(self)
+
+    def memory_stats(self) -> dict[str, Any]:
+        """Zeros: it has no memory."""
+        return {"allocated": 0, "peak": 0, "buffers": 0}
+
+    def close(self) -> None:
+        """Not to be used afterwards."""
+        self.closed = True
+
+
+class Backend(base.Backend):
+    """A device that is described rather than found."""
+
+    name = "offline"
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self._info = info
+
+    def list_devices(self, **choice: str) -> list[DeviceInfo]:
+        """The one that is described."""
+        return [self._info]
+
+    def why_none(self) -> str:
+        """It is always there."""
+        return "it is always there"
+
+    def open(self, info: DeviceInfo, *, limits: Limits | None = None) -> Device:
+        """Open it."""
+        return Device(info if limits is None else replace(info, limits=limits))
+
+
+def nvidia_card(capability: int, language: str = "ptx") -> DeviceInfo:
+    """A card of NVIDIA's of a compute capability, for kernels in PTX or CUDA C++. KeyError for one
+    that is not known.
+
+    >>> nvidia_card(90).limits.max_shared_memory
+    232448
+    """
+    shared = SHARED_MEMORY[capability]
+    return DeviceInfo(
+        id=f"offline:sm_{capability}",
+        name=f"an NVIDIA card of compute capability {capability / 10}",
+        backend="cuda",
+        kind="discrete",
+        traits=replace(
+            _NVIDIA, targets=(language,), matrix_products=matrix_products(capability)
+        ),
+        vendor="NVIDIA",
+        dialect=f"sm_{capability}",
+        limits=Limits(
+            1024, Dim3(1024, 1024, 64), Dim3((1 << 31) - 1, 65535, 65535), shared, _MEMORY, _MEMORY,
+            CUDA_PARAMETER_BYTES // 2 // 8, 32,
+        ),
+        features=_FEATURES,
+    )  # fmt: skip
+
+
+def generic_device(language: str) -> DeviceInfo:
+    """What a language is printed for without a device to ask.
+
+    >>> generic_device("msl").id
+    'offline:msl'
+    """
+    generic: Target = find_target(language).generic
+    limits = replace(generic.limits, max_buffer_size=_MEMORY, max_binding_size=_MEMORY)
+    return DeviceInfo(
+        id=f"offline:{language}",
+        name=f"any device that takes {language}",
+        backend=language,
+        kind="discrete",
+        traits=replace(_OTHERS, targets=(language,)),
+        dialect=generic.dialect,
+        limits=limits,
+        features=generic.features,
+    )

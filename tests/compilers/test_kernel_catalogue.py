@@ -1,0 +1,121 @@
+"""`treadle kernels`: all that it lists, through ptxas for drawn generations of cards, and what its
+PTX shows."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+import treadle as td
+from tests.support.ptxas import assemble
+from treadle.cli.kernel_catalogue import CATALOGUE
+from treadle.cli.kernels import described, print_kernels
+from treadle.core.errors import LaunchError, TreadleError, UnsupportedOnTarget
+from treadle.drivers import offline
+from treadle.ptx_analysis.findings import report
+from treadle.runtime.devices import Device
+
+ARCHITECTURES = ("75", "80", "89", "90", "90a", "100")
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> random.Random:
+    seed = random.SystemRandom().randrange(1 << 30)
+    print(f"seed {seed}")  # shown for a failed test
+    return random.Random(seed)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_ptx(name, rng):
+    """Each kernel is assembled for a drawn architecture and dtype, without spills; threads meet at
+    its barriers, and accesses are guarded."""
+    entry, architecture = CATALOGUE[name], rng.choice(ARCHITECTURES)
+    dtype = rng.choice(entry.dtypes)
+    if name == "gemm-tensor" and architecture == "75":
+        with pytest.raises(UnsupportedOnTarget, match="gemm-tiled needs none"):
+            print_kernels(name, dtype, None, None, architecture, "ptx", None)
+        return
+    print(f"{dtype}, sm_{architecture}")
+    printed = print_kernels(name, dtype, None, None, architecture, "ptx", None)
+    assert printed.texts
+    for text in printed.texts.values():
+        assembled = assemble(text, f"sm_{architecture}")
+        assert assembled.error is None
+        assert "0 bytes spill stores" in assembled.log
+        if name != "causal-attention":  # almost the same as without the mask
+            found = {one.kind for each in report(text) for one in each.findings}
+            assert not found & {"barrier", "unchecked"}
+        assert_comment_is_right(text)
+
+
+def assert_comment_is_right(text: str) -> None:
+    """The comment lists the parameters of the entry, in their order, and its block."""
+    comment = [line[3:] for line in text.splitlines() if line.startswith("//")]
+    entry = re.search(r"\.visible \.entry (\w+)\(([^)]*)\)", text)
+    block = re.search(r"\.reqntid (\d+), (\d+), (\d+)", text)
+    assert entry is not None
+    assert block is not None
+    assert f"block ({', '.join(block.groups())})" in "\n".join(comment)
+    declared = re.findall(r"\.param \.(\w+) (\w+)", entry[2])
+    listed = re.findall(r"^  +(\d+)  (\S+)", "\n".join(comment), re.MULTILINE)
+    assert [int(number) for number, _ in listed] == list(range(len(declared)))
+    assert f'"{entry[1]}"' in "\n".join(comment)
+    called = next(line for line in comment if "void *parameters[]" in line)
+    assert called.count("&") == len(declared)
+
+
+@pytest.mark.parametrize("target", ["cuda", "msl", "wgsl"])
+def test_other_languages(target, rng):
+    name = rng.choice(["gemm-bias-residual", "softmax", "rms-norm", "swiglu", "gemm-naive"])
+    (text,) = print_kernels(name, "f32", None, None, None, target, None).texts.values()
+    assert text.startswith(f"// {name}: ")
+    word = {"cuda": "__global__", "msl": "kernel void", "wgsl": "@compute"}[target]
+    assert word in text
+
+
+def test_tiles(rng):
+    """A tile that was asked for is the one that is printed; what cannot be is refused in words."""
+    (text,) = print_kernels("gemm", "f16", None, "64x128x32", "80", "ptx", None).texts.values()
+    assert "grid (32, 64, 1)" in text
+    assert "mma.sync" in text
+    (text,) = print_kernels("gemm", "f32", None, "64x64x16", "80", "ptx", None).texts.values()
+    assert "grid (64, 64, 1)" in text
+    assert "mma.sync" not in text
+    with pytest.raises(
+        TreadleError, match=r"there is no tile of 100x100x10 .*there are .*64x64x32"
+    ):
+        print_kernels("gemm", "f16", None, "100x100x10", "80", "ptx", None)
+    with pytest.raises(TreadleError, match="more shared memory than the 101376 bytes"):
+        print_kernels("gemm", "f16", None, "128x256x64", "89", "ptx", None)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("gem", None, None, None, None, "ptx"), "there is no kernel 'gem'; there are gemm, "),
+        (("softmax", "i8", None, None, None, "ptx"), "is printed for f16, bf16, f32, f64, not"),
+        (("softmax", None, "12", None, None, "ptx"), "--size is ROWSxCOLUMNS, 2 whole numbers"),
+        (("softmax", None, "0x4", None, None, "ptx"), "each number is at least 1"),
+        (("softmax", None, None, "1x2x3", None, "ptx"), "--tile is for gemm, gemm-tensor"),
+        (("gemm", None, None, "64x64", None, "ptx"), "--tile is ROWSxCOLUMNSxDEPTH"),
+        (("gemm", None, None, None, "60", "ptx"), "--sm is one of 70, 75,"),
+        (("gemm", None, None, None, "x", "ptx"), "--sm is one of 70, 75,"),
+        (("gemm", None, None, None, "80", "msl"), "--sm is for ptx and cuda, not for msl"),
+    ],
+)
+def test_wrong_usage(given, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        print_kernels(*given, None)
+
+
+def test_a_device_that_is_not_here():
+    """Nothing can be read from it or replayed on it."""
+    info = described("ptx", "90")
+    device = Device(offline.Backend(info), info)
+    x = td.empty((4, 4), device=device)
+    with pytest.raises(LaunchError, match="offline:sm_90 is not here"):
+        (x + 1).numpy()
+    with pytest.raises(LaunchError, match="nothing can be replayed"), td.Graph(device).capture():
+        pass

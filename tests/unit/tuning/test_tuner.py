@@ -1,0 +1,249 @@
+"""The autotuner on the CPU: its budget, what it rejects, what it keeps."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.support.ptx_device import ptx_device
+from tests.support.tuned_copies import COPIES, RIGHT, WRONG, copies, workload_of
+from treadle.kernels import tiles
+from treadle.kernels.machine import Machine, machine_of
+from treadle.kernels.tiles import Problem, candidate_of, choice_for, choice_from, tile_for, tuned
+from treadle.kernels.tuned_families import FAMILIES
+from treadle.kernels.tuned_products import PRODUCTS, tiles_of
+from treadle.runtime import disk_cache, settings
+from treadle.tuning import choices, tuner
+from treadle.tuning.records import Candidate, Result, are_close
+
+
+@pytest.fixture(autouse=True)
+def cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[td.Device]:
+    monkeypatch.setenv("TREADLE_CACHE_DIR", str(tmp_path))
+    device = td.device("cpu")
+    choices.choices_of(device).forget()
+    yield device
+    choices.choices_of(device).forget()
+
+
+def ticking(step: float) -> Callable[[], float]:
+    """A clock that goes on whenever it is read."""
+    now = [0.0]
+
+    def read() -> float:
+        now[0] += step
+        return now[0]
+
+    return read
+
+
+def test_a_wrong_candidate_is_rejected_and_named(cpu, caplog):
+    found = [*tuner.tune(cpu, [(copies(), workload_of(1000))], 60.0)]
+    (outcome,) = found
+    assert outcome.rejected == (WRONG,)
+    assert outcome.result is not None
+    assert outcome.result.chosen in RIGHT
+    assert outcome.result.complete
+    assert outcome.result.tried == outcome.candidates == len(RIGHT) + 1
+    assert f"cpu: {WRONG} computes copies of 1000 wrongly: it is not used" in caplog.text
+
+
+def test_a_wrong_first_guess_gives_nothing(cpu):
+    """Results that change from run to run cannot be compared."""
+    calls = iter(range(100))
+    family = copies(lambda values, _: values + next(calls))
+    (outcome,) = tuner.tune(cpu, [(family, workload_of(10))], 60.0)
+    assert outcome.result is None
+    assert "does not give the same result twice" in outcome.failure
+    assert choices.result_of(cpu, workload_of(10).problem) is None
+
+
+def test_the_budget(cpu):
+    """A problem has its share of the time; those for which none is left are left out; the next run
+    goes on with what was not done."""
+    family = replace(copies(), workloads=lambda _: [workload_of(10 * 4**at) for at in range(4)])
+    todo = tuner.workloads_of(cpu, [family])
+    assert len(todo) == 4
+    outcomes = [*tuner.tune(cpu, todo, 8.0, clock=ticking(1.0))]
+    assert 0 < len(outcomes) < 4
+    for each in outcomes:
+        assert each.result is not None
+        assert not each.result.complete
+        assert each.result.tried < each.candidates
+    seen = []
+    progress = tuner.Progress(lambda at: seen.append((at.problem, at.problems, at.candidate)))
+    again = [*tuner.tune(cpu, tuner.workloads_of(cpu, [family]), 1e6, progress)]
+    assert [each.result.complete for each in again] == [True] * 4
+    assert seen[0][:2] == (1, 4)
+    assert tuner.workloads_of(cpu, [family]) == []
+    assert len(tuner.workloads_of(cpu, [family], again=True)) == 4
+
+
+def test_results_are_kept_by_device_version_and_edition(cpu, monkeypatch):
+    problem = workload_of(100).problem
+    kept = Result(RIGHT[1], 1e-3, 2e-3, 3, True)
+    choices.keep(cpu, problem, kept)
+    assert choices.result_of(cpu, problem) == kept
+    assert choices.choices_of(cpu).find(problem, None) == RIGHT[1]
+    assert choices.result_of(cpu, replace(problem, edition=2)) is None
+    monkeypatch.setattr(choices, "__version__", "another")
+    assert choices.result_of(cpu, problem) is None
+    monkeypatch.undo()
+    monkeypatch.setattr(choices, "identity", lambda device: "another driver")
+    assert choices.result_of(cpu, problem) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b'{"chosen": 1}', b"\xff", b"[1, 2]"])
+def test_damaged_results_are_not_used(cpu, damage):
+    problem = workload_of(100).problem
+    disk_cache.save(choices._key(cpu, problem), damage)
+    assert choices.result_of(cpu, problem) is None
+    assert choices.choices_of(cpu).find(problem, None) is None
+
+
+def test_killed_half_way(cpu, tmp_path):
+    """What was found before is there and whole, and the rest is tuned by the next run."""
+    code = """
+import os, signal, sys, time
+import treadle as td
+from tests.support.tuned_copies import copies, workload_of
+from treadle.tuning import tuner
+device, family = td.device("cpu"), copies()
+todo = [(family, workload_of(10 * 4**at)) for at in range(50)]
+for outcome in tuner.tune(device, todo, 600.0):
+    print(outcome.workload.label, flush=True)
+"""
+    environment = {**os.environ, "TREADLE_CACHE_DIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        done = [process.stdout.readline().strip() for _ in range(2)]
+        process.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+    assert done == ["copies of 10", "copies of 40"]
+    for at in range(2):
+        result = choices.result_of(cpu, workload_of(10 * 4**at).problem)
+        assert result is not None
+        assert result.chosen in RIGHT
+    family = replace(copies(), workloads=lambda _: [workload_of(10 * 4**at) for at in range(50)])
+    left = len(tuner.workloads_of(cpu, [family]))
+    assert 40 < left < 49
+
+
+# --- what planners make of it ---------------------------------------------------------------------
+
+CHOSEN = Candidate("registers", (32, 64, 8, 1, 1, 1, 16, 0, 1, 3))
+
+
+def test_the_planner_takes_what_was_found(cpu, monkeypatch):
+    problem = Problem(td.float32, 1, 1000, 900, 700)
+    near = problem._replace(rows=1100)
+    machine = machine_of(cpu)
+    first = tile_for(machine, problem)
+    assert choice_for(machine, problem) == (first, 0)
+    choices.keep(cpu, tuned(problem), Result(CHOSEN, 1e-3, 2e-3, 3, True))
+    for each in (problem, near):
+        found = choice_for(machine, each)
+        assert candidate_of(found) == CHOSEN
+        assert found.tile.guarded is True
+    assert choice_for(machine, problem._replace(rows=100)).tile != found.tile
+    monkeypatch.setattr(settings, "tune", "0")
+    choices.choices_of(cpu).forget()
+    assert choice_for(machine, problem) == (first, 0)
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        Candidate("registers", ()),
+        Candidate("registers", (32, 32)),
+        Candidate("unknown", CHOSEN.numbers),
+        Candidate("fragments", (128, 128, 64, 64, 64, 3, 1, 0)),  # not on this machine
+        Candidate("registers", (1024, 1024, 8, 1, 1, 1, 16, 1, 0, 0)),  # too many threads
+    ],
+)
+def test_what_the_machine_does_not_allow_is_not_taken(cpu, candidate):
+    problem = Problem(td.float32, 1, 1000, 900, 700)
+    machine = machine_of(cpu)
+    assert choice_from(machine, problem, candidate) == (tile_for(machine, problem), 0)
+
+
+def test_problems_that_come_up_are_measured_if_asked(cpu, monkeypatch):
+    asked = []
+
+    def measure(device, family, sizes):
+        asked.append((device, family.name, sizes))
+        return CHOSEN
+
+    monkeypatch.setattr(choices, "_families", lambda: FAMILIES)
+    monkeypatch.setattr(choices, "_measure", measure)
+    problem, machine = Problem(td.float32, 1, 333, 900, 700), machine_of(cpu)
+    choice_for(machine, problem)
+    assert asked == []  # not unless asked
+    choices.choices_of(cpu).forget()
+    monkeypatch.setattr(settings, "tune", "1")
+    graph = td.Graph(cpu)
+    with graph.capture():  # where nothing can be measured
+        assert choice_for(machine, problem).tile == tile_for(machine, problem)
+    for _ in range(2):
+        assert candidate_of(choice_for(machine, problem)) == CHOSEN
+    assert asked == [(cpu, "products", problem)]
+
+
+def test_the_shipped_table():
+    """Every entry is a choice that some device takes."""
+    large = Machine(1024, 227 << 10, 32, matrix_products=frozenset({"f16", "bf16"}))
+    for name, found in choices.shipped().items():
+        assert name.split()[0] in ("cuda", "webgpu", "dawn")
+        for text, candidate in found.items():
+            family, edition, short, *powers = text.split()
+            assert (family, edition) == (tiles.FAMILY, str(tiles._EDITION))
+            dtype = {"f16": td.float16, "f32": td.float32}[short]
+            problem = Problem(dtype, *(2 ** int(power) for power in powers))
+            assert tuned(problem).name == text
+            assert candidate_of(choice_from(large, problem, candidate)) == candidate
+    assert choices.shipped_for("cuda NVIDIA H1000", workload_of(10).problem) is None
+
+
+def test_candidates_compute_the_same():
+    """Products by drawn tiles, of registers and of fragments, on the PTX evaluator."""
+    seed = np.random.SeedSequence().entropy
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
+    with ptx_device("sm_90") as device:
+        machine = machine_of(device)
+        for dtype in (td.float16, td.float32):
+            workload = PRODUCTS.workload(Problem(dtype, 1, 33, 48, 136))
+            bench = PRODUCTS.prepare(device, workload)
+            bench.run(bench.first, 0)
+            reference = bench.result()
+            assert np.any(reference)
+            drawn = rng.choice(len(bench.candidates), 2, replace=False)
+            near = bench.near(bench.first)
+            for each in (*(bench.candidates[at] for at in drawn), near[rng.integers(len(near))]):
+                bench.clear()
+                bench.run(each, 0)
+                assert bench.agrees(reference, bench.result()), each
+        assert len(tiles_of(machine, True)) == len(set(tiles_of(machine, True)))
+
+
+def test_close_results():
+    x = np.random.default_rng(1).standard_normal(100)
+    assert are_close(x, x * 1.001)
+    assert not are_close(x, x + 1)
+    assert not are_close(x, np.where(x == x[5], np.nan, x))
+    assert are_close(np.zeros(0), np.zeros(0))
+
+
+def test_families_have_their_own_names():
+    assert len({family.name for family in FAMILIES}) == len(FAMILIES)
+    assert COPIES not in {family.name for family in FAMILIES}
