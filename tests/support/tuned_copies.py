@@ -59,4 +59,4 @@ def copies(change: Change = _unchanged) -> Family:
             lambda: change(out.to_host(), last[0]),
         )  # fmt: skip
 
-    return Family(COPIES, "copies", lambda _: [], workload_of, prepare)
+    return Family(COPIES, "copies", lambda _: [], lambda _, size: workload_of(size), prepare)

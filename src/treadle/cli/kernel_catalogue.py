@@ -107,7 +107,7 @@ def _by_tiles(asked: Asked, fragments: bool) -> None:
 def _tile(asked: Asked, fragments: bool) -> Tile | FragmentTile:
     """The tile that was asked for, or the one that the planner takes."""
     machine, dtype = machine_of(asked.device), _dtype(asked)
-    known = tiles_of(machine, fragments)
+    known = tiles_of(machine, "fragments" if fragments else "registers")
     planned = choice_for(machine, Problem(dtype, 1, *asked.sizes)).tile
     if isinstance(planned, FragmentTile) == fragments:
         known.insert(0, planned)

@@ -103,45 +103,59 @@ def choice_for(machine: Machine, problem: Problem) -> Choice:
     key = problem, machine.matrix_products
     found: Choice | None = machine.choices.recent.get(key)
     if found is None:
-        known = tuned(problem)
-        found = choice_from(machine, problem, machine.choices.find(known, problem))
+        first = tile_for(machine, problem)
+        known = tuned(problem, first)
+        if known is None:
+            return Choice(first)
+        found = choice_from(machine, problem, first, machine.choices.find(known, problem))
         if machine.choices.has_settled(known):
             machine.choices.recent[key] = found
     return found
 
 
-def tuned(problem: Problem) -> records.Problem:
-    """The problem as the tuner knows it."""
+def kind_of(tile: Tile | FragmentTile) -> str | None:
+    """The kind of a tile; None for one that is not tuned."""
+    return next((name for name, kind in KINDS.items() if isinstance(tile, kind)), None)
+
+
+def tuned(problem: Problem, first: Tile | FragmentTile) -> records.Problem | None:
+    """The problem as the tuner knows it, by its first guess: what was found for one kind of tiles
+    says nothing of problems for which there are others."""
+    kind = kind_of(first)
+    if kind is None:
+        return None
     short = problem.dtype.short
-    return records.Problem(
-        FAMILY, _EDITION, (_ALIKE.get(short, short), *map(power_of, problem[1:]))
-    )
+    sizes = problem.matrices, problem.rows, problem.columns, problem.inner
+    powers = [power_of(size) for size in sizes]
+    facts: tuple[int | str, ...] = (_ALIKE.get(short, short), kind, *powers)
+    return records.Problem(FAMILY, _EDITION, facts)
 
 
-def choice_from(machine: Machine, problem: Problem, candidate: Candidate | None) -> Choice:
-    """The choice that a candidate means, if the machine allows it, or the first guess."""
-    kind = None if candidate is None else KINDS.get(candidate.kind)
-    if candidate is None or kind is None or len(candidate.numbers) != len(kind._fields) + 1:
-        return Choice(tile_for(machine, problem))
+def choice_from(
+    machine: Machine, problem: Problem, first: Tile | FragmentTile, candidate: Candidate | None
+) -> Choice:
+    """The choice that a candidate means, if it is of the kind of the first guess and the machine
+    allows it; otherwise the first guess."""
+    if candidate is None or candidate.kind != kind_of(first):
+        return Choice(first)
+    kind = KINDS[candidate.kind]
+    if len(candidate.numbers) != len(kind._fields) + 1:
+        return Choice(first)
     *numbers, parts = candidate.numbers
     values: list[Any] = [
         bool(each) if isinstance(kind._field_defaults.get(name), bool) else each
         for name, each in zip(kind._fields, numbers, strict=True)
     ]
     tile = kind(*values)
-    fragments = isinstance(tile, FragmentTile)
-    item = problem.dtype.itemsize if fragments else wide(problem.dtype).itemsize
-    if not _fits(machine, tile, item):
-        return Choice(tile_for(machine, problem))
-    if fragments and problem.dtype.short not in machine.matrix_products:
-        return Choice(tile_for(machine, problem))
-    return Choice(tile, parts)
+    item = problem.dtype.itemsize if kind is FragmentTile else wide(problem.dtype).itemsize
+    return Choice(tile, parts) if _fits(machine, tile, item) else Choice(first)
 
 
 def candidate_of(choice: Choice) -> Candidate:
     """The inverse of `choice_from`."""
-    name = next(name for name, kind in KINDS.items() if isinstance(choice.tile, kind))
-    return Candidate(name, (*map(int, choice.tile), choice.parts))
+    kind = kind_of(choice.tile)
+    assert kind is not None
+    return Candidate(kind, (*map(int, choice.tile), choice.parts))
 
 
 def tile_for(machine: Machine, problem: Problem) -> AnyTile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterable, Iterator
 from itertools import product as combinations
@@ -24,6 +23,7 @@ from treadle.kernels.tiles import (
     Problem,
     candidate_of,
     choice_from,
+    kind_of,
     tile_for,
     tuned,
 )
@@ -59,23 +59,30 @@ def _workloads(device: Device) -> list[Workload]:
         return []
     sizes = _SOFTWARE_SIZES if device.traits.software else _SIZES
     dtypes = [name for name in _DTYPES if name != "f16" or "float16" in device.features]
-    return [_workload(Problem(BY_SHORT_NAME[name], *each)) for each in sizes for name in dtypes]
+    problems = [Problem(BY_SHORT_NAME[name], *each) for each in sizes for name in dtypes]
+    made = (_workload(device, problem) for problem in problems)
+    return [each for each in made if each is not None]
 
 
-def _workload(problem: Problem) -> Workload:
-    dtype, matrices, rows, columns, inner = problem
+def _workload(device: Device, problem: Problem) -> Workload | None:
+    known = tuned(problem, tile_for(machine_of(device), problem))
+    if known is None:
+        return None
+    dtype, matrices, rows, columns, inner = problem[:5]
     label = f"{dtype} {rows} x {columns} x {inner}" + (
         f", {matrices} times" if matrices > 1 else ""
     )
-    return Workload(tuned(problem), label, problem, 2.0 * math.prod(problem[1:]))
+    operations = 2.0 * matrices * rows * columns * inner
+    return Workload(known, label, problem, operations)
 
 
 def _prepare(device: Device, workload: Workload) -> Bench:
     """Factors of multiples of 1/4 up to 2: their products and all sums of them are exact in
     float32, so that the results of all candidates are the same to the last bit."""
     problem: Problem = workload.sizes
-    dtype, matrices, rows, columns, inner = problem
+    dtype, matrices, rows, columns, inner = problem[:5]
     machine = machine_of(device)
+    guess = tile_for(machine, problem)
     item = dtype.itemsize
     counts = (matrices * rows * inner, matrices * inner * columns, matrices * rows * columns)
     many = 1
@@ -99,12 +106,12 @@ def _prepare(device: Device, workload: Workload) -> Bench:
     )  # fmt: skip
 
     def run(candidate: Candidate, number: int) -> None:
-        choice = choice_from(machine, problem, candidate)
+        choice = choice_from(machine, problem, guess, candidate)
         x, y, out = sets[number]
         by_tiles(x, y, out, plain, choice.tile, choice.parts)
 
     def begin(candidate: Candidate) -> None:
-        choice = choice_from(machine, problem, candidate)
+        choice = choice_from(machine, problem, guess, candidate)
         x, y, out = (DeviceArray.imagined(device, dtype, (count,)) for count in counts)
         by_tiles(x, y, out, plain, choice.tile, choice.parts)
 
@@ -112,29 +119,33 @@ def _prepare(device: Device, workload: Workload) -> Bench:
         out = sets[0][2]
         device.default_stream.handle.fill_zero(out.buffer, 0, out.buffer.size)
 
-    first = candidate_of(Choice(tile_for(machine, problem)))
+    first = candidate_of(Choice(guess))
 
     def possible(found: Iterable[Choice]) -> list[Candidate]:
         """Those that the machine allows."""
         made = map(candidate_of, found)
-        return [each for each in made if candidate_of(choice_from(machine, problem, each)) == each]
+        return [
+            each
+            for each in made
+            if candidate_of(choice_from(machine, problem, guess, each)) == each
+        ]
 
     def near(candidate: Candidate) -> list[Candidate]:
-        return possible(_near(machine, problem, choice_from(machine, problem, candidate)))
+        return possible(_near(machine, problem, choice_from(machine, problem, guess, candidate)))
 
-    found = possible(_choices(machine, problem))
+    found = possible(_choices(machine, problem, kind_of(guess)))
     return Bench(first, found, near, run, begin, clear, sets[0][2].to_host, many)
 
 
-def tiles_of(machine: Machine, fragments: bool) -> list[Tile | FragmentTile]:
+def tiles_of(machine: Machine, kind: str | None) -> list[Tile | FragmentTile]:
     """Tiles of a kind: those of the tables, then others, in an order of no meaning, so that a short
     budget sees different ones."""
     table: list[Tile | FragmentTile] = []
     others: list[Tile | FragmentTile] = []
-    if fragments:
+    if kind == "fragments":
         table += [tile for row in FRAGMENT_TILES.values() for tile in row]
         others += _fragment_tiles()
-    else:
+    elif kind == "registers":
         for row in TILES.values():
             table += [t._replace(unrolled=not machine.software and t.unrolled) for t in row]
         others += _register_tiles(machine)
@@ -142,10 +153,10 @@ def tiles_of(machine: Machine, fragments: bool) -> list[Tile | FragmentTile]:
     return list(dict.fromkeys([*table, *others]))
 
 
-def _choices(machine: Machine, problem: Problem) -> Iterator[Choice]:
+def _choices(machine: Machine, problem: Problem, kind: str | None) -> Iterator[Choice]:
     """What is tried first: tiles that leave least of a block empty, those of the tables before
     others."""
-    found = tiles_of(machine, problem.dtype.short in machine.matrix_products)
+    found = tiles_of(machine, kind)
     tiles = [tile for tile in found if _is_near(problem, tile)]
     yield from map(Choice, sorted(tiles, key=lambda tile: round(_waste(problem, tile), 1)))
 

@@ -28,8 +28,8 @@ class Problem:
     def name(self) -> str:
         """As text, in the table of results that is shipped.
 
-        >>> Problem("products", 1, ("f16", 0, 12, 12, 10)).name
-        'products 1 f16 0 12 12 10'
+        >>> Problem("products", 1, ("f16", "fragments", 0, 12, 12, 10)).name
+        'products 1 f16 fragments 0 12 12 10'
         """
         return " ".join(map(str, (self.family, self.edition, *self.facts)))
 
@@ -98,13 +98,13 @@ class Workload:
 @dataclass(frozen=True)
 class Family:
     """Problems of a kind. `workloads` are those that a device is tuned for, none where nothing is
-    to be chosen; `workload` is that of any sizes, as planners meet them; `prepare` makes its
-    arrays."""
+    to be chosen; `workload` is that of any sizes, as planners meet them, None for those that are
+    not tuned; `prepare` makes its arrays."""
 
     name: str
     title: str
     workloads: Callable[[Device], Sequence[Workload]]
-    workload: Callable[[Any], Workload]
+    workload: Callable[[Device, Any], Workload | None]
     prepare: Callable[[Device, Workload], Bench]
 
 

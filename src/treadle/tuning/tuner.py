@@ -228,7 +228,9 @@ def _decided(bench: Bench, trial: _Trial, tried: int, count: int) -> Result:
 
 def measure(device: Device, family: Family, sizes: object) -> Candidate | None:
     """Tune a device for a problem that comes up while a program runs (TREADLE_TUNE=1)."""
-    workload = family.workload(sizes)
+    workload = family.workload(device, sizes)
+    if workload is None:
+        return None
     until = time.monotonic() + _MOST_OF_ONE
     _log.info("%s: %s is tuned", device.id, workload.label)
     outcome = tune_one(device, family, workload, until, Progress())

@@ -18,7 +18,15 @@ from tests.support.ptx_device import ptx_device
 from tests.support.tuned_copies import COPIES, RIGHT, WRONG, copies, workload_of
 from treadle.kernels import tiles
 from treadle.kernels.machine import Machine, machine_of
-from treadle.kernels.tiles import Problem, candidate_of, choice_for, choice_from, tile_for, tuned
+from treadle.kernels.tiles import (
+    Problem,
+    candidate_of,
+    choice_for,
+    choice_from,
+    kind_of,
+    tile_for,
+    tuned,
+)
 from treadle.kernels.tuned_families import FAMILIES
 from treadle.kernels.tuned_products import PRODUCTS, tiles_of
 from treadle.runtime import disk_cache, settings
@@ -150,7 +158,9 @@ def test_the_planner_takes_what_was_found(cpu, monkeypatch):
     machine = machine_of(cpu)
     first = tile_for(machine, problem)
     assert choice_for(machine, problem) == (first, 0)
-    choices.keep(cpu, tuned(problem), Result(CHOSEN, 1e-3, 2e-3, 3, True))
+    known = tuned(problem, first)
+    assert known is not None
+    choices.keep(cpu, known, Result(CHOSEN, 1e-3, 2e-3, 3, True))
     for each in (problem, near):
         found = choice_for(machine, each)
         assert candidate_of(found) == CHOSEN
@@ -174,7 +184,8 @@ def test_the_planner_takes_what_was_found(cpu, monkeypatch):
 def test_what_the_machine_does_not_allow_is_not_taken(cpu, candidate):
     problem = Problem(td.float32, 1, 1000, 900, 700)
     machine = machine_of(cpu)
-    assert choice_from(machine, problem, candidate) == (tile_for(machine, problem), 0)
+    first = tile_for(machine, problem)
+    assert choice_from(machine, problem, first, candidate) == (first, 0)
 
 
 def test_problems_that_come_up_are_measured_if_asked(cpu, monkeypatch):
@@ -205,12 +216,17 @@ def test_the_shipped_table():
     for name, found in choices.shipped().items():
         assert name.split()[0] in ("cuda", "webgpu", "dawn")
         for text, candidate in found.items():
-            family, edition, short, *powers = text.split()
+            family, edition, short, kind, *powers = text.split()
             assert (family, edition) == (tiles.FAMILY, str(tiles._EDITION))
             dtype = {"f16": td.float16, "f32": td.float32}[short]
             problem = Problem(dtype, *(2 ** int(power) for power in powers))
-            assert tuned(problem).name == text
-            assert candidate_of(choice_from(large, problem, candidate)) == candidate
+            first = tile_for(large, problem)
+            known = tuned(problem, first)
+            assert candidate.kind == kind
+            if kind_of(first) == kind:  # else it is of a device that has no such tiles
+                assert known is not None
+                assert known.name == text
+                assert candidate_of(choice_from(large, problem, first, candidate)) == candidate
     assert choices.shipped_for("cuda NVIDIA H1000", workload_of(10).problem) is None
 
 
@@ -222,7 +238,8 @@ def test_candidates_compute_the_same():
     with ptx_device("sm_90") as device:
         machine = machine_of(device)
         for dtype in (td.float16, td.float32):
-            workload = PRODUCTS.workload(Problem(dtype, 1, 33, 48, 136))
+            workload = PRODUCTS.workload(device, Problem(dtype, 1, 33, 48, 136))
+            assert workload is not None
             bench = PRODUCTS.prepare(device, workload)
             bench.run(bench.first, 0)
             reference = bench.result()
@@ -233,7 +250,7 @@ def test_candidates_compute_the_same():
                 bench.clear()
                 bench.run(each, 0)
                 assert bench.agrees(reference, bench.result()), each
-        assert len(tiles_of(machine, True)) == len(set(tiles_of(machine, True)))
+        assert len(tiles_of(machine, "fragments")) == len(set(tiles_of(machine, "fragments")))
 
 
 def test_close_results():
