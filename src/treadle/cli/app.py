@@ -399,7 +399,9 @@ def bench(
 def tune(
     suites: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SUITE]...", help="products. All suites by default."),
+        typer.Argument(
+            metavar="[SUITE]...", help="products, convolutions, attention. All by default."
+        ),
     ] = None,
     device: Annotated[
         str | None, typer.Option("--device", help="The device to tune. The best one by default.")
@@ -422,9 +424,10 @@ def tune(
     A product of matrices can be computed by tiles of many sizes, and which is
     fastest depends on the device. Without tuning, a table says which is a
     good first guess. This command measures others on the device's own clock,
-    for matrices of usual sizes and dtypes. What is clearly faster than the
+    for matrices of usual sizes and dtypes ("products"), and likewise for
+    convolutions and attention in float32. What is clearly faster than the
     first guess is kept in the cache folder, for this device and driver, and
-    each process that starts later uses it for matrices of about that size.
+    each process that starts later uses it for operands of about that size.
 
     The result of each candidate is compared with that of the first guess. One
     that differs is rejected, with a warning that names it.

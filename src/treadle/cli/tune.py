@@ -112,7 +112,7 @@ def _checked(device: str | None, output: Path | None) -> Device:
 
 def _reason(device: Device) -> str:
     if device.traits.serial_threads:
-        return "NumPy's BLAS multiplies floats there, and the CPU's own kernels have no variants"
+        return "NumPy's BLAS multiplies floats there, and its other kernels have no variants"
     return "no suite has a workload for it"
 
 

@@ -22,6 +22,7 @@ from treadle.kernels.device_code.attention_cpu import COLUMNS, Lanes
 from treadle.kernels.device_code.attention_fragments import FragmentAttending, fragment_attender
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import flat, for_any_sizes, new, packed, serial_threads
+from treadle.kernels.tuned_tiles import TileKind, chosen
 from treadle.lang.types import VectorType
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
@@ -306,7 +307,10 @@ def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
     """Blocks have tiles of queries each, and where these are few, parts of the keys."""
     assert isinstance(arrays.query.dtype, DType)
     device, partial = arrays.query.device, wide(arrays.query.dtype)
-    tile = _tile(device, partial, p)
+    tile = first_tile(device, partial, p)
+    if partial is float32:
+        lengths = math.prod(p.heads), p.queries, p.keys, p.depth
+        tile = chosen(device, TUNED, partial.short, lengths, tile)
     vectors = _fits_vectors(arrays, p)
     blocks = math.prod(p.heads) * -(-p.queries // tile.queries) * -(-p.width // tile.columns)
     parts, each = _split(p, blocks * tile.threads, tile.keys_of_block, _BUSY)
@@ -362,8 +366,9 @@ def _launch(kernel: Any, given: _Operands, p: Problem, parts: int, what: Attendi
     join.launch(threads, sums, tops, out, norms, p.width, parts, 1.0 - p.dropout)
 
 
-def _tile(device: Device, partial: DType, p: Problem) -> Tile:
-    """The largest tile that the device has room for and that is not much more than is needed."""
+def first_tile(device: Device, partial: DType, p: Problem) -> Tile:
+    """The first guess: the largest tile that the device has room for and that is not much more than
+    is needed."""
     limits = device.limits
     if device.traits.software:
         return _PLAIN
@@ -376,6 +381,16 @@ def _tile(device: Device, partial: DType, p: Problem) -> Tile:
         ):
             return tile
     return _TILES[-1]
+
+
+def _fits(device: Device, tile: Tile) -> bool:
+    """Whether a block can have a tile."""
+    limits = device.limits
+    room = tile.bytes(float32) <= limits.max_shared_memory
+    return room and tile.threads <= limits.max_threads_per_block
+
+
+TUNED = TileKind("attention", 1, "registers", Tile, _fits)
 
 
 def _fits_vectors(arrays: _Arrays, p: Problem) -> bool:

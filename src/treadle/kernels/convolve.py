@@ -38,6 +38,7 @@ from treadle.kernels.device_code.convolution import MOST_JOINED, Tile
 from treadle.kernels.device_code.convolution_cpu import NEAR
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads, zeros
+from treadle.kernels.tuned_tiles import TileKind, chosen
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
@@ -277,7 +278,9 @@ def _on_gpu(
         kernel = convolution.direct(dtype, rows, bias is not None)
     else:
         positions = out.shape[0] * math.prod(axis.outputs for axis in phases[0])
-        tile = tile_for(x.device, dtype, outs, positions * groups)
+        columns_of_all = positions * groups
+        tile = tile_for(x.device, dtype, outs, columns_of_all)
+        tile = chosen(x.device, TUNED, work.short, (outs, ins * taps, columns_of_all), tile)
         rows, depth, threads, columns = tile.rows, tile.depth, tile.threads, tile.columns
         joined = ins < depth and ins * taps <= MOST_JOINED and in_step == taps and taps > 1
         joined = joined and max(axis.kernel for axis in phases[0]) < 256
@@ -303,6 +306,7 @@ _SPLITS = 512  # blocks that keep a GPU busy
 _SHORTEST = 256  # positions of a split
 _FEWEST_IN_TILES = 8  # output channels of a group
 _THREADS = 64  # of a block of `convolution.direct`
+_WIDEST = 8  # bytes of a number that is computed with
 _BUSY_BLOCKS = 128  # with fewer, smaller tiles keep more of a GPU at work
 # The largest first. `python -m benchmarks.convolution_tiles` measures which is best.
 TILES = (
@@ -327,6 +331,18 @@ def tile_for(device: Device, dtype: DType, outs: int, columns: int) -> Tile:
     busy = (tile for tile in fitting if _blocks(tile, outs, columns) >= _BUSY_BLOCKS)
     tile = next(busy, TILES[-1])
     return tile._replace(copies=2) if device.traits.double_buffers else tile
+
+
+def _fits(device: Device, tile: Tile) -> bool:
+    """Whether a block can have a tile: its threads load whole lines of columns."""
+    if tile.threads % tile.columns or tile.depth * tile.columns % tile.threads:
+        return False
+    shared = tile.copies * tile.depth * (tile.rows + tile.columns + 8) * _WIDEST
+    limits = device.limits
+    return tile.threads <= limits.max_threads_per_block and shared <= limits.max_shared_memory
+
+
+TUNED = TileKind("convolutions", 1, "registers", Tile, _fits)
 
 
 def _blocks(tile: Tile, outs: int, columns: int) -> int:

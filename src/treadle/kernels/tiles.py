@@ -98,7 +98,9 @@ _ALIKE = {"bf16": "f16"}  # dtypes whose kernels take the same time
 
 def choice_for(machine: Machine, problem: Problem) -> Choice:
     """What was measured to be the fastest on the machine, or the first guess."""
-    if has_sizes(problem):  # what is recorded for any sizes must not depend on them
+    _, matrices, rows, columns, inner = problem[:5]
+    plain = type(matrices) is type(rows) is type(columns) is type(inner) is int
+    if not plain and has_sizes(problem):  # what is recorded for any sizes must not depend on them
         return Choice(tile_for(machine, problem))
     key = problem, machine.matrix_products
     found: Choice | None = machine.choices.recent.get(key)

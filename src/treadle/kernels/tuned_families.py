@@ -5,7 +5,9 @@ A family's module stands above what plans its kernels, which asks `machine.choic
 
 from __future__ import annotations
 
+from treadle.kernels.tuned_attention import ATTENTION
+from treadle.kernels.tuned_convolutions import CONVOLUTIONS
 from treadle.kernels.tuned_products import PRODUCTS
 from treadle.tuning.records import Family
 
-FAMILIES: tuple[Family, ...] = (PRODUCTS,)
+FAMILIES: tuple[Family, ...] = (PRODUCTS, CONVOLUTIONS, ATTENTION)

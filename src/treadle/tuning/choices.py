@@ -12,10 +12,12 @@ that have none when they are first planned.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -80,6 +82,26 @@ class Choices:
         """Look everything up again: results have changed."""
         self._known.clear()
         self.recent.clear()
+
+
+# While a candidate is measured: the family whose planner is to take it, and the candidate.
+_forced: ContextVar[tuple[str, Candidate] | None] = ContextVar("forced", default=None)
+
+
+def forced(family: str) -> Candidate | None:
+    """The candidate that is measured now, if it is of this family."""
+    found = _forced.get()
+    return None if found is None or found[0] != family else found[1]
+
+
+@contextlib.contextmanager
+def forcing(family: str, candidate: Candidate) -> Iterator[None]:
+    """Have a family's planner take a candidate, where the device has room for it."""
+    token = _forced.set((family, candidate))
+    try:
+        yield
+    finally:
+        _forced.reset(token)
 
 
 NO_CHOICES = Choices()

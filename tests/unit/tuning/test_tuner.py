@@ -16,7 +16,9 @@ import pytest
 import treadle as td
 from tests.support.ptx_device import ptx_device
 from tests.support.tuned_copies import COPIES, RIGHT, WRONG, copies, workload_of
-from treadle.kernels import tiles
+from treadle.kernels import tiles, tuned_attention, tuned_convolutions
+from treadle.kernels.convolve import TUNED
+from treadle.kernels.device_code.convolution import Tile
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.tiles import (
     Problem,
@@ -27,8 +29,11 @@ from treadle.kernels.tiles import (
     tile_for,
     tuned,
 )
+from treadle.kernels.tuned_attention import ATTENTION, Heads
+from treadle.kernels.tuned_convolutions import CONVOLUTIONS, Layer
 from treadle.kernels.tuned_families import FAMILIES
 from treadle.kernels.tuned_products import PRODUCTS, tiles_of
+from treadle.kernels.tuned_tiles import chosen
 from treadle.runtime import disk_cache, settings
 from treadle.tuning import choices, tuner
 from treadle.tuning.records import Candidate, Result, are_close
@@ -217,13 +222,16 @@ def test_the_shipped_table():
         assert name.split()[0] in ("cuda", "webgpu", "dawn")
         for text, candidate in found.items():
             family, edition, short, kind, *powers = text.split()
-            assert (family, edition) == (tiles.FAMILY, str(tiles._EDITION))
+            assert candidate.kind == kind
+            if family != tiles.FAMILY:
+                assert family in {each.name for each in FAMILIES}
+                continue
+            assert edition == str(tiles._EDITION)
             dtype = {"f16": td.float16, "f32": td.float32}[short]
             problem = Problem(dtype, *(2 ** int(power) for power in powers))
             first = tile_for(large, problem)
-            known = tuned(problem, first)
-            assert candidate.kind == kind
             if kind_of(first) == kind:  # else it is of a device that has no such tiles
+                known = tuned(problem, first)
                 assert known is not None
                 assert known.name == text
                 assert candidate_of(choice_from(large, problem, first, candidate)) == candidate
@@ -231,26 +239,48 @@ def test_the_shipped_table():
 
 
 def test_candidates_compute_the_same():
-    """Products by drawn tiles, of registers and of fragments, on the PTX evaluator."""
+    """By drawn tiles, on the PTX evaluator."""
     seed = np.random.SeedSequence().entropy
     print(f"seed {seed}")
     rng = np.random.default_rng(seed)
     with ptx_device("sm_90") as device:
-        machine = machine_of(device)
-        for dtype in (td.float16, td.float32):
-            workload = PRODUCTS.workload(device, Problem(dtype, 1, 33, 48, 136))
+        for family, workload in (
+            (PRODUCTS, PRODUCTS.workload(device, Problem(td.float16, 1, 33, 48, 136))),
+            (PRODUCTS, PRODUCTS.workload(device, Problem(td.float32, 1, 33, 48, 136))),
+            (CONVOLUTIONS, tuned_convolutions.workload_of(Layer(2, 5, 9, 7, 3, 2))),
+            (ATTENTION, tuned_attention.workload_of(Heads(2, 33, 20))),
+        ):
             assert workload is not None
-            bench = PRODUCTS.prepare(device, workload)
+            bench = family.prepare(device, workload)
             bench.run(bench.first, 0)
             reference = bench.result()
             assert np.any(reference)
-            drawn = rng.choice(len(bench.candidates), 2, replace=False)
-            near = bench.near(bench.first)
-            for each in (*(bench.candidates[at] for at in drawn), near[rng.integers(len(near))]):
+            near = bench.near(bench.first) or bench.candidates
+            for each in (rng.choice(len(bench.candidates)), -1):
+                candidate = bench.candidates[each] if each >= 0 else near[rng.integers(len(near))]
                 bench.clear()
-                bench.run(each, 0)
-                assert bench.agrees(reference, bench.result()), each
-        assert len(tiles_of(machine, "fragments")) == len(set(tiles_of(machine, "fragments")))
+                bench.run(candidate, 0)
+                assert bench.agrees(reference, bench.result()), (workload.label, candidate)
+        found = tiles_of(machine_of(device), "fragments")
+        assert len(found) == len(set(found))
+
+
+def test_a_table_of_tiles_takes_what_was_found(cpu):
+    """One that is not of products: what was measured, what is being measured, the first guess."""
+    first, other = Tile(32, 32, 8, 4, 4), Tile(64, 64, 8, 4, 8)
+    sizes = (64, 576, 5000)
+    assert chosen(cpu, TUNED, "f32", sizes, first) == first
+    with choices.forcing("convolutions", TUNED.candidate(other)):
+        assert chosen(cpu, TUNED, "f32", sizes, first) == other
+        assert choices.forced("products") is None
+    choices.keep(
+        cpu, TUNED.problem("f32", sizes), Result(TUNED.candidate(other), 1.0, 2.0, 2, True)
+    )
+    assert chosen(cpu, TUNED, "f32", (60, 600, 4500), first) == other
+    assert chosen(cpu, TUNED, "f64", sizes, first) == first
+    huge = Tile(1024, 1024, 8, 1, 1)
+    choices.keep(cpu, TUNED.problem("f32", sizes), Result(TUNED.candidate(huge), 1.0, 2.0, 2, True))
+    assert chosen(cpu, TUNED, "f32", sizes, first) == first
 
 
 def test_close_results():
