@@ -18,6 +18,8 @@ Run = Callable[[int], None]  # a launch, on a set of arrays
 
 _BATCH = 2e-3  # seconds of launches between two events
 _MOST = 64  # launches in a graph
+_SLOW = 0.1  # seconds of a batch that is measured once
+_ROUNDS = 7
 
 
 class Batch:
@@ -25,13 +27,17 @@ class Batch:
 
     def __init__(self, device: Device, run: Run, sets: int) -> None:
         self._device = device
-        self._graph = self._recorded(run, [at % sets for at in range(max(sets, 2))])
-        self._count = max(sets, 2)
-        once = min(self.seconds(), self.seconds())
+        self._count = max(sets, 1)
+        self._graph = self._recorded(run, range(self._count))
+        once = self.seconds()
+        if once < _SLOW:
+            once = min(once, self.seconds())
         count = min(max(int(_BATCH / max(once, 1e-9)), 1), _MOST)
         if count > self._count:
-            self._graph = self._recorded(run, [at % sets for at in range(count)])
+            self._graph = self._recorded(run, [at % max(sets, 1) for at in range(count)])
             self._count = count
+        self.rounds = 1 if once * self._count > _SLOW else _ROUNDS
+        """How often a batch is worth being measured again."""
 
     def _recorded(self, run: Run, numbers: Sequence[int]) -> Graph:
         graph = Graph(self._device)
@@ -50,12 +56,8 @@ class Batch:
         return start.elapsed(end) / self._count
 
 
-def least(batch: Batch, rounds: int) -> float:
-    """The seconds of the fastest of some batches."""
-    return min(batch.seconds() for _ in range(rounds))
-
-
-def medians(batches: Sequence[Batch], rounds: int) -> list[float]:
+def medians(batches: Sequence[Batch]) -> list[float]:
     """The median seconds of each, by interleaved batches."""
+    rounds = min(batch.rounds for batch in batches)
     times = [[batch.seconds() for batch in batches] for _ in range(rounds)]
     return [statistics.median(each) for each in zip(*times, strict=True)]

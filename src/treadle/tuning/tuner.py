@@ -20,13 +20,13 @@ from itertools import islice
 from treadle.core.errors import TreadleError
 from treadle.runtime.devices import Device
 from treadle.tuning import choices
-from treadle.tuning.clock import Batch, least, medians
+from treadle.tuning.clock import Batch, medians
 from treadle.tuning.records import Bench, Candidate, Family, Result, Workload
 
 SECONDS = 60.0
 """The usual budget."""
 _GAIN = 0.03  # a candidate is chosen if it takes less than the first guess by this part
-_ROUNDS, _FINAL_ROUNDS, _FINALISTS = 2, 7, 3
+_FINALISTS = 3
 _FIRST_PART = 0.6  # of a problem's time for its candidates, the rest for those around the best
 _REFINED = 2  # of the best
 _AHEAD = 4  # candidates that are compiled while one is measured
@@ -204,7 +204,7 @@ def _try(
             trial.rejected.append(candidate)
             return
         batch = Batch(device, lambda number: bench.run(candidate, number), bench.sets)
-        trial.times[candidate] = least(batch, _ROUNDS)
+        trial.times[candidate] = min(batch.seconds() for _ in range(min(batch.rounds, 2)))
     except (TreadleError, MemoryError) as error:
         _log.debug("%s is left out: %s", candidate, error)
         return
@@ -216,9 +216,10 @@ def _try(
 
 
 def _decided(bench: Bench, trial: _Trial, tried: int, count: int) -> Result:
-    finalists = list(trial.batches)
-    seconds = medians(list(trial.batches.values()), _FINAL_ROUNDS)
-    times = dict(zip(finalists, seconds, strict=True))
+    times = trial.times
+    if len(trial.batches) > 1:
+        seconds = medians(list(trial.batches.values()))
+        times = dict(zip(trial.batches, seconds, strict=True))
     first = times[bench.first]
     chosen = min(times, key=times.__getitem__)
     if times[chosen] > (1 - _GAIN) * first:
