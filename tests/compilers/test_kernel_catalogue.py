@@ -117,5 +117,8 @@ def test_a_device_that_is_not_here():
     x = td.empty((4, 4), device=device)
     with pytest.raises(LaunchError, match="offline:sm_90 is not here"):
         (x + 1).numpy()
-    with pytest.raises(LaunchError, match="nothing can be replayed"), td.Graph(device).capture():
-        pass
+    graph = td.Graph(device)
+    with graph.capture():
+        (x + 1).realize()
+    with pytest.raises(LaunchError, match="nothing can be replayed"):
+        graph.replay()

@@ -11,13 +11,14 @@ import numpy as np
 
 from treadle.core.dtypes import DType, float32
 from treadle.core.errors import TreadleError, UnsupportedOnTarget
+from treadle.kernels.best_tiles import choice_for
 from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.device_code.quantized_formats import FORMS
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.machine import machine_of
 from treadle.kernels.product import by_lines, by_tiles
-from treadle.kernels.tiles import Problem, choice_for
+from treadle.kernels.tiles import Problem
 from treadle.kernels.tuned_products import tiles_of
 from treadle.quant.quantizing import quantize
 from treadle.runtime.arrays import DeviceArray

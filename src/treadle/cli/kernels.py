@@ -14,6 +14,7 @@ from treadle.core.limits import DeviceInfo
 from treadle.core.version import __version__
 from treadle.drivers import offline
 from treadle.runtime.devices import Device, use_device
+from treadle.runtime.graphs import Graph
 
 TARGETS = ("ptx", "cuda", "msl", "wgsl")
 _OF_NVIDIA = ("ptx", "cuda")
@@ -76,7 +77,7 @@ def print_kernels(
     asked = Asked(
         device, BY_SHORT_NAME.get(short, short), sizes, None if wanted is None else wanted[:3]  # type: ignore[arg-type]
     )  # fmt: skip
-    with use_device(device):
+    with use_device(device), Graph(device).capture():  # where the planner tries nothing
         launch(entry, asked)
     stream = device.handle.default_stream
     assert isinstance(stream, offline.Stream)

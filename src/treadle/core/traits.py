@@ -24,9 +24,6 @@ class Traits:
 
     # --- how it computes ---
 
-    runs: bool = True
-    """Whether kernels run: for a device that is not here they are only printed."""
-
     serial_threads: bool = False
     """Whether the threads of a block run one after the other, as loops. Then a kernel is fastest if
     each thread works on a long contiguous part."""

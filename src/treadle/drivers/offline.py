@@ -2,7 +2,7 @@
 launched is kept instead: its code, grid, buffers and parameters. Memory has a size and no contents.
 
 So all that treadle computes can be had as text, with its launches, for a card that the machine
-lacks (`treadle kernels`).
+lacks (`treadle kernels`). It is computed in a capture, where nothing is tried or read.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from treadle.drivers.host_streams import Event, check_extents
 
 _MEMORY = 1 << 40  # bytes of an array, which takes no memory
 _NVIDIA = Traits(
-    targets=("ptx", "cuda"), double_buffers=True, fast_powers=True, changes_recordings=False,
-    runs=False,
+    targets=("ptx", "cuda"), double_buffers=True, fast_powers=True,
 )  # fmt: skip
-_OTHERS = Traits(targets=("wgsl",), runs=False)
 _FEATURES = frozenset({
     "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics", "tensor_cores",
 })  # fmt: skip
@@ -135,12 +133,22 @@ class Stream(base.Stream):
         """Nothing is pending."""
 
     def begin_capture(self) -> None:
-        """LaunchError: what cannot run cannot be replayed."""
-        raise LaunchError(f"{self.device.info.id} is not here: nothing can be replayed on it")
+        """Nothing changes: launches are kept anyway."""
 
-    def end_capture(self) -> base.Recording:
-        """LaunchError: what cannot run cannot be replayed."""
-        raise LaunchError(f"{self.device.info.id} is not here: nothing can be replayed on it")
+    def end_capture(self) -> Recording:
+        """A recording that cannot be replayed."""
+        return Recording()
+
+
+class Recording(base.Recording):
+    """What was captured, of no use here: `Stream.launches` has it."""
+
+    def replay(self, stream: base.Stream) -> None:
+        """LaunchError: what is not here runs nothing."""
+        raise LaunchError(f"{stream.device.info.id} is not here: nothing can be replayed on it")
+
+    def release(self) -> None:
+        """Nothing is held."""
 
 
 class Device(base.Device):
@@ -244,7 +252,7 @@ def generic_device(language: str) -> DeviceInfo:
         name=f"any device that takes {language}",
         backend=language,
         kind="discrete",
-        traits=replace(_OTHERS, targets=(language,)),
+        traits=Traits(targets=(language,)),
         dialect=generic.dialect,
         limits=limits,
         features=generic.features,

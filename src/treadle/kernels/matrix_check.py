@@ -29,7 +29,7 @@ def usable_products(device: Device) -> frozenset[str]:
     """The dtypes whose products the device computes by instructions, without those for which that
     is wrong. While a graph or a function is recorded nothing can be tried, and all are taken."""
     offered = device.traits.matrix_products
-    found = _usable.get(device) if offered and device.traits.runs else offered
+    found = _usable.get(device) if offered else offered
     if found is None:
         stream = device.default_stream
         if stream.capturing is not None or stream.interrupt is not None:

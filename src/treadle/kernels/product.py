@@ -15,6 +15,7 @@ from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import MOST_NARROW
 from treadle.core.sizes import has_sizes
 from treadle.kernels import blas, vendor_product
+from treadle.kernels.best_tiles import Choice, choice_for
 from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import (
@@ -30,7 +31,7 @@ from treadle.kernels.device_code.opaque_product import OpaqueTile, opaque_multip
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import new, serial_threads, zeros
 from treadle.kernels.machine import Machine, machine_of
-from treadle.kernels.tiles import AnyTile, Choice, Problem, choice_for, chunk_for
+from treadle.kernels.tiles import AnyTile, Problem, chunk_for
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -119,7 +120,9 @@ def launch_by(choice: Choice, problem: Problem) -> Launch:
     tile, parts = choice
     columns, rows = -(-problem.columns // tile.columns), -(-problem.rows // tile.rows)
     exact = problem.inner % tile.depth == 0 and not tile.guarded
-    chunk = chunk_for(problem, tile, columns * rows * problem.matrices, parts)
+    chunk = chunk_for(problem, tile, columns * rows * problem.matrices)
+    if parts:
+        chunk = -(-max(problem.inner, 1) // (parts * tile.depth)) * tile.depth
     parts = max(-(-problem.inner // chunk), 1)
     return Launch(tile, exact, (columns, rows, problem.matrices * parts), parts, chunk)
 

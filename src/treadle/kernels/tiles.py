@@ -1,22 +1,18 @@
-"""Which tile suits a product on a device: what was measured there (`treadle.tuning`), otherwise the
-first guess of a table, and the limits that a device has.
+"""Which tile suits a product on a device: a table, and the limits that a device has.
 
-The table's entries were measured with `python -m benchmarks.shapes`.
+The entries were measured with `python -m benchmarks.shapes`; an autotuner would add to them.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from treadle.core.dtypes import DType
-from treadle.core.sizes import has_sizes
 from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.device_code.opaque_product import OpaqueTile
 from treadle.kernels.machine import Machine
-from treadle.tuning import records
-from treadle.tuning.records import Candidate, power_of
 
 AnyTile: TypeAlias = Tile | FragmentTile | OpaqueTile
 Class = Literal["large", "middle", "small", "thin", "narrow"]
@@ -81,87 +77,8 @@ class Problem(NamedTuple):
     inner: int
 
 
-class Choice(NamedTuple):
-    """How a product is computed: by a tile, and with the inner axis in so many parts; 0 is as many
-    as `chunk_for` has it."""
-
-    tile: AnyTile
-    parts: int = 0
-
-
-FAMILY = "products"
-_EDITION = 1  # of the kernels; earlier results of the tuner are not used
-KINDS: dict[str, type[Tile] | type[FragmentTile]] = {"registers": Tile, "fragments": FragmentTile}
-"""The kinds of tiles, by the names that candidates have."""
-_ALIKE = {"bf16": "f16"}  # dtypes whose kernels take the same time
-
-
-def choice_for(machine: Machine, problem: Problem) -> Choice:
-    """What was measured to be the fastest on the machine, or the first guess."""
-    _, matrices, rows, columns, inner = problem[:5]
-    plain = type(matrices) is type(rows) is type(columns) is type(inner) is int
-    if not plain and has_sizes(problem):  # what is recorded for any sizes must not depend on them
-        return Choice(tile_for(machine, problem))
-    key = problem, machine.matrix_products
-    found: Choice | None = machine.choices.recent.get(key)
-    if found is None:
-        first = tile_for(machine, problem)
-        known = tuned(problem, first)
-        if known is None:
-            return Choice(first)
-        found = choice_from(machine, problem, first, machine.choices.find(known, problem))
-        if machine.choices.has_settled(known):
-            machine.choices.recent[key] = found
-    return found
-
-
-def kind_of(tile: Tile | FragmentTile) -> str | None:
-    """The kind of a tile; None for one that is not tuned."""
-    return next((name for name, kind in KINDS.items() if isinstance(tile, kind)), None)
-
-
-def tuned(problem: Problem, first: Tile | FragmentTile) -> records.Problem | None:
-    """The problem as the tuner knows it, by its first guess: what was found for one kind of tiles
-    says nothing of problems for which there are others."""
-    kind = kind_of(first)
-    if kind is None:
-        return None
-    short = problem.dtype.short
-    sizes = problem.matrices, problem.rows, problem.columns, problem.inner
-    powers = [power_of(size) for size in sizes]
-    facts: tuple[int | str, ...] = (_ALIKE.get(short, short), kind, *powers)
-    return records.Problem(FAMILY, _EDITION, facts)
-
-
-def choice_from(
-    machine: Machine, problem: Problem, first: Tile | FragmentTile, candidate: Candidate | None
-) -> Choice:
-    """The choice that a candidate means, if it is of the kind of the first guess and the machine
-    allows it; otherwise the first guess."""
-    if candidate is None or candidate.kind != kind_of(first):
-        return Choice(first)
-    kind = KINDS[candidate.kind]
-    if len(candidate.numbers) != len(kind._fields) + 1:
-        return Choice(first)
-    *numbers, parts = candidate.numbers
-    values: list[Any] = [
-        bool(each) if isinstance(kind._field_defaults.get(name), bool) else each
-        for name, each in zip(kind._fields, numbers, strict=True)
-    ]
-    tile = kind(*values)
-    item = problem.dtype.itemsize if kind is FragmentTile else wide(problem.dtype).itemsize
-    return Choice(tile, parts) if _fits(machine, tile, item) else Choice(first)
-
-
-def candidate_of(choice: Choice) -> Candidate:
-    """The inverse of `choice_from`."""
-    kind = kind_of(choice.tile)
-    assert kind is not None
-    return Candidate(kind, (*map(int, choice.tile), choice.parts))
-
-
 def tile_for(machine: Machine, problem: Problem) -> AnyTile:
-    """The first guess: the best tile of the table that the machine's limits allow."""
+    """The best tile that the machine's limits allow."""
     if problem.dtype.short in machine.matrix_products:
         for each in _fragments(machine, problem):
             if _fits(machine, each, problem.dtype.itemsize):
@@ -207,12 +124,10 @@ def _fits(machine: Machine, tile: AnyTile, item: int) -> bool:
     return tile.threads <= machine.most_threads and tile.shared_bytes(item) <= machine.shared_bytes
 
 
-def chunk_for(problem: Problem, tile: AnyTile, blocks: int, wanted_parts: int = 0) -> int:
-    """How much of the inner axis a block does: the part that is wanted, or all of it, or less where
-    so few blocks leave a card idle."""
+def chunk_for(problem: Problem, tile: AnyTile, blocks: int) -> int:
+    """How much of the inner axis a block does: all of it, or less where so few blocks leave a card
+    idle."""
     inner = max(problem.inner, 1)
-    if wanted_parts:
-        return -(-inner // (wanted_parts * tile.depth)) * tile.depth
     parts = min(_FULL_BLOCKS // max(blocks, 1), inner // _LEAST_CHUNK)
     if blocks >= _BUSY_BLOCKS or parts < 2:
         return -(-inner // tile.depth) * tile.depth

@@ -9,24 +9,21 @@ from itertools import product as combinations
 import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME
+from treadle.kernels.best_tiles import (
+    FAMILY,
+    Choice,
+    candidate_of,
+    choice_from,
+    kind_of,
+    tuned,
+)
 from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import serial_threads
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.product import by_tiles
-from treadle.kernels.tiles import (
-    FAMILY,
-    FRAGMENT_TILES,
-    TILES,
-    Choice,
-    Problem,
-    candidate_of,
-    choice_from,
-    kind_of,
-    tile_for,
-    tuned,
-)
+from treadle.kernels.tiles import FRAGMENT_TILES, TILES, Problem, tile_for
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.tuning.records import Bench, Candidate, Family, Workload
@@ -150,7 +147,8 @@ def tiles_of(machine: Machine, kind: str | None) -> list[Tile | FragmentTile]:
             table += [t._replace(unrolled=not machine.software and t.unrolled) for t in row]
         others += _register_tiles(machine)
     random.Random(22).shuffle(others)
-    return list(dict.fromkeys([*table, *others]))
+    found = dict.fromkeys([*table, *others])
+    return [tile for tile in found if kind_of(tile) == kind]
 
 
 def _choices(machine: Machine, problem: Problem, kind: str | None) -> Iterator[Choice]:
