@@ -75,7 +75,11 @@ def _arrays(asked: Asked) -> tuple[DeviceArray, DeviceArray, DeviceArray, Produc
 
 
 def _gemm(asked: Asked) -> None:
-    """By tensor cores if the device has them for the dtype, otherwise by sums in registers."""
+    """As the planner has it: by tensor cores if the device has them for the dtype, otherwise by
+    sums in registers."""
+    if asked.tile is None:
+        by_tiles(*_arrays(asked))
+        return
     _by_tiles(asked, _dtype(asked).short in asked.device.traits.matrix_products)
 
 
@@ -109,7 +113,8 @@ def _tile(asked: Asked, fragments: bool) -> Tile | FragmentTile:
     """The tile that was asked for, or the one that the planner takes."""
     machine, dtype = machine_of(asked.device), _dtype(asked)
     known = tiles_of(machine, "fragments" if fragments else "registers")
-    planned = choice_for(machine, Problem(dtype, 1, *asked.sizes)).tile
+    m, n, k = asked.sizes
+    planned = choice_for(machine, Problem(dtype, 1, m, n, k)).tile
     if isinstance(planned, FragmentTile) == fragments:
         known.insert(0, planned)
     item = dtype.itemsize if fragments else max(dtype.itemsize, 4)

@@ -15,7 +15,7 @@ from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import MOST_NARROW
 from treadle.core.sizes import has_sizes
 from treadle.kernels import blas, vendor_product
-from treadle.kernels.best_tiles import Choice, choice_for
+from treadle.kernels.best_tiles import choice_for
 from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import (
@@ -112,12 +112,12 @@ class Launch(NamedTuple):
 
 def launch_for(machine: Machine, problem: Problem) -> Launch:
     """The tile, and how many there are."""
-    return launch_by(choice_for(machine, problem), problem)
+    tile, parts = choice_for(machine, problem)
+    return launch_by(tile, problem, parts)
 
 
-def launch_by(choice: Choice, problem: Problem) -> Launch:
-    """The launch for a choice."""
-    tile, parts = choice
+def launch_by(tile: Tile | FragmentTile, problem: Problem, parts: int = 0) -> Launch:
+    """The launch for a tile, and for so many parts of the inner axis, if not 0."""
     columns, rows = -(-problem.columns // tile.columns), -(-problem.rows // tile.rows)
     exact = problem.inner % tile.depth == 0 and not tile.guarded
     chunk = chunk_for(problem, tile, columns * rows * problem.matrices)
@@ -184,8 +184,9 @@ def by_tiles(
     dtype = x.dtype
     assert isinstance(dtype, DType)
     problem = Problem(dtype, *product.extents)
-    choice = Choice(tile, parts) if tile else choice_for(machine_of(x.device), problem)
-    tile, exact, grid, parts, chunk = launch_by(choice, problem)
+    if tile is None:
+        tile, parts = choice_for(machine_of(x.device), problem)
+    _, exact, grid, parts, chunk = launch_by(tile, problem, parts)
     places = [number for array in (x, y) for number in (array.size, array.offset)]
     alignment = next((a for a in (8, 4) if not any(place % a for place in places)), 1)
     first, second = loadings_of(product, dtype, alignment)
