@@ -13,11 +13,9 @@ from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.machine import Machine
-from treadle.kernels.tiles import Problem, tile_for
+from treadle.kernels.tiles import AnyTile, Problem, tile_for
 from treadle.tuning import records
 from treadle.tuning.records import Candidate, power_of
-
-AnyTile = Any  # any of the kinds of tiles that products have
 
 
 class Choice(NamedTuple):

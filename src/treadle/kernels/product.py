@@ -116,7 +116,7 @@ def launch_for(machine: Machine, problem: Problem) -> Launch:
     return launch_by(tile, problem, parts)
 
 
-def launch_by(tile: Tile | FragmentTile, problem: Problem, parts: int = 0) -> Launch:
+def launch_by(tile: AnyTile | FragmentTile, problem: Problem, parts: int = 0) -> Launch:
     """The launch for a tile, and for so many parts of the inner axis, if not 0."""
     columns, rows = -(-problem.columns // tile.columns), -(-problem.rows // tile.rows)
     exact = problem.inner % tile.depth == 0 and not tile.guarded
