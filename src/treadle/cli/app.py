@@ -425,7 +425,7 @@ def tune(
     fastest depends on the device. Without tuning, a table says which is a
     good first guess. This command measures others on the device's own clock,
     for matrices of usual sizes and dtypes ("products"), and likewise for
-    convolutions and attention in float32. What is clearly faster than the
+    "convolutions" and "attention". What is clearly faster than the
     first guess is kept in the cache folder, for this device and driver, and
     each process that starts later uses it for operands of about that size.
 

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 from treadle.core.dtypes import DType, float32, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.attention_tiles import Lengths, rows_of, takes_fragments, tile_for
+from treadle.kernels.attention_tiles import Lengths, best_tile_for, rows_of, takes_fragments
 from treadle.kernels.device_code import attention, attention_cpu
 from treadle.kernels.device_code.attention import Attending, Tile
 from treadle.kernels.device_code.attention_cpu import COLUMNS, Lanes
 from treadle.kernels.device_code.attention_fragments import FragmentAttending, fragment_attender
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import flat, for_any_sizes, new, packed, serial_threads
-from treadle.kernels.tuned_tiles import TileKind, chosen
+from treadle.kernels.tuned_tiles import TileKind, best_tile
 from treadle.lang.types import VectorType
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
@@ -310,7 +310,7 @@ def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
     tile = first_tile(device, partial, p)
     if partial is float32:
         lengths = math.prod(p.heads), p.queries, p.keys, p.depth
-        tile = chosen(device, TUNED, partial.short, lengths, tile)
+        tile = best_tile(device, TUNED, partial.short, lengths, tile)
     vectors = _fits_vectors(arrays, p)
     blocks = math.prod(p.heads) * -(-p.queries // tile.queries) * -(-p.width // tile.columns)
     parts, each = _split(p, blocks * tile.threads, tile.keys_of_block, _BUSY)
@@ -331,7 +331,7 @@ def _by_fragments(arrays: _Arrays, p: Problem, done: int) -> None:
     ]
     query = rows_of(dtype, p.depth, counts[0] + counts[1])
     value = rows_of(dtype, p.width, counts[2])
-    tile = tile_for(device, Lengths(math.prod(p.heads), p.queries, p.keys), query, value)
+    tile = best_tile_for(device, Lengths(math.prod(p.heads), p.queries, p.keys), query, value)
     blocks = math.prod(p.heads) * -(-p.queries // tile.queries)
     parts, each = _split(p, blocks * tile.threads, tile.keys, _BUSY_FRAGMENTS)
     lanes = 4 if p.width % 4 == 0 else 1

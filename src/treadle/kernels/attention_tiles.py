@@ -15,6 +15,7 @@ from treadle.kernels.device_code.attention_fragments import FragmentTile
 from treadle.kernels.device_code.attention_gradients import GradientTile
 from treadle.kernels.device_code.attention_tiles import PIECE, Rows
 from treadle.kernels.matrix_check import usable_products
+from treadle.kernels.tuned_tiles import TileKind, best_tile
 from treadle.runtime.devices import Device
 
 T = TypeVar("T")
@@ -135,3 +136,14 @@ def _fits(device: Device, tile: FragmentTile | GradientTile, query: Rows, value:
         tile.threads <= limits.max_threads_per_block
         and tile.bytes(query, value) <= limits.max_shared_memory
     )
+
+
+TUNED_FRAGMENTS = TileKind("attention", 1, "fragments", FragmentTile, lambda *_: True)
+
+
+def best_tile_for(device: Device, lengths: Lengths, query: Rows, value: Rows) -> FragmentTile:
+    """What was measured to be the fastest, or the first guess."""
+    first = tile_for(device, lengths, query, value)
+    sizes = *lengths, query.columns
+    tile = best_tile(device, TUNED_FRAGMENTS, query.dtype.short, sizes, first)
+    return tile if _fits(device, tile, query, value) else first

@@ -14,6 +14,7 @@ from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.machine import Machine
 from treadle.kernels.tiles import AnyTile, Problem, tile_for
+from treadle.kernels.tuned_tiles import ALIKE, tile_of
 from treadle.tuning import records
 from treadle.tuning.records import Candidate, power_of
 
@@ -31,7 +32,6 @@ _EDITION = 1  # of the kernels; earlier results of the tuner are not used
 KINDS: dict[str, type[Tile | FragmentTile]] = {"registers": Tile, "fragments": FragmentTile}
 """The kinds of tiles, by the names that candidates have."""
 _MOST_COPIES = 2  # of a tile of sums in registers
-_ALIKE = {"bf16": "f16"}  # dtypes whose kernels take the same time
 
 
 def choice_for(machine: Machine, problem: Problem) -> Choice:
@@ -70,7 +70,7 @@ def tuned(problem: Problem, first: AnyTile) -> records.Problem | None:
     short = problem.dtype.short
     sizes = problem.matrices, problem.rows, problem.columns, problem.inner
     powers = [power_of(size) for size in sizes]
-    facts: tuple[int | str, ...] = (_ALIKE.get(short, short), kind, *powers)
+    facts: tuple[int | str, ...] = (ALIKE.get(short, short), kind, *powers)
     return records.Problem(FAMILY, _EDITION, facts)
 
 
@@ -83,14 +83,9 @@ def choice_from(
         return Choice(first)
     kind = KINDS[candidate.kind]
     parts, *numbers = candidate.numbers or (0,)
-    needed = len(kind._fields) - len(kind._field_defaults)
-    if not needed <= len(numbers) <= len(kind._fields):
+    tile = tile_of(kind, numbers)
+    if tile is None:
         return Choice(first)
-    values: list[Any] = [
-        bool(each) if isinstance(kind._field_defaults.get(name), bool) else each
-        for name, each in zip(kind._fields, numbers, strict=False)
-    ]
-    tile = kind(*values)
     item = problem.dtype.itemsize if kind is FragmentTile else wide(problem.dtype).itemsize
     fits = tile.shared_bytes(item) <= machine.shared_bytes and tile.threads <= machine.most_threads
     return Choice(tile, parts) if fits and kind_of(tile) == candidate.kind else Choice(first)

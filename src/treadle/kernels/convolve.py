@@ -38,7 +38,7 @@ from treadle.kernels.device_code.convolution import MOST_JOINED, Tile
 from treadle.kernels.device_code.convolution_cpu import NEAR
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import flat, for_any_sizes, new, serial_threads, zeros
-from treadle.kernels.tuned_tiles import TileKind, chosen
+from treadle.kernels.tuned_tiles import TileKind, best_tile
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
@@ -280,7 +280,7 @@ def _on_gpu(
         positions = out.shape[0] * math.prod(axis.outputs for axis in phases[0])
         columns_of_all = positions * groups
         tile = tile_for(x.device, dtype, outs, columns_of_all)
-        tile = chosen(x.device, TUNED, work.short, (outs, ins * taps, columns_of_all), tile)
+        tile = best_tile(x.device, TUNED, work.short, (outs, ins * taps, columns_of_all), tile)
         rows, depth, threads, columns = tile.rows, tile.depth, tile.threads, tile.columns
         joined = ins < depth and ins * taps <= MOST_JOINED and in_step == taps and taps > 1
         joined = joined and max(axis.kernel for axis in phases[0]) < 256

@@ -26,6 +26,7 @@ from treadle.kernels.device_code.fragment_pipeline import depth_of, piece_of
 from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.launching import flat, new
 from treadle.kernels.matrix_check import usable_products
+from treadle.kernels.tuned_tiles import TileKind, best_tile
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -158,6 +159,9 @@ def _fill(
     positions = batch * places
     taps = math.prod(axis.taps for axis in axes)
     chosen = tile or tile_for(image.device, outs, positions * groups, taps * padded)
+    if tile is None:
+        sizes = outs, taps * padded, positions * groups
+        chosen = best_tile(image.device, TUNED_FRAGMENTS, dtype.short, sizes, chosen)
     depth = depth_of(chosen, dtype)
     deep = padded_to(taps * padded, depth)
     weights = new(image, dtype, groups * outs * deep)
@@ -268,3 +272,10 @@ def _fits(device: Device, tile: FragmentTile, more: int) -> bool:
 
 def _blocks(tile: FragmentTile, outs: int, positions: int) -> int:
     return -(-outs // tile.rows) * -(-positions // tile.columns)
+
+
+def _fits_forward(device: Device, tile: FragmentTile) -> bool:
+    return _fits(device, tile, 4 * tile.columns)
+
+
+TUNED_FRAGMENTS = TileKind("convolutions", 1, "fragments", FragmentTile, _fits_forward)

@@ -1,16 +1,20 @@
-"""Attention in float32 for the tuner: tiles of queries and keys in registers."""
+"""Attention for the tuner: tiles of queries and keys, in registers for float32, of fragments for
+float16."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.core.dtypes import float32
+from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.kernels.attend import TUNED, Laid, Problem, attend_result, first_tile
+from treadle.kernels.attention_tiles import TUNED_FRAGMENTS, Lengths, rows_of, tile_for
 from treadle.kernels.device_code.attention import Tile
+from treadle.kernels.device_code.attention_fragments import FragmentTile
 from treadle.kernels.launching import serial_threads
+from treadle.kernels.matrix_check import usable_products
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.tuning.choices import forcing
@@ -23,6 +27,7 @@ class Heads(NamedTuple):
     heads: int
     length: int
     size: int
+    dtype: str = "f32"
 
 
 _HEADS = (
@@ -41,29 +46,42 @@ _TILES = tuple(
     )
 )  # fmt: skip
 
+_FRAGMENTS = tuple(
+    FragmentTile(*rows, held)
+    for rows in ((64, 64, 16), (128, 64, 16), (64, 32, 16), (128, 64, 32), (128, 32, 16),
+                 (64, 128, 16), (128, 128, 32), (128, 128, 16))
+    for held in (True, False)
+)  # fmt: skip
+
 
 def _workloads(device: Device) -> list[Workload]:
     """None on the CPU, and none for software adapters, whose compilers take long for these."""
     if serial_threads(device) or device.traits.software:
         return []
-    return [workload_of(each) for each in _HEADS]
+    made = [workload_of(each) for each in _HEADS]
+    if "f16" in usable_products(device):
+        made += [workload_of(each._replace(dtype="f16")) for each in _HEADS]
+    return made
 
 
 def workload_of(sizes: Heads) -> Workload:
     """Attention as a workload."""
-    heads, length, size = sizes
-    problem = TUNED.problem("f32", (heads, length, length, size))
-    label = f"{heads} heads of {length} x {size}"
+    heads, length, size, dtype = sizes
+    kind = TUNED if dtype == "f32" else TUNED_FRAGMENTS
+    problem = kind.problem(dtype, (heads, length, length, size))
+    label = f"{dtype}, {heads} heads of {length} x {size}"
     return Workload(problem, label, sizes, 4.0 * heads * length * length * size)
 
 
 def _prepare(device: Device, workload: Workload) -> Bench:
-    heads, length, size = workload.sizes
+    heads, length, size, short = workload.sizes
+    dtype = BY_SHORT_NAME[short]
     draw = np.random.default_rng(22)
     arrays = []
     for _ in range(3):
-        array = DeviceArray.allocate(device, float32, (heads, length, size))
-        array.upload(draw.standard_normal((heads, length, size), np.float32))
+        array = DeviceArray.allocate(device, dtype, (heads, length, size))
+        drawn = draw.standard_normal((heads, length, size), np.float32)
+        array.upload(drawn.astype(dtype.numpy))
         arrays.append(array)
     laid = Laid((length * size, size), 0)
     problem = Problem(
@@ -84,15 +102,25 @@ def _prepare(device: Device, workload: Workload) -> Bench:
             device.default_stream.handle.fill_zero(out.buffer, 0, out.buffer.size)
         made.clear()
 
-    first = TUNED.candidate(first_tile(device, float32, problem))
+    def result() -> np.ndarray[Any, Any]:
+        return made[0].to_host()
+
+    if short != "f32":
+        rows = rows_of(dtype, size, (length * size, size))
+        guess = tile_for(device, Lengths(heads, length, length), rows, rows)
+        return Bench(
+            TUNED_FRAGMENTS.candidate(guess), [*map(TUNED_FRAGMENTS.candidate, _FRAGMENTS)],
+            lambda _: [], run, lambda _: None, clear, result, agrees=are_close,
+        )  # fmt: skip
 
     def near(candidate: Candidate) -> Sequence[Candidate]:
         tile = Tile(*candidate.numbers)
         return _possible(device, (tile._replace(deep=deep) for deep in (2, 4, 8)))
 
+    first = TUNED.candidate(first_tile(device, dtype, problem))
     return Bench(
-        first, _possible(device, _TILES), near, run, lambda _: None, clear,
-        lambda: made[0].to_host(), agrees=are_close,
+        first, _possible(device, _TILES), near, run, lambda _: None, clear, result,
+        agrees=are_close,
     )  # fmt: skip
 
 
@@ -106,4 +134,4 @@ def _none(device: Device, sizes: object) -> None:
     del device, sizes
 
 
-ATTENTION = Family(TUNED.family, "attention in float32", _workloads, _none, _prepare)
+ATTENTION = Family(TUNED.family, "attention", _workloads, _none, _prepare)

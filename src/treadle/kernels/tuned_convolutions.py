@@ -1,17 +1,23 @@
-"""Convolutions in float32 for the tuner: tiles of sums in registers."""
+"""Convolutions for the tuner: tiles of sums in registers for float32, of fragments for float16."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import product as combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.core.dtypes import float32
+from treadle.core.dtypes import BY_SHORT_NAME, float16
 from treadle.kernels.convolve import TUNED, convolve, tile_for
+from treadle.kernels.convolve_fragments import TILES, TUNED_FRAGMENTS, padded_to
+from treadle.kernels.convolve_fragments import tile_for as fragments_for
 from treadle.kernels.device_code.convolution import Tile
+from treadle.kernels.device_code.fragment_pipeline import piece_of
+from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.launching import serial_threads
+from treadle.kernels.matrix_check import usable_products
+from treadle.kernels.tuned_tiles import TileKind
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.tuning.choices import forcing
@@ -27,6 +33,7 @@ class Layer(NamedTuple):
     size: int
     kernel: int
     stride: int
+    dtype: str = "f32"
 
     @property
     def places(self) -> int:
@@ -45,6 +52,18 @@ _SHAPES = (
     (128, 128, 8, 8), (64, 128, 8, 8), (64, 64, 4, 8), (64, 64, 4, 4), (32, 128, 4, 8),
     (32, 64, 4, 4), (32, 32, 4, 4), (128, 64, 8, 4), (64, 64, 8, 8), (16, 64, 4, 4),
 )  # fmt: skip
+_FRAGMENTS = (
+    *TILES,
+    *(
+        FragmentTile(*shape, *depth)
+        for shape in ((128, 128), (128, 256), (64, 128), (128, 64), (64, 64), (32, 128))
+        for depth in (
+            (32, 64, 64, 4), (64, 64, 64, 3), (32, 32, 64, 4), (64, 32, 64, 3), (32, 32, 32, 4),
+            (64, 32, 32, 3),
+        )
+        if shape[0] % depth[1] == 0 and shape[1] % depth[2] == 0
+    ),
+)  # fmt: skip
 _SOFTWARE_SHAPES = ((16, 16, 4, 4), (16, 32, 4, 4), (32, 32, 4, 4), (32, 16, 8, 4))
 
 
@@ -52,26 +71,37 @@ def _workloads(device: Device) -> list[Workload]:
     if serial_threads(device):
         return []
     layers = _SOFTWARE_LAYERS if device.traits.software else _LAYERS
-    return [workload_of(layer) for layer in layers]
+    made = [workload_of(layer) for layer in layers]
+    if "f16" in usable_products(device):
+        made += [workload_of(layer._replace(dtype="f16")) for layer in layers]
+    return made
 
 
 def workload_of(layer: Layer) -> Workload:
     """A convolution as a workload."""
-    batch, ins, outs, size, kernel, stride = layer
-    label = f"{kernel} x {kernel} of {batch} x {ins} x {size}² to {outs}, stride {stride}"
-    inner = ins * kernel * kernel
-    problem = TUNED.problem("f32", (outs, inner, layer.places))
-    return Workload(problem, label, layer, 2.0 * layer.places * outs * inner)
+    batch, ins, outs, size, kernel, stride, dtype = layer
+    label = f"{dtype}, {kernel} x {kernel} of {batch} x {ins} x {size}² to {outs}, stride {stride}"
+    taps = kernel * kernel
+    operations = 2.0 * layer.places * outs * ins * taps
+    if dtype == "f32":
+        problem = TUNED.problem(dtype, (outs, ins * taps, layer.places))
+    else:
+        padded = padded_to(ins, piece_of(float16))
+        problem = TUNED_FRAGMENTS.problem(dtype, (outs, padded * taps, layer.places))
+    return Workload(problem, label, layer, operations)
 
 
 def _prepare(device: Device, workload: Workload) -> Bench:
     """Multiples of 1/4 up to 2, whose sums are exact, as for products of matrices."""
-    batch, ins, outs, size, kernel, stride = workload.sizes
+    layer: Layer = workload.sizes
+    batch, ins, outs, size, kernel, stride, _ = layer
+    dtype = BY_SHORT_NAME[layer.dtype]
     draw = np.random.default_rng(22)
     arrays = []
     for shape in ((batch, ins, size, size), (outs, ins, kernel, kernel)):
-        array = DeviceArray.allocate(device, float32, shape)
-        array.upload(draw.integers(-8, 9, shape, np.int8) / np.float32(4))
+        array = DeviceArray.allocate(device, dtype, shape)
+        drawn = draw.integers(-8, 9, shape, np.int8) / np.float32(4)
+        array.upload(drawn.astype(dtype.numpy))
         arrays.append(array)
     extent = (size - 1) // stride + 1
     made: list[DeviceArray] = []
@@ -88,31 +118,43 @@ def _prepare(device: Device, workload: Workload) -> Bench:
             device.default_stream.handle.fill_zero(out.buffer, 0, out.buffer.size)
         made.clear()
 
+    def result() -> np.ndarray[Any, Any]:
+        return made[0].to_host()
+
+    if layer.dtype != "f32":
+        inner = padded_to(ins, piece_of(dtype)) * kernel * kernel
+        guess = fragments_for(device, outs, layer.places, inner)
+        found = [tile for tile in _FRAGMENTS if tile.rows < 2 * max(outs, 16)]
+        return Bench(
+            TUNED_FRAGMENTS.candidate(guess), _possible(device, TUNED_FRAGMENTS, found),
+            lambda _: [], run, lambda _: None, clear, result,
+        )  # fmt: skip
+
     def near(candidate: Candidate) -> Sequence[Candidate]:
+        if device.traits.software:
+            return []
         tile = Tile(*candidate.numbers)
         others = (tile._replace(depth=d, copies=c) for d, c in combinations((4, 8, 16), (1, 2)))
-        return _possible(device, others)
+        return _possible(device, TUNED, others)
 
-    first = tile_for(device, float32, outs, workload.sizes.places)
+    first = tile_for(device, dtype, outs, layer.places)
     shapes = _SOFTWARE_SHAPES if device.traits.software else _SHAPES
     copies = 2 if device.traits.double_buffers else 1
-    depths = (2,) if device.traits.software else (8,)
+    depth = 2 if device.traits.software else 8
     tiles = [
         Tile(rows, columns, depth, down, across, copies)
         for (rows, columns, down, across) in shapes
-        for depth in depths
         if rows < 2 * max(outs, 16)
     ]
     return Bench(
-        TUNED.candidate(first), _possible(device, tiles),
-        (lambda _: []) if device.traits.software else near,
-        run, lambda _: None, clear, lambda: made[0].to_host(),
+        TUNED.candidate(first), _possible(device, TUNED, tiles), near, run, lambda _: None, clear,
+        result,
     )  # fmt: skip
 
 
-def _possible(device: Device, tiles: Iterable[Tile]) -> list[Candidate]:
+def _possible(device: Device, kind: TileKind, tiles: Iterable[Any]) -> list[Candidate]:
     """Those that the device has room for."""
-    return [TUNED.candidate(tile) for tile in tiles if TUNED.fits(device, tile)]
+    return [kind.candidate(tile) for tile in tiles if kind.fits(device, tile)]
 
 
 def _none(device: Device, sizes: object) -> None:
@@ -120,4 +162,4 @@ def _none(device: Device, sizes: object) -> None:
     del device, sizes
 
 
-CONVOLUTIONS = Family(TUNED.family, "convolutions in float32", _workloads, _none, _prepare)
+CONVOLUTIONS = Family(TUNED.family, "convolutions", _workloads, _none, _prepare)

@@ -1,16 +1,20 @@
 """What planners with a table of tiles ask: the tile that was measured to be the fastest, or their
-first guess. A table is tuned by a `TileKind`, a call of `chosen`, and a family (`tuned_families`).
+first guess. A table is tuned by a `TileKind`, a call of `best_tile`, and a family
+(`tuned_families`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from treadle.runtime.devices import Device
 from treadle.tuning.choices import choices_of, forced
 from treadle.tuning.records import Candidate, Problem, power_of
+
+ALIKE = {"bf16": "f16"}
+"""Dtypes whose kernels take the same time as those of another."""
 
 Tile = TypeVar("Tile", bound=tuple[Any, ...])
 
@@ -28,14 +32,18 @@ class TileKind:
 
     def problem(self, name: str, sizes: tuple[int, ...]) -> Problem:
         """The problem of some sizes; `name` is what else decides, as the dtype."""
-        return Problem(self.family, self.edition, (name, self.name, *map(power_of, sizes)))
+        powers = [power_of(size) for size in sizes]
+        facts: tuple[int | str, ...] = (ALIKE.get(name, name), self.name, *powers)
+        return Problem(self.family, self.edition, facts)
 
     def candidate(self, tile: tuple[int, ...]) -> Candidate:
         """A tile as a candidate."""
         return Candidate(self.name, tuple(map(int, tile)))
 
 
-def chosen(device: Device, kind: TileKind, name: str, sizes: tuple[int, ...], first: Tile) -> Tile:
+def best_tile(
+    device: Device, kind: TileKind, name: str, sizes: tuple[int, ...], first: Tile
+) -> Tile:
     """The tile for a problem; the first guess for sizes that a recording is made for any of."""
     if not all(type(size) is int for size in sizes):
         return first
@@ -44,7 +52,18 @@ def chosen(device: Device, kind: TileKind, name: str, sizes: tuple[int, ...], fi
         candidate = choices_of(device).find(kind.problem(name, sizes), None)
     if candidate is None or candidate.kind != kind.name:
         return first
-    if len(candidate.numbers) != len(kind.tile._fields):
-        return first
-    tile: Tile = kind.tile(*candidate.numbers)
-    return tile if kind.fits(device, tile) else first
+    tile: Tile | None = tile_of(kind.tile, candidate.numbers)
+    return first if tile is None or not kind.fits(device, tile) else tile
+
+
+def tile_of(kind: type[Any], numbers: Sequence[int]) -> Any:
+    """A tile of a class from its numbers, without those at its end that have defaults; None if that
+    is not how many it has."""
+    defaults = kind._field_defaults
+    names = kind._fields
+    if not len(names) - len(defaults) <= len(numbers) <= len(names):
+        return None
+    return kind(*(
+        bool(number) if isinstance(defaults.get(name), bool) else number
+        for name, number in zip(names, numbers, strict=False)
+    ))  # fmt: skip

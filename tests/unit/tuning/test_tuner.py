@@ -26,7 +26,7 @@ from treadle.kernels.tuned_attention import ATTENTION, Heads
 from treadle.kernels.tuned_convolutions import CONVOLUTIONS, Layer
 from treadle.kernels.tuned_families import FAMILIES
 from treadle.kernels.tuned_products import PRODUCTS, tiles_of
-from treadle.kernels.tuned_tiles import chosen
+from treadle.kernels.tuned_tiles import best_tile
 from treadle.runtime import disk_cache, settings
 from treadle.tuning import choices, tuner
 from treadle.tuning.records import Candidate, Result, are_close
@@ -242,7 +242,9 @@ def test_candidates_compute_the_same():
             (PRODUCTS, PRODUCTS.workload(device, Problem(td.float16, 1, 33, 48, 136))),
             (PRODUCTS, PRODUCTS.workload(device, Problem(td.float32, 1, 33, 48, 136))),
             (CONVOLUTIONS, tuned_convolutions.workload_of(Layer(2, 5, 9, 7, 3, 2))),
+            (CONVOLUTIONS, tuned_convolutions.workload_of(Layer(2, 5, 9, 7, 3, 2, "f16"))),
             (ATTENTION, tuned_attention.workload_of(Heads(2, 33, 20))),
+            (ATTENTION, tuned_attention.workload_of(Heads(2, 33, 20, "f16"))),
         ):
             assert workload is not None
             bench = family.prepare(device, workload)
@@ -263,18 +265,18 @@ def test_a_table_of_tiles_takes_what_was_found(cpu):
     """One that is not of products: what was measured, what is being measured, the first guess."""
     first, other = Tile(32, 32, 8, 4, 4), Tile(64, 64, 8, 4, 8)
     sizes = (64, 576, 5000)
-    assert chosen(cpu, TUNED, "f32", sizes, first) == first
+    assert best_tile(cpu, TUNED, "f32", sizes, first) == first
     with choices.forcing("convolutions", TUNED.candidate(other)):
-        assert chosen(cpu, TUNED, "f32", sizes, first) == other
+        assert best_tile(cpu, TUNED, "f32", sizes, first) == other
         assert choices.forced("products") is None
     choices.keep(
         cpu, TUNED.problem("f32", sizes), Result(TUNED.candidate(other), 1.0, 2.0, 2, True)
     )
-    assert chosen(cpu, TUNED, "f32", (60, 600, 4500), first) == other
-    assert chosen(cpu, TUNED, "f64", sizes, first) == first
+    assert best_tile(cpu, TUNED, "f32", (60, 600, 4500), first) == other
+    assert best_tile(cpu, TUNED, "f64", sizes, first) == first
     huge = Tile(1024, 1024, 8, 1, 1)
     choices.keep(cpu, TUNED.problem("f32", sizes), Result(TUNED.candidate(huge), 1.0, 2.0, 2, True))
-    assert chosen(cpu, TUNED, "f32", sizes, first) == first
+    assert best_tile(cpu, TUNED, "f32", sizes, first) == first
 
 
 def test_close_results():
