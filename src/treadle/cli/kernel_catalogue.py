@@ -115,7 +115,7 @@ def _tile(asked: Asked, fragments: bool) -> Tile | FragmentTile:
     known = tiles_of(machine, "fragments" if fragments else "registers")
     m, n, k = asked.sizes
     planned = choice_for(machine, Problem(dtype, 1, m, n, k)).tile
-    if isinstance(planned, FragmentTile) == fragments:
+    if isinstance(planned, FragmentTile if fragments else Tile):
         known.insert(0, planned)
     item = dtype.itemsize if fragments else max(dtype.itemsize, 4)
     fitting = [

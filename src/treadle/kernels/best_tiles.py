@@ -6,7 +6,7 @@ Kinds of tiles that are not in `KINDS` are not tuned: they are taken as they wer
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from treadle.core.sizes import has_sizes
 from treadle.kernels.device_code.fragment_product import FragmentTile

@@ -23,7 +23,7 @@ from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import serial_threads
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.product import by_tiles
-from treadle.kernels.tiles import FRAGMENT_TILES, TILES, Problem, tile_for
+from treadle.kernels.tiles import FRAGMENT_TILES, TILES, AnyTile, Problem, tile_for
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.tuning.records import Bench, Candidate, Family, Workload
@@ -176,6 +176,8 @@ def _near(machine: Machine, problem: Problem, choice: Choice) -> Iterator[Choice
                 yield choice._replace(tile=other)
         yield choice._replace(tile=tile._replace(guarded=not tile.guarded))
         return
+    if not isinstance(tile, Tile):
+        return  # `best_tiles.kind_of` does not know them
     for depth in (8, 16):
         yield choice._replace(tile=tile._replace(depth=depth))
     if machine.double_buffers:
@@ -188,7 +190,7 @@ def _near(machine: Machine, problem: Problem, choice: Choice) -> Iterator[Choice
     yield choice._replace(tile=tile._replace(guarded=not tile.guarded))
 
 
-def _blocks(problem: Problem, tile: Tile | FragmentTile) -> int:
+def _blocks(problem: Problem, tile: AnyTile) -> int:
     return -(-problem.rows // tile.rows) * -(-problem.columns // tile.columns) * problem.matrices
 
 
