@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-_WORDS = 8
+_WORDS = 12
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_uint64] * _WORDS)
 _Launch = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_uint64, *[ctypes.c_uint32] * 7, *[ctypes.c_uint64] * 3
@@ -54,6 +54,7 @@ class FakeDriver:
     kernel: Callable[[tuple[int, ...], bytes], None] | None = None  # (grid, arguments)
     missing: frozenset[str] = frozenset()
     cubin: bytes = b"cubin"
+    first_map: int = 0  # the number of the first parameter that is a tensor map
 
     def __post_init__(self) -> None:
         self.calls: list[tuple[str, tuple[int, ...]]] = []
@@ -278,6 +279,25 @@ class FakeDriver:
         self, out: int, _function: int, threads: int, _shared: int
     ) -> None:
         ctypes.c_int.from_address(out).value = 1024 // threads
+
+    def _cuFuncGetParamInfo(self, _function: int, number: int, place: int, size: int) -> None:
+        """Parameters of 128 bytes, of which the first one lies where no multiple of 64 is."""
+        ctypes.c_size_t.from_address(place).value = 48 + 128 * (number - self.first_map)
+        ctypes.c_size_t.from_address(size).value = 128
+
+    def _cuTensorMapEncodeTiled(
+        self, out: int, kind: int, rank: int, address: int, extents: int, steps: int, box: int,
+        ones: int, *_layout: int,
+    ) -> None:  # fmt: skip
+        assert out % 64 == 0
+        numbers = [
+            *(ctypes.c_uint64 * (rank & 0xFFFF)).from_address(extents),
+            *(ctypes.c_uint64 * ((rank & 0xFFFF) - 1)).from_address(steps),
+            *(ctypes.c_uint32 * (rank & 0xFFFF)).from_address(box),
+        ]
+        assert list((ctypes.c_uint32 * 3).from_address(ones)) == [1, 1, 1]
+        made = struct.pack("<I4xQ8Q", kind & 0xFFFF, address, *numbers)
+        ctypes.memmove(out, made.ljust(128, b"M"), 128)
 
     def _cuFuncGetAttribute(self, out: int, attribute: int, _function: int) -> None:
         ctypes.c_int.from_address(out).value = {0: 512, 4: 80}[attribute]

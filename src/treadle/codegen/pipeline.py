@@ -32,10 +32,12 @@ from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import ReportSite, instrument
 from treadle.ir.passes.opaque import without_opaque
 from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
+from treadle.ir.passes.stages import has_stages, without_stages
 from treadle.ir.passes.trip_counts import has_runtime_steps, with_trip_counts
 from treadle.ir.passes.unfold import unfold
 from treadle.ir.passes.uniform_loads import with_uniform_loads
 from treadle.ir.passes.uniformity import check_barriers
+from treadle.ir.stages import GROUP
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in
 from treadle.ir.types import BOOL, F32, I32, size_of
 from treadle.ir.verify import verify
@@ -54,6 +56,8 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     kernel = for_block(kernel, options.block, options.shared_bytes, target.limits)
     if not record.has_opaque(kernel, target):
         kernel = without_opaque(kernel)
+    if not record.has_stages:
+        kernel = without_stages(kernel)
     try:
         kernel, sites = _with_uniform_barriers(kernel, options, record, stops=True)
     except CompileError:
@@ -100,6 +104,7 @@ def for_block(kernel: n.Kernel, block: Dim3, shared_bytes: int, limits: Limits) 
     check_shared_memory(kernel, limits)
     check_local_memory(kernel)
     check_whole_subgroups(kernel)
+    check_whole_groups(kernel)
     return kernel
 
 
@@ -256,6 +261,16 @@ def check_whole_subgroups(kernel: n.Kernel) -> None:
                 f"threads hold: launch it with a multiple of {WIDTH} threads in a block, not "
                 f"{count}"
             )
+
+
+def check_whole_groups(kernel: n.Kernel) -> None:
+    """LaunchError where a group that multiplies tiles would lack threads."""
+    count = kernel.block.count if kernel.block else GROUP
+    if count % GROUP and has_stages(kernel):
+        raise LaunchError(
+            f"kernel {kernel.name} multiplies tiles by groups of {GROUP} threads: launch it with a "
+            f"multiple of {GROUP} threads in a block, not {count}"
+        )
 
 
 def check_local_memory(kernel: n.Kernel) -> None:

@@ -69,6 +69,28 @@ class Binding:
     writes: bool  # stores or atomics reach it
 
 
+MAP_BYTES, MAP_ALIGNMENT = 128, 64
+"""Of a tensor map as a kernel's parameter."""
+
+# A number that is known when a kernel is launched: the sum of factors times what the parameter
+# block has at an offset, stored as a type ("" at -1 for the number 1).
+Terms = tuple[tuple[int, int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A matrix that a kernel copies boxes of, which the driver describes at each launch: elements
+    of a binding, from `start` on, with extents along three axes, the nearest first, and steps along
+    the others, all counted in elements. A box has so many elements of the first two axes."""
+
+    binding: int
+    element: str  # "f16", "bf16"
+    start: Terms
+    extents: tuple[Terms, ...]
+    steps: tuple[Terms, ...]
+    box: tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class KernelCode:
     """A kernel printed for one target."""
@@ -87,6 +109,7 @@ class KernelCode:
     folded: bool = False  # block_idx is recovered from a folded grid ("grid" parameters say how)
     checked: bool = True  # False: the driver may build without its own bounds checks anyway
     requires: frozenset[str] = frozenset()  # features, as in Device.features
+    maps: tuple[TensorMap, ...] = ()  # parameters behind the block, at their alignment
 
 
 @dataclass(frozen=True, slots=True)

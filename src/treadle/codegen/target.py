@@ -93,6 +93,9 @@ class TargetRecord:
     """Whether matrices of subgroups stay opaque in a kernel, and are printed as the target's own
     (`ir.opaque`)."""
 
+    has_stages: bool = False
+    """Whether work on tiles in stages (`nodes.Staged`) is printed, and goes on beside threads."""
+
     has_volatile: bool = False
     """Whether kernels may use memory that the host writes meanwhile (`nodes.Buffer.volatile`)."""
 

@@ -15,6 +15,7 @@ _EFFECTS: dict[type, str] = {
     n.OpaqueStore: "changes memory",
     n.Clock: "reads the clock",
     n.Copies: "waits for copies",
+    n.Staged: "waits for tiles",
     n.Print: "prints",
     n.Assert: "asserts",
 }

@@ -468,6 +468,23 @@ class Copies:
 
 
 @dataclass(frozen=True, slots=True)
+class Staged:
+    """A step of a block's work on tiles in stages of shared memory, which goes on beside its
+    threads: copies of boxes of a matrix, and multiplications of tiles by 128 threads each. `op` is
+    one of `ir.stages.OPERATIONS`, which says what the others are: the places that it changes, what
+    it reads (a load stands for where its element lies), and constants.
+
+    All threads of the block reach it, in the same order.
+    """
+
+    op: str
+    places: tuple[Place, ...] = ()
+    operands: tuple[Expression, ...] = ()
+    numbers: tuple[int, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CallStatement:
     """A call of a function that may have effects. `result`, if any, is already declared."""
 
@@ -516,7 +533,7 @@ class Assert:
 
 Statement: TypeAlias = (
     Declare | Assign | If | For | While | Break | Continue | Return | Barrier | Fence
-    | Atomic | Subgroup | OpaqueStore | Clock | Copies | CallStatement | Print | Assert
+    | Atomic | Subgroup | OpaqueStore | Clock | Copies | Staged | CallStatement | Print | Assert
 )  # fmt: skip
 Receiving: TypeAlias = Atomic | Subgroup | Clock | CallStatement  # may put a result in a variable
 Block: TypeAlias = tuple[Statement, ...]

@@ -17,6 +17,7 @@ from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.parse_expressions import ExpressionParser
+from treadle.ir.stages import OPERATIONS
 from treadle.ir.tokens import tokens
 
 
@@ -209,6 +210,23 @@ class _Parser(ExpressionParser):
         left = int(self.take().text) if self.accept("left") else None
         return n.Copies(left, self.place(span))
 
+    def staged(self, span: Span) -> n.Statement:
+        op = self.word(tuple(OPERATIONS), "a step of staged work")
+        self.expect("[")
+        numbers = tuple(self.separated(self.integer, "]"))
+        places: list[n.Place] = []
+        operands: list[n.Expression] = []
+        ends = ("newline", "span", "end")
+        if self.next.kind not in ends and not self.peek("from", "}"):
+            places.append(self.assigned_place())
+            while self.accept(","):
+                places.append(self.assigned_place())
+        if self.accept("from"):
+            operands.append(self.expression())
+            while self.accept(","):
+                operands.append(self.expression())
+        return n.Staged(op, tuple(places), tuple(operands), numbers, self.place(span))
+
     def effect(self, span: Span, result: n.Variable | None) -> n.Statement:
         kind = self.take().text
         if kind == "atomic":
@@ -358,6 +376,7 @@ _STATEMENTS: dict[str, Callable[[_Parser, Span], n.Statement]] = {
     "copies": _Parser.copies,
     "later": _Parser.later,
     "opaque": _Parser.opaque,
+    "staged": _Parser.staged,
     "fence": _Parser.fence,
     "print": _Parser.print_statement,
     "assert": _Parser.assert_statement,

@@ -253,6 +253,11 @@ class _Printer:
                 return f"opaque {how} {given}"
             case n.Copies():
                 return "copies" if statement.left is None else f"copies left {statement.left}"
+            case n.Staged():
+                numbers = ", ".join(map(str, statement.numbers))
+                given = f" from {self.list(statement.operands)}" if statement.operands else ""
+                places = f" {self.list(statement.places)}" if statement.places else ""
+                return f"staged {statement.op} [{numbers}]{places}{given}"
             case n.Clock():
                 return f"{self.result(statement.result)}clock"
             case n.CallStatement():

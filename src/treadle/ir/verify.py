@@ -16,6 +16,7 @@ from treadle.ir.matrices import FIRST, operand_types
 from treadle.ir.opaque import ELEMENTS, LOADS, MULTIPLIED
 from treadle.ir.rules import subgroup_type
 from treadle.ir.verify_expressions import ExpressionRules, is_integer, is_number
+from treadle.ir.verify_stages import check_sums, fault_of
 
 ATOMIC_TYPES = (t.I32, t.U32, t.I64, t.U64, t.F32, t.F64)
 
@@ -47,6 +48,7 @@ class _Body(ExpressionRules):
         super().__init__(*arguments)
         # Memories that may be shared: a function's parameters may be.
         self.shared: set[str] = set()
+        self.spaces: dict[str, str] = {}  # of the memories of kernels and functions
 
     # --- declarations ---
 
@@ -58,6 +60,7 @@ class _Body(ExpressionRules):
             self.declare(n.Variable(parameter.name, parameter.type), parameter.span, "a parameter")
         self.memories_of(kernel.memories)
         self.block(kernel.body)
+        check_sums(kernel.body)
 
     def function(self, function: n.Function) -> None:
         self.span = function.span
@@ -81,6 +84,7 @@ class _Body(ExpressionRules):
             self.declare_memory(memory.name, memory.element, memory.span)
             if memory.space == "shared":
                 self.shared.add(memory.name)
+            self.spaces[memory.name] = memory.space
             if memory.length is None and memory.space == "local":
                 self.fail(f"the local memory {memory.name!r} needs a length", memory.span)
             if memory.length is not None and memory.length < 1:
@@ -145,6 +149,16 @@ class _Body(ExpressionRules):
     def copies(self, node: n.Copies) -> None:
         if node.left is not None and node.left < 0:
             self.fail("a wait for copies leaves 0 groups or more", node.span)
+
+    def staged(self, node: n.Staged) -> None:
+        for place in node.places:
+            self.place(place)
+            self.writable(place, node.span)
+        for operand in node.operands:
+            self.expression(operand)
+        fault = fault_of(node, self.shared, self.spaces)
+        if fault is not None:
+            self.fail(fault, node.span)
 
     def writable(self, place: n.Place, span: Span) -> None:
         root: n.Place = place
@@ -416,6 +430,7 @@ _RULES: dict[type, Callable[[_Body, Any], None]] = {
     n.OpaqueStore: _Body.opaque_store,
     n.Clock: _Body.clock,
     n.Copies: _Body.copies,
+    n.Staged: _Body.staged,
     n.CallStatement: _Body.call_statement,
     n.Print: _Body.print_statement,
     n.Assert: _Body.assert_statement,

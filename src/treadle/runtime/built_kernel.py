@@ -40,6 +40,7 @@ _RECORDS = {
     "ReportSite": "treadle.ir.passes.instrument",
     "Slot": "treadle.codegen.records",
     "Span": "treadle.core.source",
+    "TensorMap": "treadle.codegen.records",
     "Spelling": "treadle.ir.passes.instrument",
 }
 _LENGTH = 8  # bytes of the length in front

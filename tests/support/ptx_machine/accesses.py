@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.support.ptx_machine import copies, matrices
+from tests.support.ptx_machine import copies, matrices, stages
 from tests.support.ptx_machine.atomics import check_kind
 from tests.support.ptx_machine.records import (
     Address,
@@ -198,7 +198,8 @@ def _nothing(w: Writer, one: Instruction) -> None:
 
 
 HANDLERS: dict[str, Callable[[Writer, Instruction], None]] = {
-    "cp": copies.cp, "mma": matrices.mma, "ldmatrix": matrices.ldmatrix,
+    "cp": copies.cp, "mbarrier": stages.mbarrier, "wgmma": stages.wgmma, "mma": matrices.mma,
+    "ldmatrix": matrices.ldmatrix,
     "ld": _ld, "st": _st, "atom": _atomic, "red": _atomic, "shfl": _shfl, "vote": _vote,
     "match": _match, "redux": _redux, "activemask": _activemask, "bar": _warp_barrier,
     "membar": _nothing, "fence": _nothing, "nanosleep": _nothing, "prefetch": _nothing,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.support.ptx_machine import stages
 from tests.support.ptx_machine.arithmetic import Array
 from tests.support.ptx_machine.records import Instruction, PtxError
 from tests.support.ptx_machine.types import TYPES
@@ -70,6 +71,9 @@ def _some(each: Begun, which: Array) -> Begun:
 def cp(w: Writer, one: Instruction) -> None:
     """The code of a copy, of the end of a group, of a wait."""
     words = one.modifiers
+    if words[:2] == ("async", "bulk"):
+        stages.bulk(w, one)
+        return
     if w.program.target < 80:
         raise PtxError(f"{one}: needs sm_80, the target is sm_{w.program.target}")
     if w.guard:

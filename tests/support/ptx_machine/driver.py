@@ -20,6 +20,7 @@ import numpy as np
 
 from tests.support.ptx_machine.memory import GlobalMemory
 from tests.support.ptx_machine.run import Kernel, load
+from tests.support.ptx_machine.stages import encode
 from treadle.codegen.records import KernelCode
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DeviceLost, LaunchError, OutOfMemory
@@ -27,6 +28,7 @@ from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.traits import Traits
 from treadle.drivers import base
 from treadle.drivers.cuda.properties import matrix_products
+from treadle.drivers.tensor_maps import map_places, with_maps
 
 MEMORY = 1 << 31  # bytes that the machine allows in all
 NAMES = ("sm_90", "sm_70", "nvrtc")  # of the devices, in order
@@ -136,8 +138,9 @@ def _launch(
 ) -> Callable[[], None]:
     assert isinstance(kernel, CompiledKernel)
     addresses = [buffer.address() for buffer in buffers]
-    block = struct.pack(f"<{len(addresses)}Q", *addresses) + bytes(parameters)
     code, kept = kernel.code, tuple(buffers)
+    pointers = struct.pack(f"<{len(addresses)}Q", *addresses)
+    block = with_maps(code, map_places(code), pointers, parameters, encode)
 
     def work() -> None:
         assert all(buffer.address() for buffer in kept)

@@ -326,7 +326,10 @@ def _cvta(w: Writer, one: Instruction) -> None:
     words = list(one.modifiers)
     back = words[0] == "to"
     space = words[1 if back else 0]
-    if space not in ("global", "shared", "local", "const") or words[-1] not in ("u64", "u32"):
+    if space not in ("global", "shared", "local", "const", "param") or words[-1] not in (
+        "u64",
+        "u32",
+    ):
         raise PtxError(f"{one}: unknown address conversion")
     value = w.read(one.operands[1], TYPES[words[-1]])
     window = f"F.window('{space}')"

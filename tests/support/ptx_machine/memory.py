@@ -35,6 +35,10 @@ class MissingMembers(MachineFault):
     """Threads that a mask names are elsewhere: they may come yet, or return."""
 
 
+class NotYet(MissingMembers):
+    """What threads wait for, and others may still do."""
+
+
 class GlobalMemory:
     """The memory of a device: allocations at addresses, with typed views of all of it."""
 

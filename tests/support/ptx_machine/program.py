@@ -36,8 +36,9 @@ NO_RESULT = frozenset({
     "prefetch", "prefetchu", "nanosleep", "brkpt", "discard", "cp",
 })  # fmt: skip
 _ENDS = frozenset({"bra", "ret", "exit", "trap", "bar", "barrier"})
-_TOGETHER = frozenset({"shfl", "vote", "match", "redux", "bar", "mma", "ldmatrix"})
+_TOGETHER = frozenset({"shfl", "vote", "match", "redux", "bar", "mma", "ldmatrix", "wgmma"})
 WARP_BARRIERS = ("warp",)
+_WAITS = ("wait_group",)  # of wgmma: other warps may have to come first
 
 
 @dataclass(slots=True)
@@ -79,6 +80,7 @@ class Program:
     blocks: list[BasicBlock]
     watched: set[str]  # registers that some read may find unwritten
     structured: bool  # whether threads that part meet again before a warp does something together
+    exact: bool = False  # whether the target is one architecture alone, as sm_90a is
 
 
 def program_of(module: Module, entry: str, structured: bool = True) -> Program:
@@ -107,6 +109,7 @@ def program_of(module: Module, entry: str, structured: bool = True) -> Program:
         blocks,
         watched,
         structured,
+        module.target.endswith("a"),
     )
 
 
@@ -243,8 +246,9 @@ def _rename_operand(operand: Operand, names: dict[str, str]) -> Operand:
             return Name(names.get(name, name))
         case Not(Name(name)):
             return Not(Name(names.get(name, name)))
-        case Address(Name(name), offset):
-            return Address(Name(names.get(name, name)), offset)
+        case Address(Name(name), offset, at):
+            places = tuple(_rename_operand(part, names) for part in at)
+            return Address(Name(names.get(name, name)), offset, places)
         case Group(parts):
             return Group(tuple(_rename_operand(part, names) for part in parts))
         case Pair(first, second):
@@ -274,7 +278,8 @@ def _blocks_of(body: list[Instruction | Label], structured: bool) -> list[BasicB
                 raise PtxError(f"the label {one.name} stands twice")
             labels[one.name] = block.number
             continue
-        if one.opcode in _TOGETHER and not structured and block.body:
+        alone = one.opcode in _TOGETHER and not structured
+        if (alone or one.modifiers[:1] == _WAITS) and block.body:
             block.target = block.next = len(blocks)
             block = begin()
         if one.opcode not in _ENDS or one.modifiers[:1] == WARP_BARRIERS:
@@ -311,7 +316,10 @@ def effects(one: Instruction) -> tuple[set[str], set[str]]:
     reads: set[str] = set()
     writes: set[str] = set()
     operands = list(one.operands)
-    if one.opcode not in NO_RESULT and operands:
+    if one.opcode == "wgmma":
+        for operand in operands[:1]:  # sums, which are added to
+            _names(operand, writes)
+    elif one.opcode not in NO_RESULT and operands and not isinstance(operands[0], Address):
         _names(operands.pop(0), writes)
     for operand in operands:
         _names(operand, reads)
@@ -322,7 +330,11 @@ def effects(one: Instruction) -> tuple[set[str], set[str]]:
 
 def _names(operand: Operand, found: set[str]) -> None:
     match operand:
-        case Name(name) | Not(Name(name)) | Address(Name(name), _):
+        case Address(Name(name), _, at):
+            found.add(name)
+            for part in at:
+                _names(part, found)
+        case Name(name) | Not(Name(name)):
             found.add(name)
         case Group(parts):
             for part in parts:

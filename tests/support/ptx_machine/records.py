@@ -36,10 +36,11 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`[base + offset]`."""
+    """`[base + offset]`, or `[base + offset, {a, b}]` with places in a tensor."""
 
     base: Name | Integer
     offset: int
+    at: tuple[Operand, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.ptx_machine import copies, matrices
+from tests.support.ptx_machine import copies, matrices, stages
 from tests.support.ptx_machine import memory as memories
 from tests.support.ptx_machine.arithmetic import Array
 from tests.support.ptx_machine.atomics import atomic
@@ -40,6 +40,8 @@ class Kernel:
         self.memory = memory
         self.parameters, self.parameter_bytes = _lay_out(self.program.function.parameters)
         self.places, self.shared_bytes, self.local_bytes = self._place_variables()
+        for name, place in self.parameters.items():
+            self.places[name] = stages.PARAMETERS + place
         self._blocks: list[Block | None] = [None] * len(self.program.blocks)
 
     def _place_variables(self) -> tuple[dict[str, int], int, int]:
@@ -151,6 +153,7 @@ class Frame:
         self._shared_bytes = shared_bytes
         self._cycles = 0
         self.copies = copies.Copies(self.lanes)
+        self.stages = stages.Stages(self)
 
     def run(self) -> None:
         """Until every thread has returned."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.ptx_machine.arithmetic import Array
-from tests.support.ptx_machine.memory import MachineFault, MissingMembers
+from tests.support.ptx_machine.memory import MachineFault, MissingMembers, NotYet
 from tests.support.ptx_machine.program import BasicBlock, Program
 from tests.support.ptx_machine.warps import WARP, Warps
 
@@ -89,8 +89,8 @@ class Schedule:
             block = blocks[number]
             try:
                 condition = code(block, threads)
-            except MissingMembers:
-                if self._stuck or self._program.structured:
+            except MissingMembers as fault:
+                if self._stuck or (self._program.structured and not isinstance(fault, NotYet)):
                     raise
                 self._parked[key] = threads
                 continue

@@ -323,8 +323,9 @@ class _Parser:
             if not isinstance(part, Integer):
                 raise PtxError(f"line {self.line()}: only a number can be added to an address")
             offset += sign * part.value
+        at = self.group().parts if self.take(",") else ()
         self.expect("]")
-        return Address(base, offset)
+        return Address(base, offset, at)
 
 
 def _real(word: str, negative: bool) -> Real:

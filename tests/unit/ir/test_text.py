@@ -62,6 +62,7 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   parameter p.inner.0: f32 from ("leaf", "p", "inner", 0)
   parameter bare: u64
   shared tile: f32[256]
+  shared barriers: u64[2]
   shared rest: vec4<f32>[?]
   local mine: i64[3]
 
@@ -128,6 +129,8 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   var sums: matrix.sums
   sums = subgroup opaque_fill 0.5
   opaque columns tile[4], 16, sums
+  staged settle [0]
+  staged claim [96] barriers[0] from `if`
   call fill(&tile, 1.0)
   got = call square(got)
   print "a \\"quoted\\" b", got, "c"

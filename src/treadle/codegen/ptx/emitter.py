@@ -22,6 +22,7 @@ class Module:
     keeps_negations: bool = False  # whether `a - b` must not become `a + -b` (ptxas_workarounds)
     version: tuple[int, int] = (6, 0)
     target: int = 70
+    exact: bool = False  # whether it uses what the target's architecture alone has
     names: Names = field(default_factory=Names)  # of entries, parameters, memories
     registers: Names = field(default_factory=Names)
     functions: list[str] = field(default_factory=list)
@@ -33,6 +34,14 @@ class Module:
         self.target = max(self.target, architecture)
         self.version = max(self.version, version)
         return True
+
+    def has_exactly(self, architecture: int, version: tuple[int, int]) -> bool:
+        """Whether the device is of an architecture whose own instructions are wanted, that newer
+        ones lack; if so, they are taken as used."""
+        if self.architecture != architecture:
+            return False
+        self.exact = True
+        return self.has(architecture, version)
 
 
 class Instruction:

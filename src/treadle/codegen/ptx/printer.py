@@ -7,7 +7,7 @@ The entry point's parameters are a pointer for each binding, then the kernel's s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from treadle.codegen.blocks import title
 from treadle.codegen.nvidia import LARGEST_STATIC, check_parameters
@@ -18,13 +18,16 @@ from treadle.codegen.ptx.memory import Storage
 from treadle.codegen.ptx.ptxas_workarounds import FUSES_ADDITIONS, finds_constants_late
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS
 from treadle.codegen.ptx.statements import Statements
+from treadle.codegen.ptx.tensor_maps import TensorMaps
 from treadle.codegen.ptx.values import Value
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
+from treadle.ir import stages
 from treadle.ir.intervals import Interval, parameter_interval
 from treadle.ir.passes.access import buffer_access
+from treadle.ir.traverse import statements_in
 from treadle.ir.types import BOOL, F16, SCALARS, align_of, size_of
 
 _ALIGNMENT = 16
@@ -64,8 +67,10 @@ def print_kernel(
     body.ranges = ranges or {}
     parameters = _load_parameters(body, kernel, slots, bindings, layout)
     _local_memories(body, kernel)
+    body.maps = TensorMaps(body.e, kernel, slots, layout)
     if body.block(kernel.body):
         body.e.do("ret")
+    parameters += body.maps.declared
     source = "\n".join((
         *_head(module, kernel, entry, block),
         *_shared_declarations(shared, kernel, dynamic),
@@ -93,6 +98,7 @@ def print_kernel(
         shared_bytes=shared_bytes,
         dynamic_shared=dynamic,
         folded=folded,
+        maps=body.maps.maps,
     )
 
 
@@ -113,7 +119,7 @@ def _head(module: Module, kernel: n.Kernel, entry: str, block: Dim3) -> list[str
     return [
         f"// {title(kernel, entry, block).encode('ascii', 'replace').decode()}",
         f".version {major}.{minor}",
-        f".target sm_{module.target}",
+        f".target sm_{module.target}{'a' if module.exact else ''}",
         ".address_size 64",
         "",
     ]
@@ -190,14 +196,17 @@ def _shared_memories(module: Module, kernel: n.Kernel) -> tuple[dict[str, Storag
     asks for."""
     memories = [memory for memory in kernel.memories if memory.space == "shared"]
     sizes = [_size(memory) for memory in memories]
+    tiles = _tiles(kernel)
     total = 0
     for memory, size in zip(memories, sizes, strict=True):
-        total = -(-total // _alignment(memory)) * _alignment(memory) + size
+        alignment = _alignment(memory, tiles)
+        total = -(-total // alignment) * alignment + size
     if total <= LARGEST_STATIC:
         return {m.name: Storage("shared", module.names.fresh(m.name)) for m in memories}, total, 0
     name, offset, found = module.names.fresh("dynamic_shared"), 0, {}
     for memory, size in zip(memories, sizes, strict=True):
-        offset = -(-offset // _alignment(memory)) * _alignment(memory)
+        alignment = _alignment(memory, tiles)
+        offset = -(-offset // alignment) * alignment
         found[memory.name] = Storage("shared", name, start=offset)
         offset += size
     return found, total, total
@@ -209,15 +218,28 @@ def _shared_declarations(
     memories = [memory for memory in kernel.memories if memory.space == "shared"]
     if not memories:
         return []
+    tiles = _tiles(kernel)
     if dynamic:
-        alignment = max(_alignment(memory) for memory in memories)
+        alignment = max(_alignment(memory, tiles) for memory in memories)
         name = shared[memories[0].name].base
         return [f".extern .shared .align {alignment} .b8 {name}[];", ""]
     lines = [
-        f".shared .align {_alignment(memory)} .b8 {shared[memory.name].base}[{_size(memory)}];"
+        f".shared .align {_alignment(memory, tiles)} .b8 "
+        f"{shared[memory.name].base}[{_size(memory)}];"
         for memory in memories
     ]
     return [*lines, ""]
+
+
+def _tiles(kernel: n.Kernel) -> frozenset[str]:
+    """The shared memories that boxes of matrices are copied to."""
+    return frozenset(
+        node.places[0].memory
+        for node in statements_in(kernel.body)
+        if isinstance(node, n.Staged)
+        and node.op == "copy"
+        and isinstance(node.places[0], n.Element)
+    )
 
 
 def _local_memories(body: Statements, kernel: n.Kernel) -> None:
@@ -237,5 +259,6 @@ def _size(memory: n.Memory) -> int:
     return size_of(memory.element) * memory.length
 
 
-def _alignment(memory: n.Memory) -> int:
-    return max(align_of(memory.element), _ALIGNMENT)
+def _alignment(memory: n.Memory, tiles: Collection[str]) -> int:
+    aligned = stages.ALIGNMENT if memory.name in tiles else _ALIGNMENT
+    return max(align_of(memory.element), aligned)

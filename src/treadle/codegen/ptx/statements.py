@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.codegen.leaves import leaf_types, must_not_speculate
-from treadle.codegen.ptx import atomics, copies, matrices, memory, subgroups
+from treadle.codegen.ptx import atomics, copies, matrices, memory, stages, subgroups
 from treadle.codegen.ptx.accesses import Known, Scope
 from treadle.codegen.ptx.emitter import unless, when
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS
+from treadle.codegen.ptx.tensor_maps import TensorMaps
 from treadle.codegen.ptx.values import Value
 from treadle.codegen.ptx.variables import Variables, assigned_names, placed_names
 from treadle.core.errors import UnsupportedOnTarget
@@ -28,6 +29,7 @@ class Statements(Variables):
     """Printing of statements. Every rule says whether what follows can be reached."""
 
     functions: dict[str, n.Function]
+    maps: TensorMaps
 
     def setup(self, body: n.Block, functions: dict[str, n.Function]) -> None:
         """Prepare to print a kernel's body."""
@@ -323,6 +325,12 @@ class Statements(Variables):
         copies.group(self.e, node)
         return True
 
+    def staged(self, node: n.Staged) -> bool:
+        stages.staged(self, self.maps, node)
+        names = {each.name for each in node.places if isinstance(each, n.Variable)}
+        self.known.forget(frozenset(names))
+        return True
+
     def clock(self, node: n.Clock) -> bool:
         since = len(self.e.lines)
         self.receive(node.result, Value((self.e.op("b64", "mov.u64", "%clock64"),)), since)
@@ -406,6 +414,7 @@ _RULES: dict[type[Any], str] = {
     n.Subgroup: "subgroup",
     n.Clock: "clock",
     n.Copies: "copies",
+    n.Staged: "staged",
     n.CallStatement: "call_statement",
     n.Print: "print_line",
     n.Assert: "check_only",

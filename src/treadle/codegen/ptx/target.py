@@ -40,6 +40,7 @@ TARGET = TargetRecord(
     print=_print,
     is_cuda=True,
     has_later_copies=True,
+    has_stages=True,
     has_volatile=True,
     has_near_functions=True,
 )

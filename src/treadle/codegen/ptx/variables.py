@@ -39,6 +39,8 @@ def assigned_names(body: n.Block) -> frozenset[str]:
                 | n.CallStatement(result=n.Variable() as result)
             ):
                 names.add(result.name)
+            case n.Staged():
+                names.update(each.name for each in node.places if isinstance(each, n.Variable))
     return frozenset(names)
 
 

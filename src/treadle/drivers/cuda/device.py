@@ -25,6 +25,7 @@ from treadle.drivers.cuda.memory import CudaBuffer, MemorySource
 from treadle.drivers.cuda.properties import Card
 from treadle.drivers.cuda.staging import CHUNK, KEPT_CHUNKS, SLOT, Pinned, PinnedPool, UploadRing
 from treadle.drivers.cuda.stream import CudaStream, copy_between
+from treadle.drivers.cuda.tensor_maps import TensorMapEncoder
 from treadle.drivers.dense import DenseProduct, PreparedProduct
 from treadle.drivers.program import Item
 from treadle.drivers.residents import Residents
@@ -101,6 +102,7 @@ class CudaDevice(Device):
         self.memory = MemorySource(
             self, handle, pools=card.pools, total=self.info.limits.max_buffer_size
         )
+        self.tensor_maps = TensorMapEncoder(self.library)
         self.chunks = PinnedPool(self, CHUNK, KEPT_CHUNKS)
         self.idle_slots: list[Pinned] = []
         self._idle_rings: list[UploadRing] = []

@@ -37,6 +37,7 @@ _FUNCTIONS = (
     "cuLinkCreate", "cuLinkAddData", "cuLinkComplete", "cuLinkDestroy",
     "cuModuleLoadData", "cuModuleUnload", "cuModuleGetFunction",
     "cuFuncGetAttribute", "cuFuncSetAttribute", "cuLaunchKernel",
+    "cuTensorMapEncodeTiled",
     "cuOccupancyMaxActiveBlocksPerMultiprocessor",
     "cuGraphCreate", "cuGraphDestroy", "cuGraphAddKernelNode", "cuGraphAddMemcpyNode",
     "cuGraphAddMemsetNode", "cuGraphAddChildGraphNode", "cuGraphInstantiateWithFlags",
@@ -44,7 +45,8 @@ _FUNCTIONS = (
 )  # fmt: skip
 # Younger than CUDA 12.0, with the version that has them: used where they are there.
 _YOUNGER = {
-    "cuFuncLoad": 12040, "cuGraphAddNode": 12020, "cuGraphConditionalHandleCreate": 12030,
+    "cuFuncLoad": 12040, "cuFuncGetParamInfo": 12040, "cuGraphAddNode": 12020,
+    "cuGraphConditionalHandleCreate": 12030,
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from treadle.codegen.records import KernelCode
+from treadle.codegen.records import MAP_BYTES, KernelCode
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, TreadleError, refused_by_compiler
 from treadle.core.folding import fold_grid
@@ -23,6 +23,7 @@ from treadle.drivers.cuda import errors
 from treadle.drivers.cuda.calls import pack_record
 from treadle.drivers.cuda.library import address_of
 from treadle.drivers.cuda.memory import CudaBuffer
+from treadle.drivers.tensor_maps import with_maps
 
 if TYPE_CHECKING:
     from treadle.drivers.cuda.device import CudaDevice
@@ -31,6 +32,7 @@ _MOST_RECORDS = 1024  # grids of a kernel that are remembered
 _LOG_BYTES = 1 << 14
 # Of CUjit_option: where the linker writes what it has to say, and how many bytes fit.
 _INFO_LOG, _INFO_LOG_SIZE, _ERROR_LOG, _ERROR_LOG_SIZE = 3, 4, 5, 6
+_VERBOSE = 12
 _PTX = 1  # CU_JIT_INPUT_PTX
 # Of CUfunction_attribute.
 _MAX_THREADS, _REGISTERS, _DYNAMIC_SHARED = 0, 4, 8
@@ -41,8 +43,8 @@ class CudaKernel(CompiledKernel):
     """Machine code of a kernel, loaded."""
 
     __slots__ = (
-        "_argument_bytes", "_device", "code", "device", "function", "image", "name", "pack",
-        "records", "size",
+        "_argument_bytes", "_device", "code", "device", "function", "image", "maps", "name",
+        "pack", "records", "size",
     )  # fmt: skip
     device: CudaDevice
 
@@ -53,9 +55,10 @@ class CudaKernel(CompiledKernel):
         self.image = image
         self.function = function
         self.size = code.layout.size
+        self.maps = self._map_places() if code.maps else ()
         self.pack = struct.Struct(f"<{len(code.bindings)}Q").pack
         self.records: dict[Dim3, bytes] = {}  # as a launch hands them on, by grid
-        self._argument_bytes = argument_bytes(code)
+        self._argument_bytes = self.maps[-1] + MAP_BYTES if self.maps else argument_bytes(code)
 
     def make_record(self, grid: Dim3) -> bytes | None:
         """What a launch of `grid` blocks hands on; None for a grid without blocks."""
@@ -70,6 +73,24 @@ class CudaKernel(CompiledKernel):
             self.records.clear()
         self.records[grid] = record
         return record
+
+    def arguments(self, pointers: bytes, parameters: bytes) -> bytes:
+        """What a launch with tensor maps hands over."""
+        return with_maps(self.code, self.maps, pointers, parameters, self.device.tensor_maps)
+
+    def _map_places(self) -> tuple[int, ...]:
+        """Where the kernel's tensor maps lie among its parameters. The assembler aligns them where
+        the parameters end up, which need not begin at such a multiple themselves."""
+        code, found = self.code, []
+        first = len(code.bindings) + len(code.layout.slots)
+        place, size = ctypes.c_size_t(), ctypes.c_size_t()
+        for number in range(first, first + len(code.maps)):
+            self.device.do(
+                "cuFuncGetParamInfo", self.function, number, ctypes.addressof(place),
+                ctypes.addressof(size),
+            )  # fmt: skip
+            found.append(place.value)
+        return tuple(found)
 
     def _fit(self, grid: Dim3) -> tuple[int, int, int]:
         """The grid itself, or if it is over a limit and the code allows, folded."""
@@ -164,17 +185,23 @@ def _load(device: CudaDevice, code: KernelCode, image: bytes) -> CudaKernel:
 
 
 def _link_ptx(device: CudaDevice, code: KernelCode) -> bytes:
-    """Machine code of PTX, by the driver's own assembler and linker."""
+    return link_ptx(device, code)[0]
+
+
+def link_ptx(device: CudaDevice, code: KernelCode) -> tuple[bytes, str]:
+    """Machine code of PTX, by the driver's own assembler and linker, and what these said of it:
+    registers, what was spilled, advice."""
     source = code.source.encode() + b"\0"
     name = code.name.encode() + b"\0"
     info, complaints = (ctypes.create_string_buffer(_LOG_BYTES) for _ in range(2))
-    options = (ctypes.c_int * 4)(_INFO_LOG, _INFO_LOG_SIZE, _ERROR_LOG, _ERROR_LOG_SIZE)
-    values = (ctypes.c_uint64 * 4)(
-        ctypes.addressof(info), _LOG_BYTES, ctypes.addressof(complaints), _LOG_BYTES
+    asked = (_INFO_LOG, _INFO_LOG_SIZE, _ERROR_LOG, _ERROR_LOG_SIZE, _VERBOSE)
+    options = (ctypes.c_int * len(asked))(*asked)
+    values = (ctypes.c_uint64 * len(asked))(
+        ctypes.addressof(info), _LOG_BYTES, ctypes.addressof(complaints), _LOG_BYTES, 1
     )
     state, image, size = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint64()
     device.do(
-        "cuLinkCreate", 4, ctypes.addressof(options), ctypes.addressof(values),
+        "cuLinkCreate", len(asked), ctypes.addressof(options), ctypes.addressof(values),
         ctypes.addressof(state),
     )  # fmt: skip
     try:
@@ -183,7 +210,8 @@ def _link_ptx(device: CudaDevice, code: KernelCode) -> bytes:
             0, 0, 0,
         )  # fmt: skip
         device.do("cuLinkComplete", state.value, ctypes.addressof(image), ctypes.addressof(size))
-        return ctypes.string_at(image.value, size.value)
+        remarks = info.value.decode(errors="replace")
+        return ctypes.string_at(image.value, size.value), remarks
     except TreadleError as error:
         device.check()
         words = complaints.value.decode(errors="replace").strip() or str(error)

@@ -72,7 +72,7 @@ class Capture:
         """Record a launch, as the stream prepared it."""
         place = self.count
         with_node(record, arguments, lambda at: self.add("cuGraphAddKernelNode", at))
-        pointers = arguments[: len(arguments) - kernel.size]
+        pointers = arguments[: 8 * len(kernel.code.bindings)]
         self.launches[place] = self._node.value, pointers
         self.kernels[kernel] = None
         reads, writes = kernel.split(buffers)
@@ -201,7 +201,11 @@ class CudaRecording(Recording):
         record = known.records.get(grid) or known.make_record(grid)
         assert record is not None, "a launch has at least one block"
         do, what = self._device.do, "cuGraphExecKernelNodeSetParams"
-        with_node(record, pointers + parameters, lambda at: do(what, self.executable, node, at))
+        if known.maps:
+            arguments = known.arguments(pointers, parameters)
+        else:
+            arguments = pointers + parameters
+        with_node(record, arguments, lambda at: do(what, self.executable, node, at))
 
     def release(self) -> None:
         """Give back what the recording holds; replays that are pending still run."""

@@ -85,13 +85,17 @@ class CudaStream(Stream):
                 f"the parameter block of kernel {kernel.name} has {kernel.size} bytes, "
                 f"not {len(parameters)}"
             )
+        if kernel.maps:
+            arguments = kernel.arguments(pointers, parameters)
+        else:
+            arguments = pointers + parameters
         if self.plain:
-            code = self._launch(self._place_address, record, pointers + parameters)
+            code = self._launch(self._place_address, record, arguments)
             self.recent.append(kernel.name)
             if code:
                 raise self._refused(code, kernel, grid)
         else:
-            self._launch_with_care(kernel, grid, record, buffers, pointers + parameters)  # type: ignore[arg-type]
+            self._launch_with_care(kernel, grid, record, buffers, arguments)  # type: ignore[arg-type]
 
     def _launch_with_care(
         self,

@@ -88,6 +88,9 @@ def _body_access(
                 touch(node.place, reads=True)
             case n.Assign() | n.OpaqueStore():
                 touch(node.place, writes=True)
+            case n.Staged():
+                for place in node.places:
+                    touch(place, reads=True, writes=True)
             case n.Atomic():
                 touch(node.place, atomic=True, reads=True, writes=True)
             case n.Call() | n.CallStatement():

@@ -167,6 +167,14 @@ class _Folder(ExpressionFolder):
         place, (stride, value) = self.place(node.place), self.each((node.stride, node.value))
         return n.OpaqueStore(place, stride, value, node.columns, node.span)
 
+    def staged(self, node: n.Staged) -> n.Statement:
+        places = tuple(self.place(place) for place in node.places)
+        operands = self.each(node.operands)
+        same = all(new is old for new, old in zip(places, node.places, strict=True))
+        if same and operands is node.operands:
+            return node
+        return replace(node, places=places, operands=operands)
+
     def barrier(self, node: n.Barrier) -> n.Statement:
         mask = self.mask(node.mask)
         return node if mask is node.mask else n.Barrier(node.scope, mask, node.span)
@@ -217,6 +225,7 @@ _STATEMENTS: dict[type, Callable[[_Folder, Any], Any]] = {
     n.OpaqueStore: _Folder.opaque_store,
     n.Clock: _Folder.keep,
     n.Copies: _Folder.keep,
+    n.Staged: _Folder.staged,
     n.CallStatement: _Folder.call_statement,
     n.Print: _Folder.print_statement,
     n.Assert: _Folder.assert_statement,

@@ -117,7 +117,8 @@ def check_barriers(
     for node in statements_in(kernel.body):
         if not is_sync(node):
             continue
-        needed = Level.BLOCK if node == n.Barrier("block") else Level.WARP
+        whole = isinstance(node, n.Staged) or node == n.Barrier("block")
+        needed = Level.BLOCK if whole else Level.WARP
         flow = analysis.flow(node)
         if flow.level > needed:
             raise refusal(node, flow)
@@ -140,13 +141,17 @@ def uniform_shared_loads(kernel: n.Kernel) -> tuple[n.Declare | n.Assign, ...]:
 
 _REACHES = {
     "block": "sync_threads() must be reached by all threads of the block",
+    "staged": "work on tiles in stages must be reached by all threads of the block",
     "subgroup": "a subgroup operation must be reached by all threads of its warp",
 }
 
 
 def refusal(node: n.Statement, flow: Flow) -> CompileError:
     """The error for a barrier or subgroup operation that some threads may skip."""
-    scope = node.scope if isinstance(node, n.Barrier) else "subgroup"
+    if isinstance(node, n.Staged):
+        scope = "staged"
+    else:
+        scope = node.scope if isinstance(node, n.Barrier) else "subgroup"
     reason = f", because {flow.cause}" if flow.cause else ""
     fix = _FIXES[flow.kind]
     if flow.cause and flow.cause.fix:
@@ -167,6 +172,8 @@ _FIXES = {
 def is_sync(node: object) -> bool:
     """Whether all threads of a block or warp must reach a node: a barrier or a subgroup operation
     without a mask."""
+    if isinstance(node, n.Staged):
+        return True
     return isinstance(node, (n.Barrier, n.Subgroup, n.OpaqueStore)) and not may_diverge(node)
 
 
@@ -193,4 +200,7 @@ def written_memories(kernel: n.Kernel) -> frozenset[str]:
                 names.add(root.memory)
         elif isinstance(node, n.CallStatement):
             names.update(a.memory for a in node.arguments if isinstance(a, n.MemoryReference))
+        elif isinstance(node, n.Staged):
+            roots = map(root_of, node.places)
+            names.update(root.memory for root in roots if isinstance(root, n.Element))
     return frozenset(names)

@@ -27,7 +27,9 @@ LARGEST_WITH_ARRAYS = 8192
 _MOST_ITERATIONS = 64
 _SHORT = 160  # nodes of a body that is repeated
 _REPEATS = 4
-_SYNCHRONIZING = (n.Barrier, n.Subgroup, n.OpaqueStore, n.Atomic, n.Fence, n.Clock, n.Copies)
+_SYNCHRONIZING = (
+    n.Barrier, n.Subgroup, n.OpaqueStore, n.Atomic, n.Fence, n.Clock, n.Copies, n.Staged,
+)  # fmt: skip
 
 
 def unroll_short(kernel: n.Kernel) -> n.Kernel:

@@ -17,7 +17,7 @@ from treadle.ir import types as t
 from treadle.ir.rules import subgroup_type
 from treadle.lang.builtins import NAMES, SUBGROUP_OPERATIONS, BuiltinFunction
 from treadle.lang.definitions import DeviceFunction, KernelFunction
-from treadle.lang.lower import fragments, mathematics, positions
+from treadle.lang.lower import fragments, mathematics, positions, stages
 from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_array, place_of, store
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import (
@@ -537,6 +537,7 @@ _OTHERS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
     "copy_later": _copy_later,
     "end_copies": _statement(lambda span: n.Copies(None, span)),
     "wait_copies": _wait_copies,
+    **stages.FUNCTIONS,
     "grid": _grid,
     "grid_size": _grid_size,
     "shared": _array("shared"),

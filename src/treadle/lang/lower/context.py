@@ -25,7 +25,7 @@ from treadle.lang.source import Source
 # Statements that may change the value of other expressions. The Declare of a temporary does not.
 _EFFECTS = (
     n.Assign, n.If, n.For, n.While, n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.OpaqueStore,
-    n.Copies, n.CallStatement, n.Print, n.Assert,
+    n.Copies, n.Staged, n.CallStatement, n.Print, n.Assert,
 )  # fmt: skip
 
 

@@ -46,7 +46,8 @@ from treadle.lang.source import Source, resolve_annotations
 from treadle.lang.types import ArrayType, declared_type
 
 _IMPURE = (
-    n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.OpaqueStore, n.Copies, n.CallStatement, n.Print,
+    n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.OpaqueStore, n.Copies, n.Staged,
+    n.CallStatement, n.Print,
     n.Assert, n.Element,
 )  # fmt: skip
 

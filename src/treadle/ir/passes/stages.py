@@ -1,0 +1,149 @@
+"""Work on tiles in stages (`ir.stages`) for targets that have none: it happens at once, where it is
+begun. Threads of the block copy elements, barriers separate filling from reading, and each thread
+adds to its own sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from treadle.core.dim3 import Dim3
+from treadle.ir import builder as ir
+from treadle.ir import nodes as n
+from treadle.ir import stages
+from treadle.ir.passes.names import Names
+from treadle.ir.traverse import Node, rewrite_kernel, statements_in
+from treadle.ir.types import COMPONENTS, F32, I32
+
+_TILE = stages.LINE * stages.DEPTH  # elements
+
+
+def has_stages(kernel: n.Kernel) -> bool:
+    """Whether a kernel works on tiles in stages."""
+    return any(isinstance(node, n.Staged) for node in statements_in(kernel.body))
+
+
+def without_stages(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with such work done at once. Its functions are inlined and it has a block."""
+    if not has_stages(kernel):
+        return kernel
+    names, block = Names(kernel), kernel.block
+    assert block is not None
+
+    def change(node: Node) -> Node:
+        if not isinstance(node, n.Staged):
+            return node
+        match node.op:
+            case "claim" | "wait":
+                return n.Barrier("block", None, node.span)
+            case "copy":
+                return tuple(_copy(node, block, names))
+            case "multiply":
+                return tuple(_multiply(node, block, names))
+        return ()
+
+    return rewrite_kernel(kernel, change)
+
+
+def thread_number(block: Dim3) -> n.Expression:
+    """The number of a thread in its block."""
+    x, y, z = (n.Builtin("thread_idx", axis) for axis in range(3))
+    found: n.Expression = x
+    if block.y > 1 or block.z > 1:
+        row = ir.add(y, ir.mul(z, block.y))
+        found = ir.add(x, ir.mul(row, block.x))
+    return found
+
+
+def _permuted(line: n.Expression, at: n.Expression) -> n.Expression:
+    """Where element `at` of a line of a tile is, counted from the tile's beginning."""
+    piece = ir.binary("xor", ir.binary("shr", at, 3), ir.binary("and", line, 7))
+    inside = ir.add(ir.mul(piece, stages.PIECE), ir.binary("and", at, 7))
+    return ir.add(ir.mul(line, stages.LINE), inside)
+
+
+def _moved(place: n.Element, by: n.Expression) -> n.Element:
+    return replace(place, index=ir.add(place.index, ir.cast(by, place.index.type)))
+
+
+def _copy(node: n.Staged, block: Dim3, names: Names) -> Iterator[n.Statement]:
+    """All threads copy elements of the box."""
+    target, source, span = node.places[0], node.operands[0], node.span
+    assert isinstance(target, n.Element)
+    assert isinstance(source, n.Load)
+    assert isinstance(source.place, n.Element)
+    kind = source.place.index.type
+    given = [n.Variable(names.fresh("tile.number"), kind) for _ in node.operands[1:]]
+    for variable, operand in zip(given, node.operands[1:], strict=True):
+        yield n.Declare(variable, ir.cast(operand, kind), span)
+    near_extent, far_extent, stack_extent, far_step, stack_step, near, far, stack = given
+    item = n.Variable(names.fresh("tile.item"), I32)
+    line, at = ir.binary("shr", item, 6), ir.binary("and", item, stages.LINE - 1)
+    near_at, far_at = ir.add(near, ir.cast(at, kind)), ir.add(far, ir.cast(line, kind))
+    inside = ir.both(
+        ir.both(ir.less(near_at, near_extent), ir.less(far_at, far_extent)),
+        ir.less(stack, stack_extent),
+    )
+    offset = ir.add(near_at, ir.add(ir.mul(far_at, far_step), ir.mul(stack, stack_step)))
+    to = _moved(target, _permuted(line, at))
+    found = n.Load(_moved(source.place, offset), source.type, span)
+    body = n.If(
+        inside,
+        (n.Assign(to, found, span),),
+        (n.Assign(to, n.Constant(0.0, source.type), span),),  # type: ignore[arg-type]
+        span,
+    )
+    first, count = thread_number(block), ir.as_expression(node.numbers[0] * stages.LINE)
+    yield n.For(item, first, count, block.count, (body,), span=span)
+
+
+def _multiply(node: n.Staged, block: Dim3, names: Names) -> Iterator[n.Statement]:
+    """A thread adds to its sums, one element of the inner axis after the other."""
+    span = node.span
+    left, right = (operand.place for operand in node.operands)  # type: ignore[union-attr]
+    left_near, right_near = (bool(number) for number in node.numbers)
+    thread = n.Variable(names.fresh("tile.thread"), I32)
+    row = n.Variable(names.fresh("tile.row"), I32)
+    column = n.Variable(names.fresh("tile.column"), I32)
+    inner = n.Variable(names.fresh("tile.inner"), I32)
+    yield n.Declare(thread, thread_number(block), span)
+    warp = ir.binary("and", ir.binary("shr", thread, 5), 3)
+    lane = ir.binary("and", thread, 31)
+    yield n.Declare(row, ir.add(ir.mul(warp, 16), ir.binary("shr", lane, 2)), span)
+    yield n.Declare(column, ir.mul(ir.binary("and", lane, 3), 2), span)
+
+    def element(place: n.Element, line: n.Expression, near: bool, tile: int) -> n.Expression:
+        at = _permuted(line, inner) if near else _permuted(inner, line)
+        found = _moved(place, ir.add(at, tile * _TILE) if tile else at)
+        return ir.cast(n.Load(found, found.type, span), F32)
+
+    body: list[n.Statement] = []
+
+    def held(name: str, value: n.Expression) -> n.Variable:
+        variable = n.Variable(names.fresh(name), F32)
+        body.append(n.Declare(variable, value, span))
+        return variable
+
+    assert isinstance(left, n.Element)
+    assert isinstance(right, n.Element)
+    firsts = [
+        held("tile.left", element(left, ir.add(row, 8 * half), left_near, 0)) for half in (0, 1)
+    ]
+    for number, place in enumerate(node.places):
+        columns = 8 * number
+        tile, start = (0, columns) if right_near else divmod(columns, stages.LINE)
+        seconds = [
+            held("tile.right", element(right, ir.add(column, start + k), right_near, tile))
+            for k in (0, 1)
+        ]
+        sums = n.Variable(names.fresh("tile.sums"), place.type)
+        value = place if isinstance(place, n.Variable) else n.Load(place, place.type, span)
+        body.append(n.Declare(sums, value, span))
+        added = [
+            ir.add(ir.extract(sums, component), ir.mul(firsts[i // 2], seconds[i % 2]))
+            for i, component in enumerate(COMPONENTS[:4])
+        ]
+        body.append(n.Assign(place, n.Construct(tuple(added), place.type), span))
+    zero, depth = ir.as_expression(0), ir.as_expression(stages.DEPTH)
+    yield n.For(inner, zero, depth, 1, tuple(body), span=span)

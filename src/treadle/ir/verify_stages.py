@@ -1,0 +1,143 @@
+"""The rules of work on tiles in stages (`ir.stages`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+from treadle.core.errors import CompileError
+from treadle.core.source import Span
+from treadle.ir import nodes as n
+from treadle.ir import stages
+from treadle.ir import types as t
+from treadle.ir.traverse import statements_in, walk
+
+_ELEMENTS = (t.F16, t.BF16)
+_SUMS = t.Vector(t.F32, 4)
+_INTEGERS = (t.I32, t.I64)
+
+
+def fault_of(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> str | None:
+    """What is wrong with a step, whose parts are right; None if nothing. `shared` are the memories
+    that may be shared, `spaces` those of memories that are neither buffers nor parameters."""
+    known = stages.OPERATIONS.get(node.op)
+    if known is None:
+        return f"there is no step {node.op!r} of staged work"
+    counts = (len(node.operands), len(node.numbers))
+    places = len(node.places) if known.places is None else known.places
+    if counts != (known.operands, known.numbers) or places != len(node.places):
+        return (
+            f"staged {node.op} has {known.places} places, {known.operands} operands and "
+            f"{known.numbers} numbers"
+        )
+    if any(number < 0 for number in node.numbers):
+        return f"the numbers of staged {node.op} are not negative"
+    if node.op == "multiply":
+        return _multiply(node, shared, spaces)
+    barriers = node.places[-1:]
+    if barriers and not _is_shared(barriers[0], shared, (t.U64,)):
+        return f"staged {node.op} takes an element of a shared memory of u64, without checks"
+    if node.op == "copy":
+        return _copy(node, shared, spaces)
+    for operand in node.operands:
+        if operand.type != t.I32:
+            return f"staged {node.op} takes its parity as i32, not as {operand.type}"
+    return None
+
+
+def _is_shared(place: n.Place, shared: Set[str], types: tuple[t.Type, ...]) -> bool:
+    return (
+        isinstance(place, n.Element)
+        and not place.checks
+        and place.memory in shared
+        and place.type in types
+    )
+
+
+def _copy(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> str | None:
+    target, source = node.places[0], node.operands[0]
+    if not _is_shared(target, shared, _ELEMENTS):
+        return "staged copy goes to an element of shared memory of 16-bit floats, without checks"
+    from_buffer = isinstance(source, n.Load) and isinstance(source.place, n.Element)
+    if not from_buffer or source.place.checks or source.place.memory in spaces:  # type: ignore[union-attr]
+        return "staged copy comes from an element of a buffer, without checks"
+    if source.type != target.type:
+        return f"staged copy goes from {source.type} to {target.type}"
+    if any(operand.type not in _INTEGERS for operand in node.operands[1:]):
+        return "extents, steps and places of staged copy are i32 or i64"
+    (lines,) = node.numbers
+    if lines % 8 or not 0 < lines <= stages.MOST_LINES:
+        return f"staged copy has 8 to {stages.MOST_LINES} lines, a multiple of 8, not {lines}"
+    return None
+
+
+def _multiply(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> str | None:
+    columns = 8 * len(node.places)
+    if not 0 < columns <= stages.MOST_COLUMNS:
+        return f"staged multiply has 8 to {stages.MOST_COLUMNS} columns, not {columns}"
+    by_columns = not node.numbers[1]
+    if by_columns and columns % stages.LINE:
+        return f"staged multiply of tiles by inner axis has a multiple of 64 columns, not {columns}"
+    for place in node.places:
+        own = not isinstance(place, n.Element) or spaces.get(place.memory) == "local"
+        if place.type != _SUMS or not own:
+            return "staged multiply adds to vec4<f32>s of the thread's own"
+    for operand in node.operands:
+        if not isinstance(operand, n.Load) or not _is_shared(operand.place, shared, _ELEMENTS):
+            return "staged multiply takes elements of shared memory of 16-bit floats"
+    if node.operands[0].type != node.operands[1].type:
+        return "staged multiply takes two tiles of one type"
+    if any(number not in (0, 1) for number in node.numbers):
+        return "the numbers of staged multiply say whether the inner axis is near: 0 or 1"
+    return None
+
+
+def check_sums(body: n.Block) -> None:
+    """CompileError where something touches the sums of a multiplication that may not be done."""
+    if any(isinstance(node, n.Staged) for node in statements_in(body)):
+        _pending(body, frozenset())
+
+
+def _pending(block: n.Block, pending: frozenset[str]) -> frozenset[str]:
+    """The memories and variables that a multiplication may still write after a block."""
+    for node in block:
+        match node:
+            case n.Staged(op="multiply"):
+                pending |= {_name(place) for place in node.places}
+            case n.Staged(op="settle", numbers=(0,)):
+                pending = frozenset()
+            case n.If():
+                _check((node.condition,), pending, node.span)
+                pending = _pending(node.then, pending) | _pending(node.otherwise, pending)
+            case n.For():
+                _check((node.start, node.stop), pending, node.span)
+                pending = _repeated(node.body, pending)
+            case n.While():
+                pending = _repeated((*node.body, *node.update), pending)
+                _check((node.condition,), pending, node.span)
+            case _:
+                _check((node,), pending, node.span)
+    return pending
+
+
+def _repeated(body: n.Block, pending: frozenset[str]) -> frozenset[str]:
+    again = pending | _pending(body, pending)
+    return again | _pending(body, again)
+
+
+def _check(parts: tuple[object, ...], pending: frozenset[str], span: Span) -> None:
+    if not pending:
+        return
+    for part in parts:
+        for each in walk(part):
+            if isinstance(each, (n.Element, n.Variable)) and _name(each) in pending:
+                raise CompileError(
+                    f"`{_name(each)}` holds sums of a multiplication that may not be done: wait "
+                    "for it (settle 0) first",
+                    span,
+                )
+
+
+def _name(place: n.Place) -> str:
+    while isinstance(place, (n.Member, n.Item)):
+        place = place.base
+    return place.memory if isinstance(place, n.Element) else place.name

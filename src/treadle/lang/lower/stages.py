@@ -1,0 +1,118 @@
+"""The library's functions for tiles in stages of shared memory (`ir.stages`)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.lang.lower.arrays import place_of, static_number
+from treadle.lang.lower.context import Context
+from treadle.lang.lower.conversions import cast, scalar, typed
+from treadle.lang.lower.expressions import in_order
+from treadle.lang.lower.values import ArrayView, PythonObject, TupleValue, Value, describe
+from treadle.lang.rules import Literal
+
+
+def _prepare(cx: Context, node: ast.Call) -> n.Staged:
+    """prepare_stages(barriers, count)"""
+    barriers, count = _given(cx, node)
+    place = _element(cx, barriers, Literal(0), node, "write")
+    return n.Staged("prepare", (place,), (), (_number(cx, count, node),), cx.span(node))
+
+
+def _step(op: str, cx: Context, node: ast.Call) -> n.Staged:
+    """claim_stage(barriers, stage, parity, bytes), wait_stage(barriers, stage, parity),
+    release_stage(barriers, stage)"""
+    barriers, stage, *others = _given(cx, node)
+    place = _stage(cx, barriers, stage, node)
+    operands = tuple(cast(cx, parity, t.I32, node) for parity in others[:1])
+    numbers = tuple(_number(cx, bytes, node) for bytes in others[1:])
+    return n.Staged(op, (place,), operands, numbers, cx.span(node))
+
+
+def _copy(cx: Context, node: ast.Call) -> n.Staged:
+    """copy_tile(to, index, barriers, stage, x, start, extents, steps, at, lines)"""
+    to, index, barriers, stage, x, start, extents, steps, at, lines = _given(cx, node)
+    target = _element(cx, to, index, node, "write")
+    source = _element(cx, x, start, node, "read")
+    parts = [part for each in (extents, steps, at) for part in _items(cx, each, node)]
+    operands = [typed(cx, scalar(cx, part, node, "a number of a tile"), node) for part in parts]
+    load = n.Load(source, source.type, cx.span(node))
+    places = (target, _stage(cx, barriers, stage, node))
+    return n.Staged("copy", places, (load, *operands), (_number(cx, lines, node),), cx.span(node))
+
+
+def _multiply(cx: Context, node: ast.Call) -> n.Staged:
+    """multiply_tiles(sums, left, left_at, right, right_at, left_near, right_near)"""
+    sums, left, left_at, right, right_at, *near = _given(cx, node)
+    if not isinstance(sums, ArrayView):
+        raise cx.error(f"td.multiply_tiles adds to an array, not to {describe(sums)}", node)
+    count = _number(cx, sums.size, node)
+    places = tuple(_element(cx, sums, Literal(at), node, "write") for at in range(count))
+    tiles = (_element(cx, x, at, node, "read") for x, at in ((left, left_at), (right, right_at)))
+    operands = tuple(n.Load(place, place.type, cx.span(node)) for place in tiles)
+    numbers = tuple(_number(cx, each, node) for each in near)
+    return n.Staged("multiply", places, operands, numbers, cx.span(node))
+
+
+def _settle(cx: Context, node: ast.Call) -> n.Staged:
+    """settle_products(left)"""
+    (left,) = _given(cx, node)
+    return n.Staged("settle", (), (), (_number(cx, left, node),), cx.span(node))
+
+
+def _given(cx: Context, node: ast.Call) -> list[Value]:
+    return in_order(cx, list(node.args))
+
+
+def _element(cx: Context, array: Value, index: Value, node: ast.AST, access: str) -> n.Element:
+    if not isinstance(array, ArrayView):
+        raise cx.error(f"an array is needed here, not {describe(array)}", node)
+    place = place_of(cx, array, index, node, "write" if access == "write" else "read")
+    assert isinstance(place, n.Element)
+    return place
+
+
+def _stage(cx: Context, barriers: Value, stage: Value, node: ast.AST) -> n.Element:
+    """The first of the two words of a stage."""
+    number = cast(cx, stage, t.I32, node)
+    at = n.Binary("mul", number, n.Constant(2, t.I32), t.I32, cx.span(node))
+    return _element(cx, barriers, at, node, "write")
+
+
+def _number(cx: Context, value: Value, node: ast.AST) -> int:
+    found = static_number(cx, value)
+    if found is None:
+        raise cx.error(f"a number that is known here is needed, not {describe(value)}", node)
+    return int(found)
+
+
+def _items(cx: Context, value: Value, node: ast.AST) -> tuple[Value, ...]:
+    if not isinstance(value, TupleValue):
+        raise cx.error(f"a tuple is needed here, not {describe(value)}", node)
+    return value.items
+
+
+def _lowered(make: Callable[[Context, ast.Call], n.Staged]) -> Callable[..., Value]:
+    def lower(cx: Context, node: ast.Call, name: str) -> Value:
+        del name
+        made = make(cx, node)
+        cx.emit(replace(made, span=cx.span(node)))
+        return PythonObject(None, "None")
+
+    return lower
+
+
+FUNCTIONS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
+    "prepare_stages": _lowered(_prepare),
+    "claim_stage": _lowered(partial(_step, "claim")),
+    "copy_tile": _lowered(_copy),
+    "wait_stage": _lowered(partial(_step, "wait")),
+    "release_stage": _lowered(partial(_step, "release")),
+    "multiply_tiles": _lowered(_multiply),
+    "settle_products": _lowered(_settle),
+}

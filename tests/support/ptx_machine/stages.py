@@ -1,0 +1,361 @@
+"""mbarriers, copies of boxes by tensor maps, and `wgmma`, after NVIDIA's description of PTX.
+
+What happens beside the threads happens as late as it may, and what it will write is spoiled from
+the moment it is begun: a box is there when a thread finds its barrier's phase complete. A
+multiplication reads at once; when it is waited for, its tiles must still be what they were. It is
+not done before all four warps of the group have begun it.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tests.support.ptx_machine.arithmetic import Array
+from tests.support.ptx_machine.matrices import lanes_of, whole
+from tests.support.ptx_machine.memory import GLOBAL, MachineFault, NotYet
+from tests.support.ptx_machine.records import Address, Group, Instruction, PtxError
+from tests.support.ptx_machine.types import TYPES
+from tests.support.ptx_machine.writer import V, Writer
+from treadle.drivers.tensor_maps import Matrix
+
+PARAMETERS = 0x0300_0000_0000  # where a kernel's parameters lie among generic addresses
+_MAP = struct.Struct("<8sQ3Q2Q2I")
+_SPOILED = 0xFFFF
+_GROUP_WARPS, _WARP = 4, 32
+_PERMUTED = 1  # of 128 bytes, in the two topmost bits of a descriptor
+_LINE = 128  # bytes
+
+
+def encode(matrix: Matrix) -> bytes:
+    """The evaluator's own tensor map."""
+    made = _MAP.pack(
+        matrix.element.encode(), matrix.address, *matrix.extents, *matrix.steps, *matrix.box
+    )
+    return made.ljust(128, b"\0")
+
+
+@dataclass
+class Barrier:
+    """An mbarrier: arrivals that a phase takes and still lacks, bytes that are expected."""
+
+    count: int
+    lacking: int
+    bytes: int = 0
+    phase: int = 0
+    boxes: list[Box] = field(default_factory=list)
+
+
+@dataclass
+class Box:
+    """A copy that is not done."""
+
+    matrix: Matrix
+    at: tuple[int, int, int]
+    target: int
+    one: Instruction
+
+
+class Stages:
+    """What is under way in a chunk of blocks."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+        self.barriers: dict[tuple[int, int], Barrier] = {}
+        self.multiplied: dict[int, list[tuple[int, Array, Array, Instruction]]] = {}  # of warps
+        self.groups: dict[int, int] = {}
+
+    def barrier(self, row: int, address: int, one: Instruction) -> Barrier:
+        found = self.barriers.get((row, address))
+        if found is None:
+            raise MachineFault(f"{one}: there is no mbarrier at {address}")
+        return found
+
+    def init(self, address: Array, count: Array, rows: Array, one: Instruction) -> None:
+        for at, many, row in zip(address.tolist(), count.tolist(), rows.tolist(), strict=True):
+            if at % 8:
+                raise MachineFault(f"{one}: is not aligned")
+            self.barriers[row, at] = Barrier(many, many)
+
+    def arrive(
+        self, address: Array, bytes: Array | None, rows: Array, mask: Array | None, one: Instruction
+    ) -> None:
+        for i, (at, row) in enumerate(zip(address.tolist(), rows.tolist(), strict=True)):
+            if mask is not None and not mask[i]:
+                continue
+            barrier = self.barrier(row, at, one)
+            self._complete(barrier, row)
+            if bytes is not None:
+                barrier.bytes += int(bytes[i])
+            barrier.lacking -= 1
+            if barrier.lacking < 0:
+                raise MachineFault(f"{one}: more threads arrive than the phase takes")
+            if not barrier.bytes and not barrier.boxes:
+                self._complete(barrier, row)
+
+    def complete(self, address: Array, parity: Array, rows: Array, one: Instruction) -> Array:
+        """Of each thread, whether the phase with a parity is over; NotYet if none is."""
+        found = np.zeros(len(address), bool)
+        given = (address.tolist(), parity.tolist(), rows.tolist())
+        for i, (at, wanted, row) in enumerate(zip(*given, strict=True)):
+            barrier = self.barrier(row, at, one)
+            self._complete(barrier, row)
+            found[i] = barrier.phase % 2 != wanted
+        if not found.any():
+            raise NotYet(f"{one}: the phase never ends that is waited for")
+        return found
+
+    def _complete(self, barrier: Barrier, row: int) -> None:
+        if barrier.lacking or sum(_size(box.matrix) for box in barrier.boxes) != barrier.bytes:
+            return
+        for box in barrier.boxes:
+            self._fill(box, row)
+        barrier.boxes, barrier.bytes = [], 0
+        barrier.lacking = barrier.count
+        barrier.phase += 1
+
+    def copy(
+        self, target: Array, described: Array, at: list[Array], address: Array,
+        guard: Array | None, rows: Array, one: Instruction,
+    ) -> None:  # fmt: skip
+        for i, row in enumerate(rows.tolist()):
+            if guard is not None and not guard[i]:
+                continue
+            matrix = self._matrix(int(described[i]), one)
+            place = int(target[i])
+            if place % _LINE:
+                raise MachineFault(f"{one}: the target is not aligned to {_LINE} bytes")
+            x, y, z = (int(each[i].astype(np.uint32).view(np.int32)) for each in at)
+            box = Box(matrix, (x, y, z), place, one)
+            self._write(box, row, np.full((matrix.box[1], matrix.box[0]), _SPOILED, np.uint16))
+            self.barrier(row, int(address[i]), one).boxes.append(box)
+
+    def _matrix(self, address: int, one: Instruction) -> Matrix:
+        start = address - PARAMETERS
+        if start % 64:
+            raise MachineFault(f"{one}: the tensor map is not aligned to 64 bytes")
+        element, place, *numbers = _MAP.unpack_from(self.frame._parameters, start)
+        extents, steps, box = tuple(numbers[:3]), tuple(numbers[3:5]), tuple(numbers[5:])
+        if place % 16 or any(step % 16 for step in steps) or min(extents) < 1:
+            raise MachineFault(f"{one}: a matrix that no tensor map describes")
+        if box[0] * 2 > _LINE or max(box) > 256:
+            raise MachineFault(f"{one}: a box that no tensor map describes")
+        return Matrix(element.rstrip(b"\0").decode(), place, extents, steps, box)  # type: ignore[arg-type]
+
+    def _fill(self, box: Box, row: int) -> None:
+        matrix, (x, y, z) = box.matrix, box.at
+        across, down = matrix.box
+        found = np.zeros((down, across), np.uint16)
+        memory = self.frame.kernel.memory
+        width = max(min(x + across, matrix.extents[0]) - max(x, 0), 0)
+        for line in range(down):
+            if not (0 <= y + line < matrix.extents[1] and 0 <= z < matrix.extents[2] and width):
+                continue
+            first = max(x, 0)
+            start = matrix.address + 2 * first
+            start += (y + line) * matrix.steps[0] + z * matrix.steps[1]
+            offset = np.array([start, start + 2 * width - 2], np.uint64) - np.uint64(GLOBAL)
+            if memory.check(offset.view("i8"), 2) == [-1]:
+                raise MachineFault(f"{box.one}: {2 * width} bytes at 0x{start:x} are in no buffer")
+            found[line, first - x : first - x + width] = memory.slice(start, 2 * width).view("u2")
+        self._write(box, row, found)
+
+    def _write(self, box: Box, row: int, values: Array) -> None:
+        line, element = np.indices(values.shape)
+        place = _permuted(box.target + _LINE * line + 2 * element)
+        self._shared(place, row, box.one)[:] = values
+
+    def _shared(self, place: Array, row: int, one: Instruction) -> Any:
+        return _View(self._words(place, row, one), self.frame.spaces._shared[2])
+
+    def _words(self, place: Array, row: int, one: Instruction) -> Array:
+        spaces = self.frame.spaces
+        if place.min() < 0 or place.max() + 2 > spaces.shared_bytes:
+            raise MachineFault(f"{one}: outside of shared memory")
+        return (place + row * spaces._shared_step) // 2
+
+    # --- multiplying ---
+
+    def multiply(
+        self, threads: Array, form: tuple[int, str, int, int], operands: tuple[Array, ...],
+        one: Instruction,
+    ) -> list[Array]:  # fmt: skip
+        """The sums of each thread."""
+        warps = self.frame.warps
+        threads = self.frame.all if threads is None else threads
+        whole(warps, threads, one)
+        columns, element, *turned = form
+        tables = [lanes_of(warps, threads, each) for each in operands]
+        lane = np.arange(_WARP)
+        results = [np.zeros_like(table) for table in tables[2:]]
+        for warp in np.unique(warps.warp[threads]).tolist():
+            words = [tables[i][warp] for i in (0, 1)]
+            if any(np.any(word != word[0]) for word in words):
+                raise MachineFault(f"{one}: the lanes of a warp describe different tiles")
+            number = warp % warps.per_block
+            row = warp // warps.per_block
+            first = number % _GROUP_WARPS * 16
+            tiles = []
+            for word, lines, away, trans in zip(
+                words, (16, columns), (first, 0), turned, strict=True
+            ):
+                place = _places(int(word[0]), np.arange(lines) + away, bool(trans), one)
+                at = self._words(place, row, one)
+                held = self.frame.spaces._shared[2][at]
+                self.multiplied.setdefault(warp, []).append(
+                    (self.groups.get(warp, 0), at, held.copy(), one)
+                )
+                tiles.append(_values(held, element))
+            product = tiles[0] @ tiles[1].T
+            for i, table in enumerate(tables[2:]):
+                down = lane // 4 + 8 * (i // 2 % 2)
+                along = 8 * (i // 4) + 2 * (lane % 4) + i % 2
+                results[i][warp] = (product[down, along] + table[warp]).astype(np.float32)
+        return [result.reshape(-1)[warps.slot[threads]] for result in results]
+
+    def commit(self, threads: Array) -> None:
+        threads = self.frame.all if threads is None else threads
+        for warp in np.unique(self.frame.warps.warp[threads]).tolist():
+            self.groups[warp] = self.groups.get(warp, 0) + 1
+
+    def settle(self, threads: Array, left: int, one: Instruction) -> None:
+        """MachineFault if the tiles of a multiplication that is done now are no longer the same;
+        NotYet if warps of the group have not come to it."""
+        threads = self.frame.all if threads is None else threads
+        for warp in np.unique(self.frame.warps.warp[threads]).tolist():
+            first = warp - warp % self.frame.warps.per_block % _GROUP_WARPS
+            group = [self.groups.get(each, 0) for each in range(first, first + _GROUP_WARPS)]
+            if min(group) < self.groups.get(warp, 0) - left:
+                raise NotYet(f"{one}: warps of the group multiply nothing")
+        for warp in np.unique(self.frame.warps.warp[threads]).tolist():
+            kept = []
+            for group, at, held, begun in self.multiplied.get(warp, []):
+                if group >= self.groups.get(warp, 0) - left:
+                    kept.append((group, at, held, begun))
+                elif np.any(self.frame.spaces._shared[2][at] != held):
+                    raise MachineFault(f"{begun}: a tile changed before this was waited for")
+            self.multiplied[warp] = kept
+
+
+class _View:
+    """Words of an array at places, to be assigned."""
+
+    def __init__(self, at: Array, words: Array) -> None:
+        self.at, self.words = at, words
+
+    def __setitem__(self, key: slice, values: Array) -> None:
+        self.words[self.at] = values
+
+
+def _size(matrix: Matrix) -> int:
+    return 2 * matrix.box[0] * matrix.box[1]
+
+
+def _permuted(place: Array) -> Array:
+    """An address of a tile of permuted lines: bits 4 to 6 are changed by bits 7 to 9."""
+    return place ^ ((place >> 7 & 7) << 4)
+
+
+def _places(word: int, lines: Array, turned: bool, one: Instruction) -> Array:
+    """The addresses of the elements of 16 of the inner axis, a row for each line."""
+    if word >> 62 != _PERMUTED or word >> 49 & 7:
+        raise PtxError(f"{one}: describes a tile in another way")
+    start, leading, stride = ((word >> at & 0x3FFF) << 4 for at in (0, 16, 32))
+    inner = np.arange(16)
+    if turned:
+        across = lines // 64 * leading + lines % 64 * 2
+        return _permuted(start + across[:, None] + inner // 8 * stride + inner % 8 * _LINE)
+    down = lines // 8 * stride + lines % 8 * _LINE
+    return _permuted(start + down[:, None] + 2 * inner)
+
+
+def _values(words: Array, element: str) -> Array:
+    if element == "f16":
+        return words.view(np.float16).astype("f8")
+    return (words.astype(np.uint32) << np.uint32(16)).view(np.float32).astype("f8")
+
+
+# --- the code of the instructions ---
+
+
+def _exactly(w: Writer, one: Instruction) -> None:
+    if not (w.program.exact and w.program.target == 90):
+        raise PtxError(f"{one}: needs sm_90a")
+
+
+def mbarrier(w: Writer, one: Instruction) -> None:
+    """The code of an operation on an mbarrier."""
+    words, name = one.modifiers, w.constant(one)
+    if w.program.target < 90 or words[-2:] != ("shared::cta", "b64"):
+        raise PtxError(f"{one}: unknown instruction, or before sm_90")
+    guard = w.each(w.guard) if w.guard else "None"
+    match words[:-2]:
+        case ("init",):
+            place, count = one.operands
+            many = w.each(w.read(count, TYPES["u32"]))
+            w.lines.append(f"F.stages.init({w.address(place, 'shared')}, {many}, W, {name})")
+        case ("arrive",) | ("arrive", "expect_tx"):
+            _, place, *bytes = one.operands
+            many = w.each(w.read(bytes[0], TYPES["u32"])) if bytes else "None"
+            given = f"{w.address(place, 'shared')}, {many}"
+            w.lines.append(f"F.stages.arrive({given}, W, {guard}, {name})")
+        case ("try_wait", "parity"):
+            to, place, parity = one.operands
+            given = f"{w.address(place, 'shared')}, {w.each(w.read(parity, TYPES['u32']))}"
+            found = w.name(f"F.stages.complete({given}, W, {name})")
+            w.write(to, TYPES["pred"], V(found))
+        case _:
+            raise PtxError(f"{one}: unknown instruction")
+
+
+def bulk(w: Writer, one: Instruction) -> None:
+    """The code of a copy of a box."""
+    expected = (
+        "async", "bulk", "tensor", "3d", "shared::cluster", "global", "tile",
+        "mbarrier::complete_tx::bytes",
+    )  # fmt: skip
+    target, source, barrier = one.operands
+    if one.modifiers != expected or w.program.target < 90:
+        raise PtxError(f"{one}: unknown instruction, or before sm_90")
+    if not isinstance(source, Address) or len(source.at) != 3:
+        raise PtxError(f"{one}: three places are needed")
+    at = ", ".join(w.each(w.read(part, TYPES["u32"])) for part in source.at)
+    described = w.address(Address(source.base, source.offset), "global")
+    given = f"{w.address(target, 'shared')}, {described}, [{at}], {w.address(barrier, 'shared')}"
+    given += f", {w.each(w.guard) if w.guard else None}"
+    w.lines.append(f"F.stages.copy({given}, W, {w.constant(one)})")
+
+
+def wgmma(w: Writer, one: Instruction) -> None:
+    """The code of a product of two tiles."""
+    _exactly(w, one)
+    words = one.modifiers
+    if w.guard:
+        raise PtxError(f"{one}: has a guard")
+    if words == ("fence", "sync", "aligned"):
+        return
+    if words == ("commit_group", "sync", "aligned"):
+        w.lines.append("F.stages.commit(T)")
+        return
+    if words == ("wait_group", "sync", "aligned"):
+        left = w.read(one.operands[0], TYPES["u32"]).text
+        w.lines.append(f"F.stages.settle(T, int({left}), {w.constant(one)})")
+        return
+    sums, left_tile, right_tile, *scales, left_turned, right_turned = one.operands
+    columns = int(words[3].removeprefix("m64n").removesuffix("k16"))
+    if words[:3] != ("mma_async", "sync", "aligned") or words[4] != "f32" or words[5] != words[6]:
+        raise PtxError(f"{one}: unknown instruction")
+    if not isinstance(sums, Group) or len(sums.parts) != columns // 2 or columns % 8:
+        raise PtxError(f"{one}: {columns // 2} registers are needed")
+    numbers = [getattr(each, "value", None) for each in (*scales, left_turned, right_turned)]
+    if numbers[:3] != [1, 1, 1] or any(each not in (0, 1) for each in numbers[3:]):
+        raise PtxError(f"{one}: other scales are not known here")
+    texts = [w.each(w.read(part, TYPES["b64"])) for part in (left_tile, right_tile)]
+    texts += [w.each(w.read(part, TYPES["f32"])) for part in sums.parts]
+    form = (columns, words[5], numbers[3], numbers[4])
+    found = w.name(f"F.stages.multiply(T, {form!r}, ({', '.join(texts)},), {w.constant(one)})")
+    for at, part in enumerate(sums.parts):
+        w.write(part, TYPES["f32"], V(w.name(f"{found}[{at}]")))

@@ -1,0 +1,95 @@
+"""Work on tiles in stages: what the verifier and the analysis of barriers refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+from treadle.core.errors import CompileError
+from treadle.ir.parser import from_text
+from treadle.ir.passes.stages import has_stages, without_stages
+from treadle.ir.passes.uniformity import check_barriers
+from treadle.ir.printer import to_text
+from treadle.ir.verify import verify
+
+SUMS = ", ".join(f"sums[{at}]" for at in range(8))
+KERNEL = """\
+kernel product block(128, 1, 1) {
+  buffer a: f16
+  buffer out: f32
+  buffer four: vec4<f32>
+  parameter rows: i32
+  shared left: f16[4096]
+  shared right: f16[4096]
+  shared barriers: u64[4]
+  local sums: vec4<f32>[8]
+
+  staged prepare [2] barriers[0]
+  staged claim [16384] barriers[0] from 1
+  staged copy [64] left[0], barriers[0] from a[0], 64, rows, 1, 64, 0, 0, 0, 0
+  staged copy [64] right[0], barriers[0] from a[0], 64, rows, 1, 64, 0, 0, 0, 0
+  staged wait [] barriers[0] from 0
+  staged multiply [1, 0] SUMS from left[0], right[0]
+  staged settle [0]
+  staged release [] barriers[0]
+  out[thread_idx.x] = (sums[0])->x
+}
+""".replace("SUMS", SUMS)
+
+
+def test_a_kernel_is_right_as_it_stands():
+    kernel = from_text(KERNEL)
+    verify(kernel)
+    check_barriers(kernel)
+    assert to_text(from_text(to_text(kernel))) == to_text(kernel)
+
+
+def test_at_once_there_are_barriers_and_loops():
+    kernel = without_stages(from_text(KERNEL))
+    verify(kernel)
+    check_barriers(kernel)
+    assert not has_stages(kernel)
+    text = to_text(kernel)
+    assert text.count("barrier block") == 2  # before the stage is filled, and behind that
+
+
+WRONG = [
+    ("staged claim [16384] barriers[0] from 1", "staged claim [] barriers[0] from 1", "1 numbers"),
+    ("staged wait [] barriers[0] from 0", "staged wait [] left[0] from 0", "memory of u64"),
+    ("staged wait [] barriers[0] from 0", "staged wait [] barriers[0] from 0:i64", "as i32"),
+    ("staged copy [64] left", "staged copy [65] left", "a multiple of 8"),
+    ("left[0], barriers[0] from a[0]", "left[0], barriers[0] from right[0]", "element of a buffer"),
+    ("left[0], barriers[0] from a[0]", "sums[0], barriers[0] from a[0]", "16-bit floats"),
+    ("multiply [1, 0]", "multiply [1, 2]", "0 or 1"),
+    ("from left[0], right[0]", "from a[0], right[0]", "elements of shared memory"),
+    (SUMS, "sums[0]", "a multiple of 64 columns"),
+    (SUMS, SUMS.replace("sums[7]", "out[0]"), "of the thread's own"),
+    (SUMS, SUMS.replace("sums[7]", "four[0]"), "of the thread's own"),
+    ("  staged settle [0]\n", "", "may not be done"),
+    ("  staged settle [0]\n", "  staged settle [1]\n", "may not be done"),
+    ("  staged settle [0]\n", "  if (rows > 0) {\n    staged settle [0]\n  }\n", "may not be done"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("right", "wrong", "message"), WRONG)
+def test_what_is_wrong_is_said(right, wrong, message):
+    assert right in KERNEL
+    with pytest.raises(CompileError, match=message):
+        verify(from_text(KERNEL.replace(right, wrong, 1)))
+
+
+def test_sums_of_a_loop():
+    """What a loop has begun may not be done when it begins again."""
+    inside = "  for k: i32 in range(0, rows) {\n    sums[0] = vec4<f32>{0.0, 0.0, 0.0, 0.0}\n"
+    text = KERNEL.replace("  staged multiply", inside + "    staged multiply", 1)
+    text = text.replace("  staged settle", "  }\n  staged settle", 1)
+    with pytest.raises(CompileError, match="may not be done"):
+        verify(from_text(text))
+
+
+def test_all_threads_of_the_block_reach_it():
+    text = KERNEL.replace(
+        "  staged settle [0]", "  if (thread_idx.x < 32) {\n    staged settle [0]\n  }\n"
+        "  staged settle [0]", 1,
+    )  # fmt: skip
+    with pytest.raises(CompileError, match="all threads of the block"):
+        check_barriers(from_text(text))
