@@ -54,6 +54,14 @@ class Traits:
     """The rows, columns and inner extents of the small matrices of float16 that subgroups multiply
     with sums of float32 by instructions whose layout is hidden (`ir.opaque`)."""
 
+    group_products: frozenset[str] = frozenset()
+    """The dtypes (short names) whose products groups of 128 threads compute from tiles in shared
+    memory, fed by copies of boxes of matrices, in the language that kernels are usually printed
+    as."""
+
+    multiprocessors: int = 0
+    """How many blocks of the largest size run at once; 0 if that is not known."""
+
     exact_division: bool = True
     """Whether quotients of floats are rounded to the nearest."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treadle.kernels.matrix_check import opaque_products, usable_products
+from treadle.kernels.matrix_check import opaque_products, usable_groups, usable_products
+from treadle.runtime import settings
 from treadle.runtime.devices import Device
 from treadle.tuning.choices import NO_CHOICES, Choices, choices_of
 
@@ -22,6 +23,8 @@ class Machine:
     matrix_products: frozenset[str] = frozenset()  # dtypes that subgroups multiply by instructions
     opaque_products: bool = False  # the same of float16, with a layout that is hidden
     choices: Choices = NO_CHOICES  # what was measured there
+    group_products: frozenset[str] = frozenset()  # and those that groups of 128 threads do
+    multiprocessors: int = 0  # that run blocks side by side; 0 if that is not known
 
 
 def machine_of(device: Device) -> Machine:
@@ -37,4 +40,6 @@ def machine_of(device: Device) -> Machine:
         usable_products(device),
         opaque_products(device),
         choices_of(device),
+        usable_groups(device) if settings.cuda_language == "ptx" else frozenset(),
+        traits.multiprocessors,
     )

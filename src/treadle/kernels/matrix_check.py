@@ -14,15 +14,17 @@ import numpy as np
 from treadle.core.dtypes import BY_SHORT_NAME, u16
 from treadle.ir.opaque import unit_of
 from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
+from treadle.kernels.device_code.group_product import GroupTile, group_multiplier
 from treadle.kernels.device_code.matrix_product import Form, Loading
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
 TRIED = FragmentTile(32, 32, 32, 16, 16, 3)
+TRIED_BY_GROUPS = GroupTile(64, 64, 2)
 _INNER = 64
-_NUMBERS = (1, 1, 0, 0, 0, _INNER, 1, 0, 0, 0, 0, 1, TRIED.columns, 0, 1, _INNER)
 _log = logging.getLogger("treadle")
 _usable: weakref.WeakKeyDictionary[Device, frozenset[str]] = weakref.WeakKeyDictionary()
+_usable_groups: weakref.WeakKeyDictionary[Device, frozenset[str]] = weakref.WeakKeyDictionary()
 
 
 def usable_products(device: Device) -> frozenset[str]:
@@ -52,19 +54,43 @@ def opaque_products(device: Device) -> bool:
     return unit_of(device.traits.matrix_units) is not None
 
 
-def is_right(device: Device, name: str) -> bool:
+def usable_groups(device: Device) -> frozenset[str]:
+    """The dtypes whose products groups of threads compute from tiles, tried in the same way."""
+    offered = device.traits.group_products
+    found = _usable_groups.get(device) if offered else offered
+    if found is None:
+        stream = device.default_stream
+        if stream.capturing is not None or stream.interrupt is not None:
+            return offered
+        found = frozenset(name for name in offered if is_right(device, name, TRIED_BY_GROUPS))
+        _usable_groups[device] = found
+        for name in sorted(offered - found):
+            _log.warning(
+                "%s computes products of %s tiles wrongly: they are not used", device, name
+            )
+    return found
+
+
+def is_right(device: Device, name: str, tile: FragmentTile | GroupTile = TRIED) -> bool:
     """Whether a product of matrices of -1, 0 and 1, all of whose sums are exact, is right."""
     dtype = BY_SHORT_NAME[name]
     draw = np.random.default_rng(22)
-    shapes = ((TRIED.rows, _INNER), (_INNER, TRIED.columns), (TRIED.rows, TRIED.columns))
+    rows, columns = tile.rows, tile.columns
+    shapes = ((rows, _INNER), (_INNER, columns), (rows, columns))
     x, y = (draw.integers(-1, 2, shape).astype(np.float32) for shape in shapes[:2])
     bits = [DeviceArray.allocate(device, u16, (shape[0] * shape[1],)) for shape in shapes]
     for array, values in zip(bits, (x, y), strict=False):
         array.upload(_bits(values, name).reshape(-1))
     arrays = [DeviceArray(device, each.storage, dtype, each.shape) for each in bits]
-    form = Form(dtype, 0, Loading(True, 1), Loading(False, 1), 1, True, False)
-    kernel = fragment_multiplier(form, TRIED)[(1, 1, 1), TRIED.threads]
-    kernel(*arrays, TRIED.rows, TRIED.columns, _INNER, *_NUMBERS)
+    if isinstance(tile, GroupTile):
+        loading = Loading(True, 4, aligned=True)
+        form = Form(dtype, 0, loading, loading._replace(inner=False), 1, True, False)
+        kernel, line, step = group_multiplier(form, tile), _INNER // 4, columns // 4
+    else:
+        form = Form(dtype, 0, Loading(True, 1), Loading(False, 1), 1, True, False)
+        kernel, line, step = fragment_multiplier(form, tile), _INNER, columns
+    numbers = (1, 1, 0, 0, 0, line, 1, 0, 0, 0, 0, 1, step, 0, 1, _INNER)
+    kernel[(1, 1, 1), tile.threads](*arrays, rows, columns, _INNER, *numbers)
     return bool(np.array_equal(bits[2].to_host(), _bits(x @ y, name).reshape(-1)))
 
 

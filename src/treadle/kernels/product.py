@@ -17,6 +17,7 @@ from treadle.core.sizes import has_sizes
 from treadle.kernels import blas, vendor_product
 from treadle.kernels.best_tiles import choice_for
 from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
+from treadle.kernels.device_code.group_product import GroupTile, group_multiplier, takes
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import (
     LINES,
@@ -43,6 +44,7 @@ Filling = Callable[[DeviceArray, DeviceArray, DeviceArray], None]
 JOINING = 64  # threads of a block of `part_joiner`
 _LANES = 256  # threads of a block of `line_multiplier`
 _HALF = 2  # bytes
+_MOST_TOGETHER = 2  # blocks of groups of threads that a multiprocessor runs at once
 
 
 def route_of(device: Device, dtype: DType, product: Product) -> Route | None:
@@ -113,12 +115,19 @@ class Launch(NamedTuple):
 def launch_for(machine: Machine, problem: Problem) -> Launch:
     """The tile, and how many there are."""
     tile, parts = choice_for(machine, problem)
-    return launch_by(tile, problem, parts)
+    return launch_by(tile, problem, machine, parts)
 
 
-def launch_by(tile: AnyTile | FragmentTile, problem: Problem, parts: int = 0) -> Launch:
-    """The launch for a tile, and for so many parts of the inner axis, if not 0."""
+def launch_by(tile: AnyTile, problem: Problem, machine: Machine, parts: int = 0) -> Launch:
+    """The launch for a tile, and for so many parts of the inner axis, if not 0. Blocks of groups
+    stay for several tiles, as many as run at once."""
     columns, rows = -(-problem.columns // tile.columns), -(-problem.rows // tile.rows)
+    if isinstance(tile, GroupTile):
+        count = columns * rows * problem.matrices
+        if machine.multiprocessors:
+            together = min(machine.shared_bytes // tile.shared_bytes(_HALF), _MOST_TOGETHER)
+            count = min(count, machine.multiprocessors * together)
+        return Launch(tile, True, (count, 1, 1), 1, problem.inner)
     exact = problem.inner % tile.depth == 0 and not tile.guarded
     chunk = chunk_for(problem, tile, columns * rows * problem.matrices)
     if parts:
@@ -128,7 +137,9 @@ def launch_by(tile: AnyTile | FragmentTile, problem: Problem, parts: int = 0) ->
 
 
 def multiplier_for(form: Form, tile: AnyTile) -> Kernel:
-    """The kernel whose blocks compute a tile each."""
+    """The kernel whose blocks compute a tile each, or several."""
+    if isinstance(tile, GroupTile):
+        return group_multiplier(form, tile)
     if isinstance(tile, FragmentTile):
         return fragment_multiplier(form, tile)
     if isinstance(tile, OpaqueTile):
@@ -180,19 +191,28 @@ def by_tiles(
     parts: int = 0,
 ) -> None:
     """Fill `out`, by tiles that suit the device or by others (and with the inner axis in so many
-    parts; 0 is as many as suit them)."""
+    parts; 0 is as many as suit them). UnsupportedOnTarget for tiles of groups of threads where the
+    factors do not suit them."""
     dtype = x.dtype
     assert isinstance(dtype, DType)
-    problem = Problem(dtype, *product.extents)
-    if tile is None:
-        tile, parts = choice_for(machine_of(x.device), problem)
-    _, exact, grid, parts, chunk = launch_by(tile, problem, parts)
+    machine = machine_of(x.device)
     places = [number for array in (x, y) for number in (array.size, array.offset)]
     alignment = next((a for a in (8, 4) if not any(place % a for place in places)), 1)
     first, second = loadings_of(product, dtype, alignment)
     lanes = 4 if product.columns % 4 == 0 else 1
     big = _is_big(x, y, out)
-    form = Form(dtype, len(product.batch), first, second, lanes, exact, big, parts > 1)
+    form = Form(dtype, len(product.batch), first, second, lanes, False, big)
+    boxes = takes(form)
+    problem = Problem(dtype, *product.extents, boxes)
+    if tile is None:
+        tile, parts = choice_for(machine, problem)
+    if isinstance(tile, GroupTile) and not (boxes and product.inner):
+        raise UnsupportedOnTarget(
+            "tiles of groups of threads multiply 16-bit floats whose lines begin at multiples of "
+            "16 bytes, in one stack at most: let the product choose its tiles"
+        )
+    _, exact, grid, parts, chunk = launch_by(tile, problem, machine, parts)
+    form = form._replace(exact=exact, parts=parts > 1)
     matrices, rows, columns, inner = product.extents
     numbers = (rows, columns, inner, *integers_of(product, (first, second)), matrices, chunk)
     into = out if parts == 1 else new(x, wide(dtype), parts * out.size)

@@ -9,12 +9,13 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.fragment_product import FragmentTile
+from treadle.kernels.device_code.group_product import GroupTile
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.device_code.opaque_product import OpaqueTile
 from treadle.kernels.machine import Machine
 
-AnyTile: TypeAlias = Tile | FragmentTile | OpaqueTile
+AnyTile: TypeAlias = Tile | FragmentTile | OpaqueTile | GroupTile
 Class = Literal["large", "middle", "small", "thin", "narrow"]
 
 _MODEST = Tile(32, 32, 8, 1, 1, warp_columns=8, unrolled=False)
@@ -59,6 +60,14 @@ OPAQUE_TILES: dict[Class, tuple[OpaqueTile, ...]] = {
     "middle": (OpaqueTile(128, 64, 32, 64, 32), OpaqueTile(64, 64, 32, 32, 32)),
     "small": (OpaqueTile(64, 64, 32, 32, 32), OpaqueTile(32, 32, 32, 16, 16)),
 }
+# Of dtypes that groups of 128 threads multiply from boxes in shared memory: the tiles, and how fast
+# a multiprocessor is with them, beside the first one (measured on an H200).
+GROUP_TILES: dict[GroupTile, float] = {
+    GroupTile(128, 256, 4): 1.0,
+    GroupTile(128, 128, 6): 0.78,
+    GroupTile(64, 128, 8): 0.45,
+}
+_FEWEST_GROUPS = 64  # tiles; with fewer, small fragments or parts of the inner axis are better
 _MODEST_FRAGMENTS = FragmentTile(32, 32, 32, 16, 16, 3)
 _LAST = (Tile(32, 32, 16, 1, 1, warp_columns=8), Tile(32, 32, 8, 1, 1, warp_columns=8), _MODEST)
 _FEW = 24  # rows of a thin product, columns of a narrow one
@@ -75,10 +84,14 @@ class Problem(NamedTuple):
     rows: int
     columns: int
     inner: int
+    boxes: bool = False  # of both factors boxes can be copied (`group_product.takes`)
 
 
 def tile_for(machine: Machine, problem: Problem) -> AnyTile:
     """The best tile that the machine's limits allow."""
+    group = _group(machine, problem) if _takes_groups(machine, problem) else None
+    if group is not None:
+        return group
     if problem.dtype.short in machine.matrix_products:
         for each in _fragments(machine, problem):
             if _fits(machine, each, problem.dtype.itemsize):
@@ -113,6 +126,27 @@ def _opaque(problem: Problem) -> tuple[OpaqueTile, ...]:
     if kind == "large" and _blocks(problem, tiles[0].rows, tiles[0].columns) < _BUSY_BLOCKS:
         tiles = tiles[1:]
     return (*tiles, *OPAQUE_TILES["small"]) if tiles else ()
+
+
+def _takes_groups(machine: Machine, problem: Problem) -> bool:
+    return problem.boxes and problem.inner > 0 and problem.dtype.short in machine.group_products
+
+
+def _group(machine: Machine, problem: Problem) -> GroupTile | None:
+    """The tile of groups of threads that takes the least time, if all multiprocessors begin with
+    one and go on together; None where there are few tiles, or few rows or columns."""
+    if class_of(problem) in ("thin", "narrow"):
+        return None
+    best: tuple[float, GroupTile] | None = None
+    for tile, rate in GROUP_TILES.items():
+        count = _blocks(problem, tile.rows, tile.columns)
+        if count < _FEWEST_GROUPS or not _fits(machine, tile, 2):
+            continue
+        rounds = -(-count // machine.multiprocessors) if machine.multiprocessors else count
+        cost = rounds * tile.rows * tile.columns / rate
+        if best is None or cost < best[0]:
+            best = cost, tile
+    return best[1] if best else None
 
 
 def _blocks(problem: Problem, rows: int, columns: int) -> int:

@@ -17,6 +17,8 @@ from treadle.drivers.cuda.library import Library
 
 OLDEST_ARCHITECTURE = 70  # Volta: threads of a warp make progress on their own, tensor cores
 _MATRICES_AND_COPIES = 80  # Ampere
+_GROUPS = 90  # Hopper
+_SAYS_PARAMETERS = 12040  # CUDA 12.4
 # Numbers of CUdevice_attribute.
 _MAX_THREADS, _MAX_BLOCK, _MAX_GRID, _WARP_SIZE = 1, (2, 3, 4), (5, 6, 7), 10
 _MULTIPROCESSORS = 16
@@ -69,6 +71,18 @@ def matrix_products(architecture: int) -> frozenset[str]:
     return frozenset({"f16", "bf16"}) if architecture >= _MATRICES_AND_COPIES else frozenset()
 
 
+def group_products(architecture: int, version: int) -> frozenset[str]:
+    """The dtypes that a card multiplies by `wgmma` and copies of boxes, through a driver for a
+    version of CUDA: instructions of one architecture, that newer ones lack. Older drivers do not
+    say where a kernel's parameters are.
+
+    >>> sorted(group_products(90, 13000)), group_products(100, 13000), group_products(90, 12020)
+    (['bf16', 'f16'], frozenset(), frozenset())
+    """
+    has = architecture == _GROUPS and version >= _SAYS_PARAMETERS
+    return frozenset({"f16", "bf16"}) if has else frozenset()
+
+
 def list_cards(library: Library) -> list[Card]:
     """Every card that the driver shows, in its order, which CUDA_VISIBLE_DEVICES chooses."""
     return [_card(library, ordinal) for ordinal in range(library.ask("cuDeviceGetCount"))]
@@ -104,7 +118,11 @@ def describe(library: Library, card: Card) -> DeviceInfo:
         backend="cuda",
         kind="integrated" if integrated else "discrete",
         traits=replace(
-            _TRAITS, persistent_kernels=stays, matrix_products=matrix_products(card.architecture)
+            _TRAITS,
+            persistent_kernels=stays,
+            matrix_products=matrix_products(card.architecture),
+            group_products=group_products(card.architecture, library.version),
+            multiprocessors=card.multiprocessors,
         ),
         vendor="NVIDIA",
         driver=_driver(library),

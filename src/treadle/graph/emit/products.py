@@ -26,6 +26,7 @@ from treadle.ir.signature import Signature
 from treadle.ir.substitute import substitute
 from treadle.ir.traverse import rewrite_block
 from treadle.ir.types import COMPONENTS, Scalar, Vector
+from treadle.kernels.device_code.group_product import takes
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import (
     Form,
@@ -61,7 +62,7 @@ def product_strategy(program: Program, extents: Sequence[int], machine: Machine)
     groups = (extents[:batches], extents[batches:behind], extents[behind:-1])
     matrices, lines, columns = map(math.prod, groups)
     dtype = dtype_named(program.steps[number].type)
-    problem = Problem(dtype, matrices, lines, columns, extents[-1])
+    problem = Problem(dtype, matrices, lines, columns, extents[-1], takes(detail.form))
     tile, exact, grid, parts, chunk = launch_for(machine, problem)
     variant = ProductVariant(Phase.WHOLE if parts == 1 else Phase.PART, tile, exact)
     stage = Stage(variant, Dim3(*grid), Dim3(tile.threads), integers=(matrices, chunk))

@@ -1,0 +1,72 @@
+"""Tiles in stages of shared memory, through ptxas: what it says of the products that are made of
+them, and what other cards and languages get."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import treadle as td
+from tests.support.ptxas import assemble
+from treadle.codegen import pipeline
+from treadle.codegen.records import KernelCode, Options
+from treadle.codegen.target import find_target
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import UnsupportedOnTarget
+from treadle.ir.signature import Signature
+from treadle.kernels.device_code.group_product import GroupTile, group_multiplier
+from treadle.kernels.device_code.matrix_product import Form, Loading
+from treadle.kernels.tiles import GROUP_TILES
+from treadle.runtime.arguments import declared_arguments
+
+TILES = list(GROUP_TILES)
+
+
+def _printed(language: str, dialect: str, tile: GroupTile, near: tuple[bool, bool]) -> KernelCode:
+    generic = find_target(language).generic
+    limits = replace(generic.limits, max_shared_memory=227 << 10)
+    target = replace(generic, dialect=dialect, limits=limits)
+    first, second = (Loading(each, 4, aligned=True) for each in near)
+    form = Form(td.float16, 0, first, second, 4, True, False)
+    kernel = group_multiplier(form, tile)
+    lowered = kernel.lower(Signature(declared_arguments(kernel))).kernel
+    slots = tuple((buffer.name, at) for at, buffer in enumerate(lowered.buffers))
+    options = Options(Dim3(tile.threads), slots)
+    return pipeline.print_code(pipeline.lower(lowered, options, target), options, target)
+
+
+@pytest.mark.parametrize("near", [(True, False), (True, True)], ids=["row", "column"])
+@pytest.mark.parametrize("tile", TILES, ids=lambda tile: "x".join(map(str, tile[:3])))
+def test_products_of_the_table(tile, near):
+    """Sums stay in registers, and no multiplication waits where it need not: the assembler's
+    advice C75.. says that it made them wait for each other."""
+    code = _printed("ptx", "sm_90", tile, near)
+    assert ".target sm_90a\n" in code.source
+    assert len(code.maps) == 2
+    found = assemble(code.source, "sm_90a")
+    assert found.error is None
+    assert "C75" not in found.log
+    assert found.number("bytes spill stores") == 0
+    assert found.number("registers") <= 65536 // tile.threads
+
+
+def test_kernels_without_tiles_are_for_all_cards():
+    @td.kernel
+    def plain(x: td.Array[td.f32]):
+        x[0] = 1.0
+
+    assert ".target sm_90a" not in plain.source("ptx", block=32)
+
+
+@pytest.mark.parametrize("dialect", ["sm_80", "sm_89", "sm_100"])
+def test_other_cards_refuse(dialect):
+    with pytest.raises(UnsupportedOnTarget, match="for cards of compute capability"):
+        _printed("ptx", dialect, GroupTile(64, 64, 2), (True, False))
+
+
+@pytest.mark.parametrize("language", ["wgsl", "msl", "cuda"])
+def test_at_once_elsewhere(language):
+    dialect = {"wgsl": "naga", "cuda": "sm_90"}.get(language, "")
+    source = _printed(language, dialect, GroupTile(64, 64, 2), (True, False)).source
+    assert "wgmma" not in source
