@@ -229,7 +229,7 @@ class Builder:
             self.block,
             fastmath,
             trusting,
-            self.span,
+            span=self.span,
         )
 
     def function(self, result: Type) -> n.Function:

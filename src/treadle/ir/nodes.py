@@ -610,6 +610,7 @@ class Kernel:
     a kernel that is good for any block and has not been specialized yet). `functions` holds every
     function that is called, callees before callers. The accesses of a `trusting` kernel are checked
     only where nothing else guards memory: on a target that runs CUDA itself they have no checks.
+    `registers` is how many 32-bit ones are enough for a thread, 0 if that is not known.
     """
 
     name: str
@@ -621,6 +622,7 @@ class Kernel:
     block: Dim3 | None = None
     fastmath: bool = False
     trusting: bool = False
+    registers: int = 0
     span: Span = field(default=NOWHERE, compare=False)
 
 

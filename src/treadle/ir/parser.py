@@ -51,6 +51,10 @@ class _Parser(ExpressionParser):
             block = Dim3.of(self.separated(self.integer, ")"))
         fastmath = self.accept("fastmath")
         trusting = self.accept("trusting")
+        registers = 0
+        if self.accept("registers"):
+            self.expect("(")
+            (registers,) = self.separated(self.integer, ")")
         self.expect("{")
         span = self.place(span)
         self.variables, self.memories = {}, {}
@@ -70,7 +74,7 @@ class _Parser(ExpressionParser):
             self.fail(f"nothing follows the kernel, but here is {self.next.text!r}")
         return n.Kernel(
             name, tuple(buffers), tuple(parameters), body, memories, tuple(functions), block,
-            fastmath, trusting, span,
+            fastmath, trusting, registers, span,
         )  # fmt: skip
 
     def struct(self) -> None:

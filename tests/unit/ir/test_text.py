@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -264,3 +265,11 @@ def test_faults_have_a_place(body: str, line: int, column: int, message: str) ->
 def test_one_expression_for_messages() -> None:
     index = n.Binary("add", n.Variable("i", t.I32), n.Constant(1, t.I32), t.I32)
     assert expression_text(n.Load(n.Element("x", index, t.F32), t.F32)) == "x[i + 1]"
+
+
+def test_registers_that_are_enough_stand_in_the_text() -> None:
+    text = "kernel k block(64, 1, 1) fastmath registers(64) {\n  return\n}\n"
+    kernel = from_text(text)
+    assert kernel.registers == 64
+    assert to_text(kernel) == text
+    assert from_text(to_text(replace(kernel, registers=0))).registers == 0

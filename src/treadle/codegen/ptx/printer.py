@@ -76,7 +76,7 @@ def print_kernel(
         *_shared_declarations(shared, kernel, dynamic),
         f".visible .entry {entry}({','.join(parameters)}{chr(10) if parameters else ''})",
         f".reqntid {block.x}, {block.y}, {block.z}",
-        *_residence(body, block),
+        *_residence(body, block, kernel.registers),
         "{",
         *body.e.declarations(),
         *body.locals,
@@ -125,13 +125,13 @@ def _head(module: Module, kernel: n.Kernel, entry: str, block: Dim3) -> list[str
     ]
 
 
-def _residence(body: Statements, block: Dim3) -> list[str]:
-    """Ask for as many blocks on a multiprocessor as leave a thread 128 registers, if the variables
-    that change are many and fit in: ptxas would rather take a few more registers, and halve the
-    threads that run."""
+def _residence(body: Statements, block: Dim3, enough: int) -> list[str]:
+    """Ask for as many blocks on a multiprocessor as leave a thread 128 registers, or those that the
+    kernel says are enough, if the variables that change are many and fit in: ptxas would rather
+    take a few more registers, and halve the threads that run."""
     words = sum(2 if kind in ("b64", "f64") else 1 for kind in body.changing.values())
-    blocks = _REGISTERS // _PER_THREAD // block.count
-    wanted = blocks > 1 and _FEWEST_WORDS <= words <= _MOST_WORDS
+    blocks = _REGISTERS // (enough or _PER_THREAD) // block.count
+    wanted = blocks > 1 and words >= _FEWEST_WORDS and (enough or words <= _MOST_WORDS)
     return [f".minnctapersm {min(blocks, _MOST_BLOCKS)}"] if wanted else []
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 from treadle.graph.emit.body import Body, cast, type_named
@@ -16,6 +17,7 @@ from treadle.graph.emit.row_analysis import (
     RowAnalysis,
     Saved,
     Scratch,
+    cost,
     needed,
     online,
     row_analysis,
@@ -39,7 +41,7 @@ from treadle.graph.emit.row_walk import (
 from treadle.graph.program import NEXT, Phase, Program, Style
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
-from treadle.ir.types import COMPONENTS, Scalar, Vector
+from treadle.ir.types import COMPONENTS, Scalar, Vector, size_of
 
 
 def emit_rows(program: Program, variant: RowVariant) -> n.Kernel:
@@ -55,6 +57,11 @@ def _walk_of(body: Body, variant: RowVariant) -> Walk:
         if variant.along == Neighbours.ELEMENTS
         else ColumnLoops(body, variant)
     )
+
+
+_ENOUGH_REGISTERS = 64
+_SHORT = 24  # the cost of an expression beside an addition
+_WORD = 4
 
 
 class _Passes:
@@ -83,7 +90,15 @@ class _Passes:
     def kernel(self) -> n.Kernel:
         """The kernel of this variant."""
         _KERNELS[self.variant.phase](self)
-        return self.body.kernel()
+        return replace(self.body.kernel(), registers=self._enough_registers())
+
+    def _enough_registers(self) -> int:
+        """Those of a thread that holds elements, which take half of them (`row_strategy`). Long
+        expressions, and numbers of 64 bits, have intermediate results that take more."""
+        varying = self.analysis.varying
+        wide = any(size_of(type_named(self.program.steps[step].type)) > _WORD for step in varying)
+        short = not wide and cost(self.program, varying) <= _SHORT
+        return _ENOUGH_REGISTERS if self.variant.held and short else 0
 
     # --- what the kernels do ---
 

@@ -34,6 +34,7 @@ def source(
     lines = "\n".join(f"  {line}" for line in body.strip().splitlines())
     fast = " fastmath" if more.pop("fastmath", False) else ""
     head = f"{HEAD}  {more.pop('memory', '')}\n"
+    fast += more.pop("enough", "")
     text = f"{before}kernel {more.pop('name', 'k')} block({block}){fast} {{\n{head}\n{lines}\n}}\n"
     target = replace(find_target("ptx").generic, dialect=architecture)
     return print_ptx(from_text(text), {"x": 0, "y": 1}, target, **more).source
@@ -257,3 +258,9 @@ def test_blocks_behind_the_first_2_to_the_32():
 def test_a_print_needs_the_instrumented_kernel():
     with pytest.raises(UnsupportedOnTarget, match="instrument"):
         source('print "n", n')
+
+
+def test_blocks_that_should_fit_a_multiprocessor_follow_from_registers():
+    many = "".join(f"var a{k}: f32 = x[{k}]\na{k} = a{k} + 1.0\nx[{k}] = a{k}\n" for k in range(30))
+    assert ".minnctapersm 2" in source(many, block="256, 1, 1")
+    assert ".minnctapersm 4" in source(many, block="256, 1, 1", enough=" registers(64)")
