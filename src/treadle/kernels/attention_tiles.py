@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, TypeVar
 
-from treadle.core.dtypes import DType
+from treadle.core.dtypes import DType, bfloat16, float16
 from treadle.kernels.device_code.attention_fragments import FragmentTile
 from treadle.kernels.device_code.attention_gradients import GradientTile
 from treadle.kernels.device_code.attention_tiles import PIECE, Rows
@@ -56,10 +56,12 @@ class Lengths(NamedTuple):
 
 
 def takes_fragments(device: Device, dtype: DType, depth: int, width: int, scale: float) -> bool:
-    """Whether the fragment kernels can compute attention of heads of so many columns. Maxima are
-    found before the scale is applied, so it has to be positive."""
+    """Whether the fragment kernels can compute attention of heads of so many columns: of 16-bit
+    floats, whatever else subgroups multiply. Maxima are found before the scale is applied, so it
+    has to be positive."""
     return (
-        0 < depth <= MOST_COLUMNS
+        dtype in (float16, bfloat16)
+        and 0 < depth <= MOST_COLUMNS
         and 0 < width <= MOST_COLUMNS
         and 0.0 < scale < math.inf
         and dtype.short in usable_products(device)

@@ -169,6 +169,17 @@ def test_other_scales_take_other_kernels(card, rng, monkeypatch):
         np.testing.assert_allclose(found, exact((q, k, v), q, scale)[0], 0, 2e-3)
 
 
+def test_who_takes_fragments(card, monkeypatch):
+    """16-bit floats, also where subgroups multiply other dtypes; no more columns than registers."""
+    monkeypatch.setattr(attention_tiles, "usable_products", lambda _: {"f16", "f32", "i8"})
+    takes = attention_tiles.takes_fragments
+    assert takes(card, td.float16, 64, 256, 0.1)
+    assert not takes(card, td.float32, 64, 64, 0.1)
+    assert not takes(card, td.bfloat16, 64, 64, 0.1)
+    assert not takes(card, td.float16, 64, 257, 0.1)
+    assert not takes(card, td.float16, 64, 64, float("inf"))
+
+
 def test_repeated_runs_are_the_same(card, rng):
     arrays = [drawn(rng, shape) for shape in ((1, 4, 20, 40), (1, 2, 35, 40), (1, 2, 35, 24))]
     g = drawn(rng, (1, 4, 20, 24))
@@ -194,7 +205,7 @@ def test_compiled(card, rng):
 def test_tiles_of_the_table(card, rng, monkeypatch, columns):
     """Which thread does what: more than a block of each."""
     tile = _TILES[columns][0]
-    monkeypatch.setattr(forward, "tile_for", lambda *_: tile)
+    monkeypatch.setattr(forward, "best_tile_for", lambda *_: tile)
     queries, keys = tile.queries + 3, tile.keys + 5
     q, k, v = (drawn(rng, (1, n, columns)) for n in (queries, keys, keys))
     tensors = [td.asarray(x).astype(td.float16) for x in (q, k, v)]
@@ -225,7 +236,7 @@ def test_as_cuda_cpp(rng):
 def test_on_the_cpu(rng, monkeypatch):
     """Copies that happen at once, and lanes that exchange what they hold."""
     monkeypatch.setattr(forward, "_way", lambda *_: forward._by_fragments)
-    monkeypatch.setattr(forward, "tile_for", lambda *_: FragmentTile(32, 16, 16))
+    monkeypatch.setattr(forward, "best_tile_for", lambda *_: FragmentTile(32, 16, 16))
     monkeypatch.setattr(rules, "derived_by_fragments", lambda *_: True)
     tile = GradientTile(32, 16, 16)
     monkeypatch.setattr(backward, "query_gradient_tile", lambda *_: tile)
