@@ -11,6 +11,7 @@ import pytest
 import treadle as td
 from tests.support.poison import poisoned
 from tests.support.ptx_device import ptx_device
+from treadle.kernels import best_tiles
 from treadle.kernels import product as kernel_products
 from treadle.kernels.device_code.opaque_product import OpaqueTile, opaque_multiplier
 from treadle.kernels.factors import Factor, Product
@@ -64,7 +65,7 @@ def test_epilogues_and_prologues(monkeypatch):
         return opaque_multiplier(*how)
 
     monkeypatch.setattr(kernel_products, "opaque_multiplier", noted)
-    monkeypatch.setattr(kernel_products, "tile_for", lambda *_: SMALL)
+    monkeypatch.setattr(best_tiles, "tile_for", lambda *_: SMALL)
     x, y, bias = _drawn(rng, 2, 20, 24), _drawn(rng, 24, 33), _drawn(rng, 33)
     with ptx_device("sm_90") as device, td.use_device(device):
         a, b, c = (td.asarray(each) for each in (x, y, bias))
