@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from treadle.core.sizes import has_sizes
 from treadle.kernels.device_code.fragment_product import FragmentTile
+from treadle.kernels.device_code.group_product import GroupTile
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.machine import Machine
@@ -29,7 +30,9 @@ class Choice(NamedTuple):
 
 FAMILY = "products"
 _EDITION = 1  # of the kernels; earlier results of the tuner are not used
-KINDS: dict[str, type[Tile | FragmentTile]] = {"registers": Tile, "fragments": FragmentTile}
+KINDS: dict[str, type[Tile | FragmentTile | GroupTile]] = {
+    "registers": Tile, "fragments": FragmentTile, "groups": GroupTile,
+}  # fmt: skip
 """The kinds of tiles, by the names that candidates have."""
 _MOST_COPIES = 2  # of a tile of sums in registers
 
@@ -86,7 +89,7 @@ def choice_from(
     tile = tile_of(kind, numbers)
     if tile is None:
         return Choice(first)
-    item = problem.dtype.itemsize if kind is FragmentTile else wide(problem.dtype).itemsize
+    item = wide(problem.dtype).itemsize if kind is Tile else problem.dtype.itemsize
     fits = tile.shared_bytes(item) <= machine.shared_bytes and tile.threads <= machine.most_threads
     return Choice(tile, parts) if fits and kind_of(tile) == candidate.kind else Choice(first)
 

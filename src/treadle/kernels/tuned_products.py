@@ -18,12 +18,13 @@ from treadle.kernels.best_tiles import (
     tuned,
 )
 from treadle.kernels.device_code.fragment_product import FragmentTile
+from treadle.kernels.device_code.group_product import GroupTile
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import serial_threads
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.product import by_tiles
-from treadle.kernels.tiles import FRAGMENT_TILES, TILES, AnyTile, Problem, tile_for
+from treadle.kernels.tiles import FRAGMENT_TILES, GROUP_TILES, TILES, AnyTile, Problem, tile_for
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.tuning.records import Bench, Candidate, Family, Workload
@@ -41,6 +42,7 @@ _DTYPES = ("f16", "f32")
 _CACHE = 64 << 20  # bytes: sets of arrays together use more than a GPU's cache has
 _MOST_SETS = 8
 _DRAWN = 1_000_003  # random numbers, which larger arrays repeat; a prime, so that rows differ
+_TOGETHER = (4, 16)  # rows of tiles that blocks of groups go down
 _PARTS = (1, 2, 3, 4, 6, 8, 16)
 _FEW_BLOCKS = 264  # below which parts of the inner axis are tried
 _SHORT = 128  # steps of the inner axis that a part has at least
@@ -56,7 +58,9 @@ def _workloads(device: Device) -> list[Workload]:
         return []
     sizes = _SOFTWARE_SIZES if device.traits.software else _SIZES
     dtypes = [name for name in _DTYPES if name != "f16" or "float16" in device.features]
-    problems = [Problem(BY_SHORT_NAME[name], *each) for each in sizes for name in dtypes]
+    problems = [
+        Problem(BY_SHORT_NAME[name], *each, boxes=True) for each in sizes for name in dtypes
+    ]
     made = (_workload(device, problem) for problem in problems)
     return [each for each in made if each is not None]
 
@@ -134,14 +138,17 @@ def _prepare(device: Device, workload: Workload) -> Bench:
     return Bench(first, found, near, run, begin, clear, sets[0][2].to_host, many)
 
 
-def tiles_of(machine: Machine, kind: str | None) -> list[Tile | FragmentTile]:
+def tiles_of(machine: Machine, kind: str | None) -> list[AnyTile]:
     """Tiles of a kind: those of the tables, then others, in an order of no meaning, so that a short
     budget sees different ones."""
-    table: list[Tile | FragmentTile] = []
-    others: list[Tile | FragmentTile] = []
+    table: list[AnyTile] = []
+    others: list[AnyTile] = []
     if kind == "fragments":
         table += [tile for row in FRAGMENT_TILES.values() for tile in row]
         others += _fragment_tiles()
+    elif kind == "groups":
+        table += GROUP_TILES
+        others += [tile._replace(together=count) for tile in GROUP_TILES for count in _TOGETHER]
     elif kind == "registers":
         for row in TILES.values():
             table += [t._replace(unrolled=not machine.software and t.unrolled) for t in row]
@@ -162,6 +169,8 @@ def _choices(machine: Machine, problem: Problem, kind: str | None) -> Iterator[C
 def _near(machine: Machine, problem: Problem, choice: Choice) -> Iterator[Choice]:
     """What differs in one thing: parts, depth, stages or copies, the shape of warps."""
     tile = choice.tile
+    if isinstance(tile, GroupTile):
+        return
     blocks = _blocks(problem, tile)
     for parts in _PARTS:
         few = parts == 1 or blocks * parts <= 4 * _FEW_BLOCKS

@@ -17,7 +17,7 @@ import treadle as td
 from tests.support.ptx_device import ptx_device
 from tests.support.tuned_copies import COPIES, RIGHT, WRONG, copies, workload_of
 from treadle.kernels import best_tiles, tuned_attention, tuned_convolutions
-from treadle.kernels.best_tiles import candidate_of, choice_for, choice_from, kind_of, tuned
+from treadle.kernels.best_tiles import Choice, candidate_of, choice_for, choice_from, kind_of, tuned
 from treadle.kernels.convolve import TUNED
 from treadle.kernels.device_code.convolution import Tile
 from treadle.kernels.machine import Machine, machine_of
@@ -184,6 +184,24 @@ def test_what_the_machine_does_not_allow_is_not_taken(cpu, candidate):
     machine = machine_of(cpu)
     first = tile_for(machine, problem)
     assert choice_from(machine, problem, first, candidate) == (first, 0)
+
+
+def test_groups_of_threads_are_tuned_where_they_multiply():
+    """On Hopper, for factors of which boxes can be copied; what is found says nothing of others."""
+    offered = frozenset({"f16"})
+    card = Machine(
+        1024, 227 << 10, 32, matrix_products=offered, group_products=offered, multiprocessors=132
+    )
+    problem = Problem(td.float16, 1, 4096, 4096, 4096, boxes=True)
+    other = problem._replace(boxes=False)
+    guesses = [tile_for(card, each) for each in (problem, other)]
+    assert [kind_of(each) for each in guesses] == ["groups", "fragments"]
+    known = [tuned(each, guess) for each, guess in zip((problem, other), guesses, strict=True)]
+    assert known[0] != known[1]
+    for tile in tiles_of(card, "groups"):
+        candidate = candidate_of(Choice(tile))
+        assert choice_from(card, problem, guesses[0], candidate) == (tile, 0)
+        assert choice_from(card, other, guesses[1], candidate) == (guesses[1], 0)
 
 
 def test_problems_that_come_up_are_measured_if_asked(cpu, monkeypatch):
