@@ -18,7 +18,7 @@ from treadle.kernels.device_code.quantized_formats import FORMS
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.machine import machine_of
 from treadle.kernels.product import by_lines, by_tiles
-from treadle.kernels.tiles import Problem
+from treadle.kernels.tiles import AnyTile, Problem
 from treadle.kernels.tuned_products import tiles_of
 from treadle.quant.quantizing import quantize
 from treadle.runtime.arrays import DeviceArray
@@ -109,7 +109,7 @@ def _by_tiles(asked: Asked, fragments: bool) -> None:
     by_tiles(x, y, out, plain, _tile(asked, fragments), parts=1)
 
 
-def _tile(asked: Asked, fragments: bool) -> Tile | FragmentTile:
+def _tile(asked: Asked, fragments: bool) -> AnyTile:
     """The tile that was asked for, or the one that the planner takes."""
     machine, dtype = machine_of(asked.device), _dtype(asked)
     known = tiles_of(machine, "fragments" if fragments else "registers")

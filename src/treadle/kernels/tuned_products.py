@@ -203,7 +203,7 @@ def _blocks(problem: Problem, tile: AnyTile) -> int:
     return -(-problem.rows // tile.rows) * -(-problem.columns // tile.columns) * problem.matrices
 
 
-def _waste(problem: Problem, tile: Tile | FragmentTile) -> float:
+def _waste(problem: Problem, tile: AnyTile) -> float:
     """How much more than the result its blocks compute."""
     computed = _blocks(problem, tile) * tile.rows * tile.columns
     return computed / (problem.rows * problem.columns * problem.matrices)
@@ -231,7 +231,7 @@ def _has_room(tile: FragmentTile) -> bool:
     return sums <= _MOST_SUMS and 2 * _WARP <= tile.threads <= _MOST_THREADS
 
 
-def _is_near(problem: Problem, tile: Tile | FragmentTile) -> bool:
+def _is_near(problem: Problem, tile: AnyTile) -> bool:
     """Whether a tile's rows and columns are not mostly outside of the result."""
     rows, columns = max(problem.rows, _LEAST), max(problem.columns, _LEAST)
     return tile.rows < 2 * rows and tile.columns < 2 * columns
