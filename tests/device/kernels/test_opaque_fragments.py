@@ -16,19 +16,19 @@ def _multiplier(a_layout, b_layout, sums_layout):
 
     @td.kernel
     def multiply(x: td.Array[td.f16, 2], y: td.Array[td.f16, 2], z: td.Array[td.f32, 2]):
-        left = td.shared(2 + 16 * 24, td.f16)
-        right = td.shared((16, 18), td.f16)
+        left = td.shared(8 + 16 * 24, td.f16)
+        right = td.shared((16, 24), td.f16)
         out = td.shared(16 * 20, td.f32)
         for i in range(td.lane(), 256, 32):
-            left[2 + i // 16 * 24 + i % 16] = x[i // 16, i % 16]
-            right[i // 16, i % 16 + 2] = y[i // 16, i % 16]
+            left[8 + i // 16 * 24 + i % 16] = x[i // 16, i % 16]
+            right[i // 16, i % 16 + 8] = y[i // 16, i % 16]
             out[i // 16 * 20 + i % 16] = z[i // 16, i % 16]
         td.sync_threads()
         a = td.fragment(16, 16, td.f16, use="a", indexed=False)
         b = td.fragment(16, 16, td.f16, use="b", indexed=False)
         sums = td.fragment(16, 16, td.f32, use="accumulator", indexed=False)
-        a.load(left, 2, 24, layout=a_layout)
-        b.load(right, (0, 2), layout=b_layout)
+        a.load(left, 8, 24, layout=a_layout)
+        b.load(right, (0, 8), layout=b_layout)
         sums.load(out, 0, 20, layout=sums_layout)
         sums.multiply_add(a, b)
         td.sync_threads()
@@ -80,7 +80,7 @@ def _parts(z: td.Array[td.f32], first: td.i32, at: td.i32):
         z[i] = out[i]
 
 
-@pytest.mark.parametrize("at", [256, 257, -1, 2**31 - 20])
+@pytest.mark.parametrize("at", [256, 257, 260, -4, 2**31 - 20])
 def test_parts_and_what_is_outside(device, at):
     out = td.zeros(512, device=device)
     _parts[1, 64](out, 5, at)
@@ -90,9 +90,9 @@ def test_parts_and_what_is_outside(device, at):
 
 @td.kernel
 def _outside(x: td.Array[td.f16], z: td.Array[td.f32], at: td.i32, stride: td.i32):
-    tile = td.shared(256, td.f16)
+    tile = td.shared(320, td.f16)
     out = td.shared(256, td.f32)
-    for i in range(td.lane(), 256, 32):
+    for i in range(td.lane(), 320, 32):
         tile[i] = x[i]
     td.sync_threads()
     a = td.fragment(16, 16, td.f16, use="a", indexed=False)
@@ -108,14 +108,17 @@ def _outside(x: td.Array[td.f16], z: td.Array[td.f32], at: td.i32, stride: td.i3
         z[i] = out[i]
 
 
-@pytest.mark.parametrize(("at", "stride"), [(0, 16), (0, 0), (1, 16), (0, 17), (-1, 16), (0, -1)])
-def test_a_load_that_would_leave_the_array(device, at, stride):
+@pytest.mark.parametrize(
+    ("at", "stride"), [(64, 16), (0, 0), (72, 16), (0, 24), (-8, 16), (0, -8), (1, 16), (0, 17)]
+)
+def test_a_load_that_would_leave_the_array_or_is_not_aligned(device, at, stride):
     """Gives zeros in the whole fragment."""
     if device.traits.software:
         return
     out = td.zeros(256, device=device)
-    _outside[1, 32](td.ones(256, dtype=td.float16, device=device), out, at, stride)
-    inside = at >= 0 and stride >= 0 and at + 15 * stride + 16 <= 256
+    _outside[1, 32](td.ones(320, dtype=td.float16, device=device), out, at, stride)
+    inside = at >= 0 and stride >= 0 and at + 15 * stride + 16 <= 320
+    inside &= at % 8 == stride % 8 == 0
     np.testing.assert_array_equal(out.numpy(), np.full(256, 16.0 * inside, np.float32))
 
 
@@ -146,6 +149,6 @@ def test_in_the_interpreter(rng):
     found = np.zeros(512, np.float32)
     with td.interpret():
         _multiplier("row", "column", "row")[1, 32](x, y, out)
-        _parts[1, 64](found, 5, 257)
+        _parts[1, 64](found, 5, 260)
     np.testing.assert_allclose(out, x.astype("f8") @ y.T.astype("f8"), rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(found, np.repeat(np.float32([5, 9]), 256))

@@ -94,6 +94,8 @@ def test_refused_with_the_line(line, wanted):
         ("f = total.part(2, 0)", "constant i below 2 and j below 1"),
         ("f = total.part(i, 0)", "constant i below 2 and j below 1"),
         ("f = sums.part(0, 0)", "a method of fragments with indexed=False"),
+        ("d.load(tile, (0, 4))", "8 elements of td.f16, not 4"),
+        ("total.store(narrow, 0, 17)", "4 elements of td.f32, not 17"),
     ],
 )
 def test_refused_where_elements_are_not_seen(line, wanted):
@@ -102,6 +104,7 @@ def test_refused_where_elements_are_not_seen(line, wanted):
 def kernel(x: td.Array[td.f16, 2], z: td.Array[td.f32, 2]):
     tile = td.shared((16, 16), td.f16)
     wide = td.shared((16, 16), td.f32)
+    narrow = td.shared(600, td.f32)
     a = td.fragment(16, 16, td.f16, use="a")
     sums = td.fragment(16, 8, td.f32, use="accumulator")
     d = td.fragment(16, 16, td.f16, use="b", indexed=False)

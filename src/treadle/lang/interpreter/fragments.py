@@ -99,8 +99,12 @@ def run(function: FunctionType, *values: Any) -> Any:
 def _is_inside(
     kind: library.FragmentKind, layout: str, array: Any, index: Any, stride: Any
 ) -> bool:
-    """Whether a fragment that is loaded and stored as a whole is inside an array."""
+    """Whether a fragment that is loaded and stored as a whole is inside an array, and aligned."""
     far, near = (kind.rows, kind.columns) if layout == "row" else (kind.columns, kind.rows)
+    per = 4 if kind.use == "accumulator" else 8  # elements of 16 bytes
+    place, pitch = (index, stride) if array.ndim == 1 else (index[1], array.shape[1])
+    if int(place) % per or int(pitch) % per:
+        return False
     if array.ndim == 1:
         start, step = int(index), int(stride)
         return start >= 0 and step >= 0 and start + (far - 1) * step + near <= int(array.size)

@@ -2,7 +2,8 @@
 
 Such a fragment is a local array of opaque matrices (`ir.opaque`), which are loaded from shared
 memory, filled, multiplied and stored there. Nothing else guards these accesses, so a load or store
-that would leave the array does not happen: the fragment is zeros then.
+that would leave the array does not happen: the fragment is zeros then. Neither does one whose first
+element or stride is not at a multiple of 16 bytes, which Vulkan's matrices need.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import cast, typed
 from treadle.lang.lower.values import ArrayView, TupleValue, Value, describe
 
+_ALIGNMENT = 16  # bytes
 _VECTORS = (FIRST, t.Vector(t.F32, 4))  # of 16 bytes, for the library's own kernels
 
 
@@ -110,12 +112,24 @@ def move(
         assert isinstance(index, TupleValue)
         places = [_number(cx, each, node) for each in index.items]
         pitch = array.extents[1]
+    per = max(_ALIGNMENT // t.size_of(array.element), 1)
+    for number in (places[-1], pitch):
+        if (_known(number) or 0) % per:
+            raise cx.error(
+                f"the place of {kind} in memory, and the distance of its lines, are multiples of "
+                f"{_ALIGNMENT} bytes: {per} elements of td.{array.element}, not {_known(number)}",
+                node,
+            )
     if not cx.lowering.checked:
         _move_all(cx, name, own, array, places, pitch, turned, node)
         return
     # All lanes use what the first one says.
     places, pitch = [_agreed(cx, each, node) for each in places], _agreed(cx, pitch, node)
     inside = _inside(kind, array, places, pitch, turned)
+    for number in (places[-1], pitch):
+        if per > 1 and _known(number) is None:
+            aligned = ir.equal(ir.binary("and", number, per - 1), 0)
+            inside = aligned if inside == n.TRUE else ir.both(inside, aligned)
     if inside == n.TRUE:
         _move_all(cx, name, own, array, places, pitch, turned, node)
         return
