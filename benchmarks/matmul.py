@@ -6,7 +6,8 @@ What is found goes by hand into `treadle.kernels.tiles`.
 from __future__ import annotations
 
 from treadle.core.dtypes import f32
-from treadle.kernels.device_code.matrix_product import Form, Loading, Tile, tile_multiplier
+from treadle.kernels.device_code.matrix_product import Form, Loading, Tile
+from treadle.kernels.product import multiplier_for
 from treadle.kernels.tiles import TILES
 from treadle.lang.decorators import Kernel
 
@@ -16,7 +17,7 @@ CANDIDATES = {
     4096: [
         Tile(128, 128, depth, 2, 2, copies, beside, guarded=guarded)
         for depth in (8, 16)
-        for copies in (1, 2)
+        for copies in (1, 2, 3, 4)
         for beside in (16, 4)
         for guarded in (False, True)
     ],
@@ -36,7 +37,7 @@ def matmul_of(tile: Tile, turned: bool = False) -> Kernel:
     """The kernel for matrices that lie row by row, of multiples of the tile; the second one may lie
     column by column."""
     first, second = Loading(inner=True, lanes=4), Loading(inner=turned, lanes=4)
-    return tile_multiplier(Form(f32, 0, first, second, 4, not tile.guarded, False), tile)
+    return multiplier_for(Form(f32, 0, first, second, 4, not tile.guarded, False), tile)
 
 
 def numbers(n: int) -> tuple[int, ...]:

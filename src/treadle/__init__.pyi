@@ -284,6 +284,8 @@ from treadle.tensor.manipulation import squeeze as squeeze
 from treadle.tensor.manipulation import swapaxes as swapaxes
 from treadle.tensor.manipulation import unstack as unstack
 from treadle.tensor.precision import autocast as autocast
+from treadle.tensor.precision import get_float32_matmul_precision as get_float32_matmul_precision
+from treadle.tensor.precision import set_float32_matmul_precision as set_float32_matmul_precision
 from treadle.tensor.products import matmul as matmul
 from treadle.tensor.products import outer as outer
 from treadle.tensor.products import tensordot as tensordot
@@ -465,6 +467,7 @@ __all__ = [
     "func",
     "gamma",
     "gather",
+    "get_float32_matmul_precision",
     "grad",
     "greater",
     "greater_equal",
@@ -578,6 +581,7 @@ __all__ = [
     "scatter_reduce",
     "searchsorted",
     "set_default_device",
+    "set_float32_matmul_precision",
     "set_grad_enabled",
     "shared",
     "shuffle",

@@ -91,19 +91,36 @@ def lowered(kernel, threads: int) -> n.Kernel:
     return replace(made, block=Dim3(threads))
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_89", "sm_90", "sm_100"])
-def test_registers(architecture):
-    """The largest tile leaves registers: nothing is spilled, and a block of it fits."""
-    tile = FRAGMENT_TILES["large"][0]
-    aligned = Loading(True, 4, aligned=True), Loading(False, 4, aligned=True)
-    kernel = fragment_multiplier(Form(td.float16, 0, *aligned, 4, False, False), tile)
+@pytest.mark.parametrize(
+    ("architecture", "dtype", "along", "number"),
+    [
+        ("sm_80", "float16", False, 0),
+        ("sm_89", "float16", False, 0),
+        ("sm_90", "float16", False, 0),
+        ("sm_100", "float16", False, 0),
+        ("sm_75", "float16", False, 1),
+        ("sm_90", "float32", True, 0),
+        ("sm_90", "float32", False, 2),
+        ("sm_90", "int8", True, 0),
+        ("sm_90", "int8", False, 2),
+    ],
+)
+def test_registers(architecture, dtype, along, number):
+    """Tiles leave registers: nothing is spilled, and a block of them fits. That of the table is
+    the largest for a dtype, whose second factor is `along` the inner axis or has to be turned."""
+    dtype = getattr(td, dtype)
+    tile = FRAGMENT_TILES["large"][number].of(dtype)
+    aligned = Loading(True, 4, aligned=True), Loading(along, 4, aligned=True)
+    kernel = fragment_multiplier(Form(dtype, 0, *aligned, 4, False, False), tile)
     text = printed(lowered(kernel, tile.threads), architecture).source
     assembled = assemble(text, architecture)
     assert assembled.error is None
     assert "0 bytes spill stores" in assembled.log
     assert assembled.number("registers") * tile.threads <= 1 << 16
-    for word in ("ldmatrix", "mma.sync", "cp.async.cg", "cp.async.wait_group"):
+    copies = ("cp.async.cg", "cp.async.wait_group") if architecture != "sm_75" else ()
+    for word in ("ldmatrix", "mma.sync", *copies):
         assert word in text
+    assert "shfl" not in text[: text.rindex("mma.sync")]
     assert ".local" not in text
 
 

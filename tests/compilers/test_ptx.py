@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import treadle as td
 from benchmarks import kernels
-from benchmarks.matmul import LARGE, matmul_of, numbers
+from benchmarks.matmul import matmul_of
 from tests.compilers.test_wgsl import all_operations
 from tests.support import math_references
 from tests.support.flow_programs import draw
@@ -18,12 +19,16 @@ from tests.support.ir_programs import random_kernel
 from tests.support.ptxas import assemble, ptxas_error
 from treadle.codegen import pipeline
 from treadle.codegen.records import KernelCode, Options, Target
+from treadle.core.dim3 import Dim3
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.builder import Builder, builtin, check, constant, element, load
 from treadle.ir.parser import from_text
 from treadle.ir.rules import subgroup_type
+from treadle.ir.signature import Signature
+from treadle.kernels.tiles import TILES
+from treadle.runtime.arguments import declared_arguments
 
 ARCHITECTURES = ["sm_75", "sm_80", "sm_90"]
 LIMITS = Limits(max_shared_memory=227 << 10, max_threads_per_block=1024)
@@ -146,15 +151,20 @@ def test_kernels(name, architecture):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_the_tiled_matmul_stays_in_registers(turned):
-    tiles = np.zeros((128, 32, 4), np.float32)
-    tile = LARGE["cuda"]
-    arguments = (tiles, tiles, tiles, *numbers(128))
-    source = matmul_of(tile, turned).source("ptx", *arguments, block=tile.threads)
-    assert turned or len(re.findall(r"ld\.shared\.v4\.f32", source)) == 2 * tile.depth
+@pytest.mark.parametrize("tile", TILES[True, 4, "large"][:3], ids=["wide", "copied", "loaded"])
+def test_the_tiled_matmul_stays_in_registers(tile, turned):
+    kernel = matmul_of(tile, turned)
+    lowered = kernel.lower(Signature(declared_arguments(kernel))).kernel
+    source = printed(replace(lowered, block=Dim3(tile.threads)), "sm_90").source
+    assert ("cp.async" in source) == tile.is_copied
+    if tile.is_copied or not turned:
+        # Those that a thread reads of shared memory for each step.
+        vectors = tile.across + (tile.down if tile.is_copied else 0)
+        assert len(re.findall(r"ld\.shared\.v4", source)) == vectors * tile.depth
     done = assemble(source, "sm_90")
     assert done.error is None
-    assert done.number("registers") <= 128  # two blocks run on a multiprocessor
+    # Two blocks run on a multiprocessor, or one of a large tile.
+    assert done.number("registers") <= (128 if tile.rows * tile.columns <= 128 * 128 else 255)
     assert done.number("bytes stack frame") == 0
     assert done.number("bytes spill stores") == 0
 

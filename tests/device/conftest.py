@@ -169,6 +169,7 @@ _LEFT_OUT = {
     **dict.fromkeys(
         (
             "test_device_windows",
+            "test_exact_products",
             "test_marches",
             "test_paged_attention",
             "test_products_after",

@@ -74,6 +74,7 @@ def test_a_program_gets_one_line_for_each():
         "TREADLE_EAGER": "sometimes",
         "TREADLE_EXPLAIN": "why",
         "TREADLE_NO_CACHE": "perhaps",
+        "TREADLE_NO_CUBLAS": "please",
         "TREADLE_CUDA_LANGUAGE": "fortran",
         "TREADLE_CPU_THREADS": "many",
     }

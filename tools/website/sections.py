@@ -391,7 +391,11 @@ PAGES = (
         (
             Section("Optimizers", _room("optim", "optim.GradScaler")),
             Section("Schedules", _room("optim.lr_scheduler")),
-            _section("Mixed precision", "autocast GradScaler optim.GradScaler"),
+            _section(
+                "Mixed precision",
+                "autocast GradScaler optim.GradScaler set_float32_matmul_precision "
+                "get_float32_matmul_precision",
+            ),
         ),
     ),
     Page(

@@ -16,7 +16,7 @@ from treadle.ir.matrices import EXCHANGES
 from treadle.ir.passes.masks import without_masked_reductions
 from treadle.ir.passes.matrices import with_unchecked_rows, without_matrices
 from treadle.ir.traverse import Node, rewrite_kernel
-from treadle.ir.types import size_of
+from treadle.ir.types import align_of, size_of
 
 LARGEST_STATIC = 48 << 10
 """Bytes of shared memory that a kernel may declare; more is asked for at the launch."""
@@ -96,7 +96,7 @@ def has_matrices(kernel: n.Kernel, node: n.Subgroup, target: Target) -> bool:
 COPIES_SINCE = 80
 """Since when cards copy to shared memory while the thread goes on."""
 
-_WHOLE_COPY = 16  # bytes
+_COPIED_SIZES = (4, 8, 16)  # bytes
 
 
 def copied_from(value: n.Expression) -> tuple[n.MemoryPlace | None, n.Expression | None]:
@@ -112,8 +112,8 @@ def copied_from(value: n.Expression) -> tuple[n.MemoryPlace | None, n.Expression
 
 
 def _with_whole_copies(kernel: n.Kernel, target: Target) -> n.Kernel:
-    """The kernel whose later copies are of 16 bytes from a buffer, where the card has them; others
-    happen at once."""
+    """The kernel whose later copies are from a buffer, where the card has them; others happen at
+    once."""
     has = capability(target) >= COPIES_SINCE
     buffers = {buffer.name for buffer in kernel.buffers if not buffer.volatile}
 
@@ -122,7 +122,8 @@ def _with_whole_copies(kernel: n.Kernel, target: Target) -> n.Kernel:
             return ()
         if isinstance(node, n.Assign) and node.later:
             source, _ = copied_from(node.value)
-            whole = has and size_of(node.value.type) == _WHOLE_COPY
+            size = size_of(node.value.type)
+            whole = has and size in _COPIED_SIZES and align_of(node.value.type) >= size
             if whole and isinstance(source, n.Element) and not source.checks:
                 return node if source.memory in buffers else replace(node, later=False)
             return replace(node, later=False)

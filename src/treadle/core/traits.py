@@ -47,8 +47,11 @@ class Traits:
     """Whether tiles are worth two copies in shared memory: one to fill while the other is used."""
 
     matrix_products: frozenset[str] = frozenset()
-    """The dtypes (short names) whose products subgroups compute by instructions for small matrices,
-    fed by copies to shared memory that happen later."""
+    """The dtypes (short names) whose products subgroups compute by instructions for small matrices;
+    "tf32" for float32 numbers that are rounded to 10 bits of fraction."""
+
+    later_copies: bool = False
+    """Whether copies to shared memory happen while their threads go on."""
 
     matrix_units: tuple[tuple[int, int, int], ...] = ()
     """The rows, columns and inner extents of the small matrices of float16 that subgroups multiply

@@ -21,7 +21,7 @@ class Operand(NamedTuple):
 class DenseProduct(NamedTuple):
     """`batch` products of (rows, depth) by (depth, columns) matrices of one dtype (its short name).
     The results lie row by row, one after the other, in the same dtype unless `result` names another
-    one. Halves are added up in float32."""
+    one. Halves are added up in float32. float32 numbers may be `rounded` to TF32 first."""
 
     dtype: str
     batch: int
@@ -31,6 +31,7 @@ class DenseProduct(NamedTuple):
     left: Operand
     right: Operand
     result: str = ""
+    rounded: bool = False
 
     @property
     def operations(self) -> int:

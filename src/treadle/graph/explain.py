@@ -11,6 +11,7 @@ from treadle.graph.node import PRODUCT, Node
 from treadle.graph.program import Kind, Program, Reduce, Step
 from treadle.graph.realize import watchers
 from treadle.graph.schedule import Plan
+from treadle.kernels.factors import TF32
 from treadle.lang.builtins import COMPARISONS, OPERATORS
 
 _INFIX = OPERATORS | COMPARISONS | {"pow": "**", "logical_and": "and", "logical_or": "or"}
@@ -62,7 +63,8 @@ def describe(group: Group, names: dict[Node, str], mark: str = "") -> str:
     if reads:
         lines.append(f"reads {', '.join(reads)}")
     if program is None:
-        return "\n     ".join([*lines, f"{name} = {' @ '.join(leaves)}"])
+        product = _product(leaves, node.detail.factors == TF32)
+        return "\n     ".join([*lines, f"{name} = {product}"])
     if "int64" not in node.device.features and any(map(_wraps, program.steps)):
         lines.append("adds up uint32 in uint32, which wraps: the device has no 64-bit integers")
     numbers = [repr(constant.detail) for constant in group.constants]
@@ -145,7 +147,8 @@ class _Expression:
         if step.op == "product":
             pairs = zip(detail.buffers, detail.prologues, strict=True)
             factors = [self.text[own.step] if own else self.leaves[at] for at, own in pairs]
-            return f"({' @ '.join(factors)})"
+            product = _product(factors, detail.rounded)
+            return product if detail.rounded else f"({product})"
         if step.op == "join":
             return f"join({', '.join(_bare(self.text[source]) for source, _ in detail)})"
         if step.op == "cast":
@@ -156,6 +159,11 @@ class _Expression:
             return f"({f' {_INFIX[step.op]} '.join(sources)})"
         name = detail.name if step.op == "apply" else step.op
         return f"{name}({', '.join(map(_bare, sources))})"
+
+
+def _product(factors: Sequence[str], rounded: bool) -> str:
+    product = " @ ".join(factors)
+    return f"tf32({product})" if rounded else product
 
 
 def _bare(text: str) -> str:

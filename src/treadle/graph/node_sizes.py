@@ -46,7 +46,8 @@ def sizes_of_detail(op: str, detail: Any, is_of_part: bool, sizes: list[int]) ->
         return len(shape)
     before = len(sizes)
     _flatten(detail, sizes)
-    return len(sizes) - before
+    count = len(sizes) - before
+    return (count, detail.factors) if op == PRODUCT else count
 
 
 def key_of_number(number: Any) -> Any:
@@ -73,13 +74,18 @@ def _flatten(numbers: tuple[Any, ...], sizes: list[int]) -> None:
     for each in numbers:
         if isinstance(each, tuple):
             _flatten(each, sizes)
-        else:
+        elif type(each) is not str:
             sizes.append(each)
 
 
 def filled(template: tuple[Any, ...], numbers: Iterator[Any]) -> Any:
-    """A (named) tuple of tuples and numbers, with others."""
+    """A (named) tuple of tuples, words and numbers, with other numbers."""
     found = [
-        filled(each, numbers) if isinstance(each, tuple) else next(numbers) for each in template
+        filled(each, numbers)
+        if isinstance(each, tuple)
+        else each
+        if type(each) is str
+        else next(numbers)
+        for each in template
     ]
     return type(template)(*found) if hasattr(template, "_fields") else tuple(found)

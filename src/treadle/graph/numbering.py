@@ -31,8 +31,8 @@ from treadle.graph.program import (
 from treadle.graph.reads import NO_BUFFER, Place
 from treadle.graph.views import merge_axes
 from treadle.kernels.device_code.matrix_product import Form, Loading
-from treadle.kernels.factors import Product
-from treadle.kernels.product import integers_of, loadings_of
+from treadle.kernels.factors import TF32, Product
+from treadle.kernels.product import factors_of, integers_of, loadings_of
 
 _VECTOR_COST, _VECTOR_COST_IN_SOFTWARE = 400, 50  # of what is done for neighbours at once
 _MOST_INDEX = 1 << 31
@@ -131,7 +131,8 @@ def _product_program(draft: Draft, numbers: Numbers) -> Program:
     accesses = [_access(numbers, place, next(moves[place.space])) for place in places]
     steps = list(_numbered_steps(draft, numbers))
     product = placed(product, [draft.plan.original(source) for source in node.sources])
-    loadings = list(loadings_of(product, node.dtype))
+    dtype = factors_of(node.dtype, product)
+    loadings = list(loadings_of(product, dtype))
     prologues: list[Prologue | None] = [None, None]
     for space, axes in merged.items():
         at = space - Space.FIRST
@@ -144,10 +145,14 @@ def _product_program(draft: Draft, numbers: Numbers) -> Program:
     big = _is_big(draft, numbers, math.prod(outer))
     here = [a for a, p in zip(accesses, places, strict=True) if p.space == Space.OUTER]
     lanes = _lanes(draft, numbers, here, len(extents))
-    form = Form(node.dtype, len(product.batch), loadings[0], loadings[1], lanes, False, big)
+    result = None if node.dtype is dtype else node.dtype
+    form = Form(
+        dtype, len(product.batch), loadings[0], loadings[1], lanes, False, big, result=result
+    )
     number = draft.product_step
     one, other = prologues
-    detail = Multiplied(steps[number].detail, (one, other), counts, form, first)
+    rounded = product.factors == TF32
+    detail = Multiplied(steps[number].detail, (one, other), counts, form, first, rounded)
     steps[number] = steps[number]._replace(detail=detail)
     return Program(
         Kind.PRODUCT,

@@ -122,13 +122,14 @@ class Multiplied(NamedTuple):
     `prologues` say how they are computed if not, `axes` the numbers of the loop axes that are the
     stack's, the rows' and the columns', `form` what code depends on, and `first` the number of the
     first of its integers: rows, columns, inner extent, and then what `kernels.product.integers_of`
-    gives."""
+    gives. float32 factors may be `rounded` to TF32."""
 
     buffers: tuple[int | None, int | None]
     prologues: tuple[Prologue | None, Prologue | None]
     axes: tuple[int, int, int]
     form: Form
     first: int
+    rounded: bool = False
 
 
 class Access(NamedTuple):

@@ -381,8 +381,9 @@ def function_for(graph: Graph, executor: Executor) -> tuple[PlanFunction, tuple[
     return None if recipes is None else recipes.function(graph, executor)
 
 
-# Operations with sizes in their details, or that look at more than their sources.
-_NEVER_SINGLE = WITH_SIZES | {CALL, CONSTANT, FAILED, PLACEHOLDER}
+# Operations with sizes in their details, or that look at more than their sources. (The sizes of a
+# product are in its key.)
+_NEVER_SINGLE = WITH_SIZES - {PRODUCT} | {CALL, CONSTANT, FAILED, PLACEHOLDER}
 _singles: RecentCache[Any, tuple[PlanFunction, tuple[int, ...]]] = RecentCache(_RECENT_RECIPES)
 
 

@@ -227,6 +227,8 @@ class Plan:
         rows or columns computes it again."""
         if factor in self.materialized or why_kept(product) is not None:
             return False
+        if factor.op == VIEW and (product.detail.factors or product.dtype.itemsize == 1):
+            return False  # it is turned for the product (`kernels.product.turned_first`)
         cost = read = 0
         seen: set[Node] = set()
         todo = [factor]

@@ -89,7 +89,7 @@ def _fill_varying(
 ) -> None:
     """Fill an array with a product of sizes that may be others at a replay."""
     arrays = x, y, out
-    numbers = (product, x.offset, y.offset, out.offset)
+    numbers = (product[:6], x.offset, y.offset, out.offset)
     work = _work(dtype, valued(product), arrays, valued(numbers[1:]))
     if (noted := varying.get()) is not None:
         buffers = tuple([_InBuffer(array.buffer) for array in arrays])
@@ -143,7 +143,7 @@ def _filling(dtype: DType, product: Product) -> Fill:
 
 def _views(dtype: DType, product: Product) -> tuple[tuple[_Seen, _Seen, _Seen], int]:
     """How NumPy sees the factors and the result of a product, and the bytes that are moved."""
-    batch, rows, columns, inner, first, second = product
+    batch, rows, columns, inner, first, second, _ = product
     one = (*first.batch, first.line, first.inner)
     other = (*second.batch, second.inner, second.line)
     result = (*batch, rows, columns)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+TF32 = "tf32"  # float32 numbers, rounded to 10 bits of fraction before they are multiplied
+
 
 class Factor(NamedTuple):
     """Where a factor's elements are in its array, counted in elements: strides along the axes of
@@ -19,8 +21,9 @@ class Factor(NamedTuple):
 
 class Product(NamedTuple):
     """The product of matrices of (rows, inner) by (inner, columns), or of stacks of them whose axes
-    have the extents `batch`, at most three. Results are stored row by row, matrix by
-    matrix."""
+    have the extents `batch`, at most three. Results are stored row by row, matrix by matrix.
+    `factors` says what is multiplied if not the result's dtype: `TF32`, or the short name of the
+    factors' dtype."""
 
     batch: tuple[int, ...]
     rows: int
@@ -28,6 +31,7 @@ class Product(NamedTuple):
     inner: int
     first: Factor
     second: Factor
+    factors: str = ""
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from treadle.kernels.matrix_check import opaque_products, usable_groups, usable_products
@@ -20,7 +21,8 @@ class Machine:
     software: bool = False  # a GPU's driver that computes on a CPU
     slow_to_compile: bool = False  # more than linear time for long code
     double_buffers: bool = False  # two copies of a tile pay, one to fill while the other is used
-    matrix_products: frozenset[str] = frozenset()  # dtypes that subgroups multiply by instructions
+    later_copies: bool = False  # to shared memory, while threads go on
+    matrix_products: Set[str] = frozenset()  # what subgroups multiply by instructions
     opaque_products: bool = False  # the same of float16, with a layout that is hidden
     choices: Choices = NO_CHOICES  # what was measured there
     group_products: frozenset[str] = frozenset()  # and those that groups of 128 threads do
@@ -37,6 +39,7 @@ def machine_of(device: Device) -> Machine:
         traits.software,
         traits.slow_compiler,
         traits.double_buffers,
+        traits.later_copies,
         usable_products(device),
         opaque_products(device),
         choices_of(device),

@@ -1,47 +1,79 @@
 """Whether a device multiplies small matrices right: tried once, before products are made of that.
 
 Drivers of other vendors have been found to place the elements of small matrices wrongly. So a small
-product whose result is exact is computed first, for each dtype that the device offers.
+product whose result is exact is computed first, of each dtype when it first comes up.
 """
 
 from __future__ import annotations
 
 import logging
 import weakref
+from collections.abc import Iterator, Set
 
 import numpy as np
 
-from treadle.core.dtypes import BY_SHORT_NAME, u16
+from treadle.core.dtypes import BY_SHORT_NAME, DType, bf16, f32, u8, u16, u32
 from treadle.ir.opaque import unit_of
 from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
 from treadle.kernels.device_code.group_product import GroupTile, group_multiplier
 from treadle.kernels.device_code.matrix_product import Form, Loading
+from treadle.kernels.factors import TF32
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
 TRIED = FragmentTile(32, 32, 32, 16, 16, 3)
 TRIED_BY_GROUPS = GroupTile(64, 64, 2)
 _INNER = 64
+_BITS = {1: u8, 2: u16, 4: u32}
 _log = logging.getLogger("treadle")
-_usable: weakref.WeakKeyDictionary[Device, frozenset[str]] = weakref.WeakKeyDictionary()
+_usable: weakref.WeakKeyDictionary[Device, UsableProducts] = weakref.WeakKeyDictionary()
 _usable_groups: weakref.WeakKeyDictionary[Device, frozenset[str]] = weakref.WeakKeyDictionary()
 
 
-def usable_products(device: Device) -> frozenset[str]:
-    """The dtypes whose products the device computes by instructions, without those for which that
-    is wrong. While a graph or a function is recorded nothing can be tried, and all are taken."""
-    offered = device.traits.matrix_products
-    found = _usable.get(device) if offered else offered
+class UsableProducts(Set[str]):
+    """What a device multiplies by instructions, without that for which it is wrong: tried when it
+    is first asked for. While a graph or a function is recorded nothing can be tried, and all that
+    is offered is taken."""
+
+    __slots__ = ("__weakref__", "_device", "_found", "_offered")
+
+    def __init__(self, device: Device) -> None:
+        self._device = weakref.ref(device)
+        self._offered = device.traits.matrix_products
+        self._found: dict[str, bool] = {}
+
+    def __contains__(self, name: object) -> bool:
+        if name not in self._offered:
+            return False
+        assert isinstance(name, str)
+        found = self._found.get(name)
+        device = self._device()
+        if found is None and device is not None:
+            stream = device.default_stream
+            if stream.capturing is not None or stream.interrupt is not None:
+                return True
+            found = self._found[name] = is_right(device, name)
+            if not found:
+                _log.warning(
+                    "%s computes products of small %s matrices wrongly: they are not used",
+                    device, name,
+                )  # fmt: skip
+        return bool(found)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name in sorted(self._offered) if name in self])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    __hash__ = object.__hash__
+
+
+def usable_products(device: Device) -> UsableProducts:
+    """What the device multiplies rightly by instructions."""
+    found = _usable.get(device)
     if found is None:
-        stream = device.default_stream
-        if stream.capturing is not None or stream.interrupt is not None:
-            return offered
-        found = frozenset(name for name in offered if is_right(device, name))
-        _usable[device] = found
-        for name in sorted(offered - found):
-            _log.warning(
-                "%s computes products of small %s matrices wrongly: they are not used", device, name
-            )
+        found = _usable[device] = UsableProducts(device)
     return found
 
 
@@ -73,14 +105,15 @@ def usable_groups(device: Device) -> frozenset[str]:
 
 def is_right(device: Device, name: str, tile: FragmentTile | GroupTile = TRIED) -> bool:
     """Whether a product of matrices of -1, 0 and 1, all of whose sums are exact, is right."""
-    dtype = BY_SHORT_NAME[name]
+    dtype = f32 if name == TF32 else BY_SHORT_NAME[name]
     draw = np.random.default_rng(22)
     rows, columns = tile.rows, tile.columns
     shapes = ((rows, _INNER), (_INNER, columns), (rows, columns))
     x, y = (draw.integers(-1, 2, shape).astype(np.float32) for shape in shapes[:2])
-    bits = [DeviceArray.allocate(device, u16, (shape[0] * shape[1],)) for shape in shapes]
+    held = _BITS[dtype.itemsize]
+    bits = [DeviceArray.allocate(device, held, (shape[0] * shape[1],)) for shape in shapes]
     for array, values in zip(bits, (x, y), strict=False):
-        array.upload(_bits(values, name).reshape(-1))
+        array.upload(_bits(values, dtype).reshape(-1))
     arrays = [DeviceArray(device, each.storage, dtype, each.shape) for each in bits]
     if isinstance(tile, GroupTile):
         loading = Loading(True, 4, aligned=True)
@@ -88,15 +121,15 @@ def is_right(device: Device, name: str, tile: FragmentTile | GroupTile = TRIED) 
         kernel, line, step = group_multiplier(form, tile), _INNER // 4, columns // 4
     else:
         form = Form(dtype, 0, Loading(True, 1), Loading(False, 1), 1, True, False)
-        kernel, line, step = fragment_multiplier(form, tile), _INNER, columns
+        kernel, line, step = fragment_multiplier(form, tile.of(dtype)), _INNER, columns
     numbers = (1, 1, 0, 0, 0, line, 1, 0, 0, 0, 0, 1, step, 0, 1, _INNER)
     kernel[(1, 1, 1), tile.threads](*arrays, rows, columns, _INNER, *numbers)
-    return bool(np.array_equal(bits[2].to_host(), _bits(x @ y, name).reshape(-1)))
+    return bool(np.array_equal(bits[2].to_host(), _bits(x @ y, dtype).reshape(-1)))
 
 
-def _bits(values: np.ndarray, name: str) -> np.ndarray:
+def _bits(values: np.ndarray, dtype: DType) -> np.ndarray:
     """The bits of numbers that the dtype has exactly. Negative zeros are zeros."""
     values = values + np.float32(0)
-    if name == "f16":
-        return values.astype(np.float16).view(np.uint16)
-    return (values.view(np.uint32) >> 16).astype(np.uint16)
+    if dtype is bf16:  # without NumPy's dtype of it, whose import takes long
+        return (values.view(np.uint32) >> 16).astype(np.uint16)
+    return values.astype(dtype.numpy).view(_BITS[dtype.itemsize].numpy)

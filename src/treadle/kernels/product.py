@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
-from treadle.core.dtypes import DType
+from treadle.core.dtypes import BY_SHORT_NAME, DType
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import MOST_NARROW
 from treadle.core.sizes import has_sizes
 from treadle.kernels import blas, vendor_product
 from treadle.kernels.best_tiles import choice_for
+from treadle.kernels.device_code.copied_product import copied_multiplier
 from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
 from treadle.kernels.device_code.group_product import GroupTile, group_multiplier, takes
 from treadle.kernels.device_code.keys import wide
@@ -29,11 +30,12 @@ from treadle.kernels.device_code.matrix_product import (
     tile_multiplier,
 )
 from treadle.kernels.device_code.opaque_product import OpaqueTile, opaque_multiplier
-from treadle.kernels.factors import Factor, Product
+from treadle.kernels.factors import TF32, Factor, Product
 from treadle.kernels.launching import new, serial_threads, zeros
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.tiles import AnyTile, Problem, chunk_for
 from treadle.lang.decorators import Kernel
+from treadle.runtime import settings
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.runtime.varying import varying
@@ -43,6 +45,10 @@ Route = Literal["host", "vendor", "kernel"]
 Filling = Callable[[DeviceArray, DeviceArray, DeviceArray], None]
 JOINING = 64  # threads of a block of `part_joiner`
 _LANES = 256  # threads of a block of `line_multiplier`
+_TURNED_AS_READ = 2  # bytes of elements that `ldmatrix` turns
+LARGE_PRODUCT = 1 << 31  # operations, from which on another kernel for a factor pays
+MANY_LINES = 512  # of the other factor
+_SIXTEEN = 16  # bytes that are copied at once
 _HALF = 2  # bytes
 _MOST_TOGETHER = 2  # blocks of groups of threads that a multiprocessor runs at once
 
@@ -61,6 +67,31 @@ def route_of(device: Device, dtype: DType, product: Product) -> Route | None:
 def _may_vary(product: Product) -> bool:
     """Whether a recording is to multiply matrices of other sizes, which libraries do not."""
     return varying.get() is not None and has_sizes(product)
+
+
+def rounds_to_tf32(device: Device) -> bool:
+    """Whether float32 factors are to be rounded to TF32 (`td.set_float32_matmul_precision`): it was
+    asked for, and the device has instructions for it."""
+    return settings.float32_products != "highest" and TF32 in device.traits.matrix_products
+
+
+def turned_first(device: Device, dtype: DType, product: Product) -> tuple[bool, bool]:
+    """Which factors are better copied first, with the inner axis last: those of large products by
+    fragments that would be turned on their way to shared memory for each tile of the result."""
+    if dtype.itemsize == _TURNED_AS_READ or product.operations < LARGE_PRODUCT:
+        return False, False
+    if (TF32 if product.factors == TF32 else dtype.short) not in device.traits.matrix_products:
+        return False, False
+    first, second = product.first, product.second
+    return (
+        first.inner != 1 and product.columns >= MANY_LINES,
+        second.inner != 1 and product.rows >= MANY_LINES,
+    )
+
+
+def factors_of(dtype: DType, product: Product) -> DType:
+    """The dtype of the factors of a product whose result has a dtype."""
+    return BY_SHORT_NAME.get(product.factors, dtype)
 
 
 def multiply(x: DeviceArray, y: DeviceArray, product: Product) -> DeviceArray:
@@ -144,19 +175,26 @@ def multiplier_for(form: Form, tile: AnyTile) -> Kernel:
         return fragment_multiplier(form, tile)
     if isinstance(tile, OpaqueTile):
         return opaque_multiplier(form, tile)
+    if tile.is_copied:
+        return copied_multiplier(form, tile)
     return tile_multiplier(form, tile)
 
 
-def loadings_of(product: Product, dtype: DType, alignment: int = 8) -> tuple[Loading, Loading]:
-    """How each factor is best read, of arrays that begin at a multiple of `alignment` elements.
-    Only kernels of 16-bit elements ask for more than four."""
-    _, rows, columns, inner, first, second = product
-    alignment = min(alignment, 8 if dtype.itemsize == _HALF else 4)
-    return _loading(first, rows, inner, alignment), _loading(second, columns, inner, alignment)
+def loadings_of(product: Product, dtype: DType, alignment: int = 16) -> tuple[Loading, Loading]:
+    """How each factor is best read, of arrays that begin at a multiple of `alignment` elements."""
+    _, rows, columns, inner, first, second, _ = product
+    sixteen = _SIXTEEN // dtype.itemsize if 4 * dtype.itemsize <= _SIXTEEN else 0
+    if alignment < sixteen:
+        sixteen = 0
+    return (
+        _loading(first, rows, inner, alignment, sixteen),
+        _loading(second, columns, inner, alignment, sixteen),
+    )
 
 
-def _loading(factor: Factor, lines: int, inner: int, alignment: int) -> Loading:
-    """Neighbours are loaded as vec4s where all rows are aligned to them."""
+def _loading(factor: Factor, lines: int, inner: int, alignment: int, sixteen: int) -> Loading:
+    """Neighbours are loaded as vec4s where all rows are aligned to them; they are `aligned` where
+    all begin at a multiple of `sixteen` bytes, counted in elements (0: unknown)."""
     along = factor.inner == 1 or factor.line != 1
     near, length, far = (
         (factor.inner, inner, factor.line) if along else (factor.line, lines, factor.inner)
@@ -164,7 +202,7 @@ def _loading(factor: Factor, lines: int, inner: int, alignment: int) -> Loading:
     vec4s = alignment >= 4 and near == 1 and length % 4 == 0
     vec4s = vec4s and not any(step % 4 for step in (*factor.batch, far, factor.offset))
     steps = (length, *factor.batch, far, factor.offset)
-    aligned = vec4s and alignment >= 8 and not any(step % 8 for step in steps)
+    aligned = vec4s and sixteen > 0 and not any(step % sixteen for step in steps)
     return Loading(along, 4 if vec4s else 1, aligned=aligned)
 
 
@@ -195,15 +233,23 @@ def by_tiles(
     factors do not suit them."""
     dtype = x.dtype
     assert isinstance(dtype, DType)
+    made = out.dtype
+    assert isinstance(made, DType)
     machine = machine_of(x.device)
     places = [number for array in (x, y) for number in (array.size, array.offset)]
-    alignment = next((a for a in (8, 4) if not any(place % a for place in places)), 1)
+    alignment = next((a for a in (16, 8, 4) if not any(place % a for place in places)), 1)
     first, second = loadings_of(product, dtype, alignment)
     lanes = 4 if product.columns % 4 == 0 else 1
     big = _is_big(x, y, out)
-    form = Form(dtype, len(product.batch), first, second, lanes, False, big)
+    result = None if made is dtype else made
+    form = Form(dtype, len(product.batch), first, second, lanes, False, big, result=result)
     boxes = takes(form)
-    problem = Problem(dtype, *product.extents, boxes)
+    problem = Problem(
+        dtype, *product.extents,
+        boxes=boxes,
+        rounded=product.factors == TF32,
+        across=(not first.inner, not second.inner),
+    )  # fmt: skip
     if tile is None:
         tile, parts = choice_for(machine, problem)
     if isinstance(tile, GroupTile) and not (boxes and product.inner):
@@ -218,15 +264,17 @@ def by_tiles(
     into = out if parts == 1 else new(x, wide(dtype), parts * out.size)
     multiplier_for(form, tile)[grid, tile.threads](_flat(x), _flat(y), _flat(into), *numbers)
     if parts > 1:
-        joiner = part_joiner(dtype, lanes, big)[-(-out.size // (lanes * JOINING)), JOINING]
+        joiner = part_joiner(made, lanes, big)[-(-out.size // (lanes * JOINING)), JOINING]
         joiner(_flat(into), _flat(out), rows, columns, matrices, parts)
 
 
 def by_lines(x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product) -> None:
     """Fill `out` by threads that have a column of some rows each, without shared memory."""
     dtype = x.dtype
+    made = out.dtype
     assert isinstance(dtype, DType)
-    kernel = line_multiplier(dtype, len(product.batch), _is_big(x, y, out))
+    assert isinstance(made, DType)
+    kernel = line_multiplier(dtype, len(product.batch), _is_big(x, y, out), made)
     sizes = (product.rows, product.columns, product.inner)
     numbers = integers_of(product, (Loading(True, 1), Loading(True, 1)))
     grid = (-(-product.columns // _LANES), -(-product.rows // LINES), product.matrices)

@@ -13,6 +13,7 @@ from treadle.kernels.device_code.group_product import GroupTile
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.device_code.opaque_product import OpaqueTile
+from treadle.kernels.factors import TF32
 from treadle.kernels.machine import Machine
 
 AnyTile: TypeAlias = Tile | FragmentTile | OpaqueTile | GroupTile
@@ -27,8 +28,19 @@ _NARROW = Tile(128, 16, 16, 1, 1, warp_columns=4)
 # By whether double buffers pay, the bytes of a sum and the class of the product; the best first, of
 # which a device takes the first that its limits allow.
 TILES: dict[tuple[bool, int, Class], tuple[Tile, ...]] = {
-    # Unguarded it takes 129 registers, so that only one block fits a multiprocessor.
-    (True, 4, "large"): (Tile(128, 128, 8, 2, 2, copies=2, guarded=True), _MIDDLE),
+    # Without later copies it is guarded: unguarded it takes 129 registers, so that only one block
+    # fits a multiprocessor.
+    (True, 4, "large"): (
+        Tile(128, 256, 8, 2, 4, copies=3),
+        Tile(128, 128, 8, 2, 2, copies=4),
+        Tile(128, 128, 8, 2, 2, copies=2, guarded=True),
+        _MIDDLE,
+    ),
+    (True, 4, "thin"): (
+        Tile(16, 128, 16, 1, 1, copies=4, warp_columns=32),
+        _THIN,
+        Tile(16, 128, 8, 1, 1, warp_columns=32),
+    ),
     (False, 4, "large"): (Tile(128, 128, 16, 2, 2), Tile(128, 128, 8, 2, 2), _MIDDLE),
     (True, 8, "large"): (Tile(64, 64, 8, 1, 1),),
     (False, 8, "large"): (Tile(64, 64, 8, 1, 1),),
@@ -41,11 +53,12 @@ _USUAL: dict[Class, tuple[Tile, ...]] = {
     "narrow": (_NARROW, Tile(128, 16, 8, 1, 1, warp_columns=4)),
 }
 # Of dtypes that subgroups multiply by instructions for small matrices: rows and columns
-# of a block, depth, rows and columns of a subgroup, stages.
+# of a block, depth, rows and columns of a subgroup, stages. The depth is that of 16-bit elements.
 FRAGMENT_TILES: dict[Class, tuple[FragmentTile, ...]] = {
     "large": (
         FragmentTile(128, 256, 64, 64, 64, 3),
         FragmentTile(128, 128, 32, 64, 64, 4),
+        FragmentTile(128, 128, 64, 64, 32, 3),
         FragmentTile(128, 128, 32, 64, 32, 2),
     ),
     "middle": (FragmentTile(128, 64, 64, 64, 32, 3), FragmentTile(64, 64, 32, 32, 32, 4)),
@@ -73,6 +86,9 @@ _LAST = (Tile(32, 32, 16, 1, 1, warp_columns=8), Tile(32, 32, 8, 1, 1, warp_colu
 _FEW = 24  # rows of a thin product, columns of a narrow one
 _LEAST_CHUNK = 256
 _FULL_BLOCKS = 256
+_DEEP = 1024  # from which on an inner axis is worth splitting for larger tiles
+_USUAL_LARGE = 128 * 128  # elements of a tile of which two blocks fit a multiprocessor
+_MOST_TURNED = 64 * 64  # elements of a subgroup's part
 _BUSY_BLOCKS = 96  # that keep a card busy: with fewer, smaller tiles are better
 
 
@@ -85,6 +101,15 @@ class Problem(NamedTuple):
     columns: int
     inner: int
     boxes: bool = False  # of both factors boxes can be copied (`group_product.takes`)
+    rounded: bool = False  # float32 factors to TF32
+    computed: bool = False  # a factor that is not in memory
+    # Whether neighbours of the first and of the second factor lie across the inner axis.
+    across: tuple[bool, bool] = (False, True)
+
+    @property
+    def multiplied(self) -> str:
+        """What is multiplied, as `Machine.matrix_products` names it."""
+        return TF32 if self.rounded else self.dtype.short
 
 
 def tile_for(machine: Machine, problem: Problem) -> AnyTile:
@@ -92,8 +117,8 @@ def tile_for(machine: Machine, problem: Problem) -> AnyTile:
     group = _group(machine, problem) if _takes_groups(machine, problem) else None
     if group is not None:
         return group
-    if problem.dtype.short in machine.matrix_products:
-        for each in _fragments(machine, problem):
+    if problem.multiplied in machine.matrix_products:
+        for each in [tile.of(problem.dtype) for tile in _fragments(machine, problem)]:
             if _fits(machine, each, problem.dtype.itemsize):
                 return each
     if machine.opaque_products and problem.dtype.short == "f16":
@@ -104,10 +129,29 @@ def tile_for(machine: Machine, problem: Problem) -> AnyTile:
         return _MODEST
     item = wide(problem.dtype).itemsize
     kind = class_of(problem)
+    copied = _is_copied(machine, problem)
+    if kind == "middle" and copied and problem.inner >= _DEEP:
+        kind = "large"  # the inner axis is split
     for tile in (*TILES.get((machine.double_buffers, item, kind), _USUAL[kind]), *_LAST):
-        if _fits(machine, tile, item):
+        may = not tile.is_copied or (copied and _suits(tile, problem))
+        if may and _fits(machine, tile, item):
             return tile
     return _MODEST
+
+
+def _suits(tile: Tile, problem: Problem) -> bool:
+    """Whether a tile of which one block fits a multiprocessor is worth it: with a second factor
+    that is copied by vectors, and a few blocks for each."""
+    if tile.rows * tile.columns <= _USUAL_LARGE:
+        return True
+    return problem.across[1] and _blocks(problem, tile.rows, tile.columns) >= _FULL_BLOCKS
+
+
+def _is_copied(machine: Machine, problem: Problem) -> bool:
+    """Whether what lies in shared memory is what lies in memory, and may be copied there later."""
+    is_summed_in_itself = wide(problem.dtype) is problem.dtype
+    copied = is_summed_in_itself and problem.dtype.itemsize == 4 and not problem.computed
+    return machine.later_copies and copied
 
 
 def _fragments(machine: Machine, problem: Problem) -> tuple[FragmentTile, ...]:
@@ -115,7 +159,10 @@ def _fragments(machine: Machine, problem: Problem) -> tuple[FragmentTile, ...]:
         return (_MODEST_FRAGMENTS,)
     kind = class_of(problem)
     tiles = FRAGMENT_TILES[kind]
-    if kind == "large" and _blocks(problem, tiles[0].rows, tiles[0].columns) < _BUSY_BLOCKS:
+    if any(problem.across) and problem.dtype.itemsize != 2:
+        # Lines are turned on their way, which takes registers.
+        tiles = tuple([tile for tile in tiles if tile.warp_rows * tile.warp_columns < _MOST_TURNED])
+    elif kind == "large" and _blocks(problem, tiles[0].rows, tiles[0].columns) < _BUSY_BLOCKS:
         tiles = tiles[1:]
     return (*tiles, _MODEST_FRAGMENTS)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.drivers.dense import DenseProduct, Operand, PreparedProduct
-from treadle.kernels.factors import Factor, Product
+from treadle.kernels.factors import TF32, Factor, Product
 from treadle.kernels.launching import new
+from treadle.runtime import settings
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -18,9 +19,12 @@ def prepared(
 ) -> PreparedProduct | None:
     """How the library computes a product; None where there is none, or it does not do this one.
     `result` is the dtype of the products if it is another than that of the factors."""
-    dense = _dense(dtype, product) if device.traits.vendor_products else None
+    may = device.traits.vendor_products and not settings.no_cublas
+    dense = _dense(dtype, product) if may else None
     if dense is not None and result is not None and result is not dtype:
         dense = dense._replace(result=result.short)
+    if dense is not None and product.factors == TF32:
+        dense = dense._replace(rounded=True)
     return None if dense is None else device.handle.dense_product(dense)
 
 
@@ -53,7 +57,7 @@ def _aligned(array: DeviceArray, offset: int) -> DeviceArray:
 
 def _dense(dtype: DType, product: Product) -> DenseProduct | None:
     """The product as such libraries see it: one axis of a stack, and neighbours in each matrix."""
-    batch, rows, columns, inner, first, second = product
+    batch, rows, columns, inner, first, second, _ = product
     if len(batch) > 1:
         return None
     count = batch[0] if batch else 1

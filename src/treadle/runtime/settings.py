@@ -8,6 +8,12 @@ check: bool = is_on("TREADLE_CHECK")  # report accesses outside arrays and faile
 eager: bool = is_on("TREADLE_EAGER")  # compute every array operation at once, without fusion
 check_compiled: bool = is_on("TREADLE_COMPILE_CHECK")  # compare each replay with Python's results
 disk_cache: bool = not is_on("TREADLE_NO_CACHE")  # keep compiled code on disk
+no_cublas: bool = is_on(
+    "TREADLE_NO_CUBLAS"
+)  # multiply by treadle's kernels though cuBLASLt is there
+# How float32 matrices are multiplied: "highest" as they are, "high" and "medium" rounded to TF32
+# where the device has instructions for that.
+float32_products: str = "highest"
 # The language of kernels for CUDA devices: "ptx", which needs only the driver, or "cuda", which
 # NVIDIA's run-time compiler (nvidia-cuda-nvrtc) compiles.
 cuda_language: str = choice("TREADLE_CUDA_LANGUAGE", ("ptx", "cuda"))

@@ -26,7 +26,9 @@ NAMES = {
         "broadcast_arrays broadcast_to diagonal expand_dims flip matrix_transpose moveaxis "
         "permute_dims reshape split squeeze swapaxes unstack"
     ),
-    "treadle.tensor.precision": "autocast",
+    "treadle.tensor.precision": (
+        "autocast get_float32_matmul_precision set_float32_matmul_precision"
+    ),
     "treadle.tensor.products": "matmul outer tensordot vecdot",
     "treadle.tensor.ranges": "arange eye linspace meshgrid tril triu",
     "treadle.tensor.reductions": (

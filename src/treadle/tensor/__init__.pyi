@@ -57,6 +57,8 @@ from treadle.tensor.manipulation import squeeze as squeeze
 from treadle.tensor.manipulation import swapaxes as swapaxes
 from treadle.tensor.manipulation import unstack as unstack
 from treadle.tensor.precision import autocast as autocast
+from treadle.tensor.precision import get_float32_matmul_precision as get_float32_matmul_precision
+from treadle.tensor.precision import set_float32_matmul_precision as set_float32_matmul_precision
 from treadle.tensor.products import matmul as matmul
 from treadle.tensor.products import outer as outer
 from treadle.tensor.products import tensordot as tensordot
@@ -150,6 +152,7 @@ __all__ = [
     "full",
     "full_like",
     "gather",
+    "get_float32_matmul_precision",
     "histc",
     "histogram",
     "iinfo",
@@ -190,6 +193,7 @@ __all__ = [
     "scatter_add",
     "scatter_reduce",
     "searchsorted",
+    "set_float32_matmul_precision",
     "sort",
     "split",
     "squeeze",

@@ -137,7 +137,7 @@ def _as_one_node(function: Callable[P, R], may_be_views: bool) -> Callable[P, R]
             return function(*args, **kwargs)
         tensors: list[Tensor] = []
         nodes: list[Node] = []
-        key: list[Any] = []
+        key: list[Any] = [settings.float32_products]
         is_recording = recording.get()
         for value in args:
             if not _described(value, tensors, nodes, key, is_recording):

@@ -11,17 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32
+from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32, int8, int32
+from treadle.core.recent_cache import RecentCache
 from treadle.graph import history as histories
 from treadle.graph.node import PRODUCT, REDUCE, VIEW, Node, base_of, constant, view_of
 from treadle.graph.placeholders import record_composite, within
 from treadle.graph.views import View, axes_within, merge_axes, whole
 from treadle.kernels.device_code.matrix_product import MOST_BATCHES
-from treadle.kernels.factors import Factor, Product
-from treadle.kernels.product import Route, route_of
+from treadle.kernels.factors import TF32, Factor, Product
+from treadle.kernels.product import Route, rounds_to_tf32, route_of, turned_first
+from treadle.runtime import settings
 from treadle.runtime.arrays import packed_strides
+from treadle.runtime.varying import varying
 from treadle.tensor.conversions import cast, number_as
 from treadle.tensor.large_products import in_chunks
 from treadle.tensor.tensor import Tensor, from_node
@@ -29,6 +32,7 @@ from treadle.tensor.tensor import Tensor, from_node
 _HALVES = (float16, bfloat16)
 _LEAST_INNER = 8  # extent of the inner axis from which a product of matrices pays
 _LEAST_WORK = 1 << 12  # multiplications
+_SEEN_THROUGH = (VIEW, "cast")  # operations whose sources are multiplied
 Name = Hashable
 Names = Sequence[Name]
 
@@ -51,6 +55,16 @@ def contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Name
     if (traced := within.get()) is not None:
         traced.contractions[made._cell.value] = first, second, kept
     return made
+
+
+def is_fused(first: Node, second: Node) -> bool:
+    """Whether the product of two matrices that are in memory is a sum, which is fused."""
+    one, other = first.shape, second.shape
+    if len(one) != 2 or len(other) != 2:
+        return False
+    if one[1] >= _LEAST_INNER and one[0] * one[1] * other[1] >= _LEAST_WORK:
+        return False
+    return base_of(first)[0].array is not None and base_of(second)[0].array is not None
 
 
 def _without_broadcast(
@@ -84,6 +98,11 @@ def _of_views() -> histories.Derivative:
 def _contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Names) -> Tensor:
     (left, left_names), (right, right_names) = first, second
     dtype = left.dtype
+    key = _key(first, second, kept)
+    known = None if key is None else _known.get(key)
+    if known is not None:
+        nodes = (right, left) if known.plan.is_swapped else (left, right)
+        return from_node(_multiplied(known._replace(nodes=nodes), dtype))
     sizes = dict(zip(left_names, left.shape, strict=True))
     for name, extent in zip(right_names, right.shape, strict=True):
         if sizes.get(name, 1) == 1:
@@ -98,6 +117,8 @@ def _contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Nam
         return _complex_product(first, second, kept, dtype)
     if matrices.are_too_large:
         return in_chunks(first, second, kept, contracted)
+    if key is not None:
+        _known[key] = matrices._replace(nodes=())
     return from_node(_multiplied(matrices, dtype))
 
 
@@ -181,10 +202,10 @@ def _along(node: Node, names: Names, axes: Sequence[tuple[Name, int]]) -> Node:
 
 
 class _Matrices(NamedTuple):
-    """The factors as views of memory, the first one first, the dtype to compute in, and the
-    plan."""
+    """The factors as views of memory, the first one first (none in what is remembered), the dtype
+    to compute in, and the plan."""
 
-    nodes: tuple[Node, Node]
+    nodes: tuple[Node, ...]
     work: DType
     plan: _Plan
     route: Route | None
@@ -204,16 +225,31 @@ def _matrices(
     if dtype is bool_:
         return None
     work = float32 if dtype in _HALVES and first[0].device.traits.host_memory else dtype
+    if dtype is int32 and all(map(_is_of_bytes, (first, second))):
+        work = int8  # sums have 32 bits
     (left, left_view), (right, right_view) = (
         _base_in_dtype(first[0], work),
         _base_in_dtype(second[0], work),
     )
-    plan = _planned(
-        _NamedView(tuple(first[1]), left_view), _NamedView(tuple(second[1]), right_view), kept
+    one, other = (
+        _NamedView(tuple(first[1]), left_view),
+        _NamedView(tuple(second[1]), right_view),
     )
+    plan = _planned(one, other, kept)
     if plan is None:
         return None
-    route = route_of(left.device, work, plan.product)
+    factors = ""
+    if work is int8 and dtype is int32:
+        factors = int8.short
+    elif dtype is float32 and rounds_to_tf32(left.device):
+        factors = TF32
+    plan = plan.of(factors)
+    made = dtype if work is int8 else work
+    route = route_of(left.device, made, plan.product)
+    if route == "kernel" and any(turn := turned_first(left.device, work, plan.product)):
+        plan = _planned(one, other, kept, turn)
+        assert plan is not None, "copies can always be multiplied"
+        plan = plan.of(factors)
     return _Matrices((right, left) if plan.is_swapped else (left, right), work, plan, route)
 
 
@@ -226,18 +262,43 @@ def _multiplied(matrices: _Matrices, dtype: DType) -> Node:
             for node, view in zip(nodes, plan.copies, strict=True)
         ]
     )
-    node = Node(PRODUCT, sources, plan.shape, work, nodes[0].device, plan.product)
+    made = dtype if work is int8 else work
+    node = Node(PRODUCT, sources, plan.shape, made, nodes[0].device, plan.product)
     node = cast(node, dtype)
     return node if plan.result_view is None else view_of(node, plan.result_view)
+
+
+def _is_of_bytes(operand: tuple[Node, Names]) -> bool:
+    """Whether an int32 array is one of int8 that was converted, and is not in memory."""
+    base, _ = base_of(operand[0])
+    return base.op == "cast" and base.array is None and base.sources[0].dtype is int8
 
 
 def _base_in_dtype(node: Node, work: DType) -> tuple[Node, View]:
     """The base of a node in a dtype; only the node's own elements if they are few of those that
     would be converted."""
     base, view = base_of(node)
+    if work is int8 and base.op == "cast" and base.array is None:
+        base = base.sources[0]  # of the same shape
+        if view == whole(base.shape):
+            base, view = base_of(base)
     if node.dtype is not work and base.size > node.size:
         return cast(node, work), whole(node.shape)
     return base, view
+
+
+# How arrays in their own layout are multiplied, by their shapes.
+_known: RecentCache[Any, _Matrices] = RecentCache(1024)
+
+
+def _key(first: tuple[Node, Names], second: tuple[Node, Names], kept: Names) -> Any:
+    """What a product of matrices depends on; None where that is more than shapes and dtypes."""
+    (left, left_names), (right, right_names) = first, second
+    if left.op in _SEEN_THROUGH or right.op in _SEEN_THROUGH or varying.get() is not None:
+        return None
+    names = tuple(left_names), tuple(right_names), tuple(kept)
+    precision = settings.float32_products
+    return names, left.shape, right.shape, left.dtype.short, left.device, precision
 
 
 class _NamedView(NamedTuple):
@@ -276,9 +337,19 @@ class _Plan(NamedTuple):
     shape: tuple[int, ...]
     result_view: View | None
 
+    def of(self, factors: str) -> _Plan:
+        """The plan for other factors (`Product.factors`)."""
+        return self._replace(product=self.product._replace(factors=factors)) if factors else self
+
 
 @lru_cache(4096)
-def _planned(first: _NamedView, second: _NamedView, kept: tuple[Name, ...]) -> _Plan | None:
+def _planned(
+    first: _NamedView,
+    second: _NamedView,
+    kept: tuple[Name, ...],
+    turn: tuple[bool, bool] = (False, False),
+) -> _Plan | None:
+    """The plan; factors that are to be turned are copied with the inner axis last."""
     left, right = _operand(first), _operand(second)
     sizes: dict[Name, int] = {}
     for names, view in (first, second):
@@ -295,7 +366,7 @@ def _planned(first: _NamedView, second: _NamedView, kept: tuple[Name, ...]) -> _
         roles = roles._replace(rows=roles.columns, columns=roles.rows)
     else:
         roles = _stacked(roles, kept)
-    laid_out = _laid_out(left, right, roles, sizes)
+    laid_out = _laid_out(left, right, roles, sizes, turn)
     if laid_out is None:
         return None
     product, copies = laid_out
@@ -337,9 +408,17 @@ def _stacked(roles: _Roles, kept: Names) -> _Roles:
 
 
 def _laid_out(
-    left: _Operand, right: _Operand, roles: _Roles, sizes: Mapping[Name, int]
+    left: _Operand,
+    right: _Operand,
+    roles: _Roles,
+    sizes: Mapping[Name, int],
+    turn: tuple[bool, bool],
 ) -> tuple[Product, tuple[View | None, View | None]] | None:
     """The product of two factors in place, or of copies where their strides do not fit."""
+    if turn[0]:
+        left = _copied(left, [*roles.batch, *roles.rows, *roles.inner], sizes)
+    if turn[1]:
+        right = _copied(right, [*roles.batch, *roles.columns, *roles.inner], sizes)
     copied_left = _copied(left, [*roles.batch, *roles.rows, *roles.inner], sizes)
     copied_right = _copied(right, [*roles.batch, *roles.inner, *roles.columns], sizes)
     for one in (left, copied_left):

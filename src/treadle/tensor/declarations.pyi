@@ -1288,14 +1288,20 @@ class Declarations:
         [2, 3]
         """
 
-    def matmul(self, x2: ArrayLike, /) -> Tensor:
+    def matmul(self, x2: ArrayLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
         """The matrix product of the last two axes; leading axes broadcast. An array of one axis is a
         row on the left and a column on the right, and its axis is not in the result.
+
+        With `dtype` it is the product of the arrays as arrays of that dtype. Products of int8 arrays
+        are int8 themselves, and wrap; with `dtype=td.int32` they are exact, and as quick.
 
         >>> import treadle as td
         >>> a = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
         >>> (a @ a).tolist(), td.matmul(a, td.asarray([1.0, 10.0], device="cpu")).tolist()
         ([[7.0, 10.0], [15.0, 22.0]], [21.0, 43.0])
+        >>> bytes = td.asarray([[100, 100]], dtype=td.int8, device="cpu")
+        >>> td.matmul(bytes, bytes.mT, dtype=td.int32).tolist()
+        [[20000]]
         """
 
     def matrix_transpose(self, /) -> Tensor:

@@ -1,4 +1,7 @@
-"""`td.autocast`: products in float16 or bfloat16, and functions that need the range in float32.
+"""How exactly products are computed. `td.set_float32_matmul_precision`: those of float32 numbers,
+rounded to TF32 where a device has instructions for that.
+
+`td.autocast`: products in float16 or bfloat16, and functions that need the range in float32.
 
 Two tables list these functions, as PyTorch's tables for CUDA do. All other functions compute in the
 dtypes of their arguments: so do `mean`, `var` and `std`, which are not in PyTorch's tables, and
@@ -19,6 +22,7 @@ from typing import cast as assume
 
 from treadle.core.dtypes import DType, as_dtype, bfloat16, float16, float32
 from treadle.core.errors import DtypeError
+from treadle.runtime import settings
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.dtypes import check_dtype
@@ -30,6 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 lower: ContextVar[DType | None] = ContextVar("lower", default=None)
 
 _HALVES = (float16, bfloat16)
+_PRECISIONS = ("highest", "high", "medium")
 # Functions whose float32 operands are cast to the lower dtype.
 LOWERED = frozenset({
     "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
@@ -92,6 +97,46 @@ class autocast(ContextDecorator):
 
     def __exit__(self, *exception: Any) -> None:
         lower.reset(self._tokens.pop())
+
+
+def set_float32_matmul_precision(precision: str, /) -> None:
+    """Say how products of float32 matrices are computed from now on, in this process.
+
+    "highest", the default: in float32. "high" and "medium": factors are rounded to TF32, the
+    nearest number with 10 bits of fraction, where a device multiplies these by instructions
+    (NVIDIA's cards from Ampere on, `cuda`), several times as fast; sums are float32. Other devices
+    compute as with "highest". It holds for `@`, `matmul`, `einsum`, `tensordot`, linear layers and
+    their gradients from this call on; products of other dtypes are as ever. What `td.compile` has
+    recorded with another precision is recorded anew. ValueError for another word.
+
+    >>> import treadle as td
+    >>> td.set_float32_matmul_precision("high")
+    >>> td.get_float32_matmul_precision()
+    'high'
+    >>> td.set_float32_matmul_precision("highest")
+    """
+    if precision not in _PRECISIONS:
+        choices = ", ".join(map(repr, _PRECISIONS))
+        raise ValueError(
+            f"the precision of float32 products is one of {choices}, not {precision!r}"
+        )
+    settings.float32_products = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """How products of float32 matrices are computed: what `set_float32_matmul_precision` was last
+    called with, "highest" if it was not.
+
+    >>> import treadle as td
+    >>> td.get_float32_matmul_precision()
+    'highest'
+    """
+    return settings.float32_products
+
+
+def modes() -> tuple[Any, ...]:
+    """What decides, beside its arguments, how a function computes its products."""
+    return lower.get(), settings.float32_products
 
 
 def cast_argument(name: str, value: Any) -> Any:

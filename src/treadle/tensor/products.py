@@ -11,10 +11,12 @@ from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.graph.node import Node
-from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.axes import one_axis, takes_dim
-from treadle.tensor.contraction import Names, contracted
+from treadle.tensor.composites import as_one_node
+from treadle.tensor.contraction import Names, contracted, is_fused
 from treadle.tensor.conversions import cast, common_shape, is_number
+from treadle.tensor.dtypes import check_dtype, named_dtype
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.operands import prepare
 from treadle.tensor.operators import is_operand, named
@@ -23,16 +25,37 @@ from treadle.tensor.tensor import Tensor
 
 
 @cast_by_name
-def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
+def matmul(x1: ArrayLike, x2: ArrayLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
     """The matrix product of the last two axes; leading axes broadcast. An array of one axis is a
     row on the left and a column on the right, and its axis is not in the result.
+
+    With `dtype` it is the product of the arrays as arrays of that dtype. Products of int8 arrays
+    are int8 themselves, and wrap; with `dtype=td.int32` they are exact, and as quick.
 
     >>> import treadle as td
     >>> a = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
     >>> (a @ a).tolist(), td.matmul(a, td.asarray([1.0, 10.0], device="cpu")).tolist()
     ([[7.0, 10.0], [15.0, 22.0]], [21.0, 43.0])
+    >>> bytes = td.asarray([[100, 100]], dtype=td.int8, device="cpu")
+    >>> td.matmul(bytes, bytes.mT, dtype=td.int32).tolist()
+    [[20000]]
     """
+    if dtype is None and type(x1) is Tensor and type(x2) is Tensor and is_fused(x1._node, x2._node):
+        return _small_product(x1, x2)
     left, right = operands_of("matmul", x1, x2)
+    if dtype is not None:
+        wanted = named_dtype(dtype, left.device)
+        check_dtype(wanted, left.device)
+        left, right = cast(left, wanted), cast(right, wanted)
+    return _matrices(left, right)
+
+
+@as_one_node
+def _small_product(x1: Tensor, x2: Tensor) -> Tensor:
+    return _matrices(*operands_of("matmul", x1, x2))
+
+
+def _matrices(left: Node, right: Node) -> Tensor:
     for node in (left, right):
         if not node.shape:
             raise ShapeError("matmul takes arrays with axes: with a number, write x * y")
@@ -131,6 +154,10 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
 
 def operands_of(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Node, Node]:
     """Both arrays in their common dtype."""
+    if type(x1) is Tensor and type(x2) is Tensor:
+        left, right = x1._node, x2._node
+        if left.dtype is right.dtype and left.device is right.device:
+            return left, right
     for value in (x1, x2):
         if is_number(value):
             raise TypeError(f"{name} takes arrays, not numbers as {value!r} is: write x * y")

@@ -31,11 +31,13 @@ _KERNELS = frozenset(
 )  # fmt: skip
 _OTHERS = frozenset(
     {"__array_namespace_info__", "actor", "can_cast", "checkpoint", "compile", "cuda_module",
-    "default_device", "device", "devices", "elementwise", "explain", "finfo", "func", "grad",
+    "default_device", "device", "devices", "elementwise", "explain", "finfo", "func",
+    "get_float32_matmul_precision", "grad",
     "hessian", "iinfo", "init", "interpret", "is_available", "is_grad_enabled", "isdtype", "jacfwd",
     "jacrev", "jvp", "kernel", "load", "load_gguf", "manual_seed", "memory_stats",
     "profile", "result_type",
-    "save", "set_default_device", "struct", "use_device", "value_and_grad", "vjp", "vmap"}
+    "save", "set_default_device", "set_float32_matmul_precision", "struct",
+    "use_device", "value_and_grad", "vjp", "vmap"}
 )  # fmt: skip
 
 

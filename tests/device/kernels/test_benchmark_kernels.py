@@ -11,16 +11,18 @@ import treadle as td
 from benchmarks import compile as compiling
 from benchmarks.matmul import LARGE
 from benchmarks.workloads import ADD, WORKLOADS, matmul_workload
+from treadle.kernels.tiles import TILES
 
+COPIED = TILES[True, 4, "large"][1]
 MATMULS = [
     matmul_workload(LARGE["webgpu"]),
-    matmul_workload(LARGE["cuda"]._replace(copies=1, warp_columns=4)),
+    matmul_workload(COPIED._replace(copies=1, warp_columns=4)),
+    matmul_workload(COPIED._replace(copies=3)),  # four take more than 32 KiB
 ]
+OTHERS = [workload for workload in WORKLOADS if "matmul" not in workload.name]
 
 
-@pytest.mark.parametrize(
-    "workload", [ADD, *WORKLOADS, *MATMULS], ids=lambda one: one.kernels[0].name
-)
+@pytest.mark.parametrize("workload", [ADD, *OTHERS, *MATMULS], ids=lambda one: one.kernels[0].name)
 def test_benchmark_kernels(device, workload, rng):
     launch, check = workload.ready(seed=int(rng.integers(1 << 32)), size=workload.awkward)
     launch()

@@ -340,7 +340,11 @@ def _info(number: int, name: str) -> DeviceInfo:
         name=f"PTX evaluator, {name}",
         backend="cuda",
         kind="software",
-        traits=replace(TRAITS, matrix_products=matrix_products(int(dialect[3:]))),
+        traits=replace(
+            TRAITS,
+            matrix_products=matrix_products(int(dialect[3:])),
+            later_copies=int(dialect[3:]) >= 80,
+        ),
         driver="NumPy",
         api="cuda",
         dialect=dialect,

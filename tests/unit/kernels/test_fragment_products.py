@@ -1,9 +1,11 @@
-"""Products of 16-bit floats by fragments: on the PTX evaluator, whose sm_90 has the instructions,
-and on the CPU, which does what they do."""
+"""Products by fragments: on the PTX evaluator, whose sm_90 has the instructions, and on the CPU,
+which does what they do. And products whose tiles are copied later."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,13 +14,15 @@ import treadle as td
 from tests.support.poison import poisoned
 from tests.support.ptx_device import ptx_device
 from tests.support.ptx_machine import matrices
-from treadle.kernels import matrix_check
+from treadle.kernels import matrix_check, product
 from treadle.kernels.device_code.fragment_product import FragmentTile
-from treadle.kernels.factors import Factor, Product
+from treadle.kernels.device_code.matrix_product import Tile
+from treadle.kernels.factors import TF32, Factor, Product
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.product import by_tiles
 from treadle.kernels.tiles import FRAGMENT_TILES, Problem, tile_for
 
+LAYOUTS = ((False, False), (True, True), (True, False), (False, True))  # which factors are turned
 TILES = sorted({tile for row in FRAGMENT_TILES.values() for tile in row})
 
 
@@ -89,6 +93,99 @@ def test_tiles_of_the_table(rng, tile):
         np.testing.assert_allclose(out.to_host()[0], wanted, rtol=2e-3, atol=2e-2)
 
 
+def _tf32(x: np.ndarray) -> np.ndarray:
+    """Rounded to the nearest with 10 bits of fraction."""
+    bits = (np.ascontiguousarray(x).view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    return bits.view(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("device", "m", "n", "k"), [("sm_90", 20, 24, 48), ("sm_90", 33, 17, 29), ("cpu", 33, 17, 29)]
+)
+@pytest.mark.parametrize("name", ["int8", "float32"])
+def test_other_dtypes_in_all_layouts(rng, device, name, m, n, k):
+    """int8 is exact in int32, also for -128; float32 is that of numbers rounded to TF32. Elements
+    across the inner axis are turned on their way, four lines at once where they are aligned."""
+    if name == "int8":
+        x, y = (rng.integers(-128, 128, shape).astype("i1") for shape in ((m, k), (k, n)))
+        x[:3], y[:, :3] = -128, -128
+        wanted = x.astype("f8") @ y.astype("f8")
+    else:
+        x, y = (rng.standard_normal(shape).astype("f4") for shape in ((m, k), (k, n)))
+        wanted = _tf32(x).astype("f8") @ _tf32(y).astype("f8")
+    places = contextlib.nullcontext("cpu") if device == "cpu" else ptx_device(device)
+    factors, made = ("i8", td.int32) if name == "int8" else (TF32, td.float32)
+    with places as place:
+        for turned in LAYOUTS[3 * (device == "cpu") :]:
+            laid_out = [each.T if t else each for each, t in zip((x, y), turned, strict=True)]
+            a, b = (td.asarray(each.copy(), device=place)._array for each in laid_out)
+            first = Factor((), 1, m, 0) if turned[0] else Factor((), k, 1, 0)
+            second = Factor((), k, 1, 0) if turned[1] else Factor((), 1, n, 0)
+            with poisoned(a.device):
+                out = td.empty((1, m, n), dtype=made, device=place)._array
+                tile = FragmentTile(16, 16, 32, 16, 16, 2).of(a.dtype)
+                by_tiles(a, b, out, Product((), m, n, k, first, second, factors), tile)
+            np.testing.assert_allclose(out.to_host()[0], wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_large_factors_are_turned_first(card, rng, monkeypatch):
+    """By a copy, where each tile of the result would turn them once more."""
+    monkeypatch.setattr(product, "LARGE_PRODUCT", 1 << 10)
+    monkeypatch.setattr(product, "MANY_LINES", 30)
+    x, y = (rng.integers(-128, 128, shape).astype("i1") for shape in ((40, 70), (70, 33)))
+    a, b = td.asarray(x), td.asarray(y)
+    wanted = x.astype("i4") @ y.astype("i4")
+    found = td.matmul(a, b, dtype=td.int32)
+    assert "int8[33, 70]" in td.explain(found)
+    np.testing.assert_array_equal(found.numpy(), wanted)
+    found = td.matmul(td.asarray(x.T.copy()).mT, b, dtype=td.int32).astype(td.float32) * 2
+    assert td.explain(found).startswith("3 kernels")
+    np.testing.assert_array_equal(found.numpy(), 2 * wanted)
+    assert td.explain(a @ b).startswith("2 kernels")
+    np.testing.assert_array_equal((a @ b).numpy(), x @ y)
+    bound = td.asarray(np.ascontiguousarray(y.T)).mT
+    assert td.explain(td.matmul(a, bound, dtype=td.int32)).startswith("1 kernel")
+    half = a.astype(td.float16).realize() @ b.astype(td.float16).realize()
+    assert td.explain(half).startswith("1 kernel")
+
+
+def test_special_values_as_tf32(card, rng):
+    """NaN stays NaN, which an addition would make a number of; infinities stay."""
+    x, y = (rng.standard_normal(shape).astype("f4") for shape in ((20, 41), (41, 16)))
+    x[2, 10], x[3, 0], y[4, 4], x[5, 5] = np.inf, np.nan, -np.inf, 1e-42
+    x.view(np.uint32)[6, 1], x.view(np.uint32)[7, 1] = 0x7FFFFFFF, 0xFFC00001
+    plain = np.where(np.isnan(x), np.float32(np.nan), x)
+    with np.errstate(invalid="ignore"):
+        wanted = _tf32(plain).astype("f8") @ _tf32(y).astype("f8")
+    wanted[[3, 6, 7]] = np.nan
+    td.set_float32_matmul_precision("high")
+    try:
+        found = (td.asarray(x) @ td.asarray(y)).numpy()
+    finally:
+        td.set_float32_matmul_precision("highest")
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", ["sm_90", "nvrtc", "cpu"])
+def test_tiles_that_are_copied_later(rng, device):
+    """All layouts, aligned and not, with and without an end within a step."""
+    tile = Tile(32, 32, 8, 1, 1, copies=3, warp_columns=8)
+    places = contextlib.nullcontext("cpu") if device == "cpu" else ptx_device(device)
+    with places as place:
+        for m, n, k in ((40, 36, 48), (33, 17, 29), (5, 7, 1)):
+            x, y = (rng.standard_normal(shape).astype("f4") for shape in ((m, k), (k, n)))
+            for turned in LAYOUTS:
+                laid_out = [each.T if t else each for each, t in zip((x, y), turned, strict=True)]
+                a, b = (td.asarray(each.copy(), device=place)._array for each in laid_out)
+                first = Factor((), 1, m, 0) if turned[0] else Factor((), k, 1, 0)
+                second = Factor((), k, 1, 0) if turned[1] else Factor((), 1, n, 0)
+                with poisoned(a.device):
+                    out = td.empty((1, m, n), device=place)._array
+                    by_tiles(a, b, out, Product((), m, n, k, first, second), tile)
+                wanted = x.astype("f8") @ y.astype("f8")
+                np.testing.assert_allclose(out.to_host()[0], wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_as_cuda_cpp(rng):
     """Through NVIDIA's compiler of CUDA C++, whose code the evaluator runs."""
     x, y = _drawn(rng, 40, 72), _drawn(rng, 72, 48)
@@ -112,13 +209,17 @@ def _plain(m: int, n: int, k: int) -> Product:
 
 
 def test_what_is_wrong_is_left_out(card, monkeypatch, caplog):
-    assert matrix_check.usable_products(card) == {"f16", "bf16"}
-    right = matrix_check.is_right
+    assert matrix_check.usable_products(card) == {"f16", "bf16", "i8", "tf32"}
+    tried = []
     monkeypatch.setattr(
-        matrix_check, "is_right", lambda device, name: name == "f16" and right(device, name)
+        matrix_check, "is_right", lambda device, name: not tried.append(name) and name == "f16"
     )
     matrix_check._usable.clear()
-    assert machine_of(card).matrix_products == {"f16"}
+    found = machine_of(card).matrix_products
+    assert "bf16" not in found
+    assert "f64" not in found
+    assert tried == ["bf16"]  # only what is asked for
+    assert found == {"f16"}
     assert "products of small bf16 matrices wrongly" in caplog.text
     matrix_check._usable.clear()
 
@@ -145,3 +246,16 @@ def test_who_takes_fragments():
     assert not isinstance(tile_for(Machine(1024, 227 << 10, 32), problem), FragmentTile)
     small = Machine(1024, 99 << 10, 32, matrix_products=frozenset({"f16"}))
     assert tile_for(small, problem).shared_bytes(2) <= 99 << 10
+    whole = problem._replace(dtype=td.float32)
+    every = Machine(1024, 227 << 10, 32, matrix_products=frozenset({"tf32", "i8"}))
+    assert not isinstance(tile_for(every, whole), FragmentTile)  # not asked for
+    rounded = tile_for(every, whole._replace(rounded=True))
+    bytes_ = tile_for(every, problem._replace(dtype=td.int8))
+    assert isinstance(rounded, FragmentTile)
+    assert isinstance(bytes_, FragmentTile)
+    assert 4 * rounded.depth == bytes_.depth
+    later = Machine(1024, 227 << 10, 32, double_buffers=True, later_copies=True)
+    assert tile_for(later, whole).is_copied
+    assert not tile_for(later, whole._replace(computed=True)).is_copied
+    assert not tile_for(later, problem).is_copied
+    assert not tile_for(replace(later, later_copies=False), whole).is_copied

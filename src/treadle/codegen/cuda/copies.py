@@ -1,4 +1,4 @@
-"""Copies of 16 bytes from global to shared memory that happen while the thread goes on."""
+"""Copies from global to shared memory that happen while the thread goes on."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from treadle.codegen.c_family.places import place_text
 from treadle.codegen.c_family.scope import Scope
 from treadle.codegen.nvidia import copied_from
 from treadle.ir import nodes as n
+from treadle.ir.types import size_of
 
-_COPY = """{fn} void copy_later(void* target, const void* source, bool all) {{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+_WHOLE_LINES = 16  # bytes, that pass the first cache by
+
+_COPY = """{fn} void copy_later_{size}(void* target, const void* source, bool all) {{
+    asm volatile("cp.async.{cached}.shared.global [%0], [%1], {size}, %2;"
         : : "r"((unsigned int)__cvta_generic_to_shared(target)),
-        "l"(__cvta_generic_to_global(source)), "r"(all ? 16 : 0) : "memory");
+        "l"(__cvta_generic_to_global(source)), "r"(all ? {size} : 0) : "memory");
 }}"""
 _END = """{fn} void end_copies() {{
     asm volatile("cp.async.commit_group;" : : : "memory");
@@ -31,8 +34,11 @@ def copies(scope: Scope, node: n.Copies | n.Assign) -> str:
         text = _END if node.left is None else _WAIT
         module.helpers.setdefault(name, text.format(fn=fn, left=node.left))
         return f"{name}()"
-    module.helpers.setdefault("copy_later", _COPY.format(fn=fn))
+    size = size_of(node.value.type)
+    name = f"copy_later_{size}"
+    cached = "cg" if size == _WHOLE_LINES else "ca"
+    module.helpers.setdefault(name, _COPY.format(fn=fn, size=size, cached=cached))
     source, condition = copied_from(node.value)
     assert source is not None
     inside = "true" if condition is None else scope.text(condition)
-    return f"copy_later(&{place_text(scope, node.place)}, &{place_text(scope, source)}, {inside})"
+    return f"{name}(&{place_text(scope, node.place)}, &{place_text(scope, source)}, {inside})"

@@ -20,7 +20,8 @@ NAMES = (
     "__threadfence", "__threadfence_block", "__threadfence_system", "__activemask",
     "__match_any_sync", "__match_all_sync", "match_any", "match_all", "warp_and", "warp_or",
     "warp_xor", "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
-    "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync", "copy_later",
+    "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync", "copy_later_4",
+    "copy_later_8", "copy_later_16",
     "end_copies", "wait_copies", *PRODUCTS, *EXCHANGES,
 )  # fmt: skip
 

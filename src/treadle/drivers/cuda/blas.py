@@ -100,7 +100,8 @@ class Blas:
         ):
             return None
         library = self._library
-        compute = _enumeration("cublas", "ComputeType")[type.compute]
+        name = type.compute + ("_FAST_TF32" if product.rounded else "")
+        compute = _enumeration("cublas", "ComputeType")[name]
         descriptor = library.matmul_desc_create(compute, type.scale)
         for name, operand in (("TRANSA", product.right), ("TRANSB", product.left)):
             if operand.transposed:

@@ -16,7 +16,9 @@ from treadle.core.traits import Traits
 from treadle.drivers.cuda.library import Library
 
 OLDEST_ARCHITECTURE = 70  # Volta: threads of a warp make progress on their own, tensor cores
-_MATRICES_AND_COPIES = 80  # Ampere
+_LATER_COPIES = 80  # Ampere
+# What cards multiply by `mma`, by the architecture from which on they do.
+_MATRIX_PRODUCTS = {75: {"f16", "i8"}, 80: {"bf16", "tf32"}}
 _GROUPS = 90  # Hopper
 _SAYS_PARAMETERS = 12040  # CUDA 12.4
 # Numbers of CUdevice_attribute.
@@ -63,12 +65,13 @@ class Card:
 
 
 def matrix_products(architecture: int) -> frozenset[str]:
-    """The dtypes that a card multiplies by `mma` and `cp.async`.
+    """What a card multiplies by `mma`: dtypes, and TF32.
 
-    >>> sorted(matrix_products(90)), matrix_products(75)
-    (['bf16', 'f16'], frozenset())
+    >>> sorted(matrix_products(90)), sorted(matrix_products(75)), matrix_products(70)
+    (['bf16', 'f16', 'i8', 'tf32'], ['f16', 'i8'], frozenset())
     """
-    return frozenset({"f16", "bf16"}) if architecture >= _MATRICES_AND_COPIES else frozenset()
+    has = [names for first, names in _MATRIX_PRODUCTS.items() if architecture >= first]
+    return frozenset().union(*has)
 
 
 def group_products(architecture: int, version: int) -> frozenset[str]:
@@ -121,6 +124,7 @@ def describe(library: Library, card: Card) -> DeviceInfo:
             _TRAITS,
             persistent_kernels=stays,
             matrix_products=matrix_products(card.architecture),
+            later_copies=card.architecture >= _LATER_COPIES,
             group_products=group_products(card.architecture, library.version),
             multiprocessors=card.multiprocessors,
         ),

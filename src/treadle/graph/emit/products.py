@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import f32
-from treadle.graph.emit.body import Body, cast, dtype_named, type_named
+from treadle.graph.emit.body import Body, cast, type_named
 from treadle.graph.emit.maps import store_lanes, values_of_lanes
 from treadle.graph.program import FIXED, Axis, Multiplied, Phase, Program, Stage, Strategy
 from treadle.ir import builder as ir
@@ -56,13 +56,20 @@ class ProductVariant(NamedTuple):
 
 def product_strategy(program: Program, extents: Sequence[int], machine: Machine) -> Strategy:
     """A launch of a block for each tile; one more where parts are joined."""
-    number, detail = product_in(program)
+    _, detail = product_in(program)
     batches, rows, _ = detail.axes
     behind = batches + rows
     groups = (extents[:batches], extents[batches:behind], extents[behind:-1])
     matrices, lines, columns = map(math.prod, groups)
-    dtype = dtype_named(program.steps[number].type)
-    problem = Problem(dtype, matrices, lines, columns, extents[-1], takes(detail.form))
+    form = detail.form
+    dtype = form.dtype
+    problem = Problem(
+        dtype, matrices, lines, columns, extents[-1],
+        boxes=takes(form),
+        rounded=detail.rounded,
+        computed=any(each is not None for each in detail.prologues),
+        across=(not form.first.inner, not form.second.inner),
+    )  # fmt: skip
     tile, exact, grid, parts, chunk = launch_for(machine, problem)
     variant = ProductVariant(Phase.WHOLE if parts == 1 else Phase.PART, tile, exact)
     stage = Stage(variant, Dim3(*grid), Dim3(tile.threads), integers=(matrices, chunk))
@@ -141,7 +148,7 @@ def emit_product(program: Program, variant: ProductVariant) -> n.Kernel:
 
 def _library_kernel(form: Form, variant: ProductVariant) -> Kernel:
     if variant.phase == Phase.JOIN:
-        return part_joiner(form.dtype, form.lanes, form.big)
+        return part_joiner(form.made, form.lanes, form.big)
     parts = variant.phase == Phase.PART
     return multiplier_for(form._replace(exact=variant.exact, parts=parts), variant.tile)
 

@@ -1,4 +1,5 @@
-"""Products of matrices of 16-bit floats by fragments: the cards' instructions for small matrices.
+"""Products of matrices by fragments: the cards' instructions for small matrices. Of 16-bit floats,
+of 8-bit integers, whose sums have 32 bits, and of float32 numbers that are rounded to TF32.
 
 A block computes a tile of the result, each of its warps a part. Tiles of both factors go to shared
 memory, 16 bytes at a time, some `stages` ahead of the step that is multiplied, by copies that
@@ -6,6 +7,11 @@ happen while the warps multiply (`nodes.Copies`). What does not lie as 16 aligne
 or is not in memory, is loaded element by element at the same place. In shared memory the 16-byte
 pieces of a line are permuted by the line's number, so that eight lines are read at once without two
 of them in one bank.
+
+Elements along the inner axis are neighbours in shared memory, as the instructions take them. Only
+16-bit elements may lie across it there, since these are turned as they are read. Others are turned
+on their way: a thread loads lines into registers before a step is multiplied, and stores them after
+it.
 
 The sums of a thread are pairs of neighbours, which two threads exchange to have four. The epilogue
 and the prologues are called as in `matrix_product`.
@@ -17,6 +23,8 @@ import functools
 from typing import Any, NamedTuple, Protocol
 
 from treadle import lang as td
+from treadle.core.dtypes import DType
+from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import (
     Form,
     Loading,
@@ -28,15 +36,16 @@ from treadle.kernels.device_code.matrix_product import (
 from treadle.lang import builtins
 from treadle.lang.decorators import Function, Kernel
 
-PIECE = 8  # elements in 16 bytes
+_PIECE = 16  # bytes that are copied at once
+_BANKS = 8  # pieces in a line of all banks of shared memory
 _LANES = 32
 _TOGETHER = 8  # rows of tiles whose blocks follow each other, and share what they read
 
 
 class FragmentTile(NamedTuple):
     """What a block computes of a product: `rows` and `columns` of the result, of which a warp has
-    `warp_rows` and `warp_columns`, and `depth` of the inner axis at a time; `stages` of these are
-    in shared memory."""
+    `warp_rows` and `warp_columns`, and `depth` of the inner axis at a time, in elements; `stages`
+    of these are in shared memory."""
 
     rows: int
     columns: int
@@ -52,9 +61,20 @@ class FragmentTile(NamedTuple):
         return (self.rows // self.warp_rows) * (self.columns // self.warp_columns) * _LANES
 
     def shared_bytes(self, item: int) -> int:
-        """The shared memory of a block: of two bytes an element, whatever sums take."""
-        del item
-        return self.stages * self.depth * (self.rows + self.columns) * 2
+        """The shared memory of a block, for elements of so many bytes."""
+        return self.stages * self.depth * (self.rows + self.columns) * item
+
+    def of(self, dtype: DType) -> FragmentTile:
+        """A tile that is as deep in bytes for a dtype as this one for 16-bit elements."""
+        return self._replace(depth=self.depth * 2 // dtype.itemsize)
+
+
+_MULTIPLIERS = {
+    "f16": builtins.multiply_f16,
+    "bf16": builtins.multiply_bf16,
+    "f32": builtins.multiply_tf32,
+    "i8": builtins.multiply_i8,
+}
 
 
 @functools.cache
@@ -65,26 +85,33 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
     rows, columns, depth, warp_rows, warp_columns, stages, _ = tile
     first = carrier_of(form, form.first, tile, rows, False)
     second = carrier_of(form, form.second, tile, columns, True)
-    a_type, a_loads, a_size, a_pieces, place_a, fetch_a, a_piece, _ = first
-    b_type, b_loads, b_size, b_pieces, place_b, fetch_b, b_piece, _ = second
+    a_type, a_loads, a_size, a_pieces, place_a, fetch_a, a_piece, _, turned_a = first
+    b_type, b_loads, b_size, b_pieces, place_b, fetch_b, b_piece, _, turned_b = second
+    a_inner, a_turned, put_a = turned_a.along, turned_a.held > 0, turned_a.put
+    b_inner, b_turned, put_b = turned_b.along, turned_b.held > 0, turned_b.put
+    a_held, b_held = max(turned_a.held, 1), max(turned_b.held, 1)
     a_computed, b_computed = form.first.computed, form.second.computed
-    a_inner, b_inner = form.first.inner, form.second.inner
+    held_type = td.vec4[td.u32]
     a_many = form.first.lanes if form.first.inner else 1
     b_many = form.second.lanes if form.second.inner else 1
+    # Applied to a load from shared memory, it is one instruction with that.
     a_spread = builtins.matrix_rows if a_inner else builtins.matrix_columns
     b_spread = builtins.matrix_rows if b_inner else builtins.matrix_columns
-    multiply_add = builtins.multiply_f16 if dtype is td.f16 else builtins.multiply_bf16
+    ready = _rounded_to_tf32 if dtype is td.f32 else _as_they_are
+    multiply_add = _MULTIPLIERS[dtype.short]
     end_copies, wait_copies = builtins.end_copies, builtins.wait_copies
     # Pieces from a part to the adjacent one, of other rows or columns, and to the next one along
     # the inner axis.
     a_adjacent, a_behind = (16 * a_pieces, 0) if a_inner else (0, 16 * a_pieces)
     b_adjacent, b_behind = (16 * b_pieces, 0) if b_inner else (0, 16 * b_pieces)
     across_warps = columns // warp_columns
-    down, across, deep = warp_rows // 16, warp_columns // 8, depth // 16
-    made = td.f32 if parts else dtype
+    per = _PIECE // dtype.itemsize
+    down, across, deep = warp_rows // 16, warp_columns // 8, depth // (2 * per)
+    summed = wide(dtype)
+    made = summed if parts else form.made
     stored: Any = td.vec4[made] if store_lanes == 4 else made
     words, pair = td.vec4[td.u32], td.vec2[td.u32]
-    sums_type = td.vec4[td.f32]
+    sums_type = td.vec4[summed]
     offset_of = batch_offset(form.batches, index)
     ended = itself if parts else finish
 
@@ -116,6 +143,7 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
         a_to = td.local(a_loads, td.i32)
         a_deep = td.local(a_loads, td.i32)
         a_more = td.local(a_loads, td.i32)
+        of_a = td.local(a_held, held_type)
         base = index(0) if a_computed else a_offset + offset_of(batch, extent1, extent2, a0, a1, a2)
         if parts and not a_computed:
             base += index(begin // a_many) * a_step
@@ -124,6 +152,7 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
         b_to = td.local(b_loads, td.i32)
         b_deep = td.local(b_loads, td.i32)
         b_more = td.local(b_loads, td.i32)
+        of_b = td.local(b_held, held_type)
         base = index(0) if b_computed else b_offset + offset_of(batch, extent1, extent2, b0, b1, b2)
         if parts and not b_computed:
             base += index(begin // b_many) * b_step
@@ -138,12 +167,20 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
                 if a_computed:
                     fetch_a(left, s * a_size, t, remaining, batch, begin + s * depth,
                             a_at, a_to, a_deep, a_more)  # fmt: skip
+                elif a_turned:
+                    fetch_a(a, of_a, 0, t, remaining, a_line, a_step,
+                            a_at, a_to, a_deep, a_more)  # fmt: skip
+                    put_a(of_a, left, s * a_size, t)
                 else:
                     fetch_a(a, left, s * a_size, t, remaining, a_line, a_step,
                             a_at, a_to, a_deep, a_more)  # fmt: skip
                 if b_computed:
                     fetch_b(right, s * b_size, t, remaining, batch, begin + s * depth,
                             b_at, b_to, b_deep, b_more)  # fmt: skip
+                elif b_turned:
+                    fetch_b(b, of_b, 0, t, remaining, b_line, b_step,
+                            b_at, b_to, b_deep, b_more)  # fmt: skip
+                    put_b(of_b, right, s * b_size, t)
                 else:
                     fetch_b(b, right, s * b_size, t, remaining, b_line, b_step,
                             b_at, b_to, b_deep, b_more)  # fmt: skip
@@ -152,9 +189,9 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
         warp_column = warp % across_warps * warp_columns
         # The line and the place along the inner axis that a thread reads for all, of 16 x 16 parts.
         a_far = lane % 8 + lane // 8 % 2 * 8 if a_inner else lane // 8 % 2 * 8
-        a_near = lane // 16 * 8 if a_inner else lane % 8 + lane // 16 * 8
+        a_near = lane // 16 * per if a_inner else lane % 8 + lane // 16 * 8
         b_far = lane % 8 + lane // 16 * 8 if b_inner else lane // 16 * 8
-        b_near = lane // 8 % 2 * 8 if b_inner else lane % 8 + lane // 8 % 2 * 8
+        b_near = lane // 8 % 2 * per if b_inner else lane % 8 + lane // 8 % 2 * 8
         a_from = a_piece(warp_row + a_far, a_near)
         b_from = b_piece(warp_column + b_far, b_near)
         # A thread has its words of two parts of the inner axis: those that are multiplied, and the
@@ -165,35 +202,47 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
         left_at = 0
         right_at = 0
         filled = stages - 1
+        put_at = stages - 1
         wait_copies(stages - 2)
         td.sync_threads()
         for i in td.static_range(down):
-            ours[i] = a_spread(left[(a_from ^ (0 if a_inner else i * 2)) + a_adjacent * i])
+            ours[i] = ready(a_spread(left[(a_from ^ (0 if a_inner else i * 2)) + a_adjacent * i]))
         for j in td.static_range(across // 2):
-            theirs[j] = b_spread(right[(b_from ^ (0 if b_inner else j * 2)) + b_adjacent * j])
+            theirs[j] = ready(
+                b_spread(right[(b_from ^ (0 if b_inner else j * 2)) + b_adjacent * j])
+            )
         for step in range(steps):
             for d in td.static_range(deep):
                 if d == deep - 1:
                     # The next stage is here, and no thread needs the one that is filled next.
+                    # What was loaded last goes to the stage before the present one.
+                    if a_turned:
+                        put_a(of_a, left, put_at * a_size, t)
+                    if b_turned:
+                        put_b(of_b, right, put_at * b_size, t)
                     wait_copies(stages - 2)
                     td.sync_threads()
                     left_at = left_at + a_size if left_at + a_size < stages * a_size else 0
                     right_at = right_at + b_size if right_at + b_size < stages * b_size else 0
                 for i in td.static_range(down):
-                    ours[(d + 1) % 2 * down + i] = a_spread(
-                        left[
-                            left_at
-                            + (a_from ^ ((d + 1) % deep * 2 if a_inner else i * 2))
-                            + (a_adjacent * i + a_behind * ((d + 1) % deep))
-                        ]
+                    ours[(d + 1) % 2 * down + i] = ready(
+                        a_spread(
+                            left[
+                                left_at
+                                + (a_from ^ ((d + 1) % deep * 2 if a_inner else i * 2))
+                                + (a_adjacent * i + a_behind * ((d + 1) % deep))
+                            ]
+                        )
                     )
                 for j in td.static_range(across // 2):
-                    theirs[(d + 1) % 2 * (across // 2) + j] = b_spread(
-                        right[
-                            right_at
-                            + (b_from ^ ((d + 1) % deep * 2 if b_inner else j * 2))
-                            + (b_adjacent * j + b_behind * ((d + 1) % deep))
-                        ]
+                    theirs[(d + 1) % 2 * (across // 2) + j] = ready(
+                        b_spread(
+                            right[
+                                right_at
+                                + (b_from ^ ((d + 1) % deep * 2 if b_inner else j * 2))
+                                + (b_adjacent * j + b_behind * ((d + 1) % deep))
+                            ]
+                        )
                     )
                 if d == 0:
                     if step + stages - 1 < steps:
@@ -202,16 +251,23 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
                         if a_computed:
                             fetch_a(left, filled * a_size, t, remaining, batch, begin + at,
                                     a_at, a_to, a_deep, a_more)  # fmt: skip
+                        elif a_turned:
+                            fetch_a(a, of_a, 0, t, remaining, a_line, a_step,
+                                    a_at, a_to, a_deep, a_more)  # fmt: skip
                         else:
                             fetch_a(a, left, filled * a_size, t, remaining, a_line, a_step,
                                     a_at, a_to, a_deep, a_more)  # fmt: skip
                         if b_computed:
                             fetch_b(right, filled * b_size, t, remaining, batch, begin + at,
                                     b_at, b_to, b_deep, b_more)  # fmt: skip
+                        elif b_turned:
+                            fetch_b(b, of_b, 0, t, remaining, b_line, b_step,
+                                    b_at, b_to, b_deep, b_more)  # fmt: skip
                         else:
                             fetch_b(b, right, filled * b_size, t, remaining, b_line, b_step,
                                     b_at, b_to, b_deep, b_more)  # fmt: skip
                     end_copies()
+                    put_at = filled
                     filled = filled + 1 if filled + 1 < stages else 0
                 for i in td.static_range(down):
                     for j in td.static_range(across // 2):
@@ -244,7 +300,7 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
                 near_y = td.where(odd == 1, sent_y, found.y)
                 far_x = td.where(odd == 1, found.z, sent_x)
                 far_y = td.where(odd == 1, found.w, sent_y)
-                total = td.vec4[made](td.vec4[td.f32](near_x, near_y, far_x, far_y))
+                total = td.vec4[made](sums_type(near_x, near_y, far_x, far_y))
                 line = row + warp_row + i * 16 + lane // 4 + odd * 8
                 at = column + warp_column + j * 8 + lane % 4 // 2 * 4
                 if line < m:
@@ -265,6 +321,48 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
     return multiply_fragments
 
 
+@td.func
+def _as_they_are(parts):
+    return parts
+
+
+@td.func
+def _rounded(word):
+    """The nearest number whose lowest 13 bits, which are ignored, are zeros. NaN, which an addition
+    could make a number of, stays as it is: two instructions."""
+    is_nan = td.isnan(td.bitcast(word, td.f32))
+    return td.where(is_nan, word, word + td.u32(0x1000))
+
+
+@td.func
+def _rounded_to_tf32(parts):
+    return td.vec4[td.u32](
+        _rounded(parts.x), _rounded(parts.y), _rounded(parts.z), _rounded(parts.w)
+    )
+
+
+@functools.cache
+def _packer(dtype: DType, held: DType) -> Function:
+    """A function that makes four words of a local array with the elements of 16 bytes, which are
+    `held` in another dtype."""
+    size = dtype.itemsize
+    per = 4 // size
+    bits = {1: td.u8, 2: td.u16, 4: td.u32}[size]
+    words = td.vec4[td.u32]
+
+    @td.func
+    def packed(found):
+        made = td.local(4, td.u32)
+        for w in td.static_range(4):
+            made[w] = td.u32(td.bitcast(dtype(found[w * per]), bits))
+            for e in td.static_range(1, per):
+                part = td.u32(td.bitcast(dtype(found[w * per + e]), bits))
+                made[w] = made[w] | (part << td.u32(e * 8 * size))
+        return words(made[0], made[1], made[2], made[3])
+
+    return packed
+
+
 class CarriedTile(Protocol):
     """What a carrier has to know of a tile."""
 
@@ -277,6 +375,15 @@ class CarriedTile(Protocol):
     def threads(self) -> int:
         """The threads of a block."""
         ...
+
+
+class Turned(NamedTuple):
+    """Whether lines of shared memory are `along` the inner axis. Where those of memory are not, a
+    thread holds so many pieces in registers, to which `fetch` copies, until `put` stores them."""
+
+    along: bool
+    held: int
+    put: Function
 
 
 class Carrier(NamedTuple):
@@ -295,6 +402,7 @@ class Carrier(NamedTuple):
     fetch: Function
     piece: Function
     put: Function
+    turned: Turned
 
 
 def carrier_of(
@@ -304,22 +412,30 @@ def carrier_of(
     inner, lanes, computed, aligned = loading
     dtype, exact, depth, threads = form.dtype, form.exact, tile.depth, tile.threads
     index = td.i64 if form.big else td.i32
-    vec = td.vec4[td.f32] if computed else td.vec4[dtype]
-    one: Any = td.f32 if computed else dtype
-    near_extent, far_extent = (depth, lines) if inner else (lines, depth)
-    pieces = near_extent // PIECE  # of a line of shared memory
+    held_as = wide(dtype) if computed else dtype
+    one: Any = held_as
+    vec = td.vec4[held_as]
+    per = _PIECE // dtype.itemsize  # elements of a piece
+    along = inner or per != 8
+    turned = along and not inner
+    near_extent, far_extent = (depth, lines) if along else (lines, depth)
+    pieces = near_extent // per  # of a line of shared memory
     size = pieces * far_extent
-    loads = -(-size // threads)
-    full = size % threads == 0
+    # Where lines are turned, a thread has the pieces of `together` lines, which are loaded at once.
+    together = lanes if turned else 1
+    loads = -(-size // (threads * together))
+    full = size % (threads * together) == 0
     unguarded = exact or computed or lanes == 1 or not aligned
     even = held and threads % pieces == 0
     # The pieces of 128 bytes are in all banks; shorter lines share these.
-    lines_of_banks = max(PIECE // pieces, 1)
-    permutations = min(pieces, PIECE)
+    lines_of_banks = max(_BANKS // pieces, 1)
+    permutations = min(pieces, _BANKS)
     words = td.vec4[td.u32]
     copy_later, sixteen = builtins.copy_later, builtins.sixteen_bytes
+    packed = _packer(dtype, held_as)
     # Steps of the inner axis are counted in loads, as strides are.
     advance = depth // lanes if inner else depth
+    quarters = per // 4  # vec4s of a piece
 
     @td.func
     def permuted(far, near):
@@ -330,9 +446,10 @@ def carrier_of(
 
     @td.func
     def piece(line, place):
-        if inner:
-            return permuted(line, place // PIECE)
-        return permuted(place, line // PIECE)
+        if along:
+            return permuted(line, place // per)
+        else:
+            return permuted(place, line // per)
 
     @td.func
     def place(t, base, start, end, line_step, inner_step, at, to, deep, more):
@@ -340,37 +457,32 @@ def carrier_of(
             item = t + v * threads
             # The same, so written that what is a thread's own is computed once.
             near = t % pieces if even else item % pieces
-            far = t // pieces + v * (threads // pieces) if even else item // pieces
+            far = t // pieces + v * (threads // pieces) if even else item // pieces * together
             to[v] = permuted(far, near)
-            if inner:
+            if turned:
+                line = td.minimum(start + far, (end - 1) // together * together)
+                deep[v] = near * per
+                if computed:
+                    at[v] = index(line)
+                else:
+                    at[v] = base + index(line // lanes) * line_step + index(deep[v]) * inner_step
+            elif inner:
                 # Past the end, the last line is read again; its results are not stored.
                 line = td.minimum(start + far, end - 1)
-                deep[v] = near * PIECE
+                deep[v] = near * per
                 if computed:
                     at[v] = index(line)
                 else:
                     at[v] = base + index(line) * line_step
-                    at[v] += index(near * (PIECE // lanes)) * inner_step
+                    at[v] += index(near * (per // lanes)) * inner_step
             else:
-                line = td.minimum(start + near * PIECE, (end - 1) // PIECE * PIECE)
+                line = td.minimum(start + near * per, (end - 1) // per * per)
                 deep[v] = far
                 more[v] = end - line
                 if computed:
                     at[v] = index(line)
                 else:
                     at[v] = base + index(line // lanes) * line_step + index(far) * inner_step
-
-    @td.func
-    def packed(low, high):
-        """Eight numbers as four words."""
-        parts = (low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w)
-        bits = td.local(8, td.u32)
-        for e in td.static_range(8):
-            bits[e] = td.u32(td.bitcast(dtype(parts[e]), td.u16))
-        return words(
-            bits[0] | (bits[1] << td.u32(16)), bits[2] | (bits[3] << td.u32(16)),
-            bits[4] | (bits[5] << td.u32(16)), bits[6] | (bits[7] << td.u32(16)),
-        )  # fmt: skip
 
     @td.func
     def next_step(v, inner_step, at):
@@ -399,34 +511,68 @@ def carrier_of(
     def fetch_vec4s(x, to_here, slot, t, remaining, line_step, inner_step, at, to, deep, more):
         for v in td.static_range(loads):
             if full or t + v * threads < size:
-                low = vec(0)
-                high = vec(0)
-                if deep[v] < remaining:
-                    low = x[at[v]]
+                found = td.local(per, one)
+                for q in td.static_range(quarters):
+                    four = vec(0)
                     if inner:
-                        if deep[v] + 4 < remaining:
-                            high = x[at[v] + 1]
-                    elif more[v] > 4:
-                        high = x[at[v] + 1]
-                to_here[v if held else slot + to[v]] = packed(low, high)
+                        if deep[v] + 4 * q < remaining:
+                            four = x[at[v] + q]
+                    elif deep[v] < remaining and 4 * q < more[v]:
+                        four = x[at[v] + q]
+                    found[4 * q] = four.x
+                    found[4 * q + 1] = four.y
+                    found[4 * q + 2] = four.z
+                    found[4 * q + 3] = four.w
+                to_here[v if held else slot + to[v]] = packed(found)
                 next_step(v, inner_step, at)
 
     @td.func
     def fetch_ones(x, to_here, slot, t, remaining, line_step, inner_step, at, to, deep, more):
         for v in td.static_range(loads):
             if full or t + v * threads < size:
-                found = td.local(PIECE, one)
-                for e in td.static_range(PIECE):
+                found = td.local(per, one)
+                for e in td.static_range(per):
                     found[e] = one(0)
                     if inner:
                         if deep[v] + e < remaining:
                             found[e] = x[at[v] + index(e) * inner_step]
                     elif deep[v] < remaining and e < more[v]:
                         found[e] = x[at[v] + index(e) * line_step]
-                low = vec(found[0], found[1], found[2], found[3])
-                high = vec(found[4], found[5], found[6], found[7])
-                to_here[v if held else slot + to[v]] = packed(low, high)
+                to_here[v if held else slot + to[v]] = packed(found)
                 next_step(v, inner_step, at)
+
+    @td.func
+    def fetch_turned(x, to_here, slot, t, remaining, line_step, inner_step, at, to, deep, more):
+        for v in td.static_range(loads):
+            if full or (t + v * threads) * together < size:
+                found = td.local(per * together, one)
+                for e in td.static_range(per):
+                    for line in td.static_range(together):
+                        found[line * per + e] = one(0)
+                    if deep[v] + e < remaining:
+                        if together == 4:
+                            four = x[at[v] + index(e) * inner_step]
+                            found[e] = four.x
+                            found[per + e] = four.y
+                            found[2 * per + e] = four.z
+                            found[3 * per + e] = four.w
+                        else:
+                            found[e] = x[at[v] + index(e) * inner_step]
+                own = td.local(per, one)
+                for line in td.static_range(together):
+                    for e in td.static_range(per):
+                        own[e] = found[line * per + e]
+                    to_here[v * together + line] = packed(own)
+                next_step(v, inner_step, at)
+
+    @td.func
+    def put_turned(held_here, to_here, slot, t):
+        for v in td.static_range(loads):
+            if full or (t + v * threads) * together < size:
+                item = t + v * threads
+                for line in td.static_range(together):
+                    here = permuted(item // pieces * together + line, item % pieces)
+                    to_here[slot + here] = held_here[v * together + line]
 
     loaded = prologue_of(second, vec if lanes == 4 else one)
 
@@ -434,34 +580,57 @@ def carrier_of(
     def compute_vec4s(to_here, slot, t, remaining, batch, begin, at, to, deep, more):
         for v in td.static_range(loads):
             if full or t + v * threads < size:
-                low = vec(0)
-                high = vec(0)
+                found = td.local(per, one)
                 line = td.i32(at[v])
-                if deep[v] < remaining:
-                    low = loaded(batch, line, begin + deep[v])
+                for q in td.static_range(quarters):
+                    four = vec(0)
                     if inner:
-                        if deep[v] + 4 < remaining:
-                            high = loaded(batch, line, begin + deep[v] + 4)
-                    elif more[v] > 4:
-                        high = loaded(batch, line + 4, begin + deep[v])
-                to_here[v if held else slot + to[v]] = packed(low, high)
+                        if deep[v] + 4 * q < remaining:
+                            four = loaded(batch, line, begin + deep[v] + 4 * q)
+                    elif deep[v] < remaining and 4 * q < more[v]:
+                        four = loaded(batch, line + 4 * q, begin + deep[v])
+                    found[4 * q] = four.x
+                    found[4 * q + 1] = four.y
+                    found[4 * q + 2] = four.z
+                    found[4 * q + 3] = four.w
+                to_here[v if held else slot + to[v]] = packed(found)
 
     @td.func
     def compute_ones(to_here, slot, t, remaining, batch, begin, at, to, deep, more):
         for v in td.static_range(loads):
             if full or t + v * threads < size:
                 line = td.i32(at[v])
-                found = td.local(PIECE, one)
-                for e in td.static_range(PIECE):
+                found = td.local(per, one)
+                for e in td.static_range(per):
                     found[e] = one(0)
-                    if inner:
+                    if along:
                         if deep[v] + e < remaining:
                             found[e] = loaded(batch, line, begin + deep[v] + e)
                     elif deep[v] < remaining and e < more[v]:
                         found[e] = loaded(batch, line + e, begin + deep[v])
-                low = vec(found[0], found[1], found[2], found[3])
-                high = vec(found[4], found[5], found[6], found[7])
-                to_here[v if held else slot + to[v]] = packed(low, high)
+                to_here[v if held else slot + to[v]] = packed(found)
+
+    @td.func
+    def compute_turned(to_here, slot, t, remaining, batch, begin, at, to, deep, more):
+        for v in td.static_range(loads):
+            if full or (t + v * threads) * 4 < size:
+                item = t + v * threads
+                line = td.i32(at[v])
+                found = td.local(per * 4, one)
+                for e in td.static_range(per):
+                    four = vec(0)
+                    if deep[v] + e < remaining:
+                        four = loaded(batch, line, begin + deep[v] + e)
+                    found[e] = four.x
+                    found[per + e] = four.y
+                    found[2 * per + e] = four.z
+                    found[3 * per + e] = four.w
+                own = td.local(per, one)
+                for other in td.static_range(4):
+                    for e in td.static_range(per):
+                        own[e] = found[other * per + e]
+                    here = permuted(item // pieces * 4 + other, item % pieces)
+                    to_here[slot + here] = packed(own)
 
     @td.func
     def put(held_here, to_here, t, remaining, to, deep):
@@ -473,11 +642,15 @@ def carrier_of(
                     to_here[to[v]] = td.where(deep[v] < remaining, held_here[v], words(0))
 
     if computed:
-        fetch = compute_vec4s if lanes == 4 else compute_ones
+        vectors = compute_turned if turned else compute_vec4s
+        fetch = vectors if lanes == 4 else compute_ones
+    elif turned:
+        fetch = fetch_turned
     elif lanes == 4:
         fetch = fetch_aligned if aligned else fetch_vec4s
     else:
         fetch = fetch_ones
+    of_lines = Turned(along, loads * together if turned and not computed else 0, put_turned)
     read: Any = td.vec4[dtype] if lanes == 4 else dtype
     lined = (pieces + 1) * far_extent if held else size
-    return Carrier(read, loads, lined, pieces + held, place, fetch, piece, put)
+    return Carrier(read, loads, lined, pieces + held, place, fetch, piece, put, of_lines)

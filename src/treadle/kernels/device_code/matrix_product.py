@@ -31,7 +31,8 @@ class Tile(NamedTuple):
     of the inner axis at a time.
 
     A thread computes `down` x `across` groups of 4 x 4. With two `copies` of the factors' tiles in
-    shared memory (double buffering), one barrier a step is enough. `warp_columns` threads of a warp
+    shared memory (double buffering), one barrier a step is enough; with more of them, they are
+    filled by copies that happen later (`copied_product`). `warp_columns` threads of a warp
     are side by side in a row of the tile. The loop over the depth is `unrolled` where compilers are
     quick and there are many registers. Loads are `guarded` against the end of the inner axis even
     where that is not needed, where the compiler then uses fewer registers.
@@ -46,6 +47,11 @@ class Tile(NamedTuple):
     warp_columns: int = 16
     unrolled: bool = True
     guarded: bool = False
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether the factors come to shared memory by copies that happen later."""
+        return self.copies > 2
 
     @property
     def threads(self) -> int:
@@ -73,7 +79,7 @@ class Form(NamedTuple):
     """What the code depends on, in addition to the tile. `lanes` elements of a row of the result
     are stored at once. `exact`: the inner axis is a multiple of the depth. `big`: indices need 64
     bits. `parts` (split-K): a block sums a part of the inner axis, and `part_joiner` adds up the
-    parts."""
+    parts. The result has the factors' dtype unless `result` names another one."""
 
     dtype: DType
     batches: int  # axes
@@ -83,6 +89,12 @@ class Form(NamedTuple):
     exact: bool
     big: bool
     parts: bool = False
+    result: DType | None = None
+
+    @property
+    def made(self) -> DType:
+        """The dtype of the result."""
+        return self.result or self.dtype
 
 
 @td.func
@@ -120,8 +132,7 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
     the grid has all `matrices` of the stack for each part, one part after the other."""
     dtype, store_lanes, parts = form.dtype, form.lanes, form.parts
     index = td.i64 if form.big else td.i32
-    rows, columns, depth, down, across, copies, warp_columns, unrolled, _ = tile
-    side = columns // (4 * across)  # threads side by side
+    rows, columns, depth, down, across, copies, _, unrolled, _ = tile
     row_step, column_step = rows // down, columns // across  # between a thread's groups
     groups = 4 * down * across
     first = _carrier(form, form.first, tile, rows, False)
@@ -133,14 +144,14 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
     )  # vectors are stored as they were loaded
     a_computed, b_computed = form.first.computed, form.second.computed
     vec = td.vec4[wide(dtype)]
-    made = wide(dtype) if parts else dtype
+    made = wide(dtype) if parts else form.made
     stored: Any = td.vec4[made] if store_lanes == 4 else made
     a_many = form.first.lanes if form.first.inner else 1
     b_many = form.second.lanes if form.second.inner else 1
     left_size, right_size = depth * left_pitch, depth * right_pitch
     right_step = right_size if whole else right_size // 4
     offset_of = batch_offset(form.batches, index)
-    ended = itself if parts else finish
+    place_in_tile, store = placing(tile), storing(form, tile)
 
     @td.func
     def accumulate(left, right, left_at, right_at, sums):
@@ -169,11 +180,7 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
         left = td.shared(copies * left_size, left_type)
         right = td.shared(copies * right_size, right_type)
         t = td.thread_idx.x
-        # A warp covers `warp_columns` threads of a row and as many rows as that needs: a tile of
-        # such warps reads fewer different words of shared memory than rows of 32 threads would.
-        tx = t % warp_columns + t // _SUBGROUP % (side // warp_columns) * warp_columns
-        ty = t // warp_columns % (_SUBGROUP // warp_columns)
-        ty += t // (_SUBGROUP * (side // warp_columns)) * (_SUBGROUP // warp_columns)
+        tx, ty = place_in_tile(t)
         row = td.block_idx.y * rows
         column = td.block_idx.x * columns
         z = td.block_idx.z
@@ -241,13 +248,47 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
             else:
                 left_at = left_size // 4 - left_at
                 right_at = right_step - right_at
+        store(c, sums, z, batch, row + ty * 4, column + tx * 4, m, n)
+
+    return multiply
+
+
+@functools.cache
+def placing(tile: Tile) -> Function:
+    """Where a thread is in a tile, along its columns and along its rows."""
+    side, warp_columns = tile.columns // (4 * tile.across), tile.warp_columns
+
+    @td.func
+    def place_in_tile(t):
+        # A warp covers `warp_columns` threads of a row and as many rows as that needs: a tile of
+        # such warps reads fewer different words of shared memory than rows of 32 threads would.
+        tx = t % warp_columns + t // _SUBGROUP % (side // warp_columns) * warp_columns
+        ty = t // warp_columns % (_SUBGROUP // warp_columns)
+        ty += t // (_SUBGROUP * (side // warp_columns)) * (_SUBGROUP // warp_columns)
+        return tx, ty
+
+    return place_in_tile
+
+
+@functools.cache
+def storing(form: Form, tile: Tile) -> Function:
+    """What ends a thread's sums and stores them: groups of 4 x 4, of which the first one is at a
+    row and a column."""
+    store_lanes, down, across = form.lanes, tile.down, tile.across
+    row_step, column_step = tile.rows // down, tile.columns // across
+    index = td.i64 if form.big else td.i32
+    made = wide(form.dtype) if form.parts else form.made
+    ended = itself if form.parts else finish
+
+    @td.func
+    def store(c, sums, z, batch, row, column, m, n):
         for g in td.static_range(down):
             for r in td.static_range(4):
-                i = row + ty * 4 + g * row_step + r
+                i = row + g * row_step + r
                 if i < m:
                     start = (index(z) * index(m) + index(i)) * index(n)
                     for group in td.static_range(across):
-                        j = column + tx * 4 + group * column_step
+                        j = column + group * column_step
                         total = td.vec4[made](sums[(g * across + group) * 4 + r])
                         if store_lanes == 4:
                             if j < n:
@@ -262,7 +303,7 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
                             if j + 3 < n:
                                 c[start + index(j + 3)] = ended(total.w, batch, i, j + 3)
 
-    return multiply
+    return store
 
 
 @functools.cache
@@ -425,16 +466,17 @@ LINES = 8  # rows of a block
 
 
 @functools.cache
-def line_multiplier(dtype: DType, batches: int, big: bool) -> Kernel:
+def line_multiplier(dtype: DType, batches: int, big: bool, result: DType | None = None) -> Kernel:
     """A kernel whose threads make a column of some rows each; neighbours are lanes of vectors. The
     grid is (columns, rows, batch)."""
+    made = result or dtype
     sums_as = wide(dtype)
     index = td.i64 if big else td.i32
     offset_of = batch_offset(batches, index)
 
     @td.kernel(checked=False)
     def multiply_lines(
-        a: td.Array[dtype], b: td.Array[dtype], c: td.Array[dtype],
+        a: td.Array[dtype], b: td.Array[dtype], c: td.Array[made],
         m: td.i32, n: td.i32, k: td.i32, extent1: td.i32, extent2: td.i32,
         a0: index, a1: index, a2: index, a_line: index, a_step: index, a_offset: index,
         b0: index, b1: index, b2: index, b_line: index, b_step: index, b_offset: index,
@@ -457,6 +499,6 @@ def line_multiplier(dtype: DType, batches: int, big: bool) -> Kernel:
             for r in td.static_range(LINES):
                 if row + r < m:
                     at = (index(batch) * index(m) + index(row + r)) * index(n) + index(j)
-                    c[at] = dtype(sums[r])
+                    c[at] = made(sums[r])
 
     return multiply_lines

@@ -69,8 +69,8 @@ def opaque_multiplier(form: Form, tile: OpaqueTile) -> Kernel:
     rows, columns, depth, warp_rows, warp_columns, _ = tile
     first = carrier_of(form, form.first, tile, rows, False, held=True)
     second = carrier_of(form, form.second, tile, columns, True, held=True)
-    a_type, a_loads, a_size, a_pitch, place_a, fetch_a, a_piece, put_a = first
-    b_type, b_loads, b_size, b_pitch, place_b, fetch_b, b_piece, put_b = second
+    a_type, a_loads, a_size, a_pitch, place_a, fetch_a, a_piece, put_a, _ = first
+    b_type, b_loads, b_size, b_pitch, place_b, fetch_b, b_piece, put_b, _ = second
     a_computed, b_computed = form.first.computed, form.second.computed
     a_many = form.first.lanes if form.first.inner else 1
     b_many = form.second.lanes if form.second.inner else 1

@@ -27,7 +27,7 @@ from treadle.tensor.compiled.structure import (
 )
 from treadle.tensor.conversions import mixed_devices
 from treadle.tensor.creation import asarray
-from treadle.tensor.precision import lower
+from treadle.tensor.precision import modes
 from treadle.tensor.tensor import Tensor
 
 
@@ -78,7 +78,7 @@ class Arguments:
         self.device = self._find(device)
         self._add_to_key(parts, sizes, name)
         # The stream changes when the device was closed.
-        parts += (self.device.default_stream, settings.check, recording.get(), lower.get())
+        parts += (self.device.default_stream, settings.check, recording.get(), *modes())
         self.sizes = tuple(sizes)
         self.structure = tuple(parts)
         self.key = (self.sizes, self.structure)

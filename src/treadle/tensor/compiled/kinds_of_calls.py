@@ -20,7 +20,7 @@ from treadle.runtime.devices import Device
 from treadle.tensor.compiled.choice import Choice
 from treadle.tensor.compiled.structure import LEAF, flatten, is_array, named_leaves
 from treadle.tensor.compiled.work import Recorded
-from treadle.tensor.precision import lower
+from treadle.tensor.precision import modes
 from treadle.tensor.tensor import Tensor
 
 _EXACT = 16  # the largest size that is a class of its own
@@ -58,7 +58,7 @@ def key_of(
 ) -> tuple[tuple[Any, ...], list[Any]]:
     """The key of the kind of a call, and its arrays. It holds none of the objects among the
     arguments. TypeError for one without a hash."""
-    parts: list[Any] = [default, lower.get()]
+    parts: list[Any] = [default, *modes()]
     leaves: list[Any] = []
     for value in args:
         if type(value) is np.ndarray:
