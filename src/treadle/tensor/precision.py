@@ -105,9 +105,9 @@ def set_float32_matmul_precision(precision: str, /) -> None:
     "highest", the default: in float32. "high" and "medium": factors are rounded to TF32, the
     nearest number with 10 bits of fraction, where a device multiplies these by instructions
     (NVIDIA's cards from Ampere on, `cuda`), several times as fast; sums are float32. Other devices
-    compute as with "highest". It holds for `@`, `matmul`, `einsum`, `tensordot`, linear layers and
-    their gradients from this call on; products of other dtypes are as ever. What `td.compile` has
-    recorded with another precision is recorded anew. ValueError for another word.
+    compute as with "highest". It holds for `@`, `matmul`, `einsum`, `tensordot`, linear layers,
+    convolutions and their gradients from this call on; products of other dtypes are as ever. What
+    `td.compile` has recorded with another precision is recorded anew. ValueError for another word.
 
     >>> import treadle as td
     >>> td.set_float32_matmul_precision("high")

@@ -25,6 +25,7 @@ from treadle.kernels.convolve_fragments import (
 )
 from treadle.kernels.convolve_plans import Channels, along_of, three_axes
 from treadle.kernels.device_code.fragment_convolution import part_adder
+from treadle.runtime import settings
 
 
 @pytest.fixture
@@ -252,3 +253,23 @@ def _near(found, wanted: torch.Tensor, bound: float) -> None:
 
 def _as_tf32(values: np.ndarray) -> np.ndarray:
     return ((values.view("u4") + 0x1000) & 0xFFFFE000).view("f4").astype("f8")
+
+
+def test_tf32_is_asked_for(card, rng, monkeypatch):
+    """By the precision of products when a function is called; the gradients have that of their
+    convolution."""
+    monkeypatch.setattr(settings, "float32_products", "highest")
+    x, w = (rng.standard_normal(each).astype("f4") for each in ((2, 9, 6, 5), (8, 9, 3, 3)))
+    for precision, rounded in (("highest", False), ("high", True)):
+        td.set_float32_matmul_precision(precision)
+        a, b = (_as_tf32(e) if rounded else e.astype("f8") for e in (x, w))
+        a, b = (torch.tensor(e, requires_grad=True) for e in (a, b))
+        p, q = (td.asarray(e).requires_grad_() for e in (x, w))
+        made, wanted = F.conv2d(p, q, padding=1), torch.conv2d(a, b, padding=1)
+        td.set_float32_matmul_precision("highest")
+        _check(made.detach(), wanted, 1e-5)
+        made.sum().backward()
+        wanted.sum().backward()
+        _check(p.grad, a.grad, 1e-5)
+        _check(q.grad, b.grad, 1e-5)
+        assert all(each.called == rounded for each in used.calls)

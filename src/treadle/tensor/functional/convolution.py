@@ -11,6 +11,7 @@ from treadle.core.dtypes import float32, float64
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.graph.node import Node, view_of
+from treadle.kernels.product import rounds_to_tf32
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.conversions import cast
 from treadle.tensor.elementwise_functions import FUNCTIONS
@@ -212,6 +213,11 @@ class _Operands(NamedTuple):
         return dtype in (float32, float64) or (dtype.kind == "float" and len(self.nodes) == 2)
 
     @property
+    def is_rounded(self) -> bool:
+        """Whether float32 numbers are rounded to TF32, as those of products are."""
+        return self.nodes[0].dtype is float32 and rounds_to_tf32(self.nodes[0].device)
+
+    @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor | None]:
         """Input, weights and perhaps a bias."""
         x, w, *bias = [from_node(view_of(node, views.whole(node.shape))) for node in self.nodes]
@@ -252,7 +258,7 @@ def _convolution(rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tenso
         once = all(k == 1 and s == 1 for k, s in zip(w[2:], strides, strict=True))
         if once or w[2:] == x[2:]:
             return _multiplied(operands, once, extents)
-    geometry = Geometry(strides, before, steps, groups, extents)
+    geometry = Geometry(strides, before, steps, groups, extents, operands.is_rounded)
     made = _of_parts(convolution, operands, geometry)
     return made if operands.batched else made[0]
 
@@ -290,7 +296,7 @@ def _transposed(rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tensor
             f"{name}: the result's axes would have {extents} elements: too much padding ({pads}) "
             f"for an input of shape {x} and weights of shape {w}"
         )
-    geometry = Geometry(strides, pads, steps, groups, extents)
+    geometry = Geometry(strides, pads, steps, groups, extents, operands.is_rounded)
     made = _of_parts(transposed_convolution, operands, geometry)
     return made if operands.batched else made[0]
 
