@@ -85,7 +85,8 @@ def intrinsics(type: t.Scalar) -> list[str]:
     if type.is_integer:
         dots = rules.BYTE_DOTS if type == t.I32 else frozenset()
         return [op for op in n.INTRINSICS if op in of_integers | dots]
-    return [op for op in n.INTRINSICS if op not in rules.INTEGER_INTRINSICS | rules.BYTE_DOTS]
+    others = rules.INTEGER_INTRINSICS | rules.BYTE_DOTS | rules.NEAR
+    return [op for op in n.INTRINSICS if op not in others]
 
 
 # --- values --------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from treadle.ptx_analysis.assembler import (
     Resources,
     blocks_at_once,
     find_ptxas,
+    known_target,
     resources,
     warps_at_once,
 )
@@ -48,9 +49,10 @@ def explain(
         reports = tuple(each for each in reports if each.name == kernel)
         if not reports:
             raise TreadleError(f"{file} has no kernel {kernel!r}; it has {', '.join(names)}")
-    ptxas, target = find_ptxas(), f"sm_{sm}" if sm else parse(text).target
+    ptxas = find_ptxas()
     if ptxas is None:
         return NO_ASSEMBLER, [(each, None) for each in reports]
+    target = f"sm_{sm}" if sm else known_target(parse(text).target, ptxas)
     try:
         taken = resources(text, target, ptxas)
     except TreadleError as error:

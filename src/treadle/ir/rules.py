@@ -5,6 +5,9 @@ from __future__ import annotations
 from treadle.ir import nodes as n
 from treadle.ir.types import BOOL, I32, U32, Type, Vector
 
+# The question is answered, and the functions are called, only where a target says that it has them
+# (`codegen.target.TargetRecord.has_near_functions`).
+NEAR = frozenset({"has_near_functions", "near_exp2", "near_reciprocal"})
 TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit", "has_near_functions"})
 COUNTS = frozenset({"popcount", "clz", "ctz"})
 BYTE_DOTS = frozenset({"dot4_i8", "dot4_u8", "dot4_u8i8"})  # of I32, the bytes of words

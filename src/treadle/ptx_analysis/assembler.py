@@ -97,6 +97,22 @@ def resources(text: str, target: str, ptxas: Path) -> dict[str, Resources]:
     return found
 
 
+def known_target(target: str, ptxas: Path) -> str:
+    """The target, or the oldest one after it where the assembler has left that out, as newer ones
+    do with old GPUs: PTX runs on all GPUs from its target on."""
+    capabilities = _capabilities(ptxas)
+    own = int(re.sub(r"\D", "", target))
+    later = [each for each in capabilities if each >= own]
+    return target if not later or own in capabilities else f"sm_{min(later)}"
+
+
+@functools.cache
+def _capabilities(ptxas: Path) -> frozenset[int]:
+    """The capabilities that the assembler's help lists."""
+    done = subprocess.run([str(ptxas), "--help"], capture_output=True, text=True)
+    return frozenset(int(found) for found in re.findall(r"'sm_(\d+)'", done.stdout))
+
+
 _WORDS = ("registers", "bytes smem", "bytes stack frame", "bytes spill stores", "bytes spill loads")
 
 

@@ -3,10 +3,12 @@
 Each problem gets its share of the time that is left: most of it for candidates that differ much,
 and the rest for what lies around the best of these. The first guess comes first, and its result is
 what the others' are compared with: a candidate whose result differs is rejected, however fast it
-is. The fastest few are measured again, interleaved with the first guess, which stays unless another
-one is clearly faster. What is found for a problem is kept before the next one begins.
+is. What is known so far, because treadle ships it or an earlier run has found it, comes next and is
+always measured, so that no run ends with less. The fastest few are measured again, interleaved with
+the first guess, which stays unless another one is clearly faster. What is found for a problem is
+kept before the next one begins.
 
-A candidate that has begun is finished, so a tuner may go over its budget by what one takes.
+A candidate that has begun is finished, so a tuner may go over its budget by what these take.
 """
 
 from __future__ import annotations
@@ -130,11 +132,14 @@ def tune_one(
         is_right = _reference(device, bench)
     except (TreadleError, MemoryError) as error:
         return Outcome(workload, None, failure=_line(error))
-    candidates = list(dict.fromkeys((bench.first, *bench.candidates)))
+    shipped = choices.shipped_for(choices.shipped_name(device), workload.problem)
+    known = [bench.first] + ([shipped] if shipped is not None else [])
+    candidates = list(dict.fromkeys((*known, *bench.candidates)))
     count = len(candidates)
     if earlier is not None and not earlier.complete:  # go on where that ended
         rest = candidates[min(earlier.tried, count) :]
-        candidates = list(dict.fromkeys((bench.first, earlier.chosen, *rest)))
+        known.append(earlier.chosen)
+        candidates = list(dict.fromkeys((*known, *rest)))
     skipped = count - len(candidates)
     trial = _Trial()
     progress.candidates, progress.gain = count, 1.0
@@ -147,7 +152,7 @@ def tune_one(
             progress.candidates += len(candidates)
         begun = iter(candidates[1:])
         for number, each in enumerate(candidates):
-            if trial.times and clock() >= end:
+            if clock() >= end and each not in known:
                 break
             done += not at
             progress.candidate = skipped + number + 1 + at * count

@@ -94,6 +94,28 @@ def test_the_budget(cpu):
     assert len(tuner.workloads_of(cpu, [family], again=True)) == 4
 
 
+def test_a_short_run_keeps_what_is_shipped(cpu, monkeypatch):
+    """It is measured whatever the budget, so that a first guess does not take its place."""
+    workload = workload_of(1000)
+    shipped = RIGHT[-1]
+    monkeypatch.setattr(choices, "shipped_for", lambda name, problem: shipped)
+    asked: list[Candidate] = []
+    real = tuner._try
+
+    def noted(device, bench, candidate, is_right, trial):
+        asked.append(candidate)
+        real(device, bench, candidate, is_right, trial)
+        trial.times[candidate] = 1.0 if candidate == shipped else 2.0
+
+    monkeypatch.setattr(tuner, "_try", noted)
+    monkeypatch.setattr(tuner, "medians", lambda batches: [1.0, 2.0][: len(batches)][::-1])
+    (outcome,) = tuner.tune(cpu, [(copies(), workload)], 1.5, clock=ticking(1.0))
+    assert asked == [RIGHT[0], shipped]
+    assert outcome.result is not None
+    assert outcome.result.chosen == shipped
+    assert not outcome.result.complete
+
+
 def test_results_are_kept_by_device_version_and_edition(cpu, monkeypatch):
     problem = workload_of(100).problem
     kept = Result(RIGHT[1], 1e-3, 2e-3, 3, True)
