@@ -103,10 +103,10 @@ def test_without_the_assembler(ptx, monkeypatch):
 
 def test_a_gpu_that_the_assembler_does_not_know(ptx):
     """It is assembled for the oldest one that can run it. Without one, what needs none is said."""
-    old = ptx["columns"].replace(".target sm_70", ".target sm_30")
+    old = ptx["columns"].replace(".target sm_70", ".target sm_60")
     words = run("explain", "-", standard_input=old)
     assert re.search(r"sm_7\d: \d+ registers", words)
-    words = run("explain", "-", standard_input=old.replace("sm_30", "sm_999"))
+    words = run("explain", "-", standard_input=old.replace("sm_60", "sm_999"))
     assert "ptxas refuses it for sm_999" in words
     assert "bank conflicts: 32" in words
 
