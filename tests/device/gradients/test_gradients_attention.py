@@ -168,3 +168,15 @@ if torch is not None:
             found.append(_gradients((*arrays, *masks), weights, make, attended))
         for mine, theirs in zip(*found, strict=True):
             np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_no_keys(device, masked):
+    """Results are zeros, and nothing depends on anything."""
+    shapes = [(1, 2, 4, 8), (1, 2, 0, 8), (1, 2, 0, 5), *([(4, 1)] if masked else [])]
+    operands = [td.ones(shape, device=device).requires_grad_() for shape in shapes]
+    out = td.nn.functional.scaled_dot_product_attention(*operands)
+    assert out.shape == (1, 2, 4, 5)
+    out.sum().backward()
+    for each in operands:
+        np.testing.assert_array_equal(each.grad.numpy(), np.zeros(each.shape, np.float32))

@@ -51,7 +51,7 @@ class OfAttention:
         g, count = gradients[0], len(made.edges)
         assert g is not None
         operands = [tensor_of(made, position) for position in range(count)]
-        if not g.size:
+        if not g.size or not operands[1].shape[-2]:  # results are zeros without keys
             found = [zeros(x.shape, dtype=g.dtype, device=x.device) for x in operands]
         elif recording.get() or (count > 3 and made.edges[3] is not None):
             found = _composed(g, operands, made)
