@@ -8,9 +8,7 @@ check: bool = is_on("TREADLE_CHECK")  # report accesses outside arrays and faile
 eager: bool = is_on("TREADLE_EAGER")  # compute every array operation at once, without fusion
 check_compiled: bool = is_on("TREADLE_COMPILE_CHECK")  # compare each replay with Python's results
 disk_cache: bool = not is_on("TREADLE_NO_CACHE")  # keep compiled code on disk
-no_cublas: bool = is_on(
-    "TREADLE_NO_CUBLAS"
-)  # multiply by treadle's kernels though cuBLASLt is there
+no_cublas: bool = is_on("TREADLE_NO_CUBLAS")  # multiply by treadle's kernels alone
 # How float32 matrices are multiplied: "highest" as they are, "high" and "medium" rounded to TF32
 # where the device has instructions for that.
 float32_products: str = "highest"
