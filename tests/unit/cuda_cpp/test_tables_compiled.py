@@ -13,6 +13,7 @@ import pytest
 from tests.support import cpu_kernels, wgsl
 from tests.support.cuda_builtins import Declaring, apply
 from tests.support.printing import print_wgsl
+from treadle.codegen.pipeline import with_near_functions
 from treadle.core.dim3 import Dim3
 from treadle.cuda_cpp.builtins.overload import Overload
 from treadle.cuda_cpp.builtins.tables import FUNCTIONS
@@ -20,6 +21,8 @@ from treadle.ir import arithmetic
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.ir.passes.fold import fold
+from treadle.ir.passes.inline import inline
 from treadle.lang.types import numpy_dtype
 
 ROWS = 6
@@ -112,7 +115,9 @@ def compiled(batch: list[Case], rows: list[Rows]) -> tuple[n.Kernel, dict[str, A
     arrays = {name: array(type, contents[name]) for name, type in types.items()}
     functions = tuple(maker.functions.values())
     body = tuple(maker.statements)
-    return n.Kernel("k", buffers, (), body, functions=functions, block=Dim3(1)), arrays, places
+    kernel = n.Kernel("k", buffers, (), body, functions=functions, block=Dim3(1))
+    # Functions that are for other targets alone are left out.
+    return inline(fold(with_near_functions(kernel, False))), arrays, places
 
 
 def same(got: Any, true: Any, type: t.Scalar) -> bool:
