@@ -34,10 +34,11 @@ def test_perplexity_is_that_of_llama_cpp(smollm: Path, model: Model) -> None:
     assert len(tokens) == REFERENCE["tokens_of_text"]
     loss = mean_loss(model.logits(tokens).numpy(), tokens)
     assert abs(math.exp(loss - REFERENCE["loss_float32"]) - 1) < 0.0005
-    # With activations of 8 bits llama.cpp itself is 0.8 % from that on this text.
+    # llama.cpp's own activations of 8 bits make it 0.8 % on this text: these are to do no worse.
     rounded = td.models.load(smollm, "cpu", activations="int8")
     loss = mean_loss(rounded.logits(tokens).numpy(), tokens)
-    assert abs(math.exp(loss - REFERENCE["loss_int8"]) - 1) < 0.01
+    theirs = abs(REFERENCE["loss_int8"] - REFERENCE["loss_float32"])
+    assert abs(loss - REFERENCE["loss_float32"]) < theirs
 
 
 def test_an_answer_to_a_question(model: Model) -> None:

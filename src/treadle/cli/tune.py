@@ -107,6 +107,11 @@ def _checked(device: str | None, output: Path | None) -> Device:
             "results are kept in the cache folder, and there is none that can be used "
             "(TREADLE_NO_CACHE, TREADLE_CACHE_DIR)"
         )
+    if not disk_cache.can_save():
+        raise TreadleError(
+            f"results are kept in the cache folder, and {disk_cache.folder()} cannot be written "
+            "to: TREADLE_CACHE_DIR chooses another one"
+        )
     return chosen
 
 

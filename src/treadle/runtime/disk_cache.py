@@ -52,6 +52,18 @@ def is_usable() -> bool:
     return not cache_folder().fault
 
 
+def can_save() -> bool:
+    """Whether entries can be written now, which is tried."""
+    where = cache_folder()
+    if where.fault or where.is_read_only:
+        return False
+    try:
+        with tempfile.TemporaryFile(dir=where.folder):
+            return True
+    except OSError:
+        return False
+
+
 def key_of(*parts: str) -> str:
     """The name of the entry that depends on exactly these strings."""
     digest = hashlib.sha256()

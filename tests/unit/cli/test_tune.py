@@ -68,6 +68,19 @@ def test_what_cannot_be(tmp_path, monkeypatch):
     assert "results are kept in the cache folder" in str(done.exception)
 
 
+def test_a_folder_that_cannot_be_written_to(monkeypatch):
+    """It is refused before anything is measured, however that shows."""
+    with monkeypatch.context() as patched:
+        patched.setattr("tempfile.TemporaryFile", _refusing)
+        done = CliRunner().invoke(app.app, ["tune", "--device", "cpu"])
+    assert done.exit_code == 1
+    assert "cannot be written to: TREADLE_CACHE_DIR chooses another one" in str(done.exception)
+
+
+def _refusing(**_):
+    raise PermissionError(13, "not here")
+
+
 def test_kernels(tmp_path):
     assert "causal-attention" in run("kernels")
     assert "causal-attention" in run("kernels", "--list")
