@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -517,10 +516,9 @@ def _copy_later(cx: Context, node: ast.Call, name: str) -> Value:
     array, index, value = _positional(cx, node)
     if not isinstance(array, ArrayView):
         raise cx.error(f"td.copy_later takes an array, not {describe(array)}", node)
+    if isinstance(getattr(value, "type", None), t.Scalar):
+        array = fragments.of_numbers(cx, array, node)  # the index counts numbers
     place = place_of(cx, array, index, node, "write")
-    copied_type = getattr(value, "type", None)
-    if isinstance(array.element, t.Vector) and isinstance(copied_type, t.Scalar):
-        place = replace(place, type=array.element.element)  # the index counts numbers
     copied = convert_for_store(cx, value, place.type, node, "the copy")
     cx.emit(n.Assign(place, copied, cx.span(node), later=True))
     return PythonObject(None, "None")

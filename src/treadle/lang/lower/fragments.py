@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import FunctionType
 
 from treadle.core.dtypes import BY_SHORT_NAME
+from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.matrices import FIRST, operand_types
@@ -247,7 +248,21 @@ def number_at(cx: Context, array: Value, index: Value, node: ast.Call) -> Value:
     """The number at an index that counts numbers, of an array of numbers or of vectors."""
     if not isinstance(array, ArrayView) or not isinstance(array.element, (t.Scalar, t.Vector)):
         raise cx.error(f"td.number_at takes an array of numbers, not {describe(array)}", node)
-    place = place_of(cx, array, index, node)
-    assert isinstance(place, n.Element)
-    type = array.element.element if isinstance(array.element, t.Vector) else array.element
-    return n.Load(replace(place, type=type), type, cx.span(node))
+    place = place_of(cx, of_numbers(cx, array, node), index, node)
+    return n.Load(place, place.type, cx.span(node))
+
+
+def of_numbers(cx: Context, array: ArrayView, node: ast.AST) -> ArrayView:
+    """An array of vectors as one of their numbers, which its extents and its offset count, too."""
+    if not isinstance(array.element, t.Vector):
+        return array
+    if array.strides is not None or array.ndim != 1:
+        raise cx.error("the numbers of vectors are those of contiguous arrays of one axis", node)
+    count = array.element.count
+    return replace(
+        array,
+        element=array.element.element,
+        extents=tuple(ir.mul(extent, count) for extent in array.extents),
+        size=ir.mul(array.size, count),
+        offset=None if array.offset is None else ir.mul(array.offset, count),
+    )
