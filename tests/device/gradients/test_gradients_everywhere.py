@@ -91,6 +91,7 @@ WITHOUT = {
     "CommandBatch", "Generator", "Tensor", "__array_namespace_info__", "arange", "can_cast",
     "compile", "elementwise", "empty", "explain", "eye", "fft", "finfo", "iinfo", "isdtype",
     "linalg", "linspace", "manual_seed", "newaxis", "ones", "random", "result_type", "zeros",
+    "get_float32_matmul_precision", "set_float32_matmul_precision",
     "autocast", "is_autocast_enabled", "get_autocast_dtype",
 }  # fmt: skip
 # What they give does not depend on the elements.
