@@ -199,7 +199,7 @@ def launch_new():
     np.testing.assert_array_equal(x.numpy(), np.full(64, 3.0))
 
 
-def test_what_the_driver_says_of_tiles():
+def test_what_the_driver_says_of_tiles(card):
     """Hopper's products as the card's own assembler makes them: sums in registers, and no advice
     (C75..) that multiplications were made to wait for each other."""
     device = td.device("cuda")
