@@ -131,7 +131,7 @@ def test_the_end_of_the_other_one(device: td.Device, mode: str | None) -> None:
 
 
 def test_who_waits_for_replies_that_are_piped(device: td.Device, mode: str | None) -> None:
-    """It is told, and takes none of them; many that are waited for are those that have come."""
+    """Its call ends with an error, and takes none of them; one for many gives what has come."""
     with double.spawn(mode=mode) as first, double.spawn(mode=mode) as last:
         with ThreadPoolExecutor(2) as pool:
             first.send(1)

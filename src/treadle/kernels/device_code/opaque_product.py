@@ -13,7 +13,7 @@ import functools
 from typing import Any, NamedTuple
 
 from treadle import lang as td
-from treadle.kernels.device_code.fragment_product import carrier_of
+from treadle.kernels.device_code.carried_tiles import carrier_of
 from treadle.kernels.device_code.matrix_product import Form, batch_offset, finish, itself
 from treadle.lang.decorators import Kernel
 
