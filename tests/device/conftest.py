@@ -53,8 +53,9 @@ _ONCE = frozenset({
 # Tests of arrays, whose kernels are made of what the tests of kernels have on every device: one
 # device of a kind is enough for them, where no card asks for more.
 _ARRAY_KERNELS = frozenset({
-    "test_attention_kernels", "test_fusion", "test_joins", "test_neighbours", "test_parts",
-    "test_reductions", "test_rows", "test_scans", "test_selecting", "test_sorting",
+    "test_attention_kernels", "test_fusion", "test_joins", "test_neighbours",
+    "test_packed_attention", "test_parts", "test_reductions", "test_rows", "test_scans",
+    "test_selecting", "test_sorting",
 })  # fmt: skip
 # Those without anything but elementwise kernels need not run in both providers' compilers: what
 # one runs, the other's compiles (tests/support/both_compilers.py).

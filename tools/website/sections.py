@@ -344,7 +344,7 @@ PAGES = (
                 "layer_norm rms_norm group_norm batch_norm instance_norm local_response_norm "
                 "normalize",
             ),
-            _functional("Attention", "scaled_dot_product_attention"),
+            _functional("Attention", "packed_attention scaled_dot_product_attention"),
             _functional(
                 "Activations",
                 "relu relu_ gelu silu swish sigmoid tanh softmax log_softmax softmin "

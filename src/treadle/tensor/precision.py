@@ -38,7 +38,8 @@ _PRECISIONS = ("highest", "high", "medium")
 # Functions whose float32 operands are cast to the lower dtype.
 LOWERED = frozenset({
     "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "einsum", "linear", "matmul", "prelu", "scaled_dot_product_attention",
+    "conv_transpose3d", "einsum", "linear", "matmul", "packed_attention", "prelu",
+    "scaled_dot_product_attention",
 })  # fmt: skip
 # Functions whose float16 and bfloat16 operands are cast to float32.
 WIDENED = frozenset({

@@ -180,6 +180,24 @@ def test_who_takes_fragments(card, monkeypatch):
     assert not takes(card, td.float16, 64, 64, float("inf"))
 
 
+@pytest.mark.parametrize("right", [None, 0])
+def test_packed_texts(card, rng, right):
+    """Texts that end within tiles, in forward and backward kernels; grouped heads."""
+    starts = np.array([0, 3, 3, 40, 57])
+    arrays = [drawn(rng, (1, heads, 57, 24)) for heads in (2, 1, 1)]
+    g = drawn(rng, (1, 2, 57, 24))
+    text = np.searchsorted(starts, np.arange(57), side="right")
+    bias = np.where(text[:, None] == text, 0.0, -np.inf) + hidden(57, 57, None, right)
+    leaves = [td.asarray(x).astype(td.float16).requires_grad_() for x in arrays]
+    packed = td.nn.functional.packed_attention
+    out = packed(*leaves, starts, enable_gqa=True, is_causal=right == 0)
+    out.backward(td.asarray(g).astype(td.float16))
+    found = (out, *(leaf.grad for leaf in leaves))
+    for x, wanted in zip(found, exact(arrays, g, 24**-0.5, bias), strict=True):
+        bound = BOUNDS["float16"] * max(1, np.abs(wanted).max())
+        np.testing.assert_allclose(x.detach().astype(td.float32).numpy(), wanted, 0, bound)
+
+
 def test_repeated_runs_are_the_same(card, rng):
     arrays = [drawn(rng, shape) for shape in ((1, 4, 20, 40), (1, 2, 35, 40), (1, 2, 35, 24))]
     g = drawn(rng, (1, 4, 20, 24))

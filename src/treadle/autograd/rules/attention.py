@@ -21,6 +21,7 @@ from treadle.kernels.attend_gradients import (
     derived_by_fragments,
 )
 from treadle.kernels.attend_products import attend_backward, scored_in
+from treadle.kernels.device_code.attention import SPANS
 from treadle.kernels.device_code.keys import wide
 from treadle.tensor.creation import zeros
 from treadle.tensor.elementwise_functions import FUNCTIONS
@@ -118,7 +119,10 @@ def _composed(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tens
         near = columns <= rows + options.right
         seen = near if seen is None else seen & near
     for mask in masks:
-        if mask.dtype is bool_:
+        if mask.dtype is SPANS:
+            low, high = mask[..., :queries, :1], mask[..., :queries, 1:]
+            seen = (columns >= low) & (columns < high)
+        elif mask.dtype is bool_:
             seen = mask if seen is None else seen & mask
         else:
             scores = scores + mask.to(work)
@@ -144,8 +148,9 @@ def _composed(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tens
         matmul(slopes, k) * options.scale,
         matmul(matrix_transpose(slopes), q) * options.scale,
         matmul(matrix_transpose(weights if through is None else weights * through), g),
-        slopes,
     ]
+    if made.edges[3:] != (None,):  # a mask that may be of numbers
+        found.append(slopes)
     return [_gathered(each, x, options) for each, x in zip(found, operands, strict=False)]
 
 

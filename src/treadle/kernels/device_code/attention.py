@@ -24,6 +24,7 @@ from treadle.lang.decorators import Function, Kernel
 from treadle.lang.math import bits, draws
 from treadle.lang.math.polynomials import exp2_tail
 
+SPANS = dtypes.i32  # the dtype of a mask that says from which key to which one a query sees
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
 
@@ -73,7 +74,7 @@ class Attending(NamedTuple):
     dtype: DType  # of query, key and value
     partial: DType  # that is computed in
     vectors: bool  # whether query, key and value are read in vectors of four
-    mask: DType | None
+    mask: DType | None  # bool, that of numbers to be added, or SPANS
     dropout: bool
     split: bool  # whether a block has a part of the keys only, and writes sums for `joiner`
     fast: bool = False  # whether the device's own powers of two are to be trusted
@@ -90,7 +91,8 @@ def attender(what: Attending, tile: Tile) -> Kernel:
     the extents of the last two axes of heads, then parts of the keys and tiles of keys in each;
     `reach` is how far a query sees to the
     left and to the right, then how many heads were computed by other launches, and how many of
-    them are before these in `out`.
+    them are before these in `out`. A mask of SPANS has two columns: the first key that a query
+    sees, and the one after the last. Neither decreases from a query to the next.
     """
     partial, split = what.partial, what.split
     vec = td.vec4[partial]
@@ -114,7 +116,8 @@ def attender(what: Attending, tile: Tile) -> Kernel:
     right_size = max(b_tile * pitch, slots * wide)
     left_vectors, right_vectors = -(-a_tile * deep // threads), -(-b_tile * deep // threads)
     value_vectors = -(-slots * wide // threads)
-    masked, dropout = what.mask is not None, what.dropout
+    spans, dropout = what.mask is SPANS, what.dropout
+    masked = what.mask is not None and not spans
     additive = masked and what.mask is not dtypes.bool_
 
     @td.kernel(checked=False, fastmath=what.fast)
@@ -155,6 +158,16 @@ def attender(what: Attending, tile: Tile) -> Kernel:
         # The tiles of keys that the block's queries see.
         first = td.maximum(row - reach.x, 0) // b_tile
         last = td.minimum(count, td.minimum(row + a_tile, queries) + reach.y)
+        low = 0
+        high = 0
+        if spans:
+            top = mask_at + row * mask_steps.w
+            bottom = mask_at + (td.minimum(row + a_tile, queries) - 1) * mask_steps.w
+            first = mask[top] // b_tile
+            last = mask[bottom + mask_step]
+            # All queries of the block see the keys between these.
+            low = mask[bottom]
+            high = mask[top + mask_step]
         last = (last + b_tile - 1) // b_tile
         if split:
             first = td.maximum(first, part * heads.w)
@@ -218,13 +231,18 @@ def attender(what: Attending, tile: Tile) -> Kernel:
                 and row + a_tile - 1 - reach.x <= start
                 and start + b_tile - 1 - reach.y <= row
             )
+            if spans:
+                whole = low <= start and start + b_tile <= high
             if masked or not whole:
                 for i in td.static_range(rows):
                     r = row + i * down + ty
+                    here = mask_at + td.minimum(r, queries - 1) * mask_steps.w
                     for j in td.static_range(keys):
                         column = start + j * across + tx
                         s = i * keys + j
                         seen = column < count and r - reach.x <= column <= r + reach.y
+                        if spans:
+                            seen = mask[here] <= column and column < mask[here + mask_step]
                         if masked and seen and r < queries:
                             entry = mask[mask_at + r * mask_steps.w + column * mask_step]
                             if additive:

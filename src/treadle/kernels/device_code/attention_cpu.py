@@ -18,7 +18,15 @@ from typing import NamedTuple
 from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.attention import LN_2, LOG2_E, Attending, kept, power_of, share_of
+from treadle.kernels.device_code.attention import (
+    LN_2,
+    LOG2_E,
+    SPANS,
+    Attending,
+    kept,
+    power_of,
+    share_of,
+)
 from treadle.lang.decorators import Function, Kernel
 
 STRETCH = 512  # keys whose weights are stored at a time
@@ -72,8 +80,9 @@ def attender_cpu(what: Attending, block: Lanes) -> Kernel:
     score, hide = _scorer(what, block), _hider(what, block)
     weigh, accumulate = _weigher(what, block), _value_accumulator(what, block)
     share = share_of(partial, what.dropout)
-    masked, transposed, result = what.mask is not None, block.transposed, what.dtype
-    dropout = what.dropout
+    transposed, result = block.transposed, what.dtype
+    dropout, spans = what.dropout, what.mask is SPANS
+    masked = what.mask is not None and not spans
 
     @td.kernel(checked=False)
     def attend_cpu(
@@ -115,6 +124,9 @@ def attender_cpu(what: Attending, block: Lanes) -> Kernel:
         bottom = td.minimum(top + tile, queries)
         first = td.maximum(top - reach.x, 0) // panel * panel
         last = td.minimum(count, bottom + reach.y)
+        if spans:
+            first = mask[mask_at + top * mask_steps.w] // panel * panel
+            last = mask[mask_at + (bottom - 1) * mask_steps.w + mask_step]
 
         own = td.shared(rows * DEPTH, partial)
         board = td.shared(1 if transposed else rows * lanes * (lanes + 1), partial)
@@ -132,9 +144,14 @@ def attender_cpu(what: Attending, block: Lanes) -> Kernel:
         for start in range(first, last, STRETCH):
             for state in range(0, bottom - top, rows):
                 row = top + state
+                low = row - reach.x
                 end = td.minimum(count, td.minimum(row + rows, queries) + reach.y)
+                if spans:
+                    low = mask[mask_at + row * mask_steps.w]
+                    final = td.minimum(row + rows, queries) - 1
+                    end = mask[mask_at + final * mask_steps.w + mask_step]
                 n = td.minimum(STRETCH, end - start)
-                if n > 0 and start + STRETCH > row - reach.x:
+                if n > 0 and start + STRETCH > low:
                     for e in range(0, td.maximum(depth, 1), DEPTH):
                         deep = td.minimum(depth - e, DEPTH)
                         for r in range(rows):
@@ -155,7 +172,7 @@ def attender_cpu(what: Attending, block: Lanes) -> Kernel:
                         and row + rows - 1 - reach.x <= start
                         and start + n - 1 - reach.y <= row
                     )
-                    if masked or not whole:
+                    if spans or masked or not whole:
                         hide(
                             mask, scores, mask_at, mask_steps.w, mask_step, row, start, n, queries,
                             end, reach.x, reach.y,
@@ -267,7 +284,8 @@ def _row_scorer(what: Attending, block: Lanes) -> Function:
 def _hider(what: Attending, block: Lanes) -> Function:
     """A function that adds a mask to scores and sets those of hidden keys to -infinity."""
     partial, lanes, rows = what.partial, block.lanes, block.rows
-    masked, additive = what.mask is not None, what.mask is not dtypes.bool_
+    spans, additive = what.mask is SPANS, what.mask is not dtypes.bool_
+    masked = what.mask is not None and not spans
 
     @td.func
     def hide(mask, scores, at, row_step, step, row, start, n, queries, end, left, right):
@@ -277,6 +295,8 @@ def _hider(what: Attending, block: Lanes) -> Function:
             for j in range(0, n, lanes):
                 column = start + j + t
                 seen = column < end and row + r - left <= column <= row + r + right
+                if spans:
+                    seen = mask[mask_row] <= column and column < mask[mask_row + step]
                 score = scores[r * STRETCH + j + t]
                 if masked and seen:
                     if step == 1:

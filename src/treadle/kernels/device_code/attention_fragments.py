@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.attention import LN_2, kept, share_of
+from treadle.kernels.device_code.attention import LN_2, SPANS, kept, share_of
 from treadle.kernels.device_code.attention_tiles import (
     LANES,
     Extents,
@@ -75,7 +75,9 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
     and steps. Its blocks lie along x: parts of the keys fastest, then tiles of queries from the
     last to the first, and the heads."""
     dtype, split, dropout = what.query.dtype, what.split, what.dropout
-    masked, additive = what.mask is not None, what.mask not in (None, dtypes.bool_)
+    spans = what.mask is SPANS
+    masked = what.mask is not None and not spans
+    additive = masked and what.mask is not dtypes.bool_
     a_tile, b_tile, warp_rows, held = tile
     threads = tile.threads
     down, across, deep, wide = (
@@ -131,6 +133,16 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
         # The tiles of keys that the block's queries see.
         first = td.maximum(row - reach.x, 0) // b_tile
         last = td.minimum(count, td.minimum(row + a_tile, queries) + reach.y)
+        low = 0
+        high = 0
+        if spans:
+            top = mask_at + row * mask_steps.w
+            bottom = mask_at + (td.minimum(row + a_tile, queries) - 1) * mask_steps.w
+            first = mask[top] // b_tile
+            last = mask[bottom + mask_step]
+            # All queries of the block see the keys between these.
+            low = mask[bottom]
+            high = mask[top + mask_step]
         last = (last + b_tile - 1) // b_tile
         if split:
             first = td.maximum(first, part * heads.w)
@@ -180,6 +192,8 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
                 and row + a_tile - 1 - reach.x <= start
                 and start + b_tile - 1 - reach.y <= row
             )
+            if spans:
+                whole = low <= start and start + b_tile <= high
             if masked or not whole:
                 hide(
                     scores, own_row, start + lane % 4 * 2, queries, count, reach.x, reach.y, mask,

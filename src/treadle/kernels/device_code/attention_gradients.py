@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.attention import LOG2_E, kept
+from treadle.kernels.device_code.attention import LOG2_E, SPANS, kept
 from treadle.kernels.device_code.attention_tiles import (
     LANES,
     Extents,
@@ -161,7 +161,9 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
     computed by other launches. `scale` is that of scores in powers of two, `factor` that of the
     results."""
     dtype, dropout = what.query.dtype, what.dropout
-    masked, additive = what.mask is not None, what.mask not in (None, dtypes.bool_)
+    spans = what.mask is SPANS
+    masked = what.mask is not None and not spans
+    additive = masked and what.mask is not dtypes.bool_
     rows, others, warp_rows, held = tile
     threads = tile.threads
     down, across = warp_rows // 16, others // 8
@@ -219,6 +221,16 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
         lines = head * queries
         first = td.maximum(row - reach.x, 0) // others
         last = td.minimum(count, td.minimum(row + rows, queries) + reach.y)
+        low = 0
+        high = 0
+        if spans:
+            top = mask_at + row * mask_steps.row
+            bottom = mask_at + (td.minimum(row + rows, queries) - 1) * mask_steps.row
+            first = mask[top] // others
+            last = mask[bottom + mask_steps.column]
+            # All queries of the block see the keys between these.
+            low = mask[bottom]
+            high = mask[top + mask_steps.column]
         last = (last + others - 1) // others
 
         query_tile = td.shared(rows * pitch, words)
@@ -290,6 +302,8 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
                 and row + rows - 1 - reach.x <= start
                 and start + others - 1 - reach.y <= row
             )
+            if spans:
+                whole = low <= start and start + others <= high
             if masked or not whole:
                 hide(
                     scores, own_row, start + lane % 4 * 2, queries, count, reach.x, reach.y, mask,
@@ -322,7 +336,9 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
     the queries of `shared.w` heads that share the keys; `shared.x` and `.y` are the last two
     extents of these. The other arguments are those of `query_gradient`."""
     dtype, dropout = what.query.dtype, what.dropout
-    masked, additive = what.mask is not None, what.mask not in (None, dtypes.bool_)
+    spans = what.mask is SPANS
+    masked = what.mask is not None and not spans
+    additive = masked and what.mask is not dtypes.bool_
     rows, others, warp_rows, held = tile
     threads = tile.threads
     down, across = warp_rows // 16, others // 8
@@ -399,6 +415,19 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
         # The tiles of queries that see the block's keys, of each head that shares these.
         first = td.maximum(row - reach.y, 0) // others
         last = td.minimum(td.minimum(row + rows, count) + reach.x, queries)
+        low = 0
+        high = 0
+        key_spans = 0
+        if spans:
+            # Those of the keys follow those of the queries, and are the same for all heads.
+            key_spans = mask_steps.start + queries * mask_steps.row
+            top = key_spans + row * mask_steps.row
+            bottom = key_spans + (td.minimum(row + rows, count) - 1) * mask_steps.row
+            first = mask[top] // others
+            last = mask[bottom + mask_steps.column]
+            # The queries between these see all keys of the block.
+            low = mask[bottom]
+            high = mask[top + mask_steps.column]
         last = (last + others - 1) // others
         span = td.maximum(last - first, 0)
         iterations = span * shared.w
@@ -496,6 +525,9 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
                         slot * gradient_size + gradient_from, slopes,
                     )  # fmt: skip
                 whole = row + rows - 1 - reach.y <= now and now + others - 1 - reach.x <= row
+                if spans:
+                    whole = low <= now and now + others <= high
+                    now_mask = key_spans
                 if masked or not whole:
                     hide(
                         scores, own_row, now + lane % 4 * 2, queries, count, reach.x, reach.y, mask,

@@ -43,6 +43,7 @@ NAMES = {
         "batch_norm group_norm instance_norm layer_norm local_response_norm log_softmax "
         "rms_norm softmax"
     ),
+    "treadle.tensor.functional.packed_attention": "packed_attention",
     "treadle.tensor.functional.padding": "pad",
     "treadle.tensor.functional.pooling": (
         "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "

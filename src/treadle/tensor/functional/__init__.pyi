@@ -110,6 +110,7 @@ from treadle.tensor.functional.normalization import local_response_norm as local
 from treadle.tensor.functional.normalization import log_softmax as log_softmax
 from treadle.tensor.functional.normalization import rms_norm as rms_norm
 from treadle.tensor.functional.normalization import softmax as softmax
+from treadle.tensor.functional.packed_attention import packed_attention as packed_attention
 from treadle.tensor.functional.padding import pad as pad
 from treadle.tensor.functional.pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
 from treadle.tensor.functional.pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
@@ -215,6 +216,7 @@ __all__ = [
     "nll_loss",
     "normalize",
     "one_hot",
+    "packed_attention",
     "pad",
     "pairwise_distance",
     "pdist",

@@ -15,7 +15,9 @@ from treadle.graph.node import Node, constant, view_of
 from treadle.graph.placeholders import record_composite
 from treadle.kernels.attend import attend, attend_result
 from treadle.kernels.attend_products import attend_by_products, pays
+from treadle.kernels.device_code.attention import SPANS
 from treadle.kernels.device_code.keys import wide
+from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.conversions import as_python, cast, common_shape, device_of, is_number
 from treadle.tensor.dtypes import promote
@@ -75,10 +77,8 @@ def scaled_dot_product_attention(
     [[2.0], [3.0]]
     """
     device = device_of(_NAME, (query, key, value, attn_mask))
-    nodes = [node_of(_NAME, each, device) for each in (query, key, value)]
-    dtype = _common_dtype(nodes)
-    nodes = [cast(node, dtype) for node in nodes]
-    front, heads = _check_shapes(nodes, enable_gqa)
+    nodes, front, heads = checked_operands(_NAME, (query, key, value), device, enable_gqa)
+    dtype = nodes[0].dtype
     queries, keys = nodes[0].shape[-2], nodes[1].shape[-2]
     if attn_mask is not None:
         if is_causal:
@@ -86,17 +86,31 @@ def scaled_dot_product_attention(
                 f"{_NAME}: give either is_causal or attn_mask: a mask can be causal itself"
             )
         nodes.append(_mask(node_of(_NAME, attn_mask, device), dtype, (*front, queries, keys)))
-    left, right = _reach(window, is_causal)
-    scale, dropout = _scale(scale, nodes[0].shape[-1]), _dropout(dropout_p)
+    left, right = reach_of(_NAME, window, is_causal)
+    scale, dropout = scale_of(_NAME, scale, nodes[0].shape[-1]), probability(_NAME, dropout_p)
     options = AttentionOptions(front, heads, scale, left, right, dropout)
-    words = words_of_a_draw(generator or default_generator(), device) if dropout else None
-    tracked = history.recording.get() and any(node.history is not None for node in nodes)
+    return attention_of(nodes, options, generator)
+
+
+def attention_of(
+    nodes: Sequence[Node], options: AttentionOptions, generator: Generator | None
+) -> Tensor:
+    """Attention of checked query, key, value and perhaps a mask, with its derivative."""
+    words = None
+    if options.dropout:
+        words = words_of_a_draw(generator or default_generator(), nodes[0].device)
+    tracked = is_tracked(nodes)
     with history.recorded(False):
-        made, norms = _attended(nodes, options, dtype, words, tracked)
+        made, norms = _attended(nodes, options, nodes[0].dtype, words, tracked)
     if norms is not None:
         extra = [norms] if words is None else [norms, words]
         record_composite(history.derivatives[_NAME], [made], nodes, options, extra)
     return from_node(made)
+
+
+def is_tracked(nodes: Sequence[Node]) -> bool:
+    """Whether a derivative will be wanted."""
+    return history.recording.get() and any(node.history is not None for node in nodes)
 
 
 def _attended(
@@ -113,7 +127,8 @@ def _attended(
         one, other = (constant(0, *each, nodes[0].device) for each in results)
         return one, other if tracked else None
     sizes = nodes[0].shape[-2], nodes[1].shape[-2]
-    by_products = tracked and pays(nodes[0].device, dtype, *sizes)
+    spans = len(nodes) > 3 and nodes[3].dtype is SPANS
+    by_products = tracked and not spans and pays(nodes[0].device, dtype, *sizes)
     sources, problem, _ = laid_out(nodes, options, by_products)
     if words is not None:
         sources = (*sources, words)
@@ -128,48 +143,57 @@ def _attended(
 # ---------------------------------------------------------------------------
 
 
-def _common_dtype(nodes: Sequence[Node]) -> DType:
+def checked_operands(
+    name: str, given: Sequence[ArrayLike], device: Device, grouped: bool
+) -> tuple[list[Node], Integers, Integers]:
+    """Query, key and value in their common dtype, the leading axes of the result, and the heads of
+    the three if they are `grouped`."""
+    nodes = [node_of(name, each, device) for each in given]
+    dtype = _common_dtype(name, nodes)
+    nodes = [cast(node, dtype) for node in nodes]
+    return nodes, *_check_shapes(name, nodes, grouped)
+
+
+def _common_dtype(name: str, nodes: Sequence[Node]) -> DType:
     dtype = nodes[0].dtype
     for node in nodes[1:]:
         dtype = promote(dtype, node.dtype)
     if dtype.kind != "float":
         given = ", ".join(str(node.dtype) for node in nodes)
         raise DtypeError(
-            f"{_NAME} takes floating query, key and value, not {given}: cast them first, as in "
+            f"{name} takes floating query, key and value, not {given}: cast them first, as in "
             "x.to(td.float32)"
         )
     return dtype
 
 
-def _check_shapes(nodes: Sequence[Node], grouped: bool) -> tuple[Integers, Integers]:
-    """The leading axes of the result, and the heads of query, key and value if they are
-    `grouped`."""
+def _check_shapes(name: str, nodes: Sequence[Node], grouped: bool) -> tuple[Integers, Integers]:
     query, key, value = (node.shape for node in nodes)
-    for name, shape in zip(("query", "key", "value"), (query, key, value), strict=True):
+    for which, shape in zip(("query", "key", "value"), (query, key, value), strict=True):
         if len(shape) < 2 + grouped:
             least = "an axis of heads, rows and columns" if grouped else "rows and columns"
-            raise ShapeError(f"{_NAME}: {name} has shape {shape}, and needs {least} at least")
+            raise ShapeError(f"{name}: {which} has shape {shape}, and needs {least} at least")
     if query[-1] != key[-1]:
         raise ShapeError(
-            f"{_NAME}: query of shape {query} and key of shape {key} need last axes of one extent, "
+            f"{name}: query of shape {query} and key of shape {key} need last axes of one extent, "
             f"and have {query[-1]} and {key[-1]}"
         )
     if key[-2] != value[-2]:
         raise ShapeError(
-            f"{_NAME}: key of shape {key} and value of shape {value} need one number of rows, and "
+            f"{name}: key of shape {key} and value of shape {value} need one number of rows, and "
             f"have {key[-2]} and {value[-2]}"
         )
     if not grouped:
-        return common_shape(_NAME, (query[:-2], key[:-2], value[:-2])), ()
+        return common_shape(name, (query[:-2], key[:-2], value[:-2])), ()
     heads = query[-3], key[-3], value[-3]
     few, many = sorted(heads[1:])
     if heads != (0, 0, 0) and (not few or heads[0] % many or many % few):
         raise ShapeError(
-            f"{_NAME}: with enable_gqa the {heads[0]} heads of query, shape {query}, must be a "
+            f"{name}: with enable_gqa the {heads[0]} heads of query, shape {query}, must be a "
             f"multiple of the {heads[1]} of key, shape {key}, and the {heads[2]} of value, shape "
             f"{value}, and one of these a multiple of the other"
         )
-    front = common_shape(_NAME, (query[:-3], key[:-3], value[:-3]))
+    front = common_shape(name, (query[:-3], key[:-3], value[:-3]))
     return (*front, heads[0]), heads
 
 
@@ -197,31 +221,32 @@ def _mask(node: Node, dtype: DType, wanted: Integers) -> Node:
     return node
 
 
-def _reach(window: Any, is_causal: bool) -> tuple[int | None, int | None]:
+def reach_of(name: str, window: Any, is_causal: bool) -> tuple[int | None, int | None]:
     """The number of keys that a query sees to the left and to the right."""
     pair = window if isinstance(window, (tuple, list)) else (window, None)
     if len(pair) != 2:
-        raise ValueError(f"{_NAME}: window is a number, or a pair (left, right), not {window!r}")
+        raise ValueError(f"{name}: window is a number, or a pair (left, right), not {window!r}")
     found: list[int | None] = []
     for number in pair:
         if number is not None and (isinstance(number, bool) or not hasattr(number, "__index__")):
-            raise TypeError(f"{_NAME}: window takes integers and None, not {number!r}")
+            raise TypeError(f"{name}: window takes integers and None, not {number!r}")
         if number is not None and index(number) < 0:
-            raise ValueError(f"{_NAME}: a window reaches no less than 0 keys, and {number} is less")
+            raise ValueError(f"{name}: a window reaches no less than 0 keys, and {number} is less")
         found.append(None if number is None else index(number))
     return found[0], 0 if is_causal else found[1]
 
 
-def _scale(scale: Any, depth: int) -> float:
+def scale_of(name: str, scale: Any, depth: int) -> float:
+    """The factor of scores."""
     if scale is None:
         return 1 / math.sqrt(depth) if depth else 1.0
     if not is_number(scale):
-        raise TypeError(f"{_NAME}: scale is a number or None, not {type(scale).__name__}")
+        raise TypeError(f"{name}: scale is a number or None, not {type(scale).__name__}")
     return float(as_python(scale))
 
 
-def _dropout(p: Any) -> float:
+def probability(name: str, p: Any) -> float:
     """The probability that a weight is dropped."""
     if not is_number(p) or not 0 <= as_python(p) <= 1:
-        raise ValueError(f"{_NAME}: dropout_p is a probability, from 0 to 1, not {p!r}")
+        raise ValueError(f"{name}: dropout_p is a probability, from 0 to 1, not {p!r}")
     return float(as_python(p))

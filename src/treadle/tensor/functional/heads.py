@@ -14,6 +14,7 @@ from treadle.graph import views
 from treadle.graph.node import COPY, VIEW, Node
 from treadle.graph.views import View
 from treadle.kernels.attend import Laid, Problem
+from treadle.kernels.device_code.attention import SPANS
 
 Integers = tuple[int, ...]
 _LARGEST_BASE = 4  # times a view's size: a larger base is not computed for it
@@ -64,8 +65,9 @@ class LaidOut(NamedTuple):
 def laid_out(
     nodes: Sequence[Node], options: AttentionOptions, by_products: bool = False
 ) -> LaidOut:
-    """The layout of query, key, value and perhaps a mask for the kernel library. For products of
-    matrices the queries of heads that share a key are made contiguous, as one matrix."""
+    """The layout of query, key, value and perhaps a mask for the kernel library. A mask of SPANS
+    has rows for the queries and then for the keys. For products of matrices the queries of heads
+    that share a key are made contiguous, as one matrix."""
     first = nodes[0]
     if by_products and options.heads and options.groups[2] > 1 and first.op == VIEW:
         copy = Node(COPY, (first,), first.shape, first.dtype, first.device)
@@ -75,7 +77,10 @@ def laid_out(
     sources, seen = zip(
         *[in_place(node, by_rows=i < 3) for i, node in enumerate(nodes)], strict=True
     )
-    rows = ((queries, depth), (keys, depth), (keys, width), (queries, keys))
+    entries = queries, keys
+    if len(nodes) > 3 and nodes[3].dtype is SPANS:
+        entries = queries + keys, 2
+    rows = ((queries, depth), (keys, depth), (keys, width), entries)
     views = [along_heads(view, options, own) for view, own in zip(seen, rows, strict=False)]
     axes, laid = merged(views)
     mask = laid[3] if len(nodes) > 3 else None
