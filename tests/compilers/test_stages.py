@@ -23,12 +23,19 @@ from treadle.runtime.arguments import declared_arguments
 TILES = list(GROUP_TILES)
 
 
-def _printed(language: str, dialect: str, tile: GroupTile, near: tuple[bool, bool]) -> KernelCode:
+def _printed(
+    language: str,
+    dialect: str,
+    tile: GroupTile,
+    near: tuple[bool, bool],
+    dtype: td.DType = td.float16,
+    result: td.DType | None = None,
+) -> KernelCode:
     generic = find_target(language).generic
     limits = replace(generic.limits, max_shared_memory=227 << 10)
     target = replace(generic, dialect=dialect, limits=limits)
     first, second = (Loading(each, 4, aligned=True) for each in near)
-    form = Form(td.float16, 0, first, second, 4, True, False)
+    form = Form(dtype, 0, first, second, 4, True, False, result=result)
     kernel = group_multiplier(form, tile)
     lowered = kernel.lower(Signature(declared_arguments(kernel))).kernel
     slots = tuple((buffer.name, at) for at, buffer in enumerate(lowered.buffers))
@@ -41,7 +48,19 @@ def _printed(language: str, dialect: str, tile: GroupTile, near: tuple[bool, boo
 def test_products_of_the_table(tile, near):
     """Sums stay in registers, and no multiplication waits where it need not: the assembler's
     advice C75.. says that it made them wait for each other."""
-    code = _printed("ptx", "sm_90", tile, near)
+    assert_good(_printed("ptx", "sm_90", tile, near), tile)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result"), [(td.float32, None), (td.int8, td.int32), (td.int8, None)]
+)
+@pytest.mark.parametrize("tile", TILES, ids=lambda tile: "x".join(map(str, tile[:3])))
+def test_products_of_other_elements(tile, dtype, result):
+    """TF32, and 8-bit integers whose results are the sums, or wrap."""
+    assert_good(_printed("ptx", "sm_90", tile, (True, True), dtype, result), tile)
+
+
+def assert_good(code: KernelCode, tile: GroupTile) -> None:
     assert ".target sm_90a\n" in code.source
     assert len(code.maps) == 2
     found = assemble(code.source, "sm_90a")

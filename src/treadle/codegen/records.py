@@ -84,7 +84,7 @@ class TensorMap:
     the others, all counted in elements. A box has so many elements of the first two axes."""
 
     binding: int
-    element: str  # "f16", "bf16"
+    element: str  # one of `ir.stages.SUMS`; "f32" is rounded to TF32 as it is copied
     start: Terms
     extents: tuple[Terms, ...]
     steps: tuple[Terms, ...]

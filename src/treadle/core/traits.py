@@ -59,8 +59,8 @@ class Traits:
 
     group_products: frozenset[str] = frozenset()
     """The dtypes (short names) whose products groups of 128 threads compute from tiles in shared
-    memory, fed by copies of boxes of matrices, in the language that kernels are usually printed
-    as."""
+    memory, fed by copies of boxes of matrices, in the language that kernels are usually printed as;
+    "tf32" as in `matrix_products`."""
 
     multiprocessors: int = 0
     """How many blocks of the largest size run at once; 0 if that is not known."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from treadle.codegen.records import MAP_ALIGNMENT, MAP_BYTES, KernelCode, TensorMap, Terms
 
-_ELEMENT_BYTES = {"f16": 2, "bf16": 2}
+_ELEMENT_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "i8": 1, "u8": 1}
 _FORMATS = {"i32": "<i", "u32": "<I", "i64": "<q", "u64": "<Q"}
 
 

@@ -19,35 +19,52 @@ A copy may happen at any time from where it stands until the wait for its stage 
 multiplication until a `settle` says that it is done. Until then nothing else writes the tiles, and
 nothing touches the sums (`verify` looks for the latter). Sums are ready after `settle 0`.
 
-A *tile* is a sequence of lines of 64 elements of 16 bits. The eight pieces (16 bytes) of line l are
-permuted: piece p is at place p ^ (l % 8). It begins at a multiple of 1,024 bytes. So eight lines
-are read at once without two pieces in one bank.
+A *tile* is a sequence of lines of 128 bytes. The eight pieces (16 bytes) of line l are permuted:
+piece p is at place p ^ (l % 8). It begins at a multiple of 1,024 bytes. So eight lines are read at
+once without two pieces in one bank.
 
 `copy` takes a matrix in three axes: near (adjacent elements), far, and a stack, whose extents and
 steps are given, steps in elements, of 16 bytes or multiples. Line l of the box has the elements
-from `near` on of the line `far + l`. What lies outside of the extents is zeros.
+from `near` on of the line `far + l`. What lies outside of the extents is zeros. Numbers of float32
+are rounded to TF32 on their way: to the nearest one with 10 bits of fraction (NaN stays NaN).
 
-`multiply` adds a product over `DEPTH` elements of the inner axis to sums of float32: of 64 rows and
-8 columns for each vec4 of a thread. Of the group's thread l in warp w (of four) the numbers i of
-vec4 j are in row 16 w + l / 4 + 8 (i / 2), column 8 j + 2 (l % 4) + i % 2, as in `ir.matrices`. The
+`multiply` adds a product over 128 bytes of the inner axis to sums (`SUMS`): of 64 rows and 8
+columns for each vec4 of a thread. Of the group's thread l in warp w (of four) the numbers i of vec4
+j are in row 16 w + l / 4 + 8 (i / 2), column 8 j + 2 (l % 4) + i % 2, as in `ir.matrices`. The
 first tile has the 64 rows as lines, if its inner axis is near (`numbers` has 1), else the inner
 axis; the second one has the columns as lines, or it is a tile for every 64 columns, one after the
-other, whose lines are the inner axis.
+other, whose lines are the inner axis. Only elements of 16 bits may lie so that lines are the inner
+axis. Of float32 the lowest 13 bits are ignored, as TF32 has none there.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from treadle.ir.types import BF16, F16, F32, I8, I32, U8, Scalar
+
 GROUP = 128  # threads
-LINE = 64  # elements
-PIECE = 8  # elements
-DEPTH = 64  # of the inner axis in a tile
+LINE_BYTES = 128
+PIECE_BYTES = 16
 ROWS = 64  # of a group's product
 ALIGNMENT = 1024  # bytes
-ELEMENT_BYTES = 2
+LINE = DEPTH = 64  # elements of 16 bits: of a line, and of the inner axis in a tile
 MOST_LINES = 256  # of a copy
 MOST_COLUMNS = 256
+
+# What is multiplied, and what its sums are. Factors of 8 bits may differ in their signs.
+SUMS: dict[Scalar, Scalar] = {F16: F32, BF16: F32, F32: F32, I8: I32, U8: I32}
+TURNED_BITS = 16  # of elements whose tiles may have the inner axis as lines
+TF32_BITS = 0xFFFFE000  # that a product of float32 looks at
+
+
+def line_of(element: Scalar) -> int:
+    """The elements of a line, and of the inner axis in a tile.
+
+    >>> line_of(F16), line_of(F32), line_of(I8)
+    (64, 32, 128)
+    """
+    return LINE_BYTES * 8 // element.bits
 
 
 class Operation(NamedTuple):

@@ -11,8 +11,10 @@ from treadle.ir import stages
 from treadle.ir import types as t
 from treadle.ir.traverse import statements_in, walk
 
-_ELEMENTS = (t.F16, t.BF16)
-_SUMS = t.Vector(t.F32, 4)
+_ELEMENTS = tuple(stages.SUMS)
+_NAMES = ", ".join(map(str, _ELEMENTS))
+_EIGHT = 8  # bits
+_FEW = 24  # columns; of 8-bit elements more are multiples of 16
 _INTEGERS = (t.I32, t.I64)
 
 
@@ -56,7 +58,7 @@ def _is_shared(place: n.Place, shared: Set[str], types: tuple[t.Type, ...]) -> b
 def _copy(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> str | None:
     target, source = node.places[0], node.operands[0]
     if not _is_shared(target, shared, _ELEMENTS):
-        return "staged copy goes to an element of shared memory of 16-bit floats, without checks"
+        return "staged copy goes to an element of shared memory of what is multiplied, without checks"
     from_buffer = isinstance(source, n.Load) and isinstance(source.place, n.Element)
     if not from_buffer or source.place.checks or source.place.memory in spaces:  # type: ignore[union-attr]
         return "staged copy comes from an element of a buffer, without checks"
@@ -74,18 +76,29 @@ def _multiply(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> st
     columns = 8 * len(node.places)
     if not 0 < columns <= stages.MOST_COLUMNS:
         return f"staged multiply has 8 to {stages.MOST_COLUMNS} columns, not {columns}"
-    by_columns = not node.numbers[1]
-    if by_columns and columns % stages.LINE:
-        return f"staged multiply of tiles by inner axis has a multiple of 64 columns, not {columns}"
-    for place in node.places:
-        own = not isinstance(place, n.Element) or spaces.get(place.memory) == "local"
-        if place.type != _SUMS or not own:
-            return "staged multiply adds to vec4<f32>s of the thread's own"
     for operand in node.operands:
         if not isinstance(operand, n.Load) or not _is_shared(operand.place, shared, _ELEMENTS):
-            return "staged multiply takes elements of shared memory of 16-bit floats"
-    if node.operands[0].type != node.operands[1].type:
-        return "staged multiply takes two tiles of one type"
+            return f"staged multiply takes elements of shared memory of {_NAMES}"
+    first, second = (operand.type for operand in node.operands)
+    assert isinstance(first, t.Scalar)
+    assert isinstance(second, t.Scalar)
+    if first != second and not first.bits == second.bits == _EIGHT:
+        return "staged multiply takes two tiles of one type, or of 8-bit integers"
+    for place in node.places:
+        own = not isinstance(place, n.Element) or spaces.get(place.memory) == "local"
+        if place.type != t.Vector(stages.SUMS[first], 4) or not own:
+            return f"staged multiply adds to vec4<{stages.SUMS[first]}>s of the thread's own"
+    if first.bits == _EIGHT and columns > _FEW and columns % (2 * _EIGHT):
+        return f"staged multiply of 8-bit integers has a multiple of 16 columns, not {columns}"
+    if first.bits != stages.TURNED_BITS and not all(node.numbers):
+        return f"staged multiply of {first} has the inner axis near in both tiles"
+    by_columns = not node.numbers[1]
+    wide = stages.line_of(second)
+    if by_columns and columns % wide:
+        return (
+            f"staged multiply of tiles by inner axis has a multiple of {wide} columns, "
+            f"not {columns}"
+        )
     if any(number not in (0, 1) for number in node.numbers):
         return "the numbers of staged multiply say whether the inner axis is near: 0 or 1"
     return None

@@ -25,7 +25,7 @@ class Machine:
     matrix_products: Set[str] = frozenset()  # what subgroups multiply by instructions
     opaque_products: bool = False  # the same of float16, with a layout that is hidden
     choices: Choices = NO_CHOICES  # what was measured there
-    group_products: frozenset[str] = frozenset()  # and those that groups of 128 threads do
+    group_products: Set[str] = frozenset()  # and those that groups of 128 threads do
     multiprocessors: int = 0  # that run blocks side by side; 0 if that is not known
 
 

@@ -24,10 +24,11 @@ from treadle.runtime.devices import Device
 TRIED = FragmentTile(32, 32, 32, 16, 16, 3)
 TRIED_BY_GROUPS = GroupTile(64, 64, 2)
 _INNER = 64
+_HALF = 2  # bytes
 _BITS = {1: u8, 2: u16, 4: u32}
 _log = logging.getLogger("treadle")
 _usable: weakref.WeakKeyDictionary[Device, UsableProducts] = weakref.WeakKeyDictionary()
-_usable_groups: weakref.WeakKeyDictionary[Device, frozenset[str]] = weakref.WeakKeyDictionary()
+_usable_groups: weakref.WeakKeyDictionary[Device, UsableProducts] = weakref.WeakKeyDictionary()
 
 
 class UsableProducts(Set[str]):
@@ -35,11 +36,12 @@ class UsableProducts(Set[str]):
     is first asked for. While a graph or a function is recorded nothing can be tried, and all that
     is offered is taken."""
 
-    __slots__ = ("__weakref__", "_device", "_found", "_offered")
+    __slots__ = ("__weakref__", "_device", "_found", "_offered", "_tile")
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, offered: Set[str], tile: FragmentTile | GroupTile) -> None:
         self._device = weakref.ref(device)
-        self._offered = device.traits.matrix_products
+        self._offered = offered
+        self._tile = tile
         self._found: dict[str, bool] = {}
 
     def __contains__(self, name: object) -> bool:
@@ -52,11 +54,12 @@ class UsableProducts(Set[str]):
             stream = device.default_stream
             if stream.capturing is not None or stream.interrupt is not None:
                 return True
-            found = self._found[name] = is_right(device, name)
+            found = self._found[name] = is_right(device, name, self._tile)
             if not found:
+                what = "tiles" if isinstance(self._tile, GroupTile) else "small matrices"
                 _log.warning(
-                    "%s computes products of small %s matrices wrongly: they are not used",
-                    device, name,
+                    "%s computes products of %s of %s wrongly: they are not used",
+                    device, what, name,
                 )  # fmt: skip
         return bool(found)
 
@@ -73,7 +76,8 @@ def usable_products(device: Device) -> UsableProducts:
     """What the device multiplies rightly by instructions."""
     found = _usable.get(device)
     if found is None:
-        found = _usable[device] = UsableProducts(device)
+        offered = device.traits.matrix_products
+        found = _usable[device] = UsableProducts(device, offered, TRIED)
     return found
 
 
@@ -86,20 +90,14 @@ def opaque_products(device: Device) -> bool:
     return unit_of(device.traits.matrix_units) is not None
 
 
-def usable_groups(device: Device) -> frozenset[str]:
-    """The dtypes whose products groups of threads compute from tiles, tried in the same way."""
+def usable_groups(device: Device) -> Set[str]:
+    """What groups of threads compute products of from tiles, tried in the same way."""
     offered = device.traits.group_products
-    found = _usable_groups.get(device) if offered else offered
+    if not offered:
+        return offered
+    found = _usable_groups.get(device)
     if found is None:
-        stream = device.default_stream
-        if stream.capturing is not None or stream.interrupt is not None:
-            return offered
-        found = frozenset(name for name in offered if is_right(device, name, TRIED_BY_GROUPS))
-        _usable_groups[device] = found
-        for name in sorted(offered - found):
-            _log.warning(
-                "%s computes products of %s tiles wrongly: they are not used", device, name
-            )
+        found = _usable_groups[device] = UsableProducts(device, offered, TRIED_BY_GROUPS)
     return found
 
 
@@ -110,19 +108,22 @@ def is_right(device: Device, name: str, tile: FragmentTile | GroupTile = TRIED) 
     rows, columns = tile.rows, tile.columns
     shapes = ((rows, _INNER), (_INNER, columns), (rows, columns))
     x, y = (draw.integers(-1, 2, shape).astype(np.float32) for shape in shapes[:2])
+    # Tiles of groups have an inner axis that is near, unless elements have 16 bits.
+    along = isinstance(tile, GroupTile) and dtype.itemsize != _HALF
     held = _BITS[dtype.itemsize]
     bits = [DeviceArray.allocate(device, held, (shape[0] * shape[1],)) for shape in shapes]
-    for array, values in zip(bits, (x, y), strict=False):
+    for array, values in zip(bits, (x, y.T if along else y), strict=False):
         array.upload(_bits(values, dtype).reshape(-1))
     arrays = [DeviceArray(device, each.storage, dtype, each.shape) for each in bits]
     if isinstance(tile, GroupTile):
         loading = Loading(True, 4, aligned=True)
-        form = Form(dtype, 0, loading, loading._replace(inner=False), 1, True, False)
-        kernel, line, step = group_multiplier(form, tile), _INNER // 4, columns // 4
+        form = Form(dtype, 0, loading, loading._replace(inner=along), 1, True, False)
+        kernel, line = group_multiplier(form, tile), _INNER // 4
+        of_second = (line, 1) if along else (1, columns // 4)
     else:
         form = Form(dtype, 0, Loading(True, 1), Loading(False, 1), 1, True, False)
-        kernel, line, step = fragment_multiplier(form, tile.of(dtype)), _INNER, columns
-    numbers = (1, 1, 0, 0, 0, line, 1, 0, 0, 0, 0, 1, step, 0, 1, _INNER)
+        kernel, line, of_second = fragment_multiplier(form, tile.of(dtype)), _INNER, (1, columns)
+    numbers = (1, 1, 0, 0, 0, line, 1, 0, 0, 0, 0, *of_second, 0, 1, _INNER)
     kernel[(1, 1, 1), tile.threads](*arrays, rows, columns, _INNER, *numbers)
     return bool(np.array_equal(bits[2].to_host(), _bits(x @ y, dtype).reshape(-1)))
 

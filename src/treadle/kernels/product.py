@@ -49,7 +49,6 @@ _TURNED_AS_READ = 2  # bytes of elements that `ldmatrix` turns
 LARGE_PRODUCT = 1 << 31  # operations, from which on another kernel for a factor pays
 MANY_LINES = 512  # of the other factor
 _SIXTEEN = 16  # bytes that are copied at once
-_HALF = 2  # bytes
 _MOST_TOGETHER = 2  # blocks of groups of threads that a multiprocessor runs at once
 
 
@@ -156,7 +155,8 @@ def launch_by(tile: AnyTile, problem: Problem, machine: Machine, parts: int = 0)
     if isinstance(tile, GroupTile):
         count = columns * rows * problem.matrices
         if machine.multiprocessors:
-            together = min(machine.shared_bytes // tile.shared_bytes(_HALF), _MOST_TOGETHER)
+            each = tile.shared_bytes(problem.dtype.itemsize)
+            together = min(machine.shared_bytes // each, _MOST_TOGETHER)
             count = min(count, machine.multiprocessors * together)
         return Launch(tile, True, (count, 1, 1), 1, problem.inner)
     exact = problem.inner % tile.depth == 0 and not tile.guarded
@@ -254,8 +254,9 @@ def by_tiles(
         tile, parts = choice_for(machine, problem)
     if isinstance(tile, GroupTile) and not (boxes and product.inner):
         raise UnsupportedOnTarget(
-            "tiles of groups of threads multiply 16-bit floats whose lines begin at multiples of "
-            "16 bytes, in one stack at most: let the product choose its tiles"
+            "tiles of groups of threads multiply 16-bit floats, and TF32 and 8-bit integers along "
+            "the inner axis, whose lines begin at multiples of 16 bytes, in one stack at most: let "
+            "the product choose its tiles"
         )
     _, exact, grid, parts, chunk = launch_by(tile, problem, machine, parts)
     form = form._replace(exact=exact, parts=parts > 1)

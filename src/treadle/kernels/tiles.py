@@ -176,7 +176,7 @@ def _opaque(problem: Problem) -> tuple[OpaqueTile, ...]:
 
 
 def _takes_groups(machine: Machine, problem: Problem) -> bool:
-    return problem.boxes and problem.inner > 0 and problem.dtype.short in machine.group_products
+    return problem.boxes and problem.inner > 0 and problem.multiplied in machine.group_products
 
 
 def _group(machine: Machine, problem: Problem) -> GroupTile | None:
@@ -187,7 +187,7 @@ def _group(machine: Machine, problem: Problem) -> GroupTile | None:
     best: tuple[float, GroupTile] | None = None
     for tile, rate in GROUP_TILES.items():
         count = _blocks(problem, tile.rows, tile.columns)
-        if count < _FEWEST_GROUPS or not _fits(machine, tile, 2):
+        if count < _FEWEST_GROUPS or not _fits(machine, tile, problem.dtype.itemsize):
             continue
         rounds = -(-count // machine.multiprocessors) if machine.multiprocessors else count
         cost = rounds * tile.rows * tile.columns / rate

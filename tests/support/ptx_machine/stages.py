@@ -24,10 +24,19 @@ from treadle.drivers.tensor_maps import Matrix
 
 PARAMETERS = 0x0300_0000_0000  # where a kernel's parameters lie among generic addresses
 _MAP = struct.Struct("<8sQ3Q2Q2I")
-_SPOILED = 0xFFFF
+_SPOILED = 0xFF  # each byte
 _GROUP_WARPS, _WARP = 4, 32
 _PERMUTED = 1  # of 128 bytes, in the two topmost bits of a descriptor
 _LINE = 128  # bytes
+_BITS: dict[str, str] = {"f16": "u2", "bf16": "u2", "f32": "u4", "i8": "u1", "u8": "u1"}
+# Of an instruction, by the types of its factors: elements of the inner axis, what is summed.
+_MULTIPLIED = {
+    ("f16", "f16"): (16, "f32"), ("bf16", "bf16"): (16, "f32"), ("tf32", "tf32"): (8, "f32"),
+    ("s8", "s8"): (32, "s32"), ("u8", "u8"): (32, "s32"), ("s8", "u8"): (32, "s32"),
+    ("u8", "s8"): (32, "s32"),
+}  # fmt: skip
+_HALVES = ("f16", "bf16")  # of which tiles may have the inner axis as lines
+_FEW_COLUMNS = 24  # more than these are multiples of 16, of integers
 
 
 def encode(matrix: Matrix) -> bytes:
@@ -130,7 +139,8 @@ class Stages:
                 raise MachineFault(f"{one}: the target is not aligned to {_LINE} bytes")
             x, y, z = (int(each[i].astype(np.uint32).view(np.int32)) for each in at)
             box = Box(matrix, (x, y, z), place, one)
-            self._write(box, row, np.full((matrix.box[1], matrix.box[0]), _SPOILED, np.uint16))
+            spoiled = np.full((matrix.box[1], matrix.box[0] * _item(matrix)), _SPOILED, np.uint8)
+            self._write(box, row, spoiled.view(_BITS[matrix.element]))
             self.barrier(row, int(address[i]), one).boxes.append(box)
 
     def _matrix(self, address: int, one: Instruction) -> Matrix:
@@ -141,53 +151,57 @@ class Stages:
         extents, steps, box = tuple(numbers[:3]), tuple(numbers[3:5]), tuple(numbers[5:])
         if place % 16 or any(step % 16 for step in steps) or min(extents) < 1:
             raise MachineFault(f"{one}: a matrix that no tensor map describes")
-        if box[0] * 2 > _LINE or max(box) > 256:
+        matrix = Matrix(element.rstrip(b"\0").decode(), place, extents, steps, box)  # type: ignore[arg-type]
+        if box[0] * _item(matrix) > _LINE or max(box) > 256:
             raise MachineFault(f"{one}: a box that no tensor map describes")
-        return Matrix(element.rstrip(b"\0").decode(), place, extents, steps, box)  # type: ignore[arg-type]
+        return matrix
 
     def _fill(self, box: Box, row: int) -> None:
         matrix, (x, y, z) = box.matrix, box.at
         across, down = matrix.box
-        found = np.zeros((down, across), np.uint16)
+        bits, item = _BITS[matrix.element], _item(matrix)
+        found = np.zeros((down, across), bits)
         memory = self.frame.kernel.memory
         width = max(min(x + across, matrix.extents[0]) - max(x, 0), 0)
         for line in range(down):
             if not (0 <= y + line < matrix.extents[1] and 0 <= z < matrix.extents[2] and width):
                 continue
             first = max(x, 0)
-            start = matrix.address + 2 * first
+            start = matrix.address + item * first
             start += (y + line) * matrix.steps[0] + z * matrix.steps[1]
-            offset = np.array([start, start + 2 * width - 2], np.uint64) - np.uint64(GLOBAL)
-            if memory.check(offset.view("i8"), 2) == [-1]:
-                raise MachineFault(f"{box.one}: {2 * width} bytes at 0x{start:x} are in no buffer")
-            found[line, first - x : first - x + width] = memory.slice(start, 2 * width).view("u2")
-        self._write(box, row, found)
+            size = item * width
+            offset = np.array([start, start + size - item], np.uint64) - np.uint64(GLOBAL)
+            if memory.check(offset.view("i8"), item) == [-1]:
+                raise MachineFault(f"{box.one}: {size} bytes at 0x{start:x} are in no buffer")
+            found[line, first - x : first - x + width] = memory.slice(start, size).view(bits)
+        self._write(box, row, _as_tf32(found) if matrix.element == "f32" else found)
 
     def _write(self, box: Box, row: int, values: Array) -> None:
         line, element = np.indices(values.shape)
-        place = _permuted(box.target + _LINE * line + 2 * element)
-        self._shared(place, row, box.one)[:] = values
+        item = values.dtype.itemsize
+        place = _permuted(box.target + _LINE * line + item * element)
+        self.frame.spaces._shared[item][self._words(place, row, item, box.one)] = values
 
-    def _shared(self, place: Array, row: int, one: Instruction) -> Any:
-        return _View(self._words(place, row, one), self.frame.spaces._shared[2])
-
-    def _words(self, place: Array, row: int, one: Instruction) -> Array:
+    def _words(self, place: Array, row: int, item: int, one: Instruction) -> Array:
         spaces = self.frame.spaces
-        if place.min() < 0 or place.max() + 2 > spaces.shared_bytes:
+        if place.min() < 0 or place.max() + item > spaces.shared_bytes:
             raise MachineFault(f"{one}: outside of shared memory")
-        return (place + row * spaces._shared_step) // 2
+        return (place + row * spaces._shared_step) // item
 
     # --- multiplying ---
 
     def multiply(
-        self, threads: Array, form: tuple[int, str, int, int], operands: tuple[Array, ...],
+        self, threads: Array, form: tuple[int, str, str, int, int], operands: tuple[Array, ...],
         one: Instruction,
     ) -> list[Array]:  # fmt: skip
         """The sums of each thread."""
         warps = self.frame.warps
         threads = self.frame.all if threads is None else threads
         whole(warps, threads, one)
-        columns, element, *turned = form
+        columns, *elements, left_turned, right_turned = form
+        turned = left_turned, right_turned
+        item = 32 // _MULTIPLIED[elements[0], elements[1]][0]
+        shared = self.frame.spaces._shared[item]
         tables = [lanes_of(warps, threads, each) for each in operands]
         lane = np.arange(_WARP)
         results = [np.zeros_like(table) for table in tables[2:]]
@@ -199,12 +213,12 @@ class Stages:
             row = warp // warps.per_block
             first = number % _GROUP_WARPS * 16
             tiles = []
-            for word, lines, away, trans in zip(
-                words, (16, columns), (first, 0), turned, strict=True
+            for word, lines, away, trans, element in zip(
+                words, (16, columns), (first, 0), turned, elements, strict=True
             ):
-                place = _places(int(word[0]), np.arange(lines) + away, bool(trans), one)
-                at = self._words(place, row, one)
-                held = self.frame.spaces._shared[2][at]
+                place = _places(int(word[0]), np.arange(lines) + away, bool(trans), item, one)
+                at = self._words(place, row, item, one)
+                held = shared[at]
                 self.multiplied.setdefault(warp, []).append(
                     (self.groups.get(warp, 0), at, held.copy(), one)
                 )
@@ -213,7 +227,7 @@ class Stages:
             for i, table in enumerate(tables[2:]):
                 down = lane // 4 + 8 * (i // 2 % 2)
                 along = 8 * (i // 4) + 2 * (lane % 4) + i % 2
-                results[i][warp] = (product[down, along] + table[warp]).astype(np.float32)
+                results[i][warp] = (product[down, along] + table[warp]).astype(table.dtype)
         return [result.reshape(-1)[warps.slot[threads]] for result in results]
 
     def commit(self, threads: Array) -> None:
@@ -225,33 +239,44 @@ class Stages:
         """MachineFault if the tiles of a multiplication that is done now are no longer the same;
         NotYet if warps of the group have not come to it."""
         threads = self.frame.all if threads is None else threads
-        for warp in np.unique(self.frame.warps.warp[threads]).tolist():
-            first = warp - warp % self.frame.warps.per_block % _GROUP_WARPS
-            group = [self.groups.get(each, 0) for each in range(first, first + _GROUP_WARPS)]
-            if min(group) < self.groups.get(warp, 0) - left:
+        present = np.unique(self.frame.warps.warp[threads]).tolist()
+        groups = {warp: self._group_of(warp) for warp in present}
+        for warp, group in groups.items():
+            begun = min(self.groups.get(each, 0) for each in group)
+            if begun < self.groups.get(warp, 0) - left:
                 raise NotYet(f"{one}: warps of the group multiply nothing")
-        for warp in np.unique(self.frame.warps.warp[threads]).tolist():
-            kept = []
-            for group, at, held, begun in self.multiplied.get(warp, []):
-                if group >= self.groups.get(warp, 0) - left:
-                    kept.append((group, at, held, begun))
-                elif np.any(self.frame.spaces._shared[2][at] != held):
-                    raise MachineFault(f"{begun}: a tile changed before this was waited for")
-            self.multiplied[warp] = kept
+        for warp, group in groups.items():
+            done = self.groups.get(warp, 0) - left
+            for each in group:  # they multiply together
+                self._end(each, done)
+
+    def _group_of(self, warp: int) -> range:
+        first = warp - warp % self.frame.warps.per_block % _GROUP_WARPS
+        return range(first, first + _GROUP_WARPS)
+
+    def _end(self, warp: int, done: int) -> None:
+        """The first multiplications of a warp are done: their tiles are what they were."""
+        kept = []
+        for group, at, held, begun in self.multiplied.get(warp, []):
+            if group >= done:
+                kept.append((group, at, held, begun))
+            elif np.any(self.frame.spaces._shared[held.dtype.itemsize][at] != held):
+                raise MachineFault(f"{begun}: a tile changed before this was waited for")
+        self.multiplied[warp] = kept
 
 
-class _View:
-    """Words of an array at places, to be assigned."""
-
-    def __init__(self, at: Array, words: Array) -> None:
-        self.at, self.words = at, words
-
-    def __setitem__(self, key: slice, values: Array) -> None:
-        self.words[self.at] = values
+def _item(matrix: Matrix) -> int:
+    return np.dtype(_BITS[matrix.element]).itemsize
 
 
 def _size(matrix: Matrix) -> int:
-    return 2 * matrix.box[0] * matrix.box[1]
+    return _item(matrix) * matrix.box[0] * matrix.box[1]
+
+
+def _as_tf32(bits: Array) -> Array:
+    """The nearest numbers of 10 bits of fraction, for the maps that have such elements."""
+    is_nan = (bits & np.uint32(0x7FFFFFFF)) > 0x7F800000
+    return np.where(is_nan, bits, bits + np.uint32(0x1000) & np.uint32(0xFFFFE000))
 
 
 def _permuted(place: Array) -> Array:
@@ -259,22 +284,27 @@ def _permuted(place: Array) -> Array:
     return place ^ ((place >> 7 & 7) << 4)
 
 
-def _places(word: int, lines: Array, turned: bool, one: Instruction) -> Array:
-    """The addresses of the elements of 16 of the inner axis, a row for each line."""
+def _places(word: int, lines: Array, turned: bool, item: int, one: Instruction) -> Array:
+    """The addresses of the elements of 32 bytes of the inner axis, a row for each line."""
     if word >> 62 != _PERMUTED or word >> 49 & 7:
         raise PtxError(f"{one}: describes a tile in another way")
     start, leading, stride = ((word >> at & 0x3FFF) << 4 for at in (0, 16, 32))
-    inner = np.arange(16)
+    inner = np.arange(32 // item)
     if turned:
         across = lines // 64 * leading + lines % 64 * 2
         return _permuted(start + across[:, None] + inner // 8 * stride + inner % 8 * _LINE)
     down = lines // 8 * stride + lines % 8 * _LINE
-    return _permuted(start + down[:, None] + 2 * inner)
+    return _permuted(start + down[:, None] + item * inner)
 
 
 def _values(words: Array, element: str) -> Array:
-    if element == "f16":
-        return words.view(np.float16).astype("f8")
+    match element:
+        case "f16":
+            return words.view(np.float16).astype("f8")
+        case "tf32":
+            return (words & np.uint32(0xFFFFE000)).view(np.float32).astype("f8")
+        case "s8" | "u8":
+            return words.view("i1" if element == "s8" else "u1").astype("i8")
     return (words.astype(np.uint32) << np.uint32(16)).view(np.float32).astype("f8")
 
 
@@ -344,18 +374,25 @@ def wgmma(w: Writer, one: Instruction) -> None:
         left = w.read(one.operands[0], TYPES["u32"]).text
         w.lines.append(f"F.stages.settle(T, int({left}), {w.constant(one)})")
         return
-    sums, left_tile, right_tile, *scales, left_turned, right_turned = one.operands
-    columns = int(words[3].removeprefix("m64n").removesuffix("k16"))
-    if words[:3] != ("mma_async", "sync", "aligned") or words[4] != "f32" or words[5] != words[6]:
+    sums, left_tile, right_tile, *scales = one.operands
+    inner, summed = _MULTIPLIED.get(words[5:], (0, ""))
+    if words[:3] != ("mma_async", "sync", "aligned") or words[4:5] != (summed,):
         raise PtxError(f"{one}: unknown instruction")
+    columns = int(words[3].removeprefix("m64n").removesuffix(f"k{inner}"))
     if not isinstance(sums, Group) or len(sums.parts) != columns // 2 or columns % 8:
         raise PtxError(f"{one}: {columns // 2} registers are needed")
-    numbers = [getattr(each, "value", None) for each in (*scales, left_turned, right_turned)]
-    if numbers[:3] != [1, 1, 1] or any(each not in (0, 1) for each in numbers[3:]):
+    if summed == "s32" and columns > _FEW_COLUMNS and columns % 16:
+        raise PtxError(f"{one}: there is none of integers with {columns} columns")
+    numbers = [getattr(each, "value", None) for each in scales]
+    ones, turned = (1 if summed == "s32" else 3), (numbers[3:] or [0, 0])
+    wanted = ones + (2 if words[5] in _HALVES else 0)
+    if numbers[:ones] != [1] * ones or any(each not in (0, 1) for each in turned):
         raise PtxError(f"{one}: other scales are not known here")
+    if len(numbers) != wanted:
+        raise PtxError(f"{one}: {wanted} numbers follow the tiles")
     texts = [w.each(w.read(part, TYPES["b64"])) for part in (left_tile, right_tile)]
-    texts += [w.each(w.read(part, TYPES["f32"])) for part in sums.parts]
-    form = (columns, words[5], numbers[3], numbers[4])
+    texts += [w.each(w.read(part, TYPES[summed])) for part in sums.parts]
+    form = (columns, *words[5:], *turned)
     found = w.name(f"F.stages.multiply(T, {form!r}, ({', '.join(texts)},), {w.constant(one)})")
     for at, part in enumerate(sums.parts):
-        w.write(part, TYPES["f32"], V(w.name(f"{found}[{at}]")))
+        w.write(part, TYPES[summed], V(w.name(f"{found}[{at}]")))

@@ -192,8 +192,8 @@ def test_a_wrong_place_is_noticed(card, monkeypatch):
     monkeypatch.setattr(evaluated, "_permuted", lambda place: place)
     words = []
     monkeypatch.setattr(
-        evaluated, "_places", lambda word, lines, turned, one, real=evaluated._places: real(
-            words.append(word) or word, lines, not turned, one
+        evaluated, "_places", lambda word, lines, turned, *rest, real=evaluated._places: real(
+            words.append(word) or word, lines, not turned, *rest
         ),
     )  # fmt: skip
     assert not matrix_check.is_right(card, "f16", matrix_check.TRIED_BY_GROUPS)

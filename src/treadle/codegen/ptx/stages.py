@@ -17,16 +17,21 @@ from treadle.codegen.ptx.values import Value
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir import stages
+from treadle.ir.types import Scalar, Vector
 
 _ARCHITECTURE, _VERSION = 90, (8, 0)
 _RELEASED = 8  # bytes from a stage's first word to its second
-_INNER = 16  # elements of the inner axis that an instruction multiplies
+_INNER = 32  # bytes of the inner axis that an instruction multiplies
 # Of the 64-bit words that describe a tile: permuted lines of 128 bytes; the bytes from eight lines
 # to the next eight; from a tile to the next one, where lines are the inner axis.
 _PERMUTED = 1 << 62
-_EIGHT_LINES = (8 * stages.LINE * stages.ELEMENT_BYTES) >> 4 << 32
-_NEXT_TILE = (stages.DEPTH * stages.LINE * stages.ELEMENT_BYTES) >> 4 << 16
+_EIGHT_LINES = (8 * stages.LINE_BYTES) >> 4 << 32
+_NEXT_TILE = (64 * stages.LINE_BYTES) >> 4 << 16
 _DESCRIBED = _PERMUTED | _EIGHT_LINES | _NEXT_TILE
+# How elements are named there; which scales follow the tiles: the sums' (1), those of both factors,
+# and for elements of 16 bits whether a tile has the inner axis as lines.
+_SPELLED = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "i8": "s8", "u8": "u8"}
+_SUMMED = {"f32": "f32", "i32": "s32"}
 
 
 def staged(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
@@ -102,7 +107,7 @@ def _narrow(body: Expressions, node: n.Expression) -> str:
 
 
 def _multiply(body: Expressions, node: n.Staged) -> None:
-    """Four instructions, each of 16 elements of the inner axis."""
+    """Four instructions, each of 32 bytes of the inner axis."""
     e = body.e
     sums: list[str] = []
     for place in node.places:
@@ -114,18 +119,24 @@ def _multiply(body: Expressions, node: n.Staged) -> None:
         sums += body.scope.registers[place.name]
     near = [bool(number) for number in node.numbers]
     tiles = [_described(body, operand) for operand in node.operands]
-    kind = node.operands[0].type
+    kinds = [operand.type for operand in node.operands]
+    element, sum_type = kinds[0], node.places[0].type
+    assert isinstance(element, Scalar)
+    assert isinstance(sum_type, Vector)
+    inner = _INNER * 8 // element.bits
     columns = 8 * len(node.places)
-    opcode = f"wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.{kind}.{kind}"
+    types = (_SUMMED[sum_type.element.name], *(_SPELLED[str(kind)] for kind in kinds))
+    opcode = f"wgmma.mma_async.sync.aligned.m64n{columns}k{inner}.{'.'.join(types)}"
+    behind = ["1", "1", "1"] if sum_type.element.is_float else ["1"]
+    if element.bits == stages.TURNED_BITS:
+        behind += ["0" if is_near else "1" for is_near in near]
     e.do("wgmma.fence.sync.aligned")
-    line = stages.LINE * stages.ELEMENT_BYTES
-    for part in range(stages.DEPTH // _INNER):
+    for part in range(stages.LINE_BYTES // _INNER):
         at = []
         for tile, is_near in zip(tiles, near, strict=True):
-            step = _INNER * (stages.ELEMENT_BYTES if is_near else line) >> 4
+            step = (_INNER if is_near else inner * stages.LINE_BYTES) >> 4
             at.append(e.op("b64", "add.s64", tile, str(part * step)) if part else tile)
-        turned = ["0" if is_near else "1" for is_near in near]
-        e.do(opcode, f"{{{', '.join(sums)}}}", *at, "1", "1", "1", *turned)
+        e.do(opcode, f"{{{', '.join(sums)}}}", *at, *behind)
     e.do("wgmma.commit_group.sync.aligned")
 
 

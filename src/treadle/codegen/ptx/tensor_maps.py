@@ -19,9 +19,9 @@ from treadle.codegen.records import (
 )  # fmt: skip
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
-from treadle.ir.stages import LINE
+from treadle.ir.stages import line_of
 from treadle.ir.traverse import statements_in
-from treadle.ir.types import I32, I64
+from treadle.ir.types import I32, I64, Scalar
 
 _INTEGERS = (I32, I64)
 
@@ -53,11 +53,12 @@ class TensorMaps:
         source, *numbers = node.operands[:6]
         assert isinstance(source, n.Load)
         assert isinstance(source.place, n.Element)
+        assert isinstance(source.type, Scalar)
         near, far, stack, far_step, stack_step = map(self._terms, numbers)
         made = TensorMap(
             self._bindings[self._slots[source.place.memory]], str(source.type),
             self._terms(source.place.index), (near, far, stack), (far_step, stack_step),
-            (LINE, node.numbers[0]),
+            (line_of(source.type), node.numbers[0]),
         )  # fmt: skip
         if made not in self._registers:
             e = self._e

@@ -75,15 +75,15 @@ def matrix_products(architecture: int) -> frozenset[str]:
 
 
 def group_products(architecture: int, version: int) -> frozenset[str]:
-    """The dtypes that a card multiplies by `wgmma` and copies of boxes, through a driver for a
-    version of CUDA: instructions of one architecture, that newer ones lack. Older drivers do not
+    """What a card multiplies by `wgmma` and copies of boxes, through a driver for a version of CUDA
+    (dtypes, and TF32): instructions of one architecture, that newer ones lack. Older drivers do not
     say where a kernel's parameters are.
 
     >>> sorted(group_products(90, 13000)), group_products(100, 13000), group_products(90, 12020)
-    (['bf16', 'f16'], frozenset(), frozenset())
+    (['bf16', 'f16', 'i8', 'tf32'], frozenset(), frozenset())
     """
     has = architecture == _GROUPS and version >= _SAYS_PARAMETERS
-    return frozenset({"f16", "bf16"}) if has else frozenset()
+    return frozenset({"f16", "bf16", "i8", "tf32"}) if has else frozenset()
 
 
 def list_cards(library: Library) -> list[Card]:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from treadle.drivers.cuda.library import Library
 
 _MOST = 1024  # maps that are remembered
-_ELEMENTS = {"f16": 6, "bf16": 9}  # of CUtensorMapDataType
+# Of CUtensorMapDataType. float32 is TFLOAT32: numbers are rounded as they are copied.
+_ELEMENTS = {"f16": 6, "bf16": 9, "f32": 11, "i8": 0, "u8": 0}
 _RANK = 3
 # No interleaving; lines of 128 bytes permuted; 256 bytes at a time into the second cache; zeros
 # outside.

@@ -14,9 +14,10 @@ from treadle.ir import nodes as n
 from treadle.ir import stages
 from treadle.ir.passes.names import Names
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in
-from treadle.ir.types import COMPONENTS, F32, I32
+from treadle.ir.types import COMPONENTS, F32, I32, U32, Scalar, Vector
 
-_TILE = stages.LINE * stages.DEPTH  # elements
+_TF32_HALF = 0x1000  # of the last bit that stays
+_MAGNITUDE, _INFINITY = 0x7FFFFFFF, 0x7F800000
 
 
 def has_stages(kernel: n.Kernel) -> bool:
@@ -56,11 +57,13 @@ def thread_number(block: Dim3) -> n.Expression:
     return found
 
 
-def _permuted(line: n.Expression, at: n.Expression) -> n.Expression:
+def _permuted(element: Scalar, line: n.Expression, at: n.Expression) -> n.Expression:
     """Where element `at` of a line of a tile is, counted from the tile's beginning."""
-    piece = ir.binary("xor", ir.binary("shr", at, 3), ir.binary("and", line, 7))
-    inside = ir.add(ir.mul(piece, stages.PIECE), ir.binary("and", at, 7))
-    return ir.add(ir.mul(line, stages.LINE), inside)
+    per = stages.PIECE_BYTES * 8 // element.bits
+    number = ir.binary("shr", at, per.bit_length() - 1)
+    piece = ir.binary("xor", number, ir.binary("and", line, 7))
+    inside = ir.add(ir.mul(piece, per), ir.binary("and", at, per - 1))
+    return ir.add(ir.mul(line, stages.line_of(element)), inside)
 
 
 def _moved(place: n.Element, by: n.Expression) -> n.Element:
@@ -73,29 +76,43 @@ def _copy(node: n.Staged, block: Dim3, names: Names) -> Iterator[n.Statement]:
     assert isinstance(target, n.Element)
     assert isinstance(source, n.Load)
     assert isinstance(source.place, n.Element)
-    kind = source.place.index.type
+    kind, element = source.place.index.type, source.type
+    assert isinstance(element, Scalar)
+    wide = stages.line_of(element)
     given = [n.Variable(names.fresh("tile.number"), kind) for _ in node.operands[1:]]
     for variable, operand in zip(given, node.operands[1:], strict=True):
         yield n.Declare(variable, ir.cast(operand, kind), span)
     near_extent, far_extent, stack_extent, far_step, stack_step, near, far, stack = given
     item = n.Variable(names.fresh("tile.item"), I32)
-    line, at = ir.binary("shr", item, 6), ir.binary("and", item, stages.LINE - 1)
+    line = ir.binary("shr", item, wide.bit_length() - 1)
+    at = ir.binary("and", item, wide - 1)
     near_at, far_at = ir.add(near, ir.cast(at, kind)), ir.add(far, ir.cast(line, kind))
     inside = ir.both(
         ir.both(ir.less(near_at, near_extent), ir.less(far_at, far_extent)),
         ir.less(stack, stack_extent),
     )
     offset = ir.add(near_at, ir.add(ir.mul(far_at, far_step), ir.mul(stack, stack_step)))
-    to = _moved(target, _permuted(line, at))
-    found = n.Load(_moved(source.place, offset), source.type, span)
+    to = _moved(target, _permuted(element, line, at))
+    found = n.Variable(names.fresh("tile.element"), element)
     body = n.If(
         inside,
-        (n.Assign(to, found, span),),
-        (n.Assign(to, n.Constant(0.0, source.type), span),),  # type: ignore[arg-type]
+        (
+            n.Declare(found, n.Load(_moved(source.place, offset), element, span), span),
+            n.Assign(to, _rounded(found) if element == F32 else found, span),
+        ),
+        (n.Assign(to, ir.constant(0, element), span),),
         span,
     )
-    first, count = thread_number(block), ir.as_expression(node.numbers[0] * stages.LINE)
+    first, count = thread_number(block), ir.as_expression(node.numbers[0] * wide)
     yield n.For(item, first, count, block.count, (body,), span=span)
+
+
+def _rounded(value: n.Expression) -> n.Expression:
+    """A number of float32 as the nearest one of TF32."""
+    bits = n.Bitcast(value, U32)
+    nearest = ir.binary("and", ir.add(bits, _TF32_HALF), stages.TF32_BITS)
+    is_nan = ir.binary("gt", ir.binary("and", bits, _MAGNITUDE), _INFINITY)
+    return ir.select(is_nan, value, n.Bitcast(nearest, F32))
 
 
 def _multiply(node: n.Staged, block: Dim3, names: Names) -> Iterator[n.Statement]:
@@ -113,15 +130,26 @@ def _multiply(node: n.Staged, block: Dim3, names: Names) -> Iterator[n.Statement
     yield n.Declare(row, ir.add(ir.mul(warp, 16), ir.binary("shr", lane, 2)), span)
     yield n.Declare(column, ir.mul(ir.binary("and", lane, 3), 2), span)
 
+    summed = node.places[0].type
+    assert isinstance(summed, Vector)
+    kind = node.operands[0].type
+    assert isinstance(kind, Scalar)
+    wide = stages.line_of(kind)
+
     def element(place: n.Element, line: n.Expression, near: bool, tile: int) -> n.Expression:
-        at = _permuted(line, inner) if near else _permuted(inner, line)
-        found = _moved(place, ir.add(at, tile * _TILE) if tile else at)
-        return ir.cast(n.Load(found, found.type, span), F32)
+        type = place.type
+        assert isinstance(type, Scalar)
+        at = _permuted(type, line, inner) if near else _permuted(type, inner, line)
+        moved = _moved(place, ir.add(at, tile * wide * wide) if tile else at)
+        found: n.Expression = n.Load(moved, type, span)
+        if type == F32:
+            found = n.Bitcast(ir.binary("and", n.Bitcast(found, U32), stages.TF32_BITS), F32)
+        return ir.cast(found, summed.element)
 
     body: list[n.Statement] = []
 
     def held(name: str, value: n.Expression) -> n.Variable:
-        variable = n.Variable(names.fresh(name), F32)
+        variable = n.Variable(names.fresh(name), summed.element)
         body.append(n.Declare(variable, value, span))
         return variable
 
@@ -132,7 +160,7 @@ def _multiply(node: n.Staged, block: Dim3, names: Names) -> Iterator[n.Statement
     ]
     for number, place in enumerate(node.places):
         columns = 8 * number
-        tile, start = (0, columns) if right_near else divmod(columns, stages.LINE)
+        tile, start = (0, columns) if right_near else divmod(columns, wide)
         seconds = [
             held("tile.right", element(right, ir.add(column, start + k), right_near, tile))
             for k in (0, 1)
@@ -145,5 +173,5 @@ def _multiply(node: n.Staged, block: Dim3, names: Names) -> Iterator[n.Statement
             for i, component in enumerate(COMPONENTS[:4])
         ]
         body.append(n.Assign(place, n.Construct(tuple(added), place.type), span))
-    zero, depth = ir.as_expression(0), ir.as_expression(stages.DEPTH)
+    zero, depth = ir.as_expression(0), ir.as_expression(wide)
     yield n.For(inner, zero, depth, 1, tuple(body), span=span)

@@ -1,4 +1,5 @@
-"""Products of matrices of 16-bit floats by groups of 128 threads: Hopper's instructions.
+"""Products of matrices of 16-bit floats, 8-bit integers and TF32 by groups of 128 threads: Hopper's
+instructions.
 
 A block stays for several tiles of the result. One of its threads keeps `stages` tiles of both
 factors on their way to shared memory, across the ends of tiles, and each group multiplies 64 rows
@@ -16,20 +17,19 @@ import functools
 from typing import Any, NamedTuple
 
 from treadle import lang as td
-from treadle.ir.stages import DEPTH, ELEMENT_BYTES, GROUP, LINE, ROWS
+from treadle.ir.stages import DEPTH, GROUP, LINE_BYTES, ROWS
 from treadle.kernels.device_code.matrix_product import Form, finish
 from treadle.lang import builtins
 from treadle.lang.decorators import Kernel
 
 _LANES = 32
-_PITCH = 36  # pairs from a row of a warp's sums in shared memory to the next: in other banks
-_PARKED = 16 * _PITCH  # pairs of a warp
+_HALF = 2  # bytes
 
 
 class GroupTile(NamedTuple):
     """What a block computes of a product at a time: `rows` and `columns` of the result, each 64
-    rows by a group of 128 threads; tiles of `DEPTH` of the inner axis lie in `stages`. Blocks that
-    follow each other go down `together` rows of tiles before they go to the next column."""
+    rows by a group of 128 threads; tiles of 128 bytes of the inner axis lie in `stages`. Blocks
+    that follow each other go down `together` rows of tiles before they go to the next column."""
 
     rows: int
     columns: int
@@ -39,7 +39,7 @@ class GroupTile(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """Of the inner axis, in a stage."""
+        """Of the inner axis, in a stage, in elements of 16 bits."""
         return DEPTH
 
     @property
@@ -50,21 +50,46 @@ class GroupTile(NamedTuple):
     @property
     def stage_bytes(self) -> int:
         """The tiles of a stage."""
-        return DEPTH * (self.rows + self.columns) * ELEMENT_BYTES
+        return LINE_BYTES * (self.rows + self.columns)
 
     def shared_bytes(self, item: int) -> int:
-        """The shared memory of a block: of two bytes an element, whatever sums take."""
-        del item
-        parked = self.threads // _LANES * _PARKED * 2 * ELEMENT_BYTES
-        return self.stages * (self.stage_bytes + 16) + parked
+        """The shared memory of a block, for elements of so many bytes."""
+        parked = parking_of(4 if item != _HALF else item)
+        return self.stages * (self.stage_bytes + 16) + self.threads // _LANES * parked.bytes
+
+
+class Parking(NamedTuple):
+    """Where a warp's sums lie before they are stored: lines of `columns`, in pairs, from each of
+    which it is `pitch` pairs to the next, so that eight lines are in all banks."""
+
+    columns: int
+    pitch: int
+    item: int  # bytes of a number
+
+    @property
+    def size(self) -> int:
+        """Pairs of 16 lines."""
+        return 16 * self.pitch
+
+    @property
+    def bytes(self) -> int:
+        """Of these."""
+        return self.size * 2 * self.item
+
+
+def parking_of(item: int) -> Parking:
+    """For numbers of so many bytes: 128 bytes of a line at a time."""
+    columns = LINE_BYTES // item
+    return Parking(columns, columns // 2 + 8 // item, item)
 
 
 def takes(form: Form) -> bool:
     """Whether the kernel reads such factors: both in memory, aligned to 16 bytes, with one stack at
-    most, and the inner axis not divided."""
+    most, the inner axis not divided, and near unless elements have 16 bits."""
     both = (form.first, form.second)
+    either = form.dtype.itemsize == _HALF
     return (
-        all(each.aligned and not each.computed for each in both)
+        all(each.aligned and not each.computed and (each.inner or either) for each in both)
         and form.batches <= 1
         and not form.parts
         and not form.big
@@ -75,17 +100,27 @@ def takes(form: Form) -> bool:
 def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
     """A kernel whose blocks compute tiles, with the parameters of `tile_multiplier`. Its grid is
     along x, of any number of blocks. The form is one that it `takes`."""
-    dtype, store_lanes = form.dtype, form.lanes
+    dtype, store_lanes, made = form.dtype, form.lanes, form.made
     rows, columns, stages, together, _ = tile
-    stored: Any = td.vec4[dtype] if store_lanes == 4 else dtype
-    sums_type, pair, threads = td.vec4[td.f32], td.vec2[dtype], tile.threads
+    stored: Any = td.vec4[made] if store_lanes == 4 else made
+    summed = td.i32 if dtype.itemsize == 1 else td.f32
+    # Sums are parked as 16-bit results, if they become these.
+    held = made if made.itemsize == _HALF else summed
+    sums_type, pair, threads = td.vec4[summed], td.vec2[held], tile.threads
+    two, four = td.vec2[summed], td.vec4[held]
+    parking = parking_of(held.itemsize)
+    pitch, warp_parked = parking.pitch, parking.size
+    part_columns, part_lanes = parking.columns, parking.columns // 4
+    part_rows = _LANES // part_lanes
+    depth = LINE_BYTES // dtype.itemsize
+    line = depth
     across = columns // 8
     a_near, b_near = form.first.inner, form.second.inner
-    a_size, b_size = rows * DEPTH, columns * DEPTH
-    a_boxes = 1 if a_near else rows // LINE
-    b_boxes = 1 if b_near else columns // LINE
+    a_size, b_size = rows * depth, columns * depth
+    a_boxes = 1 if a_near else rows // line
+    b_boxes = 1 if b_near else columns // line
     stage_bytes = tile.stage_bytes
-    group_size, box_size = ROWS * DEPTH, LINE * DEPTH
+    group_size, box_size = ROWS * depth, line * depth
     prepare, claim, copy = builtins.prepare_stages, builtins.claim_stage, builtins.copy_tile
     wait, release = builtins.wait_stage, builtins.release_stage
     multiply, settle = builtins.multiply_tiles, builtins.settle_products
@@ -113,29 +148,29 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
     ):  # fmt: skip
         """Fill the next stage; what is filled after it."""
         claim(barriers, stage, parity, stage_bytes)
-        deep = step * DEPTH
+        deep = step * depth
         for box in td.static_range(a_boxes):
             copy(
                 left, stage * a_size + box * box_size, barriers, stage, a, a_offset,
                 (k if a_near else m, m if a_near else k, matrices), (a_far, a_stack),
-                (deep if a_near else row + box * LINE, row if a_near else deep,
+                (deep if a_near else row + box * line, row if a_near else deep,
                  td.where(a_stack == 0, 0, z)),
-                rows if a_near else LINE,
+                rows if a_near else line,
             )  # fmt: skip
         for box in td.static_range(b_boxes):
             copy(
                 right, stage * b_size + box * box_size, barriers, stage, b, b_offset,
                 (k if b_near else n, n if b_near else k, matrices), (b_far, b_stack),
-                (deep if b_near else column + box * LINE, column if b_near else deep,
+                (deep if b_near else column + box * line, column if b_near else deep,
                  td.where(b_stack == 0, 0, z)),
-                columns if b_near else LINE,
+                columns if b_near else line,
             )  # fmt: skip
         stage += 1
         if stage == stages:
             stage = 0
             parity = 1 - parity
         step += 1
-        if step * DEPTH >= k:
+        if step * depth >= k:
             step = 0
             tile += blocks
             z, down_at, side_at = place_of(tile, down, side)
@@ -153,7 +188,7 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
     ):  # fmt: skip
         left = td.shared(stages * a_size, dtype)
         right = td.shared(stages * b_size, dtype)
-        parked = td.shared(threads // _LANES * _PARKED, pair)
+        parked = td.shared(threads // _LANES * warp_parked, pair)
         barriers = td.shared(2 * stages, td.u64)
         t = td.thread_idx.x
         group = t // GROUP
@@ -161,7 +196,7 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
         lane = t % _LANES
         down = (m + rows - 1) // rows
         side = (n + columns - 1) // columns
-        steps = (k + DEPTH - 1) // DEPTH
+        steps = (k + depth - 1) // depth
         tiles = down * side * matrices
         blocks = td.grid_dim.x
         # Steps and offsets are counted in vectors of four.
@@ -230,36 +265,37 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
             z, down_at, side_at = place_of(tile, down, side)
             row = down_at * rows + group * ROWS + warp * 16
             column = side_at * columns
-            # A warp's sums go through shared memory, 64 columns at a time, so that it stores whole
-            # lines of them.
-            for part in td.static_range(columns // LINE):
-                for j in td.static_range(LINE // 8):
-                    found = sums[part * (LINE // 8) + j]
-                    spot = t // _LANES * _PARKED + lane // 4 * _PITCH + j * 4 + lane % 4
-                    parked[spot] = pair(td.vec2[td.f32](found.x, found.y))
-                    parked[spot + 8 * _PITCH] = pair(td.vec2[td.f32](found.z, found.w))
+            # A warp's sums go through shared memory, 128 bytes of lines at a time, so that it
+            # stores whole lines of them.
+            for part in td.static_range(columns // part_columns):
+                for j in td.static_range(part_columns // 8):
+                    found = sums[part * (part_columns // 8) + j]
+                    spot = t // _LANES * warp_parked + lane // 4 * pitch + j * 4 + lane % 4
+                    parked[spot] = pair(two(found.x, found.y))
+                    parked[spot + 8 * pitch] = pair(two(found.z, found.w))
                 td.sync_subgroup()
-                for i in td.static_range(8):
-                    line = row + i * 2 + lane // 16
-                    at = column + part * LINE + lane % 16 * 4
-                    spot = t // _LANES * _PARKED + (i * 2 + lane // 16) * _PITCH + lane % 16 * 2
+                for i in td.static_range(16 // part_rows):
+                    far = i * part_rows + lane // part_lanes
+                    to = row + far
+                    at = column + part * part_columns + lane % part_lanes * 4
+                    spot = t // _LANES * warp_parked + far * pitch + lane % part_lanes * 2
                     low = parked[spot]
                     high = parked[spot + 1]
-                    total = td.vec4[dtype](low.x, low.y, high.x, high.y)
-                    if line < m:
-                        start = (z * m + line) * n
+                    total = td.vec4[made](four(low.x, low.y, high.x, high.y))
+                    if to < m:
+                        start = (z * m + to) * n
                         if store_lanes == 4:
                             if at < n:
-                                c[(start + at) // 4] = finish(total, z, line, at)
+                                c[(start + at) // 4] = finish(total, z, to, at)
                         else:
                             if at < n:
-                                c[start + at] = finish(total.x, z, line, at)
+                                c[start + at] = finish(total.x, z, to, at)
                             if at + 1 < n:
-                                c[start + at + 1] = finish(total.y, z, line, at + 1)
+                                c[start + at + 1] = finish(total.y, z, to, at + 1)
                             if at + 2 < n:
-                                c[start + at + 2] = finish(total.z, z, line, at + 2)
+                                c[start + at + 2] = finish(total.z, z, to, at + 2)
                             if at + 3 < n:
-                                c[start + at + 3] = finish(total.w, z, line, at + 3)
+                                c[start + at + 3] = finish(total.w, z, to, at + 3)
                 td.sync_subgroup()
 
     return multiply_groups
