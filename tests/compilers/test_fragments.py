@@ -72,7 +72,7 @@ def test_every_operation(architecture):
     assert (
         ptxas_error(source, "sm_75" if number < 75 else architecture) is None
     )  # it knows no older one
-    assert source.count("mma.sync") == {70: 0, 75: 6}.get(number, 4)
+    assert source.count("mma.sync") == {70: 0, 75: 18}.get(number, 7)
     assert source.count("ldmatrix") == (2 if number >= 75 else 0)
     assert ("cp.async.cg.shared.global" in source) == (number >= 80)
     assert ("shfl.sync" in source) == (number < 80)

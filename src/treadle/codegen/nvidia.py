@@ -64,7 +64,8 @@ def has_reductions(target: Target) -> bool:
 # Since when cards have instructions for what the lanes of a warp do with matrices.
 MATRICES_SINCE = {
     "multiply_f16": 75, "multiply_bf16": 80, "multiply_tf32": 80, "multiply_i8": 75,
-    "matrix_rows": 75, "matrix_columns": 75,
+    "multiply_u8": 75, "multiply_i8u8": 75, "multiply_u8i8": 75, "matrix_rows": 75,
+    "matrix_columns": 75,
 }  # fmt: skip
 
 
@@ -74,6 +75,9 @@ MULTIPLIED = {
     "multiply_bf16": "m16n8k16.row.col.f32.bf16.bf16.f32",
     "multiply_tf32": "m16n8k8.row.col.f32.tf32.tf32.f32",
     "multiply_i8": "m16n8k32.row.col.s32.s8.s8.s32",
+    "multiply_u8": "m16n8k32.row.col.s32.u8.u8.s32",
+    "multiply_i8u8": "m16n8k32.row.col.s32.s8.u8.s32",
+    "multiply_u8i8": "m16n8k32.row.col.s32.u8.s8.s32",
 }
 _WHOLE_PRODUCTS = 80  # since when each is one instruction
 

@@ -48,7 +48,8 @@ class Traits:
 
     matrix_products: frozenset[str] = frozenset()
     """The dtypes (short names) whose products subgroups compute by instructions for small matrices;
-    "tf32" for float32 numbers that are rounded to 10 bits of fraction."""
+    "tf32" for float32 numbers that are rounded to 10 bits of fraction; two names one after the
+    other ("i8u8") for factors of two dtypes."""
 
     later_copies: bool = False
     """Whether copies to shared memory happen while their threads go on."""
@@ -60,7 +61,7 @@ class Traits:
     group_products: frozenset[str] = frozenset()
     """The dtypes (short names) whose products groups of 128 threads compute from tiles in shared
     memory, fed by copies of boxes of matrices, in the language that kernels are usually printed as;
-    "tf32" as in `matrix_products`."""
+    named as in `matrix_products`."""
 
     multiprocessors: int = 0
     """How many blocks of the largest size run at once; 0 if that is not known."""

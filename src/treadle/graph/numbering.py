@@ -131,7 +131,7 @@ def _product_program(draft: Draft, numbers: Numbers) -> Program:
     accesses = [_access(numbers, place, next(moves[place.space])) for place in places]
     steps = list(_numbered_steps(draft, numbers))
     product = placed(product, [draft.plan.original(source) for source in node.sources])
-    dtype = factors_of(node.dtype, product)
+    dtype, second = factors_of(node.dtype, product)
     loadings = list(loadings_of(product, dtype))
     prologues: list[Prologue | None] = [None, None]
     for space, axes in merged.items():
@@ -147,8 +147,9 @@ def _product_program(draft: Draft, numbers: Numbers) -> Program:
     lanes = _lanes(draft, numbers, here, len(extents))
     result = None if node.dtype is dtype else node.dtype
     form = Form(
-        dtype, len(product.batch), loadings[0], loadings[1], lanes, False, big, result=result
-    )
+        dtype, len(product.batch), loadings[0], loadings[1], lanes, False, big, result=result,
+        other=None if second is dtype else second,
+    )  # fmt: skip
     number = draft.product_step
     one, other = prologues
     rounded = product.factors == TF32

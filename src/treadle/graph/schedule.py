@@ -229,6 +229,8 @@ class Plan:
             return False
         if factor.op == VIEW and (product.detail.factors or product.dtype.itemsize == 1):
             return False  # it is turned for the product (`kernels.product.turned_first`)
+        if product.sources[0].dtype is not product.sources[1].dtype:
+            return False  # kernels compute factors in one dtype
         cost = read = 0
         seen: set[Node] = set()
         todo = [factor]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treadle.ir.types import BF16, F16, F32, I8, I32, U32, Scalar, Type, Vector
+from treadle.ir.types import BF16, F16, F32, I8, I32, U8, U32, Scalar, Type, Vector
 
 WIDTH = 32  # lanes
 ROWS, COLUMNS = 16, 8  # of one operation
@@ -27,10 +27,17 @@ SECOND = Vector(U32, 2)
 
 @dataclass(frozen=True, slots=True)
 class MatrixProduct:
-    """What `multiply_*` multiplies: elements of a type, summed in another."""
+    """What `multiply_*` multiplies: elements of a type, those of the second factor perhaps of
+    another one of its size, summed in a third."""
 
     element: Scalar
     sums: Scalar
+    other: Scalar | None = None
+
+    @property
+    def elements(self) -> tuple[Scalar, Scalar]:
+        """The types of both factors."""
+        return self.element, self.other or self.element
 
     @property
     def per(self) -> int:
@@ -43,13 +50,16 @@ class MatrixProduct:
         return 8 * self.per
 
 
-# Sums of floats are rounded as float32, in an order that a target chooses. `multiply_tf32` ignores
-# the lowest 13 bits of the elements.
+# Sums of integers wrap; those of floats are rounded as float32, in an order that a target chooses.
+# `multiply_tf32` ignores the lowest 13 bits of the elements.
 PRODUCTS: dict[str, MatrixProduct] = {
     "multiply_f16": MatrixProduct(F16, F32),
     "multiply_bf16": MatrixProduct(BF16, F32),
     "multiply_tf32": MatrixProduct(F32, F32),
     "multiply_i8": MatrixProduct(I8, I32),
+    "multiply_u8": MatrixProduct(U8, I32),
+    "multiply_i8u8": MatrixProduct(I8, I32, U8),
+    "multiply_u8i8": MatrixProduct(U8, I32, I8),
 }
 
 # Lane 8 i + j gives row j of matrix i, 16 bytes. As `rows` a lane l gets, as word i of the result,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.ir.matrices import COLUMNS, PRODUCTS, ROWS, WIDTH
+from treadle.ir.types import Scalar
 
 Array = np.ndarray[Any, Any]
 
@@ -40,9 +41,13 @@ def _product(op: str, first: Array, second: Array, sums: Array) -> Array:
     c = np.zeros((*stack, ROWS, COLUMNS), summed)
     for at in range(4):
         row = _GROUP + 8 * (at % 2)
-        a[..., row[:, None], along + 4 * per * (at // 2)] = _elements(op, first[..., at])
+        a[..., row[:, None], along + 4 * per * (at // 2)] = _elements(
+            product.elements[0], first[..., at]
+        )
     for at in range(2):
-        b[..., along + 4 * per * at, _GROUP[:, None]] = _elements(op, second[..., at])
+        b[..., along + 4 * per * at, _GROUP[:, None]] = _elements(
+            product.elements[1], second[..., at]
+        )
     places = [(_GROUP + 8 * (at // 2), 2 * _QUARTER + at % 2) for at in range(4)]
     for at, (row, column) in enumerate(places):
         c[..., row, column] = sums[..., at]
@@ -50,15 +55,15 @@ def _product(op: str, first: Array, second: Array, sums: Array) -> Array:
     return np.stack([total[..., row, column] for row, column in places], -1)
 
 
-def _elements(op: str, words: Array) -> Array:
+def _elements(element: Scalar, words: Array) -> Array:
     """The elements in words, along one more axis, as numbers that sums are made of."""
     words = np.ascontiguousarray(words).astype(np.uint32)[..., None]
-    match op:
-        case "multiply_f16":
+    match element.name:
+        case "f16":
             return words.view(np.float16).astype(np.float32)
-        case "multiply_bf16":
+        case "bf16":
             halves = words.view(np.uint16).astype(np.uint32)
             return (halves << np.uint32(16)).view(np.float32)
-        case "multiply_tf32":
+        case "f32":
             return (words & _TF32_BITS).view(np.float32)
-    return words.view(np.int8).astype(np.int32)
+    return words.view(np.int8 if element.is_signed else np.uint8).astype(np.int32)

@@ -402,7 +402,8 @@ REDUCTIONS = ("sum", "min", "max", "and", "or", "xor")
 # Products of small matrices, and ways to bring their elements to the lanes that hold them, by the
 # number of operands: vectors, whose elements `ir.matrices` says. All lanes take part, no mask.
 MATRIX_OPERATIONS: dict[str, int] = {
-    "multiply_f16": 3, "multiply_bf16": 3, "multiply_tf32": 3, "multiply_i8": 3,
+    "multiply_f16": 3, "multiply_bf16": 3, "multiply_tf32": 3, "multiply_i8": 3, "multiply_u8": 3,
+    "multiply_i8u8": 3, "multiply_u8i8": 3,
     "matrix_rows": 1, "matrix_columns": 1,
 }  # fmt: skip
 

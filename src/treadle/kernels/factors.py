@@ -5,7 +5,23 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from treadle.core.dtypes import BY_SHORT_NAME, DType
+
 TF32 = "tf32"  # float32 numbers, rounded to 10 bits of fraction before they are multiplied
+
+
+def dtypes_of(name: str) -> tuple[DType, DType]:
+    """The dtypes of the factors that are multiplied, by their name (`Product.factors`, `Traits`).
+
+    >>> dtypes_of("u8i8")
+    (treadle.uint8, treadle.int8)
+    >>> dtypes_of("tf32")
+    (treadle.float32, treadle.float32)
+    """
+    if name == TF32:
+        return BY_SHORT_NAME["f32"], BY_SHORT_NAME["f32"]
+    size = len(name) if name in BY_SHORT_NAME else len(name) // 2
+    return BY_SHORT_NAME[name[:size]], BY_SHORT_NAME[name[-size:]]
 
 
 class Factor(NamedTuple):
@@ -23,7 +39,7 @@ class Product(NamedTuple):
     """The product of matrices of (rows, inner) by (inner, columns), or of stacks of them whose axes
     have the extents `batch`, at most three. Results are stored row by row, matrix by matrix.
     `factors` says what is multiplied if not the result's dtype: `TF32`, or the short name of the
-    factors' dtype."""
+    factors' dtype, those of both where they differ ("i8u8")."""
 
     batch: tuple[int, ...]
     rows: int

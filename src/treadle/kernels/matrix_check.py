@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 
 import numpy as np
 
-from treadle.core.dtypes import BY_SHORT_NAME, DType, bf16, f32, u8, u16, u32
+from treadle.core.dtypes import DType, bf16, i32, u8, u16, u32
 from treadle.ir.opaque import unit_of
 from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
 from treadle.kernels.device_code.group_product import GroupTile, group_multiplier
 from treadle.kernels.device_code.matrix_product import Form, Loading
-from treadle.kernels.factors import TF32
+from treadle.kernels.factors import dtypes_of
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -69,6 +69,10 @@ class UsableProducts(Set[str]):
     def __len__(self) -> int:
         return len(list(iter(self)))
 
+    @classmethod
+    def _from_iterable(cls, names: Iterable[str]) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(names)
+
     __hash__ = object.__hash__
 
 
@@ -102,30 +106,47 @@ def usable_groups(device: Device) -> Set[str]:
 
 
 def is_right(device: Device, name: str, tile: FragmentTile | GroupTile = TRIED) -> bool:
-    """Whether a product of matrices of -1, 0 and 1, all of whose sums are exact, is right."""
-    dtype = f32 if name == TF32 else BY_SHORT_NAME[name]
+    """Whether a product of matrices of -1, 0 and 1 (255 for -1 where there are no signs), all of
+    whose sums are exact, is right."""
+    dtype, other = dtypes_of(name)
+    made = i32 if dtype.itemsize == 1 else dtype
     draw = np.random.default_rng(22)
     rows, columns = tile.rows, tile.columns
     shapes = ((rows, _INNER), (_INNER, columns), (rows, columns))
-    x, y = (draw.integers(-1, 2, shape).astype(np.float32) for shape in shapes[:2])
+    x, y = (_drawn(draw, *each) for each in zip(shapes[:2], (dtype, other), strict=True))
     # Tiles of groups have an inner axis that is near, unless elements have 16 bits.
     along = isinstance(tile, GroupTile) and dtype.itemsize != _HALF
-    held = _BITS[dtype.itemsize]
-    bits = [DeviceArray.allocate(device, held, (shape[0] * shape[1],)) for shape in shapes]
-    for array, values in zip(bits, (x, y.T if along else y), strict=False):
-        array.upload(_bits(values, dtype).reshape(-1))
-    arrays = [DeviceArray(device, each.storage, dtype, each.shape) for each in bits]
+    dtypes = dtype, other, made
+    bits = [
+        DeviceArray.allocate(device, _BITS[each.itemsize], (shape[0] * shape[1],))
+        for each, shape in zip(dtypes, shapes, strict=True)
+    ]
+    for array, values, held in zip(bits, (x, y.T if along else y), dtypes, strict=False):
+        array.upload(_bits(values, held).reshape(-1))
+    arrays = [
+        DeviceArray(device, each.storage, held, each.shape)
+        for each, held in zip(bits, dtypes, strict=True)
+    ]
+    loading = Loading(True, 4, aligned=True) if isinstance(tile, GroupTile) else Loading(True, 1)
+    result = None if made is dtype else made
+    form = Form(
+        dtype, 0, loading, loading._replace(inner=along), 1, True, False, result=result,
+        other=None if other is dtype else other,
+    )  # fmt: skip
+    line = _INNER // loading.lanes
+    of_second = (line, 1) if along else (1, columns // loading.lanes)
     if isinstance(tile, GroupTile):
-        loading = Loading(True, 4, aligned=True)
-        form = Form(dtype, 0, loading, loading._replace(inner=along), 1, True, False)
-        kernel, line = group_multiplier(form, tile), _INNER // 4
-        of_second = (line, 1) if along else (1, columns // 4)
+        kernel = group_multiplier(form, tile)
     else:
-        form = Form(dtype, 0, Loading(True, 1), Loading(False, 1), 1, True, False)
-        kernel, line, of_second = fragment_multiplier(form, tile.of(dtype)), _INNER, (1, columns)
+        kernel = fragment_multiplier(form, tile.of(dtype))
     numbers = (1, 1, 0, 0, 0, line, 1, 0, 0, 0, 0, *of_second, 0, 1, _INNER)
     kernel[(1, 1, 1), tile.threads](*arrays, rows, columns, _INNER, *numbers)
-    return bool(np.array_equal(bits[2].to_host(), _bits(x @ y, dtype).reshape(-1)))
+    return bool(np.array_equal(bits[2].to_host(), _bits(x @ y, made).reshape(-1)))
+
+
+def _drawn(draw: np.random.Generator, shape: tuple[int, int], dtype: DType) -> np.ndarray:
+    values = draw.integers(-1, 2, shape).astype(np.float32)
+    return np.where(values < 0, np.float32(255), values) if dtype.kind == "uint" else values
 
 
 def _bits(values: np.ndarray, dtype: DType) -> np.ndarray:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
-from treadle.core.dtypes import BY_SHORT_NAME, DType
+from treadle.core.dtypes import DType
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import MOST_NARROW
 from treadle.core.sizes import has_sizes
@@ -30,7 +30,7 @@ from treadle.kernels.device_code.matrix_product import (
     tile_multiplier,
 )
 from treadle.kernels.device_code.opaque_product import OpaqueTile, opaque_multiplier
-from treadle.kernels.factors import TF32, Factor, Product
+from treadle.kernels.factors import TF32, Factor, Product, dtypes_of
 from treadle.kernels.launching import new, serial_threads, zeros
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.tiles import AnyTile, Problem, chunk_for
@@ -79,7 +79,7 @@ def turned_first(device: Device, dtype: DType, product: Product) -> tuple[bool, 
     fragments that would be turned on their way to shared memory for each tile of the result."""
     if dtype.itemsize == _TURNED_AS_READ or product.operations < LARGE_PRODUCT:
         return False, False
-    if (TF32 if product.factors == TF32 else dtype.short) not in device.traits.matrix_products:
+    if (product.factors or dtype.short) not in device.traits.matrix_products:
         return False, False
     first, second = product.first, product.second
     return (
@@ -88,9 +88,9 @@ def turned_first(device: Device, dtype: DType, product: Product) -> tuple[bool, 
     )
 
 
-def factors_of(dtype: DType, product: Product) -> DType:
-    """The dtype of the factors of a product whose result has a dtype."""
-    return BY_SHORT_NAME.get(product.factors, dtype)
+def factors_of(dtype: DType, product: Product) -> tuple[DType, DType]:
+    """The dtypes of the factors of a product whose result has a dtype."""
+    return dtypes_of(product.factors or dtype.short)
 
 
 def multiply(x: DeviceArray, y: DeviceArray, product: Product) -> DeviceArray:
@@ -235,6 +235,8 @@ def by_tiles(
     assert isinstance(dtype, DType)
     made = out.dtype
     assert isinstance(made, DType)
+    other = None if y.dtype is dtype else y.dtype
+    assert other is None or isinstance(other, DType)
     machine = machine_of(x.device)
     places = [number for array in (x, y) for number in (array.size, array.offset)]
     alignment = next((a for a in (16, 8, 4) if not any(place % a for place in places)), 1)
@@ -242,13 +244,16 @@ def by_tiles(
     lanes = 4 if product.columns % 4 == 0 else 1
     big = _is_big(x, y, out)
     result = None if made is dtype else made
-    form = Form(dtype, len(product.batch), first, second, lanes, False, big, result=result)
+    form = Form(
+        dtype, len(product.batch), first, second, lanes, False, big, result=result, other=other
+    )
     boxes = takes(form)
     problem = Problem(
         dtype, *product.extents,
         boxes=boxes,
         rounded=product.factors == TF32,
         across=(not first.inner, not second.inner),
+        other=other,
     )  # fmt: skip
     if tile is None:
         tile, parts = choice_for(machine, problem)
@@ -275,7 +280,8 @@ def by_lines(x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product)
     made = out.dtype
     assert isinstance(dtype, DType)
     assert isinstance(made, DType)
-    kernel = line_multiplier(dtype, len(product.batch), _is_big(x, y, out), made)
+    assert isinstance(y.dtype, DType)
+    kernel = line_multiplier(dtype, y.dtype, len(product.batch), _is_big(x, y, out), made)
     sizes = (product.rows, product.columns, product.inner)
     numbers = integers_of(product, (Loading(True, 1), Loading(True, 1)))
     grid = (-(-product.columns // _LANES), -(-product.rows // LINES), product.matrices)

@@ -105,11 +105,14 @@ class Problem(NamedTuple):
     computed: bool = False  # a factor that is not in memory
     # Whether neighbours of the first and of the second factor lie across the inner axis.
     across: tuple[bool, bool] = (False, True)
+    other: DType | None = None  # of the second factor, if it is not `dtype`
 
     @property
     def multiplied(self) -> str:
         """What is multiplied, as `Machine.matrix_products` names it."""
-        return TF32 if self.rounded else self.dtype.short
+        if self.rounded:
+            return TF32
+        return self.dtype.short + (self.other.short if self.other else "")
 
 
 def tile_for(machine: Machine, problem: Problem) -> AnyTile:

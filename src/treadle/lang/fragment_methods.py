@@ -237,7 +237,7 @@ def multiplier(first: FragmentKind, second: FragmentKind) -> FunctionType:
     """`sums.multiply_add(a, b)`: add the product of two fragments to an accumulator."""
     down, deep = first.tiles
     across = second.tiles[1]
-    multiply = getattr(builtins, OPERATIONS[first.dtype])
+    multiply = getattr(builtins, OPERATIONS[first.dtype, second.dtype])
     total_type = td.vec4[BY_SHORT_NAME[SUMS[first.dtype]]]
     four, two = td.vec4[td.u32], td.vec2[td.u32]
 

@@ -30,8 +30,8 @@ METHODS = (
 _MOST_WORDS = 256  # that a thread has of a fragment
 _HALF = 16  # bits
 
-# The operations by the dtype of the factors.
-OPERATIONS = {product.element.name: op for op, product in PRODUCTS.items()}
+# The operations by the dtypes of the factors.
+OPERATIONS = {tuple(map(str, product.elements)): op for op, product in PRODUCTS.items()}
 OPAQUE: dict[str, tuple[str, Struct]] = {
     "a": ("f16", OPAQUE_FIRST), "b": ("f16", OPAQUE_SECOND), "accumulator": ("f32", OPAQUE_SUMS),
 }  # fmt: skip
@@ -56,7 +56,7 @@ class FragmentKind:
     @property
     def product(self) -> MatrixProduct:
         """What multiplies it, of a factor."""
-        return PRODUCTS[OPERATIONS[self.dtype]]
+        return PRODUCTS[OPERATIONS[self.dtype, self.dtype]]
 
     @property
     def held(self) -> DType:
@@ -141,11 +141,12 @@ def multiplied_fault(sums: FragmentKind, first: FragmentKind, second: FragmentKi
         )
     if not sums.indexed == first.indexed == second.indexed:
         return "a product has three fragments with indexed=False, or none"
-    if first.dtype != second.dtype or SUMS[first.dtype] != sums.dtype:
+    multiplied = sums.indexed and (first.dtype, second.dtype) in OPERATIONS
+    if not (multiplied or first.dtype == second.dtype) or SUMS[first.dtype] != sums.dtype:
         return (
             f"products of td.{first.dtype} and td.{second.dtype} cannot be summed in "
-            f"td.{sums.dtype}: both factors have one dtype, and its sums are "
-            f"td.{SUMS[first.dtype]}"
+            f"td.{sums.dtype}: both factors have one dtype, or are td.i8 and td.u8, and their sums "
+            f"are td.{SUMS[first.dtype]}"
         )
     if (sums.rows, sums.columns, first.columns) != (first.rows, second.columns, second.rows):
         return (

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32, int8, int32
+from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32, int8, int16, int32, int64, uint8
 from treadle.core.recent_cache import RecentCache
 from treadle.graph import history as histories
 from treadle.graph.node import PRODUCT, REDUCE, VIEW, Node, base_of, constant, view_of
@@ -30,6 +30,9 @@ from treadle.tensor.large_products import in_chunks
 from treadle.tensor.tensor import Tensor, from_node
 
 _HALVES = (float16, bfloat16)
+_BYTES = (int8, uint8)
+_OF_BYTES = (int16, int32)  # results of products of bytes that are not bytes themselves
+_HAVE_BYTES = (int16, int32, int64)
 _LEAST_INNER = 8  # extent of the inner axis from which a product of matrices pays
 _LEAST_WORK = 1 << 12  # multiplications
 _SEEN_THROUGH = (VIEW, "cast")  # operations whose sources are multiplied
@@ -113,7 +116,7 @@ def _contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Nam
     matrices = _matrices(first, second, tuple(kept), dtype)
     if matrices is None:
         return from_node(_fused(first, second, kept, sizes, dtype))
-    if matrices.work.kind == "complex" and not matrices.route:
+    if matrices.made.kind == "complex" and not matrices.route:
         return _complex_product(first, second, kept, dtype)
     if matrices.are_too_large:
         return in_chunks(first, second, kept, contracted)
@@ -202,18 +205,19 @@ def _along(node: Node, names: Names, axes: Sequence[tuple[Name, int]]) -> Node:
 
 
 class _Matrices(NamedTuple):
-    """The factors as views of memory, the first one first (none in what is remembered), the dtype
-    to compute in, and the plan."""
+    """The factors as views of memory, the first one first (none in what is remembered), their
+    dtypes and that of the result, and the plan."""
 
     nodes: tuple[Node, ...]
-    work: DType
+    works: tuple[DType, DType]
+    made: DType
     plan: _Plan
     route: Route | None
 
     @property
     def are_too_large(self) -> bool:
         """Whether a factor or the result is larger than one binding of a kernel."""
-        most = self.nodes[0].device.limits.max_binding_size // self.work.itemsize
+        most = self.nodes[0].device.limits.max_binding_size // self.made.itemsize
         one, other = self.nodes
         return max(one.size, other.size, math.prod(self.plan.shape)) > most
 
@@ -224,12 +228,11 @@ def _matrices(
     """The contraction as a product of matrices; None if it is not one, or if that does not pay."""
     if dtype is bool_:
         return None
-    work = float32 if dtype in _HALVES and first[0].device.traits.host_memory else dtype
-    if dtype is int32 and all(map(_is_of_bytes, (first, second))):
-        work = int8  # sums have 32 bits
+    made = float32 if dtype in _HALVES and first[0].device.traits.host_memory else dtype
+    works = _bytes_of(first, second, dtype) or (made, made)
     (left, left_view), (right, right_view) = (
-        _base_in_dtype(first[0], work),
-        _base_in_dtype(second[0], work),
+        _base_in_dtype(first[0], works[0]),
+        _base_in_dtype(second[0], works[1]),
     )
     one, other = (
         _NamedView(tuple(first[1]), left_view),
@@ -238,48 +241,62 @@ def _matrices(
     plan = _planned(one, other, kept)
     if plan is None:
         return None
+    if plan.is_swapped:
+        works = works[1], works[0]
     factors = ""
-    if work is int8 and dtype is int32:
-        factors = int8.short
+    if works != (made, made):
+        factors = "".join(dict.fromkeys(work.short for work in works))
     elif dtype is float32 and rounds_to_tf32(left.device):
         factors = TF32
     plan = plan.of(factors)
-    made = dtype if work is int8 else work
     route = route_of(left.device, made, plan.product)
-    if route == "kernel" and any(turn := turned_first(left.device, work, plan.product)):
+    if route == "kernel" and any(turn := turned_first(left.device, works[0], plan.product)):
         plan = _planned(one, other, kept, turn)
         assert plan is not None, "copies can always be multiplied"
         plan = plan.of(factors)
-    return _Matrices((right, left) if plan.is_swapped else (left, right), work, plan, route)
+    nodes = (right, left) if plan.is_swapped else (left, right)
+    return _Matrices(nodes, works, made, plan, route)
 
 
 def _multiplied(matrices: _Matrices, dtype: DType) -> Node:
     """The node of a product of matrices, viewed with the wanted axes."""
-    nodes, work, plan, _ = matrices
+    nodes, works, made, plan, _ = matrices
     sources = tuple(
         [
             cast(node if view is None else view_of(node, view), work)
-            for node, view in zip(nodes, plan.copies, strict=True)
+            for node, view, work in zip(nodes, plan.copies, works, strict=True)
         ]
     )
-    made = dtype if work is int8 else work
     node = Node(PRODUCT, sources, plan.shape, made, nodes[0].device, plan.product)
     node = cast(node, dtype)
     return node if plan.result_view is None else view_of(node, plan.result_view)
 
 
-def _is_of_bytes(operand: tuple[Node, Names]) -> bool:
-    """Whether an int32 array is one of int8 that was converted, and is not in memory."""
-    base, _ = base_of(operand[0])
-    return base.op == "cast" and base.array is None and base.sources[0].dtype is int8
+def _bytes_of(
+    first: tuple[Node, Names], second: tuple[Node, Names], dtype: DType
+) -> tuple[DType, DType] | None:
+    """The dtypes of 8-bit integers that both factors are before they are converted to the dtype of
+    the result, if neither is in memory: their products are summed in 32 bits. None if they are not.
+    """
+    if dtype not in _OF_BYTES:
+        return None
+    one, other = (_before_casts(base_of(node)[0]).dtype for node, _ in (first, second))
+    return (one, other) if one in _BYTES and other in _BYTES else None
+
+
+def _before_casts(node: Node) -> Node:
+    """What a node is before it is converted, not in memory, to dtypes that have all bytes."""
+    while node.op == "cast" and node.array is None and node.dtype in _HAVE_BYTES:
+        node = node.sources[0]
+    return node
 
 
 def _base_in_dtype(node: Node, work: DType) -> tuple[Node, View]:
     """The base of a node in a dtype; only the node's own elements if they are few of those that
     would be converted."""
     base, view = base_of(node)
-    if work is int8 and base.op == "cast" and base.array is None:
-        base = base.sources[0]  # of the same shape
+    if node.dtype is not work and work in _BYTES:
+        base = _before_casts(base)  # of the same shape
         if view == whole(base.shape):
             base, view = base_of(base)
     if node.dtype is not work and base.size > node.size:

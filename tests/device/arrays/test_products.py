@@ -63,6 +63,26 @@ def test_dtypes(device, rng, dtype):
     np.testing.assert_array_equal(found.numpy(), x @ y)
 
 
+@pytest.mark.parametrize("names", [("uint8", "uint8"), ("int8", "uint8"), ("uint8", "int8")])
+def test_bytes_are_multiplied_as_they_are(device, rng, names):
+    """Sums have 32 bits, whatever the signs of the factors; the result's dtype is NumPy's."""
+    shapes = (33, 48), (48, 20)
+    x, y = (
+        rng.integers(np.iinfo(name).min, np.iinfo(name).max + 1, shape).astype(name)
+        for name, shape in zip(names, shapes, strict=True)
+    )
+    a, b = td.asarray(x), td.asarray(y)
+    wanted = x.astype("i4") @ y.astype("i4")
+    found = td.matmul(a, b, dtype=td.int32)
+    assert "int32[33, 48]" not in td.explain(found)  # they are not converted in memory
+    np.testing.assert_array_equal(found.numpy(), wanted)
+    turned = td.matmul(td.asarray(x.T.copy()).mT, td.asarray(y.T.copy()).mT, dtype=td.int32)
+    np.testing.assert_array_equal(turned.numpy(), wanted)
+    np.testing.assert_array_equal(td.matmul(b.mT, a.mT, dtype=td.int32).numpy(), wanted.T)
+    assert (a @ b).dtype == getattr(td, (x @ y).dtype.name)
+    np.testing.assert_array_equal((a @ b).numpy(), x @ y)
+
+
 @pytest.mark.parametrize(("dtype", "total"), [("float16", 3000.0), ("bfloat16", 3008.0)])
 def test_halves_are_added_up_in_float32(device, dtype, total):
     ones = td.full((2, 3000), 1.0, dtype=dtype)
@@ -314,5 +334,5 @@ def test_indices_of_64_bits(rng, name):
             a, b, out, *numbers, 1, 12
         )
     else:
-        line_multiplier(td.int32, 0, big=True)[(1, 2), 16](a, b, out, *numbers)
+        line_multiplier(td.int32, td.int32, 0, True, td.int32)[(1, 2), 16](a, b, out, *numbers)
     np.testing.assert_array_equal(out.numpy().reshape(9, 10), x @ y)

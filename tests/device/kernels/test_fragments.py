@@ -7,14 +7,16 @@ import numpy as np
 
 import treadle as td
 
-DTYPES = {"f16": td.f16, "bf16": td.bf16, "tf32": td.f32, "i8": td.i8}
-DEEP = {"f16": 16, "bf16": 16, "tf32": 8, "i8": 32}  # elements of the inner axis of a part
+DTYPES = {"f16": td.f16, "bf16": td.bf16, "tf32": td.f32, "i8": td.i8, "u8": td.u8}
+DEEP = {"f16": 16, "bf16": 16, "tf32": 8, "i8": 32, "u8": 32}  # of the inner axis of a part
+BYTES = {"i8": np.int8, "u8": np.uint8}
 _TF32 = np.uint32(0xFFFFE000)
 
 
 def _drawn(name, shape, rng):
-    if name == "i8":
-        return rng.integers(-128, 128, shape).astype(np.int8)
+    if name in BYTES:
+        low = -128 if name == "i8" else 0
+        return rng.integers(low, low + 256, shape).astype(BYTES[name])
     values = rng.standard_normal(shape).astype(np.float16 if name == "f16" else np.float32)
     if name == "bf16":  # numbers that it has
         values = (values.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
@@ -33,32 +35,33 @@ def _close(found, x, y, name, start=0.0):
     """Beside float64: sums of floats are rounded as float32, perhaps truncated."""
     left, right = _exact(x, name), _exact(y, name)
     wanted = left @ right + start
-    if name == "i8":
+    if name in BYTES:
         np.testing.assert_array_equal(found, wanted)
     else:
         bound = (np.abs(left) @ np.abs(right) + np.abs(start)) * 2e-6
         assert np.all(np.abs(found - wanted) <= bound), np.max(np.abs(found - wanted) / bound)
 
 
-def _multiplier(dtype, rows, columns, deep, a_layout, b_layout, aligned):
+def _multiplier(dtypes, rows, columns, deep, a_layout, b_layout, aligned):
     """A kernel of one warp: rows x columns sums over two steps of `deep`, from shared memory."""
-    sums_type = td.i32 if dtype is td.i8 else td.f32
+    dtype, other = dtypes
+    sums_type = td.i32 if dtype.itemsize == 1 else td.f32
     a_turned, b_turned = a_layout == "column", b_layout == "column"
     a_size, b_size = rows * 2 * deep, columns * 2 * deep
     a_pitch = rows if a_turned else 2 * deep
     b_pitch = 2 * deep if b_turned else columns
 
     @td.kernel
-    def multiply(x: td.Array[dtype], y: td.Array[dtype], z: td.Array[sums_type, 2]):
+    def multiply(x: td.Array[dtype], y: td.Array[other], z: td.Array[sums_type, 2]):
         left = td.shared(a_size, dtype)
-        right = td.shared((b_size // b_pitch, b_pitch), dtype)
+        right = td.shared((b_size // b_pitch, b_pitch), other)
         for i in range(td.lane(), a_size, 32):
             left[i] = x[i]
         for i in range(td.lane(), b_size, 32):
             right[i // b_pitch, i % b_pitch] = y[i]
         td.sync_threads()
         a = td.fragment(rows, deep, dtype, use="a")
-        b = td.fragment(deep, columns, dtype, use="b")
+        b = td.fragment(deep, columns, other, use="b")
         sums = td.fragment(rows, columns, sums_type, use="accumulator")
         sums.load(z, (0, 0))
         for k in range(0, 2 * deep, deep):
@@ -75,13 +78,16 @@ def _multiplier(dtype, rows, columns, deep, a_layout, b_layout, aligned):
 
 
 CASES = [
-    ("f16", "row", "row", True),
-    ("i8", "row", "column", True),
-    ("f16", "column", "column", True),
-    ("bf16", "row", "column", False),
-    ("bf16", "column", "row", True),
-    ("tf32", "row", "column", True),
-    ("i8", "column", "row", False),
+    (("f16", "f16"), "row", "row", True),
+    (("i8", "i8"), "row", "column", True),
+    (("f16", "f16"), "column", "column", True),
+    (("bf16", "bf16"), "row", "column", False),
+    (("bf16", "bf16"), "column", "row", True),
+    (("tf32", "tf32"), "row", "column", True),
+    (("i8", "i8"), "column", "row", False),
+    (("u8", "u8"), "row", "column", True),
+    (("u8", "i8"), "row", "row", False),
+    (("i8", "u8"), "column", "column", False),
 ]
 _ALL = ("cpu", "numpy", "ptx:0", "cuda")  # devices on which every case is tried
 
@@ -93,21 +99,24 @@ def _has_all(device):
 def test_products(device, rng):
     """On software GPUs, which compile an emulated subgroup for seconds, a small one."""
     rows, columns = (32, 24) if _has_all(device) else (16, 8)
-    for name, a_layout, b_layout, aligned in CASES if _has_all(device) else CASES[:1]:
-        dtype = DTYPES[name]
-        deep = DEEP[name]
-        x, y = _drawn(name, (rows, 2 * deep), rng), _drawn(name, (2 * deep, columns), rng)
+    for names, a_layout, b_layout, aligned in CASES if _has_all(device) else CASES[:1]:
+        dtypes = [DTYPES[name] for name in names]
+        deep = DEEP[names[0]]
+        x, y = _drawn(names[0], (rows, 2 * deep), rng), _drawn(names[1], (2 * deep, columns), rng)
         start = rng.integers(-9, 9, (rows, columns))
-        start = start.astype(np.int32 if name == "i8" else np.float32)
+        start = start.astype(np.int32 if names[0] in BYTES else np.float32)
         given = [
             np.ascontiguousarray(each.T if layout == "column" else each).reshape(-1)
             for each, layout in ((x, a_layout), (y, b_layout))
         ]
-        left, right = (td.asarray(each, dtype=dtype, device=device) for each in given)
+        left, right = (
+            td.asarray(each, dtype=dtype, device=device)
+            for each, dtype in zip(given, dtypes, strict=True)
+        )
         z = td.asarray(start, device=device)
-        kernel = _multiplier(dtype, rows, columns, deep, a_layout, b_layout, aligned)
+        kernel = _multiplier(dtypes, rows, columns, deep, a_layout, b_layout, aligned)
         kernel[1, 32](left, right, z)
-        _close(z.numpy(), x, y, name, start)
+        _close(z.numpy(), x, y, names[0], start)
 
 
 @td.kernel

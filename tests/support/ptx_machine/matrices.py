@@ -24,9 +24,11 @@ _KNOWN: dict[tuple[str, ...], tuple[int, int]] = {
     ("m16n8k16", "f32", "f16", "f16", "f32"): (80, 2),
     ("m16n8k16", "f32", "bf16", "bf16", "f32"): (80, 2),
     ("m16n8k8", "f32", "tf32", "tf32", "f32"): (80, 1),
-    ("m8n8k16", "s32", "s8", "s8", "s32"): (75, 4),
-    ("m16n8k32", "s32", "s8", "s8", "s32"): (80, 4),
 }
+for _first in ("s8", "u8"):
+    for _second in ("s8", "u8"):
+        _KNOWN["m8n8k16", "s32", _first, _second, "s32"] = (75, 4)
+        _KNOWN["m16n8k32", "s32", _first, _second, "s32"] = (80, 4)
 _EXTENTS = {
     "m16n8k8": (16, 8, 8), "m16n8k16": (16, 8, 16), "m8n8k16": (8, 8, 16), "m16n8k32": (16, 8, 32),
 }  # fmt: skip
@@ -83,7 +85,7 @@ def multiply(
         row = group + 8 * (at % high)
         a[:, row[:, None], along + 4 * per * (at // high)] = _elements(words[at], form[2])
     for at in range(seconds):
-        b[:, along + 4 * per * at, group[:, None]] = _elements(words[firsts + at], form[2])
+        b[:, along + 4 * per * at, group[:, None]] = _elements(words[firsts + at], form[3])
     results = [(group + 8 * (at // 2), 2 * place + at % 2) for at in range(rows * columns // WARP)]
     for (row, column), added in zip(results, words[firsts + seconds :], strict=True):
         c[:, row, column] = added
@@ -115,7 +117,7 @@ def _elements(words: Array, type: str) -> Array:
         return halves.view(np.float32).astype("f8")
     if type == "tf32":
         return (words & np.uint32(0xFFFFE000)).view(np.float32).astype("f8")
-    return words.view(np.int8).astype("i8")
+    return words.view(np.uint8 if type == "u8" else np.int8).astype("i8")
 
 
 # --- rows of matrices from shared memory ---

@@ -17,7 +17,7 @@ from tests.support.ptx_machine import matrices
 from treadle.kernels import matrix_check, product
 from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.matrix_product import Tile
-from treadle.kernels.factors import TF32, Factor, Product
+from treadle.kernels.factors import TF32, Factor, Product, dtypes_of
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.product import by_tiles
 from treadle.kernels.tiles import FRAGMENT_TILES, Problem, tile_for
@@ -99,24 +99,32 @@ def _tf32(x: np.ndarray) -> np.ndarray:
     return bits.view(np.float32)
 
 
+def _bytes(rng: np.random.Generator, dtype: td.DType, shape: tuple[int, int]) -> np.ndarray:
+    low = -128 if dtype is td.int8 else 0
+    return rng.integers(low, low + 256, shape).astype(dtype.numpy)
+
+
 @pytest.mark.parametrize(
     ("device", "m", "n", "k"), [("sm_90", 20, 24, 48), ("sm_90", 33, 17, 29), ("cpu", 33, 17, 29)]
 )
-@pytest.mark.parametrize("name", ["int8", "float32"])
+@pytest.mark.parametrize("name", ["i8", "u8i8", "tf32"])
 def test_other_dtypes_in_all_layouts(rng, device, name, m, n, k):
-    """int8 is exact in int32, also for -128; float32 is that of numbers rounded to TF32. Elements
+    """8-bit integers are exact in int32, also for -128; float32 is that of numbers rounded to TF32. Elements
     across the inner axis are turned on their way, four lines at once where they are aligned."""
-    if name == "int8":
-        x, y = (rng.integers(-128, 128, shape).astype("i1") for shape in ((m, k), (k, n)))
-        x[:3], y[:, :3] = -128, -128
+    if name != TF32:
+        x, y = (
+            _bytes(rng, dtype, shape)
+            for dtype, shape in zip(dtypes_of(name), ((m, k), (k, n)), strict=True)
+        )
+        x[:3], y[:, :3] = x.min(), y.min()
         wanted = x.astype("f8") @ y.astype("f8")
     else:
         x, y = (rng.standard_normal(shape).astype("f4") for shape in ((m, k), (k, n)))
         wanted = _tf32(x).astype("f8") @ _tf32(y).astype("f8")
     places = contextlib.nullcontext("cpu") if device == "cpu" else ptx_device(device)
-    factors, made = ("i8", td.int32) if name == "int8" else (TF32, td.float32)
+    factors, made = name, td.float32 if name == TF32 else td.int32
     with places as place:
-        for turned in LAYOUTS[3 * (device == "cpu") :]:
+        for turned in LAYOUTS if name in ("i8", TF32) and device != "cpu" else LAYOUTS[3:]:
             laid_out = [each.T if t else each for each, t in zip((x, y), turned, strict=True)]
             a, b = (td.asarray(each.copy(), device=place)._array for each in laid_out)
             first = Factor((), 1, m, 0) if turned[0] else Factor((), k, 1, 0)
@@ -209,10 +217,12 @@ def _plain(m: int, n: int, k: int) -> Product:
 
 
 def test_what_is_wrong_is_left_out(card, monkeypatch, caplog):
-    assert matrix_check.usable_products(card) == {"f16", "bf16", "i8", "tf32"}
+    assert matrix_check.usable_products(card) == {
+        "f16", "bf16", "i8", "u8", "i8u8", "u8i8", "tf32"
+    }  # fmt: skip
     tried = []
     monkeypatch.setattr(
-        matrix_check, "is_right", lambda device, name: not tried.append(name) and name == "f16"
+        matrix_check, "is_right", lambda device, name, tile: not tried.append(name) and name == "f16"
     )
     matrix_check._usable.clear()
     found = machine_of(card).matrix_products
@@ -220,7 +230,7 @@ def test_what_is_wrong_is_left_out(card, monkeypatch, caplog):
     assert "f64" not in found
     assert tried == ["bf16"]  # only what is asked for
     assert found == {"f16"}
-    assert "products of small bf16 matrices wrongly" in caplog.text
+    assert "products of small matrices of bf16 wrongly" in caplog.text
     matrix_check._usable.clear()
 
 

@@ -58,7 +58,9 @@ def _multiplied(
     a, b = (td.asarray(each, device=device)._array for each in (x, y))
     with poisoned(device):
         out = td.empty((1, m, n), dtype=result, device=device)._array
-    factors = TF32 if x.dtype == np.float32 else "i8"
+    names = {"float32": "", "int8": "i8", "uint8": "u8"}
+    factors = names[x.dtype.name] + names[y.dtype.name]
+    factors = {"": TF32, "i8i8": "i8", "u8u8": "u8"}.get(factors, factors)
     along = Factor((), k, 1, 0)
     by_tiles(a, b, out, Product((), m, n, k, along, along, factors), tile)
     return np.asarray(out.to_host()[0])
@@ -97,6 +99,15 @@ def test_the_table_s_largest_tile(card, rng, dtype):
     tile = next(iter(GROUP_TILES))
     result = td.float32 if dtype is td.float32 else td.int32
     _check(_multiplied(card, x, y, tile, result), x, y)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(td.uint8, td.uint8), (td.uint8, td.int8), (td.int8, td.uint8)], ids=str
+)
+def test_bytes_without_signs(card, rng, one, other):
+    x, y = _drawn(rng, one, 40, 144), _drawn(rng, other, 72, 144)
+    _check(_multiplied(card, x, y, SMALL, td.int32), x, y)
+    _check(_multiplied(td.device("cpu"), x, y, SMALL, td.int32), x, y)
 
 
 def test_results_that_wrap(card, rng):
@@ -184,6 +195,6 @@ def test_a_factor_that_lies_across_is_refused(card, rng):
         by_tiles(x, y, out, Product((), 64, 64, 64, along, across, "i8"), SMALL)
 
 
-@pytest.mark.parametrize("name", ["tf32", "i8"])
+@pytest.mark.parametrize("name", ["tf32", "i8", "u8", "i8u8", "u8i8"])
 def test_they_are_tried_first(card, name):
     assert matrix_check.is_right(card, name, matrix_check.TRIED_BY_GROUPS)

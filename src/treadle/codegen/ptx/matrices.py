@@ -15,7 +15,7 @@ from treadle.ir import nodes as n
 from treadle.ir.matrices import PRODUCTS
 
 _HALVES = "m16n8k8.row.col.f32.f16.f16.f32"  # of the inner axis
-_QUARTERS = "m8n8k16.row.col.s32.s8.s8.s32"  # of the inner axis and of the rows
+_WHOLE_BYTES, _QUARTERS = "m16n8k32", "m8n8k16"  # of bytes: of the inner axis and of the rows
 _SINCE = (7, 0)
 _SINCE_SMALLER = (6, 5)
 
@@ -57,8 +57,9 @@ def _product(body: Expressions, node: n.Subgroup) -> tuple[str, ...]:
         if node.op == "multiply_f16":
             sums = multiply(_HALVES, left, right, sums)
         else:
-            upper = multiply(_QUARTERS, left[:1], right, sums[:2])
-            sums = [*upper, *multiply(_QUARTERS, left[1:], right, sums[2:])]
+            quarter = MULTIPLIED[node.op].replace(_WHOLE_BYTES, _QUARTERS)
+            upper = multiply(quarter, left[:1], right, sums[:2])
+            sums = [*upper, *multiply(quarter, left[1:], right, sums[2:])]
     return tuple(sums)
 
 

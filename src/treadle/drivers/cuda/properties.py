@@ -18,7 +18,7 @@ from treadle.drivers.cuda.library import Library
 OLDEST_ARCHITECTURE = 70  # Volta: threads of a warp make progress on their own, tensor cores
 _LATER_COPIES = 80  # Ampere
 # What cards multiply by `mma`, by the architecture from which on they do.
-_MATRIX_PRODUCTS = {75: {"f16", "i8"}, 80: {"bf16", "tf32"}}
+_MATRIX_PRODUCTS = {75: {"f16", "i8", "u8", "i8u8", "u8i8"}, 80: {"bf16", "tf32"}}
 _GROUPS = 90  # Hopper
 _SAYS_PARAMETERS = 12040  # CUDA 12.4
 # Numbers of CUdevice_attribute.
@@ -65,10 +65,12 @@ class Card:
 
 
 def matrix_products(architecture: int) -> frozenset[str]:
-    """What a card multiplies by `mma`: dtypes, and TF32.
+    """What a card multiplies by `mma`: dtypes, pairs of them, and TF32.
 
-    >>> sorted(matrix_products(90)), sorted(matrix_products(75)), matrix_products(70)
-    (['bf16', 'f16', 'i8', 'tf32'], ['f16', 'i8'], frozenset())
+    >>> sorted(matrix_products(90))
+    ['bf16', 'f16', 'i8', 'i8u8', 'tf32', 'u8', 'u8i8']
+    >>> sorted(matrix_products(75)), matrix_products(70)
+    (['f16', 'i8', 'i8u8', 'u8', 'u8i8'], frozenset())
     """
     has = [names for first, names in _MATRIX_PRODUCTS.items() if architecture >= first]
     return frozenset().union(*has)
@@ -76,14 +78,16 @@ def matrix_products(architecture: int) -> frozenset[str]:
 
 def group_products(architecture: int, version: int) -> frozenset[str]:
     """What a card multiplies by `wgmma` and copies of boxes, through a driver for a version of CUDA
-    (dtypes, and TF32): instructions of one architecture, that newer ones lack. Older drivers do not
+    (named as above): instructions of one architecture, that newer ones lack. Older drivers do not
     say where a kernel's parameters are.
 
-    >>> sorted(group_products(90, 13000)), group_products(100, 13000), group_products(90, 12020)
-    (['bf16', 'f16', 'i8', 'tf32'], frozenset(), frozenset())
+    >>> group_products(90, 13000) == matrix_products(90)
+    True
+    >>> group_products(100, 13000), group_products(90, 12020)
+    (frozenset(), frozenset())
     """
     has = architecture == _GROUPS and version >= _SAYS_PARAMETERS
-    return frozenset({"f16", "bf16", "i8", "tf32"}) if has else frozenset()
+    return matrix_products(architecture) if has else frozenset()
 
 
 def list_cards(library: Library) -> list[Card]:

@@ -69,6 +69,7 @@ def product_strategy(program: Program, extents: Sequence[int], machine: Machine)
         rounded=detail.rounded,
         computed=any(each is not None for each in detail.prologues),
         across=(not form.first.inner, not form.second.inner),
+        other=form.other,
     )  # fmt: skip
     tile, exact, grid, parts, chunk = launch_for(machine, problem)
     variant = ProductVariant(Phase.WHOLE if parts == 1 else Phase.PART, tile, exact)

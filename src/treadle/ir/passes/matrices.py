@@ -15,6 +15,7 @@ from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.matrices import EXCHANGES, PRODUCTS, MatrixProduct
 from treadle.ir.passes.names import Names
+from treadle.ir.rules import BYTE_DOTS
 from treadle.ir.traverse import Node, rewrite_kernel
 from treadle.ir.types import BF16, BOOL, COMPONENTS, F16, F32, I32, U16, U32, Vector
 
@@ -177,9 +178,15 @@ def _dots(
     """Add the products of the elements of two words each."""
     if product.per == 4:
         left, right = ([n.Bitcast(word, I32) for word in words] for words in (firsts, seconds))
+        op = "dot4_" + "".join(dict.fromkeys(map(str, product.elements)))
+        if op not in BYTE_DOTS:  # those of unsigned and signed bytes take the unsigned ones first
+            op = "dot4_u8i8"
+            pairs = [(right[at % 2], left[at // 2]) for at in range(len(sums))]
+        else:
+            pairs = [(left[at // 2], right[at % 2]) for at in range(len(sums))]
         return tuple(
-            n.Assign(total, n.Intrinsic("dot4_i8", (left[at // 2], right[at % 2], total), I32))
-            for at, total in enumerate(sums)
+            n.Assign(total, n.Intrinsic(op, (*pair, total), I32))
+            for total, pair in zip(sums, pairs, strict=True)
         )
     statements: list[n.Statement] = []
     for at in range(product.per):

@@ -1,5 +1,5 @@
 """Products of matrices by fragments: the cards' instructions for small matrices. Of 16-bit floats,
-of 8-bit integers, whose sums have 32 bits, and of float32 numbers that are rounded to TF32.
+of 8-bit integers, signed or not, whose sums have 32 bits, and of float32 numbers that are rounded to TF32.
 
 A block computes a tile of the result, each of its warps a part. Tiles of both factors go to shared
 memory, 16 bytes at a time, some `stages` ahead of the step that is multiplied, by copies that
@@ -67,10 +67,13 @@ class FragmentTile(NamedTuple):
 
 
 _MULTIPLIERS = {
-    "f16": builtins.multiply_f16,
-    "bf16": builtins.multiply_bf16,
-    "f32": builtins.multiply_tf32,
-    "i8": builtins.multiply_i8,
+    ("f16", "f16"): builtins.multiply_f16,
+    ("bf16", "bf16"): builtins.multiply_bf16,
+    ("f32", "f32"): builtins.multiply_tf32,
+    ("i8", "i8"): builtins.multiply_i8,
+    ("u8", "u8"): builtins.multiply_u8,
+    ("i8", "u8"): builtins.multiply_i8u8,
+    ("u8", "i8"): builtins.multiply_u8i8,
 }
 
 
@@ -81,7 +84,8 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
     index = td.i64 if form.big else td.i32
     rows, columns, depth, warp_rows, warp_columns, stages, _ = tile
     first = carrier_of(form, form.first, tile, rows, False)
-    second = carrier_of(form, form.second, tile, columns, True)
+    own = form._replace(dtype=form.factors[1])
+    second = carrier_of(own, form.second, tile, columns, True)
     a_type, a_loads, a_size, a_pieces, place_a, fetch_a, a_piece, _, turned_a = first
     b_type, b_loads, b_size, b_pieces, place_b, fetch_b, b_piece, _, turned_b = second
     a_inner, a_turned, put_a = turned_a.along, turned_a.held > 0, turned_a.put
@@ -95,7 +99,7 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
     a_spread = builtins.matrix_rows if a_inner else builtins.matrix_columns
     b_spread = builtins.matrix_rows if b_inner else builtins.matrix_columns
     ready = _rounded_to_tf32 if dtype is td.f32 else _as_they_are
-    multiply_add = _MULTIPLIERS[dtype.short]
+    multiply_add = _MULTIPLIERS[dtype.short, own.dtype.short]
     end_copies, wait_copies = builtins.end_copies, builtins.wait_copies
     # Pieces from a part to the adjacent one, of other rows or columns, and to the next one along
     # the inner axis.
@@ -108,7 +112,7 @@ def fragment_multiplier(form: Form, tile: FragmentTile) -> Kernel:
     made = summed if parts else form.made
     stored: Any = td.vec4[made] if store_lanes == 4 else made
     words, pair = td.vec4[td.u32], td.vec2[td.u32]
-    sums_type = td.vec4[summed]
+    sums_type = td.vec4[td.i32 if dtype.itemsize == 1 else td.f32]
     offset_of = batch_offset(form.batches, index)
     ended = itself if parts else finish
 

@@ -100,7 +100,7 @@ def takes(form: Form) -> bool:
 def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
     """A kernel whose blocks compute tiles, with the parameters of `tile_multiplier`. Its grid is
     along x, of any number of blocks. The form is one that it `takes`."""
-    dtype, store_lanes, made = form.dtype, form.lanes, form.made
+    (dtype, other), store_lanes, made = form.factors, form.lanes, form.made
     rows, columns, stages, together, _ = tile
     stored: Any = td.vec4[made] if store_lanes == 4 else made
     summed = td.i32 if dtype.itemsize == 1 else td.f32
@@ -180,14 +180,14 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
 
     @td.kernel(checked=False)
     def multiply_groups(
-        a: td.Array[dtype], b: td.Array[dtype], c: td.Array[stored],
+        a: td.Array[dtype], b: td.Array[other], c: td.Array[stored],
         m: td.i32, n: td.i32, k: td.i32, extent1: td.i32, extent2: td.i32,
         a0: td.i32, a1: td.i32, a2: td.i32, a_line: td.i32, a_step: td.i32, a_offset: td.i32,
         b0: td.i32, b1: td.i32, b2: td.i32, b_line: td.i32, b_step: td.i32, b_offset: td.i32,
         matrices: td.i32, chunk: td.i32,
     ):  # fmt: skip
         left = td.shared(stages * a_size, dtype)
-        right = td.shared(stages * b_size, dtype)
+        right = td.shared(stages * b_size, other)
         parked = td.shared(threads // _LANES * warp_parked, pair)
         barriers = td.shared(2 * stages, td.u64)
         t = td.thread_idx.x

@@ -79,7 +79,8 @@ class Form(NamedTuple):
     """What the code depends on, in addition to the tile. `lanes` elements of a row of the result
     are stored at once. `exact`: the inner axis is a multiple of the depth. `big`: indices need 64
     bits. `parts` (split-K): a block sums a part of the inner axis, and `part_joiner` adds up the
-    parts. The result has the factors' dtype unless `result` names another one."""
+    parts. The result has the factors' dtype unless `result` names another one. The second factor
+    may have an `other` dtype of the same size, if it is not computed."""
 
     dtype: DType
     batches: int  # axes
@@ -90,11 +91,17 @@ class Form(NamedTuple):
     big: bool
     parts: bool = False
     result: DType | None = None
+    other: DType | None = None
 
     @property
     def made(self) -> DType:
         """The dtype of the result."""
         return self.result or self.dtype
+
+    @property
+    def factors(self) -> tuple[DType, DType]:
+        """The dtypes of the factors."""
+        return self.dtype, self.other or self.dtype
 
 
 @td.func
@@ -435,7 +442,8 @@ def _carrier(form: Form, loading: Loading, tile: Tile, lines: int, second: bool)
                     tile_here[at + 2 * spacing] = held_here[v].z
                     tile_here[at + 3 * spacing] = held_here[v].w
 
-    read: Any = td.vec4[dtype] if several else dtype
+    own = form.factors[second]
+    read: Any = td.vec4[own] if several else own
     kept = held if whole else sums_as
     return _Carrier(read, held, loads, pitch, kept, place, compute if computed else fetch, put)
 
@@ -466,17 +474,16 @@ LINES = 8  # rows of a block
 
 
 @functools.cache
-def line_multiplier(dtype: DType, batches: int, big: bool, result: DType | None = None) -> Kernel:
+def line_multiplier(dtype: DType, other: DType, batches: int, big: bool, made: DType) -> Kernel:
     """A kernel whose threads make a column of some rows each; neighbours are lanes of vectors. The
     grid is (columns, rows, batch)."""
-    made = result or dtype
     sums_as = wide(dtype)
     index = td.i64 if big else td.i32
     offset_of = batch_offset(batches, index)
 
     @td.kernel(checked=False)
     def multiply_lines(
-        a: td.Array[dtype], b: td.Array[dtype], c: td.Array[made],
+        a: td.Array[dtype], b: td.Array[other], c: td.Array[made],
         m: td.i32, n: td.i32, k: td.i32, extent1: td.i32, extent2: td.i32,
         a0: index, a1: index, a2: index, a_line: index, a_step: index, a_offset: index,
         b0: index, b1: index, b2: index, b_line: index, b_step: index, b_offset: index,
