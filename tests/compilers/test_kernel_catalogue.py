@@ -14,6 +14,7 @@ from treadle.cli.kernel_catalogue import CATALOGUE
 from treadle.cli.kernels import described, print_kernels
 from treadle.core.errors import LaunchError, TreadleError, UnsupportedOnTarget
 from treadle.drivers import offline
+from treadle.kernels.factors import dtypes_of
 from treadle.ptx_analysis.findings import report
 from treadle.runtime.devices import Device
 
@@ -33,7 +34,7 @@ def test_ptx(name, rng):
     its barriers, and accesses are guarded."""
     entry, architecture = CATALOGUE[name], rng.choice(ARCHITECTURES)
     dtype = rng.choice(entry.dtypes)
-    if name == "gemm-tensor" and architecture == "75" and dtype != "f16":
+    if name == "gemm-tensor" and architecture == "75" and dtype in ("bf16", "tf32"):
         with pytest.raises(UnsupportedOnTarget, match="gemm-tiled needs none"):
             print_kernels(name, dtype, None, None, architecture, "ptx", None)
         return
@@ -58,12 +59,51 @@ def assert_comment_is_right(text: str) -> None:
     assert entry is not None
     assert block is not None
     assert f"block ({', '.join(block.groups())})" in "\n".join(comment)
-    declared = re.findall(r"\.param \.(\w+) (\w+)", entry[2])
+    declared = re.findall(r"\.param (?:\.align 64 )?\.(\w+) (\w+)", entry[2])
     listed = re.findall(r"^  +(\d+)  (\S+)", "\n".join(comment), re.MULTILINE)
     assert [int(number) for number, _ in listed] == list(range(len(declared)))
     assert f'"{entry[1]}"' in "\n".join(comment)
     called = next(line for line in comment if "void *parameters[]" in line)
     assert called.count("&") == len(declared)
+
+
+@pytest.mark.parametrize("dtype", CATALOGUE["gemm-tensor"].dtypes)
+def test_tensor_cores_of_all_generations(dtype):
+    """Each has its own instructions; those of Hopper alone are for `90a`, with tensor maps that the
+    caller makes."""
+    element = {"i8": "s8", "u8": "u8"}.get(dtype, dtype)
+    size = dtypes_of(dtype)[0].itemsize
+    for architecture in ("80", "90a", "100"):
+        depth = 128 if architecture == "90a" else 64  # bytes
+        tile = f"64x{64 if depth == 64 else 128}x{depth // size}"
+        printed = print_kernels("gemm-tensor", dtype, None, tile, architecture, "ptx", None)
+        (text,) = printed.texts.values()
+        word = "wgmma.mma_async" if architecture == "90a" else "mma.sync"
+        assert re.search(rf"\b{word}\.[\w.]*\.{element}\.{element}", text)
+        assembled = assemble(text, f"sm_{architecture}")
+        assert assembled.error is None
+        assert "0 bytes spill stores" in assembled.log
+        assert "C75" not in assembled.log
+        assert_comment_is_right(text)
+    assert "wgmma" not in print_kernels(
+        "gemm-tensor", dtype, None, f"64x64x{64 // size}", "90a", "cuda", None
+    ).text  # CUDA C++ has none of them
+
+
+def test_tensor_maps_are_described():
+    """Their extents, steps and boxes, for the caller's `cuTensorMapEncodeTiled`."""
+    (text,) = print_kernels(
+        "gemm", "f16", "264x520x72", "128x128x64", "90a", "ptx", None
+    ).texts.values()
+    assert text.count("cuTensorMapEncodeTiled(&") == 2
+    a, b = (text[text.index(f"extents_map_of_{name}[]") :] for name in ("a_0", "b_1"))
+    assert a.startswith("extents_map_of_a_0[] = {72, 264, 1};")
+    assert b.startswith("extents_map_of_b_1[] = {520, 72, 1};")
+    assert "steps_map_of_b_1[] = {1040, 1040};  // bytes" in b
+    assert "box_map_of_a_0[] = {64, 128, 1}" in a
+    assert "CU_TENSOR_MAP_DATA_TYPE_FLOAT16" in b
+    (text,) = print_kernels("gemm-tensor", "tf32", None, None, "90a", "ptx", None).texts.values()
+    assert text.count("CU_TENSOR_MAP_DATA_TYPE_TFLOAT32") == 2
 
 
 @pytest.mark.parametrize("target", ["cuda", "msl", "wgsl"])
@@ -87,6 +127,8 @@ def test_tiles(rng):
         TreadleError, match=r"there is no tile of 100x100x10 .*there are .*64x64x32"
     ):
         print_kernels("gemm", "f16", None, "100x100x10", "80", "ptx", None)
+    (text,) = print_kernels("gemm", "f16", None, "64x128x64", "90a", "ptx", None).texts.values()
+    assert "m64n128k16" in text
     with pytest.raises(TreadleError, match="more shared memory than the 101376 bytes"):
         print_kernels("gemm", "f16", None, "128x256x64", "89", "ptx", None)
 

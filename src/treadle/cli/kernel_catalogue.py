@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType, float32
+from treadle.core.dtypes import BY_SHORT_NAME, DType, float32, int32
 from treadle.core.errors import TreadleError, UnsupportedOnTarget
 from treadle.kernels.best_tiles import choice_for
 from treadle.kernels.device_code.fragment_product import FragmentTile
+from treadle.kernels.device_code.group_product import GroupTile
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.device_code.quantized_formats import FORMS
-from treadle.kernels.factors import Factor, Product
+from treadle.kernels.factors import TF32, Factor, Product, dtypes_of
 from treadle.kernels.machine import machine_of
 from treadle.kernels.product import by_lines, by_tiles
 from treadle.kernels.tiles import AnyTile, Problem
@@ -29,21 +30,23 @@ from treadle.tensor.tensor import Tensor
 
 _FLOATS = ("f16", "bf16", "f32")
 _WIDE = (*_FLOATS, "f64")
+_BYTES = ("i8", "u8")  # their products are int32
+_BY_COLUMNS = (*_BYTES, TF32)  # of the second factor
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a kernel is printed for. `dtype` is a dtype, or the name of a quantized format."""
+    """What a kernel is printed for. `dtype` is the short name of a dtype, "tf32", or the name of a
+    quantized format."""
 
     device: Device
-    dtype: DType | str
+    dtype: str
     sizes: tuple[int, ...]
     tile: tuple[int, int, int] | None = None
 
     def array(self, *shape: int) -> Tensor:
         """An array of the dtype, without contents."""
-        assert isinstance(self.dtype, DType)
-        return empty(shape, dtype=self.dtype, device=self.device)
+        return empty(shape, dtype=BY_SHORT_NAME[self.dtype], device=self.device)
 
 
 @dataclass(frozen=True)
@@ -64,13 +67,18 @@ class Entry:
 
 
 def _arrays(asked: Asked) -> tuple[DeviceArray, DeviceArray, DeviceArray, Product]:
-    """Two matrices that lie row by row, and their product's memory."""
-    assert isinstance(asked.dtype, DType)
+    """Two matrices and their product's memory. They lie row by row; the second one column by column
+    where only that suits all tensor cores."""
+    dtype, _ = dtypes_of(asked.dtype)
+    made = int32 if asked.dtype in _BYTES else dtype
     m, n, k = asked.sizes
     arrays = [
-        DeviceArray.allocate(asked.device, asked.dtype, (count,)) for count in (m * k, k * n, m * n)
+        DeviceArray.allocate(asked.device, held, (count,))
+        for held, count in ((dtype, m * k), (dtype, k * n), (made, m * n))
     ]
-    plain = Product((), m, n, k, Factor((), k, 1, 0), Factor((), 1, n, 0))
+    second = Factor((), k, 1, 0) if asked.dtype in _BY_COLUMNS else Factor((), 1, n, 0)
+    factors = asked.dtype if asked.dtype in _BY_COLUMNS else ""
+    plain = Product((), m, n, k, Factor((), k, 1, 0), second, factors)
     return arrays[0], arrays[1], arrays[2], plain
 
 
@@ -80,7 +88,7 @@ def _gemm(asked: Asked) -> None:
     if asked.tile is None:
         by_tiles(*_arrays(asked))
         return
-    _by_tiles(asked, _dtype(asked).short in asked.device.traits.matrix_products)
+    _by_tiles(asked, asked.dtype in asked.device.traits.matrix_products)
 
 
 def _gemm_tiled(asked: Asked) -> None:
@@ -89,35 +97,39 @@ def _gemm_tiled(asked: Asked) -> None:
 
 def _gemm_tensor(asked: Asked) -> None:
     offered = asked.device.traits.matrix_products
-    if _dtype(asked).short not in offered:
+    if asked.dtype not in offered:
         has = f"it has them for {', '.join(sorted(offered))}" if offered else "it has none"
         raise UnsupportedOnTarget(
             f"{asked.device.name} has no instructions for products of {asked.dtype} matrices that "
-            f"kernels are made of ({has}): --sm 80 and newer have, for f16 and bf16; gemm-tiled "
-            "needs none"
+            f"kernels are made of ({has}): --sm 75 has them for f16, i8 and u8, --sm 80 and newer "
+            "for bf16 and tf32, too; gemm-tiled needs none"
         )
     _by_tiles(asked, True)
 
 
-def _dtype(asked: Asked) -> DType:
-    assert isinstance(asked.dtype, DType)
-    return asked.dtype
-
-
-def _by_tiles(asked: Asked, fragments: bool) -> None:
+def _by_tiles(asked: Asked, tensor: bool) -> None:
     x, y, out, plain = _arrays(asked)
-    by_tiles(x, y, out, plain, _tile(asked, fragments), parts=1)
+    by_tiles(x, y, out, plain, _tile(asked, tensor), parts=1)
 
 
-def _tile(asked: Asked, fragments: bool) -> AnyTile:
-    """The tile that was asked for, or the one that the planner takes."""
-    machine, dtype = machine_of(asked.device), _dtype(asked)
-    known = tiles_of(machine, "fragments" if fragments else "registers")
+def _tile(asked: Asked, tensor: bool) -> AnyTile:
+    """The tile that was asked for, or the one that the planner takes, of tensor cores or not."""
+    machine, (dtype, _) = machine_of(asked.device), dtypes_of(asked.dtype)
     m, n, k = asked.sizes
-    planned = choice_for(machine, Problem(dtype, 1, m, n, k)).tile
-    if isinstance(planned, FragmentTile if fragments else Tile):
+    groups = tensor and asked.dtype in machine.group_products
+    problem = Problem(
+        dtype, 1, m, n, k, boxes=groups, rounded=asked.dtype == TF32,
+        across=(False, asked.dtype not in _BY_COLUMNS),
+    )  # fmt: skip
+    known: list[AnyTile] = list(tiles_of(machine, "groups")) if groups else []
+    known += [
+        tile.of(dtype) if isinstance(tile, FragmentTile) else tile
+        for tile in tiles_of(machine, "fragments" if tensor else "registers")
+    ]
+    planned = choice_for(machine, problem).tile
+    if isinstance(planned, (FragmentTile, GroupTile) if tensor else Tile):
         known.insert(0, planned)
-    item = dtype.itemsize if fragments else max(dtype.itemsize, 4)
+    item = dtype.itemsize if tensor else max(dtype.itemsize, 4)
     fitting = [
         tile
         for tile in known
@@ -126,20 +138,25 @@ def _tile(asked: Asked, fragments: bool) -> AnyTile:
     if asked.tile is None:
         return fitting[0]
     for tile in fitting:
-        if tile[:3] == asked.tile:
+        if _extents(tile, dtype) == asked.tile:
             return tile
     wanted = "x".join(map(str, asked.tile))
-    if any(tile[:3] == asked.tile for tile in known):
+    if any(_extents(tile, dtype) == asked.tile for tile in known):
         raise TreadleError(
             f"a tile of {wanted} takes more shared memory than the {machine.shared_bytes} bytes "
             f"that a block has on {asked.device.name}"
         )
-    possible = sorted({tile[:3] for tile in fitting})
+    possible = sorted({_extents(tile, dtype) for tile in fitting})
     shown = ", ".join("x".join(map(str, each)) for each in possible)
     raise TreadleError(
-        f"there is no tile of {wanted} (rows x columns x depth) for {dtype} on "
+        f"there is no tile of {wanted} (rows x columns x depth) for {asked.dtype} on "
         f"{asked.device.name}; there are {shown}"
     )
+
+
+def _extents(tile: AnyTile, dtype: DType) -> tuple[int, int, int]:
+    depth = tile.depth_of(dtype.itemsize) if isinstance(tile, GroupTile) else tile.depth
+    return tile.rows, tile.columns, depth
 
 
 def _gemm_naive(asked: Asked) -> None:
@@ -159,7 +176,7 @@ def _gemv(asked: Asked) -> Tensor:
 
 def _quantized(asked: Asked) -> Tensor:
     rows, n, k = asked.sizes
-    weights = quantize(np.zeros((n, k), np.float32), str(asked.dtype), device=asked.device)
+    weights = quantize(np.zeros((n, k), np.float32), asked.dtype, device=asked.device)
     activations = empty((rows, k), dtype=float32, device=asked.device)
     result: Tensor = activations @ weights.T
     return result
@@ -207,17 +224,20 @@ _SQUARE, _ROWS = (4096, 4096, 4096), (8192, 4096)
 _HEADS, _USUAL_HEADS = ("BATCH", "HEADS", "LENGTH", "SIZE"), (8, 16, 4096, 64)
 CATALOGUE: dict[str, Entry] = {
     "gemm": Entry(
-        "C = A B, by tensor cores where there are", _WIDE, _MNK, _SQUARE, _gemm, has_tiles=True
+        "C = A B, by tensor cores where there are", (*_WIDE, *_BYTES), _MNK, _SQUARE, _gemm,
+        has_tiles=True,
     ),
     "gemm-tensor": Entry(
-        "C = A B by tensor cores", ("f16", "bf16"), _MNK, _SQUARE, _gemm_tensor, has_tiles=True
+        "C = A B by tensor cores", ("f16", "bf16", TF32, *_BYTES), _MNK, _SQUARE, _gemm_tensor,
+        has_tiles=True,
     ),
     "gemm-tiled": Entry(
-        "C = A B by tiles in shared memory and registers", _WIDE, _MNK, _SQUARE, _gemm_tiled,
-        has_tiles=True, usual_dtype="f32",
+        "C = A B by tiles in shared memory and registers", (*_WIDE, *_BYTES), _MNK, _SQUARE,
+        _gemm_tiled, has_tiles=True, usual_dtype="f32",
     ),
     "gemm-naive": Entry(
-        "C = A B without shared memory", _WIDE, _MNK, _SQUARE, _gemm_naive, usual_dtype="f32"
+        "C = A B without shared memory", (*_WIDE, *_BYTES), _MNK, _SQUARE, _gemm_naive,
+        usual_dtype="f32",
     ),
     "gemm-bias-residual": Entry(
         "C = A B + bias + residual in one kernel", _WIDE, _MNK, _SQUARE, _gemm_bias_residual

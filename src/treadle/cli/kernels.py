@@ -9,7 +9,6 @@ from pathlib import Path
 
 from treadle.cli.kernel_catalogue import CATALOGUE, Asked, Entry, launch
 from treadle.cli.transpile import Printed, check_output
-from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.core.limits import DeviceInfo
 from treadle.core.version import __version__
 from treadle.drivers import offline
@@ -30,6 +29,11 @@ _MEANINGS = {
     "matrices": "of a stack", "chunk": "what a block sums over",
 }  # fmt: skip
 _PRODUCTS = frozenset({"gemm", "gemm-tensor", "gemm-tiled", "gemm-naive"})
+# Of CUtensorMapDataType. Numbers of float32 become TF32 as they are copied.
+_MAPPED = {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "TFLOAT32", "i8": "UINT8", "u8": "UINT8"}
+_GROUPS = (
+    "Any number of blocks computes all tiles; as many as the card runs at once are the fastest.",
+)
 
 
 def listing() -> str:
@@ -74,9 +78,7 @@ def print_kernels(
     short = dtype or entry.usual_dtype
     if short not in entry.dtypes:
         raise ValueError(f"{name} is printed for {', '.join(entry.dtypes)}, not for {short!r}")
-    asked = Asked(
-        device, BY_SHORT_NAME.get(short, short), sizes, None if wanted is None else wanted[:3]  # type: ignore[arg-type]
-    )  # fmt: skip
+    asked = Asked(device, short, sizes, None if wanted is None else wanted[:3])  # type: ignore[arg-type]
     with use_device(device), Graph(device).capture():  # where the planner tries nothing
         launch(entry, asked)
     stream = device.handle.default_stream
@@ -100,11 +102,11 @@ def described(target: str, sm: str | None) -> DeviceInfo:
             raise ValueError(f"--sm is for {' and '.join(_OF_NVIDIA)}, not for {target}")
         return offline.generic_device(target)
     sm = sm or _USUAL_SM
-    found = re.fullmatch(r"(?:sm_)?(\d{2,3})[af]?", sm)
+    found = re.fullmatch(r"(?:sm_)?(\d{2,3})([af]?)", sm)
     known = offline.SHARED_MEMORY
     if found is None or int(found[1]) not in known:
         raise ValueError(f"--sm is one of {', '.join(map(str, known))} and 90a, not {sm!r}")
-    return offline.nvidia_card(int(found[1]), target)
+    return offline.nvidia_card(int(found[1]), target, own=found[2] == "a")
 
 
 def _numbers(option: str, text: str, names: Sequence[str]) -> tuple[int, ...]:
@@ -133,6 +135,7 @@ def _head(
         "",
         f"Launch for {shown}: grid {tuple(grid)}, block {tuple(code.block)}, {static} bytes of "
         f"shared memory and {code.dynamic_shared} of dynamic shared memory.",
+        *(_GROUPS if code.maps else ()),
         "Numbers that depend on the sizes are those of this launch; the text serves other sizes if "
         "these are multiples of the same powers of two.",
         "",
@@ -155,8 +158,44 @@ def _head(
         note = f"  ({meaning})" if meaning else ""
         lines.append(f"  {place}  {slot.parameter.name:12} {slot.stored} = {value}{note}")
     if is_card:
-        lines += ["", *_call(one)]
+        lines += [*_matrices(one), "", *_call(one)]
     return lines
+
+
+def _matrices(one: offline.Launch) -> list[str]:
+    """The descriptions of matrices that the caller has to make, the parameters behind numbers."""
+    code = one.code
+    if not code.maps:
+        return []
+    lines = ["Tensor maps, behind them, CUtensorMaps:"]
+    first = len(code.bindings) + len(code.layout.slots)
+    for number, (name, each, matrix) in enumerate(
+        zip(_map_names(one), code.maps, one.matrices, strict=True)
+    ):
+        buffer = code.bindings[each.binding].buffers[0]
+        lines.append(f"  {first + number:2}  {name:12} boxes of the matrix in {buffer}")
+    lines += ["", "Each is made before the launch (CUDA 12.4 or newer):"]
+    for name, each, matrix in zip(_map_names(one), code.maps, one.matrices, strict=True):
+        buffer = re.sub(r"\W", "_", code.bindings[each.binding].buffers[0])
+        start = f" + {matrix.address}" if matrix.address else ""
+        near, far, stack = matrix.extents
+        lines += [
+            f"  cuuint64_t extents_{name}[] = {{{near}, {far}, {stack}}};",
+            f"  cuuint64_t steps_{name}[] = {{{matrix.steps[0]}, {matrix.steps[1]}}};  // bytes",
+            f"  cuuint32_t box_{name}[] = {{{matrix.box[0]}, {matrix.box[1]}, 1}}, "
+            f"ones_{name}[] = {{1, 1, 1}};",
+            f"  cuTensorMapEncodeTiled(&{name}, CU_TENSOR_MAP_DATA_TYPE_{_MAPPED[matrix.element]}, "
+            f"3, (void *)({buffer}{start}),",
+            f"      extents_{name}, steps_{name}, box_{name}, ones_{name},",
+            "      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,",
+            "      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);",
+        ]
+    return lines
+
+
+def _map_names(one: offline.Launch) -> list[str]:
+    names = [one.code.bindings[each.binding].buffers[0] for each in one.code.maps]
+    return [f"map_of_{re.sub(r'[^A-Za-z0-9]', '_', name)}_{at}" for at, name in enumerate(names)]
 
 
 def _call(one: offline.Launch) -> list[str]:
@@ -164,6 +203,7 @@ def _call(one: offline.Launch) -> list[str]:
     code = one.code
     names = [binding.buffers[0] for binding in code.bindings]
     names += [slot.parameter.name for slot in code.layout.slots]
+    names += _map_names(one)
     parameters = ", ".join("&" + re.sub(r"\W", "_", name) for name in names)
     lines = [
         "With CUDA's driver API:",

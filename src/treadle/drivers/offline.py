@@ -20,8 +20,9 @@ from treadle.core.errors import DeviceLost, LaunchError
 from treadle.core.limits import CUDA_PARAMETER_BYTES, DeviceInfo, Limits
 from treadle.core.traits import Traits
 from treadle.drivers import base
-from treadle.drivers.cuda.properties import matrix_products
+from treadle.drivers.cuda.properties import group_products, matrix_products
 from treadle.drivers.host_streams import Event, check_extents
+from treadle.drivers.tensor_maps import Matrix, matrix_of
 
 _MEMORY = 1 << 40  # bytes of an array, which takes no memory
 _NVIDIA = Traits(
@@ -30,6 +31,7 @@ _NVIDIA = Traits(
 _FEATURES = frozenset({
     "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics", "tensor_cores",
 })  # fmt: skip
+_NEWEST = 1 << 30  # a driver's version
 # Bytes of shared memory that a block may have, by compute capability, from NVIDIA's guide.
 SHARED_MEMORY = {
     70: 96 << 10, 75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 87: 163 << 10, 89: 99 << 10,
@@ -40,12 +42,15 @@ SHARED_MEMORY = {
 @dataclass(frozen=True)
 class Launch:
     """What would have been launched: the numbers of the parameter block are in the order of the
-    code's layout, the bytes of the buffers in that of its bindings."""
+    code's layout, the bytes of the buffers in that of its bindings, and the matrices that boxes are
+    copied of, whose addresses are counted from the beginning of their buffer, in that of its maps.
+    """
 
     code: KernelCode
     grid: Dim3
     buffers: tuple[int, ...]
     numbers: tuple[int | float, ...]
+    matrices: tuple[Matrix, ...] = ()
 
 
 class Buffer(base.Buffer):
@@ -94,7 +99,9 @@ class Stream(base.Stream):
         check_extents(kernel, grid)
         numbers = struct.unpack(kernel.code.layout.format, bytes(parameters))
         sizes = tuple(buffer.size for buffer in buffers)
-        self.launches.append(Launch(kernel.code, Dim3(*grid), sizes, numbers))
+        nowhere = bytes(8 * len(sizes))
+        matrices = tuple(matrix_of(each, nowhere, parameters) for each in kernel.code.maps)
+        self.launches.append(Launch(kernel.code, Dim3(*grid), sizes, numbers, matrices))
 
     def write(self, buffer: base.Buffer, offset: int, data: memoryview) -> None:
         """Nothing: there are no contents."""
@@ -213,21 +220,24 @@ class Backend(base.Backend):
         return Device(info if limits is None else replace(info, limits=limits))
 
 
-def nvidia_card(capability: int, language: str = "ptx") -> DeviceInfo:
-    """A card of NVIDIA's of a compute capability, for kernels in PTX or CUDA C++. KeyError for one
+def nvidia_card(capability: int, language: str = "ptx", *, own: bool = False) -> DeviceInfo:
+    """A card of NVIDIA's of a compute capability, for kernels in PTX or CUDA C++: what its `own`
+    instructions can do, too, which newer cards lack (of 9.0, as PTX). KeyError for a capability
     that is not known.
 
     >>> nvidia_card(90).limits.max_shared_memory
     232448
     """
     shared = SHARED_MEMORY[capability]
+    groups = group_products(capability, _NEWEST) if own and language == "ptx" else frozenset()
     return DeviceInfo(
         id=f"offline:sm_{capability}",
         name=f"an NVIDIA card of compute capability {capability / 10}",
         backend="cuda",
         kind="discrete",
         traits=replace(
-            _NVIDIA, targets=(language,), matrix_products=matrix_products(capability)
+            _NVIDIA, targets=(language,), matrix_products=matrix_products(capability),
+            group_products=groups,
         ),
         vendor="NVIDIA",
         dialect=f"sm_{capability}",

@@ -274,9 +274,12 @@ def _size(matrix: Matrix) -> int:
 
 
 def _as_tf32(bits: Array) -> Array:
-    """The nearest numbers of 10 bits of fraction, for the maps that have such elements."""
+    """The nearest numbers of 10 bits of fraction, the even one of two, and one NaN for all, as an
+    H200 was seen to make them."""
     is_nan = (bits & np.uint32(0x7FFFFFFF)) > 0x7F800000
-    return np.where(is_nan, bits, bits + np.uint32(0x1000) & np.uint32(0xFFFFE000))
+    last = bits >> np.uint32(13) & np.uint32(1)
+    nearest = bits + last + np.uint32(0xFFF) & np.uint32(0xFFFFE000)
+    return np.where(is_nan, np.uint32(0x7FFFFFFF), nearest)
 
 
 def _permuted(place: Array) -> Array:

@@ -16,7 +16,7 @@ from treadle.ir.passes.names import Names
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in
 from treadle.ir.types import COMPONENTS, F32, I32, U32, Scalar, Vector
 
-_TF32_HALF = 0x1000  # of the last bit that stays
+_TF32_BIT, _BELOW_HALF = 13, 0xFFF  # the last bit that stays; what is less than half of it
 _MAGNITUDE, _INFINITY = 0x7FFFFFFF, 0x7F800000
 
 
@@ -110,7 +110,8 @@ def _copy(node: n.Staged, block: Dim3, names: Names) -> Iterator[n.Statement]:
 def _rounded(value: n.Expression) -> n.Expression:
     """A number of float32 as the nearest one of TF32."""
     bits = n.Bitcast(value, U32)
-    nearest = ir.binary("and", ir.add(bits, _TF32_HALF), stages.TF32_BITS)
+    last = ir.binary("and", ir.binary("shr", bits, _TF32_BIT), 1)
+    nearest = ir.binary("and", ir.add(bits, ir.add(last, _BELOW_HALF)), stages.TF32_BITS)
     is_nan = ir.binary("gt", ir.binary("and", bits, _MAGNITUDE), _INFINITY)
     return ir.select(is_nan, value, n.Bitcast(nearest, F32))
 

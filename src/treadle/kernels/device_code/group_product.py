@@ -17,7 +17,7 @@ import functools
 from typing import Any, NamedTuple
 
 from treadle import lang as td
-from treadle.ir.stages import DEPTH, GROUP, LINE_BYTES, ROWS
+from treadle.ir.stages import GROUP, LINE_BYTES, ROWS
 from treadle.kernels.device_code.matrix_product import Form, finish
 from treadle.lang import builtins
 from treadle.lang.decorators import Kernel
@@ -37,10 +37,9 @@ class GroupTile(NamedTuple):
     together: int = 8
     guarded: bool = True
 
-    @property
-    def depth(self) -> int:
-        """Of the inner axis, in a stage, in elements of 16 bits."""
-        return DEPTH
+    def depth_of(self, item: int) -> int:
+        """Of the inner axis in a stage, in elements of so many bytes."""
+        return LINE_BYTES // item
 
     @property
     def threads(self) -> int:
@@ -112,8 +111,7 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
     pitch, warp_parked = parking.pitch, parking.size
     part_columns, part_lanes = parking.columns, parking.columns // 4
     part_rows = _LANES // part_lanes
-    depth = LINE_BYTES // dtype.itemsize
-    line = depth
+    depth = line = tile.depth_of(dtype.itemsize)
     across = columns // 8
     a_near, b_near = form.first.inner, form.second.inner
     a_size, b_size = rows * depth, columns * depth
