@@ -85,9 +85,12 @@ def test_tensor_cores_of_all_generations(dtype):
         assert "0 bytes spill stores" in assembled.log
         assert "C75" not in assembled.log
         assert_comment_is_right(text)
-    assert "wgmma" not in print_kernels(
-        "gemm-tensor", dtype, None, f"64x64x{64 // size}", "90a", "cuda", None
-    ).text  # CUDA C++ has none of them
+    assert (
+        "wgmma"
+        not in print_kernels(
+            "gemm-tensor", dtype, None, f"64x64x{64 // size}", "90a", "cuda", None
+        ).text
+    )  # CUDA C++ has none of them
 
 
 def test_tensor_maps_are_described():

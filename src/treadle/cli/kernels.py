@@ -169,9 +169,7 @@ def _matrices(one: offline.Launch) -> list[str]:
         return []
     lines = ["Tensor maps, behind them, CUtensorMaps:"]
     first = len(code.bindings) + len(code.layout.slots)
-    for number, (name, each, matrix) in enumerate(
-        zip(_map_names(one), code.maps, one.matrices, strict=True)
-    ):
+    for number, (name, each) in enumerate(zip(_map_names(one), code.maps, strict=True)):
         buffer = code.bindings[each.binding].buffers[0]
         lines.append(f"  {first + number:2}  {name:12} boxes of the matrix in {buffer}")
     lines += ["", "Each is made before the launch (CUDA 12.4 or newer):"]

@@ -58,7 +58,9 @@ def _is_shared(place: n.Place, shared: Set[str], types: tuple[t.Type, ...]) -> b
 def _copy(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> str | None:
     target, source = node.places[0], node.operands[0]
     if not _is_shared(target, shared, _ELEMENTS):
-        return "staged copy goes to an element of shared memory of what is multiplied, without checks"
+        return (
+            "staged copy goes to an element of shared memory of what is multiplied, without checks"
+        )
     from_buffer = isinstance(source, n.Load) and isinstance(source.place, n.Element)
     if not from_buffer or source.place.checks or source.place.memory in spaces:  # type: ignore[union-attr]
         return "staged copy comes from an element of a buffer, without checks"

@@ -208,7 +208,7 @@ def _fits(machine: Machine, tile: AnyTile, item: int) -> bool:
     return tile.threads <= machine.most_threads and tile.shared_bytes(item) <= machine.shared_bytes
 
 
-def chunk_for(problem: Problem, tile: AnyTile, blocks: int) -> int:
+def chunk_for(problem: Problem, tile: Tile | FragmentTile | OpaqueTile, blocks: int) -> int:
     """How much of the inner axis a block does: all of it, or less where so few blocks leave a card
     idle."""
     inner = max(problem.inner, 1)

@@ -13,7 +13,18 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32, int8, int16, int32, int64, uint8
+from treadle.core.dtypes import (
+    DType,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
 from treadle.core.recent_cache import RecentCache
 from treadle.graph import history as histories
 from treadle.graph.node import PRODUCT, REDUCE, VIEW, Node, base_of, constant, view_of

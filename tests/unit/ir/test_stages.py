@@ -58,7 +58,7 @@ WRONG = [
     ("staged wait [] barriers[0] from 0", "staged wait [] barriers[0] from 0:i64", "as i32"),
     ("staged copy [64] left", "staged copy [65] left", "a multiple of 8"),
     ("left[0], barriers[0] from a[0]", "left[0], barriers[0] from right[0]", "element of a buffer"),
-    ("left[0], barriers[0] from a[0]", "sums[0], barriers[0] from a[0]", "16-bit floats"),
+    ("left[0], barriers[0] from a[0]", "sums[0], barriers[0] from a[0]", "of what is multiplied"),
     ("multiply [1, 0]", "multiply [1, 2]", "0 or 1"),
     ("from left[0], right[0]", "from a[0], right[0]", "elements of shared memory"),
     (SUMS, "sums[0]", "a multiple of 64 columns"),
@@ -75,6 +75,35 @@ def test_what_is_wrong_is_said(right, wrong, message):
     assert right in KERNEL
     with pytest.raises(CompileError, match=message):
         verify(from_text(KERNEL.replace(right, wrong, 1)))
+
+
+BYTES = (
+    KERNEL.replace("multiply [1, 0]", "multiply [1, 1]")
+    .replace("a: f16", "a: i8")
+    .replace("left: f16", "left: i8")
+    .replace("right: f16", "right: i8")
+    .replace("local sums: vec4<f32>", "local sums: vec4<i32>")
+    .replace("(sums[0])->x", "f32((sums[0])->x)")
+)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("right: i8", "right: f16", "goes from i8 to f16"),
+        ("multiply [1, 1]", "multiply [1, 0]", "the inner axis near in both tiles"),
+        ("sums: vec4<i32>", "sums: vec4<f32>", "adds to vec4<i32>s"),
+        (SUMS, ", ".join(SUMS.split(", ")[:5]), "multiple of 16 columns, not 40"),
+    ],
+)
+def test_bytes(right, wrong, message):
+    """Sums of 32-bit integers, of tiles whose inner axis is near."""
+    verify(from_text(BYTES))
+    verify(from_text(BYTES.replace(SUMS, ", ".join(SUMS.split(", ")[:3]))))
+    verify(without_stages(from_text(BYTES)))
+    assert right in BYTES
+    with pytest.raises(CompileError, match=message):
+        verify(from_text(BYTES.replace(right, wrong, 1)))
 
 
 def test_sums_of_a_loop():

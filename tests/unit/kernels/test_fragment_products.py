@@ -109,8 +109,9 @@ def _bytes(rng: np.random.Generator, dtype: td.DType, shape: tuple[int, int]) ->
 )
 @pytest.mark.parametrize("name", ["i8", "u8i8", "tf32"])
 def test_other_dtypes_in_all_layouts(rng, device, name, m, n, k):
-    """8-bit integers are exact in int32, also for -128; float32 is that of numbers rounded to TF32. Elements
-    across the inner axis are turned on their way, four lines at once where they are aligned."""
+    """8-bit integers are exact in int32, also for -128; float32 is that of numbers rounded to TF32.
+    Elements across the inner axis are turned on their way, four lines at once where they are
+    aligned."""
     if name != TF32:
         x, y = (
             _bytes(rng, dtype, shape)
@@ -222,7 +223,9 @@ def test_what_is_wrong_is_left_out(card, monkeypatch, caplog):
     }  # fmt: skip
     tried = []
     monkeypatch.setattr(
-        matrix_check, "is_right", lambda device, name, tile: not tried.append(name) and name == "f16"
+        matrix_check,
+        "is_right",
+        lambda device, name, tile: not tried.append(name) and name == "f16",
     )
     matrix_check._usable.clear()
     found = machine_of(card).matrix_products

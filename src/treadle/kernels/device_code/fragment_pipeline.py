@@ -129,7 +129,7 @@ def summer(
     place_a, place_b = placer(a_pieces, step_of_lines), placer(b_pieces, step_of_lines)
     read_a, read_b = _readers(dtype, a_pieces, b_pieces, inner)
     by_words = not inner and dtype.itemsize == _WORD
-    multiply_add = getattr(builtins, OPERATIONS[dtype.short])
+    multiply_add = getattr(builtins, OPERATIONS[dtype.short, dtype.short])
     end_copies, wait_copies = builtins.end_copies, builtins.wait_copies
     words, pair = td.vec4[td.u32], td.vec2[td.u32]
 

@@ -1,5 +1,6 @@
 """Products of matrices by fragments: the cards' instructions for small matrices. Of 16-bit floats,
-of 8-bit integers, signed or not, whose sums have 32 bits, and of float32 numbers that are rounded to TF32.
+of 8-bit integers, signed or not, whose sums have 32 bits, and of float32 numbers that are rounded
+to TF32.
 
 A block computes a tile of the result, each of its warps a part. Tiles of both factors go to shared
 memory, 16 bytes at a time, some `stages` ahead of the step that is multiplied, by copies that
