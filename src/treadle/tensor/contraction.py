@@ -27,12 +27,14 @@ from treadle.core.dtypes import (
 )
 from treadle.core.recent_cache import RecentCache
 from treadle.graph import history as histories
+from treadle.graph.calls import call
 from treadle.graph.node import PRODUCT, REDUCE, VIEW, Node, base_of, constant, view_of
 from treadle.graph.placeholders import record_composite, within
 from treadle.graph.views import View, axes_within, merge_axes, whole
 from treadle.kernels.device_code.matrix_product import MOST_BATCHES
 from treadle.kernels.factors import TF32, Factor, Product
 from treadle.kernels.product import Route, rounds_to_tf32, route_of, turned_first
+from treadle.kernels.transposed_copy import transposed, turning_of
 from treadle.runtime import settings
 from treadle.runtime.arrays import packed_strides
 from treadle.runtime.varying import varying
@@ -42,6 +44,7 @@ from treadle.tensor.tensor import Tensor, from_node
 
 _HALVES = (float16, bfloat16)
 _BYTES = (int8, uint8)
+_WORD = 4  # bytes
 _OF_BYTES = (int16, int32)  # results of products of bytes that are not bytes themselves
 _HAVE_BYTES = (int16, int32, int64)
 _LEAST_INNER = 8  # extent of the inner axis from which a product of matrices pays
@@ -274,13 +277,27 @@ def _multiplied(matrices: _Matrices, dtype: DType) -> Node:
     nodes, works, made, plan, _ = matrices
     sources = tuple(
         [
-            cast(node if view is None else view_of(node, view), work)
+            cast(node, work) if view is None else _copy_of(node, view, work)
             for node, view, work in zip(nodes, plan.copies, works, strict=True)
         ]
     )
     node = Node(PRODUCT, sources, plan.shape, made, nodes[0].device, plan.product)
     node = cast(node, dtype)
     return node if plan.result_view is None else view_of(node, plan.result_view)
+
+
+def _copy_of(node: Node, view: View, work: DType) -> Node:
+    """What a factor is a copy of: a view, or a transposed copy by the kernel for that."""
+    array = node.array
+    if array is None or node.dtype is not work or array.strides != packed_strides(array.shape):
+        return cast(view_of(node, view), work)
+    turning = turning_of(work, *view)
+    ends_a_word = (array.offset + array.size) * work.itemsize % _WORD == 0
+    if turning is None or not ends_a_word or node.device.traits.serial_threads:
+        return view_of(node, view)
+    shape = (turning.matrices, turning.lines, turning.inner)
+    made = call(transposed, (node,), shape, work, (turning,))
+    return made if made.shape == view.shape else view_of(made, whole(view.shape))
 
 
 def _bytes_of(

@@ -17,6 +17,7 @@ from treadle.kernels.device_code.matrix_product import (
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.product import by_tiles
 from treadle.kernels.tiles import TILES
+from treadle.kernels.transposed_copy import transposed, turning_of
 from treadle.tensor.dtypes import supports
 
 SHAPES = [
@@ -81,6 +82,46 @@ def test_bytes_are_multiplied_as_they_are(device, rng, names):
     np.testing.assert_array_equal(td.matmul(b.mT, a.mT, dtype=td.int32).numpy(), wanted.T)
     assert (a @ b).dtype == getattr(td, (x @ y).dtype.name)
     np.testing.assert_array_equal((a @ b).numpy(), x @ y)
+
+
+TURNED = [
+    # Shape, strides and start of the view that is copied, of an array of 40,000 elements.
+    ((64, 64), (1, 64), 0),
+    ((68, 132), (1, 132), 4),
+    ((3, 36, 40), (1600, 1, 40), 0),
+    ((2, 260, 64), (0, 1, 300), 8),
+]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize(("shape", "strides", "start"), TURNED)
+def test_transposed_copies(device, rng, dtype, shape, strides, start):
+    """Whole tiles and edges, stacks, arrays that begin within their memory."""
+    if not supports(device, getattr(td, dtype)):
+        return
+    x = rng.integers(-128, 128, 40_000).astype(dtype)
+    what = turning_of(getattr(td, dtype), shape, strides, start)
+    assert what is not None
+    seen = x[start:]
+    places = sum(index * step for index, step in zip(np.indices(shape), strides, strict=True))
+    with poisoned(device):
+        found = transposed(td.asarray(x, device=device)._array, what)
+    np.testing.assert_array_equal(found.to_host().reshape(shape), seen[places])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "strides", "start"),
+    [
+        (td.float16, (64, 64), (1, 64), 0),
+        (td.float32, (64, 64), (64, 1), 0),
+        (td.float32, (16, 64), (1, 16), 0),
+        (td.float32, (64, 64), (1, -64), 4032),
+        (td.int8, (66, 64), (1, 66), 0),
+        (td.int8, (64, 64), (1, 64), 2),
+    ],
+)
+def test_what_is_no_transposed_copy(dtype, shape, strides, start):
+    assert turning_of(dtype, shape, strides, start) is None
 
 
 @pytest.mark.parametrize(("dtype", "total"), [("float16", 3000.0), ("bfloat16", 3008.0)])

@@ -175,6 +175,16 @@ def test_through_the_planner(card, rng, monkeypatch):
     found = ((a @ b).astype(td.float32) * 0.5).numpy()
     np.testing.assert_array_equal(found, (left.astype("i4") @ right.astype("i4")) * np.float32(0.5))
     assert len(launched) == 2
+    # Both factors turned by the kernel for that, in a compiled function, too.
+    left, right = _drawn(rng, td.int8, 80, 48), _drawn(rng, td.int8, 80, 36)
+    a, b = td.asarray(left), td.asarray(right)
+    wanted = left.T.astype("i4") @ right.astype("i4")
+    found = td.matmul(a.mT, b, dtype=td.int32)
+    assert td.explain(found).count("transposed") == 2
+    np.testing.assert_array_equal(found.numpy(), wanted)
+    product_of = td.compile(lambda x, y: td.matmul(x.mT, y, dtype=td.int32) + 1)
+    for _ in range(3):
+        np.testing.assert_array_equal(product_of(a, b).numpy(), wanted + 1)
 
 
 def test_who_takes_groups():
