@@ -22,8 +22,9 @@ def merged(content: dict[str, Any], results: dict[str, Any], also: list[str]) ->
     """The table with a file's results.
 
     >>> one = {"results": {"p": {"choice": ["k", 1], "gain": 1.5}, "q": {"choice": [], "gain": 1}}}
-    >>> merged({"devices": []}, {"device": "cuda X (1)", "driver": "d"} | one, ["cuda Y"])
-    {'devices': [{'names': ['cuda X', 'cuda Y'], 'driver': 'd', 'choices': {'p': ['k', 1]}}]}
+    >>> table = merged({"devices": []}, {"device": "cuda X (1)", "driver": "d"} | one, ["cuda Y"])
+    >>> table["devices"][0]["names"], table["devices"][0]["choices"], table["devices"][0]["gains"]
+    (['cuda X', 'cuda Y'], {'p': ['k', 1]}, {'p': 1.5})
     """
     name = results["device"].partition(" (")[0]
     found = {
@@ -40,6 +41,9 @@ def merged(content: dict[str, Any], results: dict[str, Any], also: list[str]) ->
     entry["names"] = list(dict.fromkeys([*entry["names"], *also]))
     entry["driver"] = results["driver"]
     entry["choices"] = dict(sorted((kept | found).items()))
+    gains = {p: gain for p, gain in entry.get("gains", {}).items() if p in kept}
+    gains |= {p: round(results["results"][p]["gain"], 2) for p in found}
+    entry["gains"] = dict(sorted(gains.items()))
     return {"devices": devices}
 
 
@@ -52,7 +56,8 @@ def written(content: dict[str, Any]) -> str:
             f"   {json.dumps(name)}: {json.dumps(choice)}"
             for name, choice in each["choices"].items()
         )
-        parts.append(f'  {head}\n  "choices": {{\n{choices}\n  }}}}')
+        gains = json.dumps(each.get("gains", {}))
+        parts.append(f'  {head}\n  "choices": {{\n{choices}\n  }},\n  "gains": {gains}}}')
     return '{"devices": [\n' + ",\n".join(parts) + "\n]}\n"
 
 

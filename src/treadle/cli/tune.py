@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -20,7 +21,7 @@ from treadle.runtime import disk_cache, settings
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tuning import choices, tuner
-from treadle.tuning.records import Family, Result, Workload
+from treadle.tuning.records import Candidate, Family, Problem, Result, Workload
 from treadle.tuning.tuner import Outcome
 
 SUITES: dict[str, Family] = {family.name: family for family in FAMILIES}
@@ -50,38 +51,96 @@ def run_tune(
 
 
 def list_results(suites: Sequence[str], device: str | None, output: Path | None) -> None:
-    """Show what is known of a device, of this machine's results and of those that are shipped."""
+    """Show all that is known of a device: this machine's results, also for problems that came up in
+    programs, and those that are shipped."""
     chosen = _checked(device, output)
     families = [SUITES[name] for name in suites]
+    known = known_results(chosen, families)
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("problem", "chosen", "first guess", "gain", "from"):
         table.add_column(heading)
-    for _, workload in tuner.workloads_of(chosen, families, again=True):
-        result = choices.result_of(chosen, workload.problem)
-        if result is not None:
-            gain = f"{result.first_seconds / result.seconds:.2f}"
-            cells = str(result.chosen), readable_seconds(result.first_seconds), gain, "this machine"
-        else:
-            shipped = choices.shipped_for(choices.shipped_name(chosen), workload.problem)
-            if shipped is None:
-                continue
-            cells = str(shipped), "", "", "treadle"
-        table.add_row(workload.label, *cells)
-    if table.row_count:
+    for each in known:
+        seconds = "" if each.first_seconds is None else readable_seconds(each.first_seconds)
+        gain = "not noted" if each.gain is None else f"{each.gain:.2f}"
+        table.add_row(each.label, str(each.chosen), seconds, gain, each.source)
+    if known:
         _console().print(table)
+        sys.stdout.write(_gained(known) + "\n")
     else:
         sys.stdout.write(f"Nothing was measured on {chosen.id}: first guesses are used\n")
     if output is not None:
         write_results(chosen, families, output)
 
 
+class Known(NamedTuple):
+    """A line of `treadle tune --list`."""
+
+    label: str
+    chosen: Candidate
+    first_seconds: float | None  # of the first guess
+    gain: float | None  # how many times as fast as that
+    source: str
+
+
+def known_results(device: Device, families: Sequence[Family]) -> list[Known]:
+    """The results that planners use: those of the suites' problems first."""
+    found: list[Known] = []
+    shipped = choices.shipped_results(choices.shipped_name(device))
+    for problem, (label, result) in _measured(device, families).items():
+        gain = result.first_seconds / result.seconds
+        found.append(Known(label, result.chosen, result.first_seconds, gain, "this machine"))
+        shipped.pop(problem, None)
+    labels = _labels(device, families)
+    for problem, given in shipped.items():
+        for family in families:
+            if problem.family == family.name:
+                label = labels.get(problem) or family.label(problem)
+                found.append(Known(label, given.chosen, None, given.gain, "treadle"))
+    return found
+
+
+def _labels(device: Device, families: Sequence[Family]) -> dict[Problem, str]:
+    """Of the suites' problems."""
+    wanted = tuner.workloads_of(device, families, again=True)
+    return {workload.problem: workload.label for _, workload in wanted}
+
+
+def _measured(device: Device, families: Sequence[Family]) -> dict[Problem, tuple[str, Result]]:
+    """What was found on this machine for present editions of the families, with what it is of."""
+    found: dict[Problem, tuple[str, Result]] = {}
+    labels = _labels(device, families)
+    editions = {(problem.family, problem.edition) for problem in labels}
+    for problem, label in labels.items():
+        result = choices.result_of(device, problem)
+        if result is not None:
+            found[problem] = label, result
+    others = choices.results_of(device)
+    for problem in sorted(others, key=lambda each: each.name):
+        for family in families:
+            if problem.family == family.name and (family.name, problem.edition) in editions:
+                found.setdefault(problem, (family.label(problem), others[problem]))
+    return found
+
+
+def _gained(known: Sequence[Known]) -> str:
+    """A line on all of them."""
+    gains = [each.gain for each in known if each.gain is not None]
+    better = [gain for gain in gains if gain > 1]
+    line = f"{len(known)} results"
+    if not better:
+        return f"{line}: the first guesses are the fastest" if gains else line
+    mean = statistics.geometric_mean(better)
+    return (
+        f"{line}: {len(better)} are faster than the first guess, {mean:.2f} times in the mean, "
+        f"{max(better):.2f} at most"
+    )
+
+
 def write_results(device: Device, families: Sequence[Family], output: Path) -> None:
     """Write the results of this machine, as `tools/tuned.py` reads them."""
-    found = {}
-    for _, workload in tuner.workloads_of(device, families, again=True):
-        result = choices.result_of(device, workload.problem)
-        if result is not None:
-            found[workload.problem.name] = _plain(result)
+    found = {
+        problem.name: _plain(result) for problem, (_, result) in _measured(device, families).items()
+    }
     content = {
         "device": choices.shipped_name(device), "driver": device.driver, "results": found
     }  # fmt: skip

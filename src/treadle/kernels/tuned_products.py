@@ -27,6 +27,7 @@ from treadle.kernels.product import by_tiles
 from treadle.kernels.tiles import FRAGMENT_TILES, GROUP_TILES, TILES, AnyTile, Problem, tile_for
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
+from treadle.tuning import records
 from treadle.tuning.records import Bench, Candidate, Family, Workload
 
 # Matrices, rows, columns, inner extent. The most usual first.
@@ -261,4 +262,17 @@ def _is_whole(tile: Tile) -> bool:
     return side % tile.warp_columns == 0 and high % max(_WARP // tile.warp_columns, 1) == 0
 
 
-PRODUCTS = Family(FAMILY, "products of matrices", _workloads, _workload, _prepare)
+def _label(problem: records.Problem) -> str:
+    """What `best_tiles.tuned` has of it, in words.
+
+    >>> _label(records.Problem("products", 1, ("f32", "registers", 2, 6, 7, 8)))
+    'float32 about 64 x 128 x 256, 4 times'
+    """
+    short, _, *powers = problem.facts
+    matrices, *sizes = (1 << int(power) for power in powers)
+    shown = " x ".join(map(str, sizes))
+    dtype = BY_SHORT_NAME.get(str(short), short)
+    return f"{dtype} about {shown}" + (f", {matrices} times" if matrices > 1 else "")
+
+
+PRODUCTS = Family(FAMILY, "products of matrices", _workloads, _workload, _prepare, _label)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 from treadle.core.recent_cache import RecentCache
 from treadle.core.version import __version__
@@ -31,6 +31,7 @@ from treadle.tuning.records import Candidate, Family, Problem, Result
 
 SHIPPED = "shipped.json"
 _SCHEMA = 1
+_MOST_BYTES = 4096  # of a result on disk
 _RECENT = 1024  # answers in memory, of each device
 _MISSING = object()
 
@@ -130,8 +131,35 @@ def result_of(device: Device, problem: Problem) -> Result | None:
 
 def keep(device: Device, problem: Problem, result: Result) -> None:
     """Keep what was found, at once and as a whole."""
-    save_entry(_key(device, problem), dataclasses.asdict(result))
+    of = {"tuned": problem.name, "device": identity(device), "version": __version__}
+    save_entry(_key(device, problem), of | dataclasses.asdict(result))
     choices_of(device).forget()
+
+
+def results_of(device: Device) -> dict[Problem, Result]:
+    """All that was found on this machine, by this version of treadle, also for problems that came
+    up in programs. It reads the whole cache folder."""
+    found: dict[Problem, Result] = {}
+    for content in disk_cache.small_entries(_MOST_BYTES):
+        if not content.startswith(b"{"):
+            continue
+        try:
+            values = json.loads(content)
+            of = values["device"], values["version"]
+            problem = _problem_from(values["tuned"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue  # an entry of another kind
+        result = _result_from(values)
+        if of == (identity(device), __version__) and result is not None:
+            found[problem] = result
+    return found
+
+
+def _problem_from(name: str) -> Problem:
+    """The problem of a name. ValueError if there is none."""
+    family, edition, *facts = name.split(" ")
+    numbers = (int(fact) if fact.lstrip("-").isdigit() else fact for fact in facts)
+    return Problem(family, int(edition), tuple(numbers))
 
 
 def _result_from(values: Any) -> Result | None:
@@ -157,15 +185,40 @@ def _candidate_from(kind: Any, numbers: Any) -> Candidate:
 @cache
 def shipped() -> dict[str, dict[str, Candidate]]:
     """The results that come with treadle: by the beginnings of devices' names, then by problems."""
-    text = resources.files("treadle.tuning").joinpath(SHIPPED).read_text(encoding="utf-8")
     found: dict[str, dict[str, Candidate]] = {}
-    for entry in json.loads(text)["devices"]:
+    for entry in _shipped_devices():
         choices = {
             name: _candidate_from(kind, numbers)
             for name, (kind, *numbers) in entry["choices"].items()
         }
         for name in entry["names"]:
             found[name] = choices
+    return found
+
+
+class Shipped(NamedTuple):
+    """A result that comes with treadle; how many times as fast as the first guess it was, if that
+    was noted."""
+
+    chosen: Candidate
+    gain: float | None
+
+
+def shipped_results(name: str) -> dict[Problem, Shipped]:
+    """All results that come with treadle for a device of a name."""
+    for entry in _shipped_devices():
+        if any(name.startswith(beginning) for beginning in entry["names"]):
+            gains = entry.get("gains", {})
+            return {
+                _problem_from(problem): Shipped(_candidate_from(kind, numbers), gains.get(problem))
+                for problem, (kind, *numbers) in entry["choices"].items()
+            }
+    return {}
+
+
+def _shipped_devices() -> list[dict[str, Any]]:
+    text = resources.files("treadle.tuning").joinpath(SHIPPED).read_text(encoding="utf-8")
+    found: list[dict[str, Any]] = json.loads(text)["devices"]
     return found
 
 

@@ -95,17 +95,23 @@ class Workload:
     operations: float
 
 
+def _name_of(problem: Problem) -> str:
+    return problem.name
+
+
 @dataclass(frozen=True)
 class Family:
     """Problems of a kind. `workloads` are those that a device is tuned for, none where nothing is
     to be chosen; `workload` is that of any sizes, as planners meet them, None for those that are
-    not tuned; `prepare` makes its arrays."""
+    not tuned; `prepare` makes its arrays. `label` says in words what a problem is that came up in
+    a program."""
 
     name: str
     title: str
     workloads: Callable[[Device], Sequence[Workload]]
     workload: Callable[[Device, Any], Workload | None]
     prepare: Callable[[Device, Workload], Bench]
+    label: Callable[[Problem], str] = _name_of
 
 
 @dataclass(frozen=True, slots=True)

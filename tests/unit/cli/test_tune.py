@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import treadle as td
 from tests.support.tuned_copies import RIGHT, copies, workload_of
 from tools.tuned import merged, written
 from treadle.cli import app, tune
 from treadle.runtime import settings
+from treadle.tuning import choices
+from treadle.tuning.records import Result
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +43,7 @@ def test_tuning_and_the_table(tmp_path):
     assert "are tuned already" in run("tune", "--device", "cpu")
     listed = run("tune", "--device", "cpu", "--list", "copies")
     assert listed.count("this machine") == 2
+    assert "2 results" in listed
     content = json.loads(file.read_text())
     assert content["device"].startswith("cpu ")
     names = [workload_of(size).problem.name for size in (100, 1000)]
@@ -52,6 +56,32 @@ def test_tuning_and_the_table(tmp_path):
     assert list(table["devices"][0]["choices"]) == sorted(names)
     content["results"][names[0]]["gain"] = 1.01  # not worth an entry any more
     assert list(merged(table, content, [])["devices"][0]["choices"]) == [names[1]]
+
+
+def test_all_results_are_listed(monkeypatch):
+    """Those of problems that no suite has, of present editions, and those that are shipped, unless
+    something was measured here."""
+    device = td.device("cpu")
+    asked, other, older = workload_of(100).problem, workload_of(30).problem, workload_of(10).problem
+    older = replace(older, edition=older.edition + 7)
+    for problem in (asked, other, older):
+        choices.keep(device, problem, Result(RIGHT[0], 1.0, 1.5, 3, True))
+    names = [workload_of(size).problem.name for size in (100, 1000, 10**6)]
+    shipped = {
+        "names": ["cpu"], "gains": {names[1]: 1.25},
+        "choices": {name: [RIGHT[1].kind, *RIGHT[1].numbers] for name in names},
+    }  # fmt: skip
+    monkeypatch.setattr(choices, "_shipped_devices", lambda: [shipped])
+    found = tune.known_results(device, list(tune.SUITES.values()))
+    assert [(each.label, each.source, each.gain) for each in found] == [
+        ("copies of 100", "this machine", 1.5),
+        (other.name, "this machine", 1.5),
+        ("copies of 1000", "treadle", 1.25),
+        (names[2], "treadle", None),
+    ]
+    listed = run("tune", "--device", "cpu", "--list")
+    assert "4 results: 3 are faster than the first guess, 1.41 times in the mean, 1.50" in listed
+    assert "not noted" in listed
 
 
 def test_nothing_to_choose(monkeypatch):
