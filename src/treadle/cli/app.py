@@ -273,11 +273,14 @@ def kernels(
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the kernels.")] = False,
     dtype: Annotated[
-        str | None, typer.Option("--dtype", help="f16, bf16, f32, …; a format for quantized.")
+        str | None,
+        typer.Option("--dtype", help="f16, bf16, tf32, f32, i8, …; q4_k, … of quantized."),
     ] = None,
     size: Annotated[
         str | None,
-        typer.Option("--size", help="The sizes to launch it for, as 4096x4096x1024."),
+        typer.Option(
+            "--size", help="The sizes to launch it for, as --list names them: MxNxK of gemm."
+        ),
     ] = None,
     tile: Annotated[
         str | None,
@@ -285,7 +288,11 @@ def kernels(
     ] = None,
     sm: Annotated[
         str | None,
-        typer.Option("--sm", help="The GPU's compute capability: 75, 80, 89, 90, … 80 by default."),
+        typer.Option(
+            "--sm",
+            help="The GPU's compute capability: 75, 80, 89, 90, …, 90a (what only Hopper has). "
+            "80 by default.",
+        ),
     ] = None,
     target: Annotated[
         str, typer.Option("--target", help="The language: ptx, cuda, msl or wgsl.")

@@ -224,28 +224,28 @@ _SQUARE, _ROWS = (4096, 4096, 4096), (8192, 4096)
 _HEADS, _USUAL_HEADS = ("BATCH", "HEADS", "LENGTH", "SIZE"), (8, 16, 4096, 64)
 CATALOGUE: dict[str, Entry] = {
     "gemm": Entry(
-        "C = A B, by tensor cores where there are", (*_WIDE, *_BYTES), _MNK, _SQUARE, _gemm,
-        has_tiles=True,
+        "C = A B, by tensor cores where there are; B by columns in i8, u8", (*_WIDE, *_BYTES), _MNK,
+        _SQUARE, _gemm, has_tiles=True,
     ),
     "gemm-tensor": Entry(
-        "C = A B by tensor cores", ("f16", "bf16", TF32, *_BYTES), _MNK, _SQUARE, _gemm_tensor,
-        has_tiles=True,
+        "C = A B by tensor cores; B by columns in tf32, i8, u8", ("f16", "bf16", TF32, *_BYTES),
+        _MNK, _SQUARE, _gemm_tensor, has_tiles=True,
     ),
     "gemm-tiled": Entry(
-        "C = A B by tiles in shared memory and registers", (*_WIDE, *_BYTES), _MNK, _SQUARE,
-        _gemm_tiled, has_tiles=True, usual_dtype="f32",
+        "C = A B by tiles in shared memory and registers; B by columns in i8, u8",
+        (*_WIDE, *_BYTES), _MNK, _SQUARE, _gemm_tiled, has_tiles=True, usual_dtype="f32",
     ),
     "gemm-naive": Entry(
-        "C = A B without shared memory", (*_WIDE, *_BYTES), _MNK, _SQUARE, _gemm_naive,
-        usual_dtype="f32",
+        "C = A B without shared memory; B by columns in i8, u8", (*_WIDE, *_BYTES), _MNK, _SQUARE,
+        _gemm_naive, usual_dtype="f32",
     ),
     "gemm-bias-residual": Entry(
         "C = A B + bias + residual in one kernel", _WIDE, _MNK, _SQUARE, _gemm_bias_residual
     ),
     "gemv": Entry("y = A x", _WIDE, ("M", "K"), (4096, 4096), _gemv),
     "quantized": Entry(
-        "rows of float32 times a matrix in ggml's blocks, transposed", tuple(FORMS), ("ROWS", "N",
-        "K"), (1, 512, 4096), _quantized, usual_dtype="q4_k",
+        "ROWS x K of float32 times a matrix of N x K in ggml's blocks, transposed", tuple(FORMS),
+        ("ROWS", "N", "K"), (1, 512, 4096), _quantized, usual_dtype="q4_k",
     ),
     "softmax": Entry("softmax of each row", _WIDE, _RC, _ROWS, _softmax),
     "layer-norm": Entry("layer norm of each row, weight and bias", _WIDE, _RC, _ROWS, _layer_norm),
