@@ -105,9 +105,14 @@ def _bytes(rng: np.random.Generator, dtype: td.DType, shape: tuple[int, int]) ->
 
 
 @pytest.mark.parametrize(
-    ("device", "m", "n", "k"), [("sm_90", 20, 24, 48), ("sm_90", 33, 17, 29), ("cpu", 33, 17, 29)]
+    ("device", "name", "m", "n", "k"),
+    [
+        (device, name, *sizes)
+        for device, *sizes in (("sm_90", 20, 24, 48), ("sm_90", 33, 17, 29), ("cpu", 33, 17, 29))
+        for name in ("i8", TF32)
+    ]
+    + [("sm_90", "u8i8", 33, 17, 29)],
 )
-@pytest.mark.parametrize("name", ["i8", "u8i8", "tf32"])
 def test_other_dtypes_in_all_layouts(rng, device, name, m, n, k):
     """8-bit integers are exact in int32, also for -128; float32 is that of numbers rounded to TF32.
     Elements across the inner axis are turned on their way, four lines at once where they are
