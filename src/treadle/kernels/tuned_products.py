@@ -8,7 +8,7 @@ from itertools import product as combinations
 
 import numpy as np
 
-from treadle.core.dtypes import BY_SHORT_NAME
+from treadle.core.dtypes import BY_SHORT_NAME, int32
 from treadle.kernels.best_tiles import (
     FAMILY,
     Choice,
@@ -20,7 +20,7 @@ from treadle.kernels.best_tiles import (
 from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.group_product import GroupTile
 from treadle.kernels.device_code.matrix_product import Tile
-from treadle.kernels.factors import Factor, Product
+from treadle.kernels.factors import TF32, Factor, Product, dtypes_of
 from treadle.kernels.launching import serial_threads
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.product import by_tiles
@@ -40,6 +40,8 @@ _SIZES = (
 )  # fmt: skip
 _SOFTWARE_SIZES = ((1, 256, 256, 256), (1, 128, 128, 128), (1, 16, 256, 256), (4, 64, 64, 64))
 _DTYPES = ("f16", "f32")
+# And what only tensor cores multiply, with both factors along the inner axis.
+_OF_TENSOR_CORES = (TF32, "i8")
 _CACHE = 64 << 20  # bytes: sets of arrays together use more than a GPU's cache has
 _MOST_SETS = 8
 _DRAWN = 1_000_003  # random numbers, which larger arrays repeat; a prime, so that rows differ
@@ -62,6 +64,16 @@ def _workloads(device: Device) -> list[Workload]:
     problems = [
         Problem(BY_SHORT_NAME[name], *each, boxes=True) for each in sizes for name in dtypes
     ]
+    machine = machine_of(device)
+    problems += [
+        Problem(
+            dtypes_of(name)[0], *each,
+            boxes=name in machine.group_products, rounded=name == TF32, across=(False, False),
+        )
+        for each in sizes
+        for name in _OF_TENSOR_CORES
+        if name in machine.matrix_products
+    ]  # fmt: skip
     made = (_workload(device, problem) for problem in problems)
     return [each for each in made if each is not None]
 
@@ -71,16 +83,15 @@ def _workload(device: Device, problem: Problem) -> Workload | None:
     if known is None:
         return None
     dtype, matrices, rows, columns, inner = problem[:5]
-    label = f"{dtype} {rows} x {columns} x {inner}" + (
-        f", {matrices} times" if matrices > 1 else ""
-    )
+    what = TF32 if problem.rounded else dtype
+    label = f"{what} {rows} x {columns} x {inner}" + (f", {matrices} times" if matrices > 1 else "")
     operations = 2.0 * matrices * rows * columns * inner
     return Workload(known, label, problem, operations)
 
 
 def _prepare(device: Device, workload: Workload) -> Bench:
-    """Factors of multiples of 1/4 up to 2: their products and all sums of them are exact in
-    float32, so that the results of all candidates are the same to the last bit."""
+    """Factors of multiples of 1/4 up to 2, or of integers: their products and all sums of them are
+    exact in float32, so that the results of all candidates are the same to the last bit."""
     problem: Problem = workload.sizes
     dtype, matrices, rows, columns, inner = problem[:5]
     machine = machine_of(device)
@@ -91,20 +102,29 @@ def _prepare(device: Device, workload: Workload) -> Bench:
     if not device.traits.software and not device.traits.on_host:
         many = min(max(_CACHE // (sum(counts) * item), 1), _MOST_SETS)
     draw = np.random.default_rng(22)
+    of_bytes = item == 1
+    dtypes = dtype, problem.other or dtype, int32 if of_bytes else dtype
     sets = [
-        tuple(DeviceArray.allocate(device, dtype, (count,)) for count in counts)
+        tuple(
+            DeviceArray.allocate(device, held, (count,))
+            for held, count in zip(dtypes, counts, strict=True)
+        )
         for _ in range(many)
     ]
     for arrays in sets:
-        for array, count in zip(arrays[:2], counts, strict=False):
-            drawn = draw.integers(-8, 9, min(count, _DRAWN), np.int8) / np.float32(4)
-            array.upload(np.resize(drawn.astype(dtype.numpy), count))
+        for array, held, count in zip(arrays[:2], dtypes, counts, strict=False):
+            drawn = draw.integers(-8, 9, min(count, _DRAWN), np.int8)
+            values = np.abs(drawn) if held.kind == "uint" else drawn
+            values = values if of_bytes else values / np.float32(4)
+            array.upload(np.resize(values.astype(held.numpy), count))
+    of_columns = (1, columns) if problem.across[1] else (inner, 1)
     batch = (matrices,) if matrices > 1 else ()
     step = 1 if matrices > 1 else 0
     plain = Product(
         batch, rows, columns, inner,
         Factor((rows * inner * step,) * len(batch), inner, 1, 0),
-        Factor((inner * columns * step,) * len(batch), 1, columns, 0),
+        Factor((inner * columns * step,) * len(batch), *of_columns, 0),
+        problem.multiplied if problem.rounded or of_bytes else "",
     )  # fmt: skip
 
     def run(candidate: Candidate, number: int) -> None:
@@ -114,7 +134,10 @@ def _prepare(device: Device, workload: Workload) -> Bench:
 
     def begin(candidate: Candidate) -> None:
         choice = choice_from(machine, problem, guess, candidate)
-        x, y, out = (DeviceArray.imagined(device, dtype, (count,)) for count in counts)
+        x, y, out = (
+            DeviceArray.imagined(device, held, (count,))
+            for held, count in zip(dtypes, counts, strict=True)
+        )
         by_tiles(x, y, out, plain, choice.tile, choice.parts)
 
     def clear() -> None:
@@ -162,7 +185,10 @@ def tiles_of(machine: Machine, kind: str | None) -> list[AnyTile]:
 def _choices(machine: Machine, problem: Problem, kind: str | None) -> Iterator[Choice]:
     """What is tried first: tiles that leave least of a block empty, those of the tables before
     others."""
-    found = tiles_of(machine, kind)
+    found = [
+        tile.of(problem.dtype) if isinstance(tile, FragmentTile) else tile
+        for tile in tiles_of(machine, kind)
+    ]
     tiles = [tile for tile in found if _is_near(problem, tile)]
     yield from map(Choice, sorted(tiles, key=lambda tile: round(_waste(problem, tile), 1)))
 
@@ -179,7 +205,8 @@ def _near(machine: Machine, problem: Problem, choice: Choice) -> Iterator[Choice
             yield choice._replace(parts=parts)
     if isinstance(tile, FragmentTile):
         for depth, stages in ((64, 2), (64, 3), (64, 4), (32, 3), (32, 4), (32, 6)):
-            yield choice._replace(tile=tile._replace(depth=depth, stages=stages))
+            deep = tile._replace(depth=depth, stages=stages).of(problem.dtype)
+            yield choice._replace(tile=deep)
         for down, across in combinations((64, 32, 16), (64, 32, 16)):
             other = tile._replace(warp_rows=down, warp_columns=across)
             if tile.rows % down == tile.columns % across == 0 and _has_room(other):

@@ -13,7 +13,7 @@ from treadle.runtime.devices import Device
 from treadle.tuning.choices import choices_of, forced
 from treadle.tuning.records import Candidate, Problem, power_of
 
-ALIKE = {"bf16": "f16"}
+ALIKE = {"bf16": "f16", "u8": "i8"}
 """Dtypes whose kernels take the same time as those of another."""
 
 Tile = TypeVar("Tile", bound=tuple[Any, ...])

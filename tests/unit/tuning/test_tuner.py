@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ import pytest
 import treadle as td
 from tests.support.ptx_device import ptx_device
 from tests.support.tuned_copies import COPIES, RIGHT, WRONG, copies, workload_of
-from treadle.kernels import best_tiles, tuned_attention, tuned_convolutions
+from treadle.kernels import best_tiles, tiles, tuned_attention, tuned_convolutions, tuned_products
 from treadle.kernels.best_tiles import Choice, candidate_of, choice_for, choice_from, kind_of, tuned
 from treadle.kernels.convolve import TUNED
 from treadle.kernels.device_code.convolution import Tile
@@ -260,7 +261,7 @@ def test_the_shipped_table():
                 assert family in {each.name for each in FAMILIES}
                 continue
             assert edition == str(best_tiles._EDITION)
-            dtype = {"f16": td.float16, "f32": td.float32}[short]
+            dtype = {"f16": td.float16, "f32": td.float32, "i8": td.int8}[short]
             problem = Problem(dtype, *(2 ** int(power) for power in powers))
             first = tile_for(large, problem)
             if kind_of(first) == kind:  # else it is of a device that has no such tiles
@@ -281,6 +282,7 @@ def test_candidates_compute_the_same():
         for family, workload in (
             (PRODUCTS, PRODUCTS.workload(device, Problem(td.float16, 1, 33, 48, 136))),
             (PRODUCTS, PRODUCTS.workload(device, Problem(td.float32, 1, 33, 48, 136))),
+            (PRODUCTS, PRODUCTS.workload(device, _along(td.uint8, other=td.int8))),
             (CONVOLUTIONS, tuned_convolutions.workload_of(Layer(2, 5, 9, 7, 3, 2))),
             (CONVOLUTIONS, tuned_convolutions.workload_of(Layer(2, 5, 9, 7, 3, 2, "f16"))),
             (ATTENTION, tuned_attention.workload_of(Heads(2, 33, 20))),
@@ -299,6 +301,38 @@ def test_candidates_compute_the_same():
                 assert bench.agrees(reference, bench.result()), (workload.label, candidate)
         found = tiles_of(machine_of(device), "fragments")
         assert len(found) == len(set(found))
+
+
+def _along(dtype: td.DType, **facts: Any) -> Problem:
+    """A product of factors that lie along the inner axis."""
+    return Problem(dtype, 1, 40, 72, 144, across=(False, False), **facts)
+
+
+@pytest.mark.parametrize("name", ["tf32", "i8"])
+def test_groups_of_threads_compute_the_same(monkeypatch, name):
+    """TF32 and bytes as Hopper multiplies them, among the suite's problems where it does."""
+    offered = frozenset({"tf32", "i8"})
+    real = tuned_products.machine_of
+    monkeypatch.setattr(
+        tuned_products, "machine_of", lambda device: replace(real(device), group_products=offered)
+    )
+    monkeypatch.setattr(tiles, "_FEWEST_GROUPS", 1)
+    with ptx_device("sm_90") as device:
+        labels = [each.label for each in PRODUCTS.workloads(device)]
+        assert {"tf32 256 x 256 x 256", "int8 256 x 256 x 256"} <= set(labels)
+        dtype = td.float32 if name == "tf32" else td.int8
+        problem = _along(dtype, rounded=name == "tf32", boxes=True)
+        workload = PRODUCTS.workload(device, problem)
+        assert workload is not None
+        bench = PRODUCTS.prepare(device, workload)
+        assert bench.first.kind == "groups"
+        results = []
+        for candidate in (bench.first, bench.candidates[-1]):
+            bench.clear()
+            bench.run(candidate, 0)
+            results.append(bench.result())
+        assert np.any(results[0])
+        np.testing.assert_array_equal(*results)
 
 
 def test_a_table_of_tiles_takes_what_was_found(cpu):
