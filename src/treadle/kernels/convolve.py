@@ -11,6 +11,8 @@ A transposed convolution is the gradient of a convolution with respect to its in
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from treadle.core.dtypes import DType
@@ -24,6 +26,7 @@ from treadle.kernels.convolve_fragments import (
     suits,
     weights_by_fragments,
 )
+from treadle.kernels.convolve_groups import by_groups, chosen
 from treadle.kernels.convolve_plans import (
     Axis,
     Channels,
@@ -228,7 +231,7 @@ def _run(
     if not out.size or not phases:
         return
     dtype = plain(x.dtype)
-    runner = in_strips if serial_threads(x.device) else _on_gpu
+    runner: Callable[..., None] = in_strips if serial_threads(x.device) else _on_gpu
     images = out.shape[0]
     most = _most(x.device, dtype)
     at_once = max(most // (max(x.size, out.size) // images), 1)
@@ -239,6 +242,9 @@ def _run(
         packed = images_at_once(dtype, channels.ins, x)
         if packed:
             runner, at_once = by_fragments, min(at_once, packed)
+        how = chosen(x.device, dtype, threes, channels, min(images, at_once))
+        if how is not None:
+            runner = partial(by_groups, how=how)
     if images <= at_once:
         runner(x, weight, bias, out, threes, channels)
         return

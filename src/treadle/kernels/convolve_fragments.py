@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from treadle.core.dtypes import DType, i32
 from treadle.core.dtypes import float32 as f32
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.convolve_plans import Axis, Channels, passed, plain
-from treadle.kernels.device_code.fragment_convolution import (
+from treadle.kernels.convolve_plans import (
+    Axis,
+    Channels,
+    PaddedAxis,
+    passed,
+    passed_paddings,
+    places_of,
+    plain,
+)
+from treadle.kernels.device_code.convolution_packing import (
     IMAGE_THREADS,
+    image_packer,
+    pad_image,
+    weight_packer,
+)
+from treadle.kernels.device_code.fragment_convolution import (
     MOST_TAPS,
     fragment_convolver,
-    image_packer,
     interleaver,
     part_adder,
-    weight_packer,
 )
 from treadle.kernels.device_code.fragment_convolution_weights import (
     fragment_weight_summer,
@@ -56,6 +68,7 @@ WEIGHT_TILES = (
 WEIGHT_TILES_OF_TF32 = (FragmentTile(128, 128, 32, 64, 32, 4), *WEIGHT_TILES[1:])
 _FEWEST_STEPS = 8  # of a split
 _FULL_BLOCKS = 264  # for which an inner axis is split
+_NOT_PADDED = (PaddedAxis(1, 1, 0, 1, 1, 0),) * 3
 _BUSY_BLOCKS = 96  # with fewer, smaller tiles keep more of a card at work
 
 
@@ -86,20 +99,28 @@ def padded_to(count: int, step: int) -> int:
     return -(-count // step) * step
 
 
-def packed_image(x: DeviceArray, groups: int, ins: int) -> DeviceArray:
+def packed_image(
+    x: DeviceArray, groups: int, ins: int, paddings: tuple[PaddedAxis, ...] | None = None
+) -> DeviceArray:
     """An image (batch, groups * ins, …) as (batch, …, groups, ins), with zeros up to a whole number
-    of pieces of channels."""
+    of pieces of channels; padded along its axes, if that is said."""
     dtype = plain(x.dtype)
     padded = padded_to(ins, piece_of(dtype))
-    plane = math.prod(x.shape[2:])
-    out = new(x, dtype, x.shape[0] * plane * groups * padded)
+    batch, plane = x.shape[0], math.prod(x.shape[2:])
+    places = batch * plane
+    if paddings is not None:
+        places = places_of(paddings, batch) * math.prod(each.remainders for each in paddings)
+    out = new(x, dtype, places * groups * padded)
     of_group = padded // piece_of(dtype)
     pieces = next(each for each in (8, 4, 2, 1) if of_group % each == 0)
     tiles = -(-plane // (4 * IMAGE_THREADS // pieces))
     lanes = 4 if plane % 4 == 0 and x.offset % 4 == 0 else 1
-    grid = tiles * x.shape[0], of_group // pieces * groups
-    image_packer(dtype, pieces, lanes)[grid, IMAGE_THREADS](
-        flat(x), out, groups, ins, padded, plane, tiles
+    grid = tiles * batch, of_group // pieces * groups
+    axes = passed_paddings(paddings or _NOT_PADDED)
+    if paddings is not None:
+        pad_image(dtype).launch(places, out, axes, batch, groups * padded // 4)
+    image_packer(dtype, pieces, lanes, paddings is not None)[grid, IMAGE_THREADS](
+        flat(x), out, groups, ins, padded, plane, tiles, batch, axes
     )
     return out
 
@@ -115,10 +136,23 @@ def by_fragments(
 ) -> None:
     """Blocks make tiles of the result, of a packed image and packed weights."""
     image = packed_image(x, channels.groups, channels.ins)
+
+    def fill(axes: tuple[Axis, ...], part: DeviceArray) -> None:
+        _fill(image, weight, bias, part, out.shape[0], axes, channels, tile)
+
+    in_phases(out, phases, fill)
+
+
+def in_phases(
+    out: DeviceArray,
+    phases: list[tuple[Axis, ...]],
+    fill: Callable[[tuple[Axis, ...], DeviceArray], None],
+) -> None:
+    """Have a result filled for each remainder of the strides."""
     steps = [axis.out_step for axis in phases[0]]
     if len(phases) == 1 or len(phases) < math.prod(steps):
         for axes in phases:
-            _fill(image, weight, bias, out, out.shape[0], axes, channels, tile)
+            fill(axes, out)
         return
     # Results of each remainder of the strides are stored row by row, then all of them are brought
     # together: elements that are not neighbours would be stored one by one.
@@ -126,14 +160,13 @@ def by_fragments(
     rows = out.shape[0] * out.shape[1]
     size = rows * math.prod(counts)
     dtype = plain(out.dtype)
-    parts = new(x, dtype, len(phases) * size)
+    parts = new(out, dtype, len(phases) * size)
     for number, axes in enumerate(phases):
         own = [
             axis._replace(outputs=count, out_start=0, out_step=1, out_size=count)
             for axis, count in zip(axes, counts, strict=True)
         ]
-        part = parts.view((size,), (1,), number * size)
-        _fill(image, weight, bias, part, out.shape[0], tuple(own), channels, tile)
+        fill(tuple(own), parts.view((size,), (1,), number * size))
     last = [axis._replace(outputs=n) for axis, n in zip(phases[0], counts, strict=True)]
     places = [axis.out_size for axis in last]
     interleaver(dtype).launch(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.convolution import Axes
+from treadle.kernels.device_code.convolution_packing import Paddings
 from treadle.kernels.launching import packed
 from treadle.runtime.convert import Packed
 
@@ -29,6 +31,17 @@ class Axis(NamedTuple):
     out_size: int
 
 
+class PaddedAxis(NamedTuple):
+    """The values of a `Padding` of the kernels, on the host."""
+
+    size: int
+    stride: int
+    before: int
+    length: int
+    remainders: int
+    remainder: int
+
+
 class Channels(NamedTuple):
     """The channels of each group, and the strides of the weights."""
 
@@ -46,6 +59,12 @@ def passed(axes: tuple[Axis, ...]) -> Packed:
     return packed(Axes, *axes)
 
 
+@functools.lru_cache(1024)
+def passed_paddings(paddings: tuple[PaddedAxis, ...]) -> Packed:
+    """How three axes are padded, as a kernel takes it."""
+    return packed(Paddings, *paddings)
+
+
 def plain(dtype: Any) -> DType:
     """A dtype that is not a struct."""
     assert isinstance(dtype, DType)
@@ -55,6 +74,47 @@ def plain(dtype: Any) -> DType:
 def along_of(size: int, kernel: int, stride: int, padding: int, dilation: int, extent: int) -> Axis:
     """An axis of a convolution."""
     return Axis(size, extent, stride, -padding, dilation, kernel, 0, 1, kernel, 0, 1, extent)
+
+
+def padded_axis(axes: Sequence[Axis], even: bool = False) -> PaddedAxis:
+    """How an axis is padded for convolutions along it that read the same image: with an `even`
+    length for two neighbours at once.
+
+    Window o reads with tap j the place o + shift of one remainder. In a padded line that is o +
+    shift + before. Beyond the line's end it is in the next line, within the zeros before that: the
+    length is at least the number of windows and the largest shift.
+
+    >>> padded_axis([along_of(56, 3, 1, 1, 1, 56)])
+    PaddedAxis(size=56, stride=1, before=1, length=57, remainders=1, remainder=0)
+    """
+    size, stride = axes[0].size, axes[0].stride
+    starts = [axis.start + j * axis.dilation for axis in axes for j in range(axis.taps)]
+    shifts = [start // stride for start in starts]
+    remainders = {start % stride for start in starts}
+    before = max(-min(shifts), 0)
+    after = max(max(shifts), 0)
+    outputs = max(axis.outputs for axis in axes)
+    last = min(outputs - 1 + after, -(-size // stride) - 1)
+    length = max(outputs + after, last + before + 1)
+    if even:
+        length += length % 2
+    one = len(remainders) == 1
+    return PaddedAxis(
+        size, stride, before, length, 1 if one else stride, min(remainders) if one else 0
+    )
+
+
+def paddings_of(phases: list[tuple[Axis, ...]]) -> tuple[PaddedAxis, ...]:
+    """How the three axes of an image are padded for some convolutions: for two neighbouring results
+    at once, where lines of these are even."""
+    z, y, x = ([axes[at] for axes in phases] for at in range(3))
+    even = all(axis.outputs % 2 == 0 for axis in x)
+    return padded_axis(z), padded_axis(y), padded_axis(x, even)
+
+
+def places_of(paddings: tuple[PaddedAxis, ...], batch: int) -> int:
+    """The places of a padded image with one remainder."""
+    return batch * math.prod(each.length for each in paddings)
 
 
 def phases_of(

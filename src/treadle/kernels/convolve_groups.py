@@ -1,0 +1,194 @@
+"""Convolutions by groups of 128 threads: which ones, their tiles and their launches."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from treadle.core.dtypes import DType
+from treadle.core.dtypes import float32 as f32
+from treadle.core.limits import MOST_NARROW
+from treadle.core.sizes import has_sizes
+from treadle.ir.stages import DEPTH
+from treadle.kernels.convolve_fragments import (
+    in_phases,
+    packed_image,
+    padded_to,
+    part_adder,
+    weight_packer,
+)
+from treadle.kernels.convolve_plans import (
+    Axis,
+    Channels,
+    PaddedAxis,
+    passed,
+    passed_paddings,
+    paddings_of,
+    places_of,
+    plain,
+)
+from treadle.kernels.device_code.fragment_pipeline import piece_of
+from treadle.kernels.device_code.group_convolution import (
+    MOST_SHIFTS,
+    ConvolutionTile,
+    group_convolver,
+)
+from treadle.kernels.launching import flat, new
+from treadle.kernels.machine import Machine, machine_of
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+# The tiles, and how fast a multiprocessor is with them, beside the first one.
+TILES: dict[ConvolutionTile, float] = {
+    ConvolutionTile(128, 256, 1, 4): 1.0,
+    ConvolutionTile(128, 128, 1, 5): 0.78,
+    ConvolutionTile(64, 512, 2, 2): 0.85,
+    ConvolutionTile(64, 128, 1, 6): 0.45,
+}
+_FEWEST_STEPS = 8  # of a part of the inner axis
+_MOST_TOGETHER = 2  # blocks that a multiprocessor runs at once
+_MOST_WASTE = 1.6  # how much more may be computed than is stored: fragments waste less
+
+
+class Chosen(NamedTuple):
+    """How a convolution is computed: the axes of the padded image, the tile."""
+
+    paddings: tuple[PaddedAxis, ...]
+    tile: ConvolutionTile
+
+
+def chosen(
+    device: Device,
+    dtype: DType,
+    phases: list[tuple[Axis, ...]],
+    channels: Channels,
+    batch: int,
+) -> Chosen | None:
+    """How groups of threads convolve; None where fragments are better, or the device has none."""
+    if not (device.traits.group_products and phases):
+        return None
+    machine = machine_of(device)
+    if dtype.short not in machine.group_products or has_sizes((phases, channels, batch)):
+        return None
+    taps = max(math.prod(axis.taps for axis in axes) for axes in phases)
+    if not channels.ins or taps > MOST_SHIFTS:
+        return None
+    return choice(machine, dtype, phases, channels, batch)
+
+
+def choice(
+    machine: Machine,
+    dtype: DType,
+    phases: list[tuple[Axis, ...]],
+    channels: Channels,
+    batch: int,
+) -> Chosen | None:
+    """The tile that takes the least time, if all multiprocessors go on together; None where much
+    more would be computed than is stored."""
+    groups, ins, outs = channels[:3]
+    paddings = paddings_of(phases)
+    places = places_of(paddings, batch)
+    remainders = math.prod(each.remainders for each in paddings)
+    if remainders * places * groups * padded_to(ins, piece_of(dtype)) >= MOST_NARROW:
+        return None
+    stored = batch * max(math.prod(axis.outputs for axis in axes) for axes in phases)
+    taps = max(math.prod(axis.taps for axis in axes) for axes in phases)
+    steps = taps * (padded_to(ins, DEPTH) // DEPTH)
+    useful = stored * outs * ins * taps * groups
+    best: tuple[float, ConvolutionTile] | None = None
+    for tile, rate in TILES.items():
+        if tile.threads > machine.most_threads or tile.shared_bytes > machine.shared_bytes:
+            continue
+        blocks = -(-outs // tile.rows) * -(-places // tile.columns) * groups
+        of_tile = tile.rows * tile.columns * steps * DEPTH
+        if blocks * of_tile > _MOST_WASTE * useful:
+            continue
+        at_once = blocks_at_once(machine, tile) or 1
+        parts = parts_for(blocks, steps, at_once)
+        rounds = -(-blocks * parts // at_once) * at_once / parts
+        cost = rounds * of_tile / rate
+        if best is None or cost < best[0]:
+            best = cost, tile
+    return Chosen(paddings, best[1]) if best else None
+
+
+def blocks_at_once(machine: Machine, tile: ConvolutionTile) -> int:
+    """How many blocks a card runs side by side; 0 if that is not known."""
+    together = min(machine.shared_bytes // tile.shared_bytes, _MOST_TOGETHER)
+    return machine.multiprocessors * together
+
+
+def parts_for(blocks: int, steps: int, at_once: int) -> int:
+    """Into how many parts the inner axis is divided: one, or more where there are so few blocks
+    that a card would be idle."""
+    return max(min(at_once // max(blocks, 1), steps // _FEWEST_STEPS), 1)
+
+
+def by_groups(
+    x: DeviceArray,
+    weight: DeviceArray,
+    bias: DeviceArray | None,
+    out: DeviceArray,
+    phases: list[tuple[Axis, ...]],
+    channels: Channels,
+    how: Chosen,
+) -> None:
+    """Blocks make tiles of the result, of a padded image and packed weights."""
+    image = packed_image(x, channels.groups, channels.ins, how.paddings)
+    batch = out.shape[0]
+
+    def fill(axes: tuple[Axis, ...], part: DeviceArray) -> None:
+        _fill(image, weight, bias, part, batch, axes, channels, how)
+
+    in_phases(out, phases, fill)
+
+
+def _fill(
+    image: DeviceArray,
+    weight: DeviceArray,
+    bias: DeviceArray | None,
+    out: DeviceArray,
+    batch: int,
+    axes: tuple[Axis, ...],
+    channels: Channels,
+    how: Chosen,
+) -> None:
+    """The places of a result that these axes have, of a padded image."""
+    groups, ins, outs, in_step, out_step, group_step = channels
+    paddings, tile = how
+    dtype = plain(out.dtype)
+    padded, within = padded_to(ins, piece_of(dtype)), padded_to(ins, DEPTH)
+    taps = math.prod(axis.taps for axis in axes)
+    deep, steps = taps * within, taps * within // DEPTH
+    weights = new(image, dtype, groups * outs * deep)
+    weight_packer(dtype).launch(
+        groups * outs * within, flat(weight), weights, passed(axes), outs, ins, within, deep,
+        out_step, in_step, group_step, groups * outs,
+    )  # fmt: skip
+    places = places_of(paddings, batch)
+    blocks = -(-outs // tile.rows) * -(-places // tile.columns) * groups
+    whole = all(axis.out_step == 1 and axis.outputs == axis.out_size for axis in axes)
+    at_once = blocks_at_once(machine_of(image.device), tile) or blocks
+    parts = parts_for(blocks, steps, at_once) if whole else 1
+    if parts * out.size >= MOST_NARROW:
+        parts = 1
+    chunk = -(-steps // parts)
+    parts = -(-steps // chunk)
+    pairs = dtype.itemsize == 2 and parts == 1 and paddings[2].length % 2 == 0
+    pairs = pairs and all(
+        number % 2 == 0 for number in (axes[2].outputs, axes[2].out_size, out.offset)
+    )
+    pairs = pairs and (axes[2].out_start, axes[2].out_step) == (0, 1)
+    into = flat(out) if parts == 1 else new(image, f32, parts * out.size)
+    addend = flat(weight if bias is None else bias)
+    kernel = group_convolver(dtype, tile, bias is not None and parts == 1, pairs, parts > 1)
+    total = places * math.prod(each.remainders for each in paddings)
+    kernel[min(blocks * parts, at_once), tile.threads](
+        weights, image, addend, into, passed(axes), passed_paddings(paddings), batch, groups, outs,
+        padded, deep, groups * padded, outs * deep, places, total, chunk, parts, out.size,
+    )  # fmt: skip
+    if parts > 1:
+        inner = math.prod(axis.outputs for axis in axes)
+        part_adder(dtype, bias is not None).launch(
+            out.size, into, addend, flat(out), parts, out.size, groups * outs, inner
+        )

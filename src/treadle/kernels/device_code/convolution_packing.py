@@ -1,0 +1,238 @@
+"""Images and weights as convolutions by instructions for small matrices read them: the channels of
+a group are neighbours, with zeros up to a whole number of pieces of 16 bytes.
+
+An image may keep its places in their order, or be *padded*: zeros lie before and behind the places
+of each axis, so that a window that goes beyond the image reads zeros wherever it begins. The zeros
+behind a line are those before the next one. Of an axis with a stride, places with one remainder are
+neighbours. So a tap is, for all windows of all images, the same distance from where they begin.
+
+float32 numbers are multiplied as TF32, and rounded to it here.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from treadle import lang as td
+from treadle.core.dtypes import DType
+from treadle.kernels.device_code.convolution import Axes
+from treadle.kernels.device_code.fragment_pipeline import piece_of
+from treadle.lang.decorators import Function, Kernel
+
+IMAGE_THREADS = 128  # of a block of `image_packer`, each with a piece of four places
+
+
+@td.struct
+class Padding:
+    """How an axis is padded: of its `size` places, those with one remainder modulo `stride` follow
+    `before` zeros, and `length` places belong to a line. There are lines for so many `remainders`,
+    one or all of them; `remainder` is the one."""
+
+    size: td.i32
+    stride: td.i32
+    before: td.i32
+    length: td.i32
+    remainders: td.i32
+    remainder: td.i32
+
+
+@td.struct
+class Paddings:
+    """Those of three axes."""
+
+    z: Padding
+    y: Padding
+    x: Padding
+
+
+@td.func
+def _placed(along, i):
+    """The remainder and the place of an element of an axis; a negative place for one that no window
+    reads."""
+    quotient = i // along.stride
+    remainder = i - quotient * along.stride
+    place = quotient + along.before
+    if place >= along.length:
+        place = -1
+    if along.remainders == 1:
+        if remainder != along.remainder:
+            place = -1
+        remainder = 0
+    return remainder, place
+
+
+@td.func
+def _is_padding(along, remainder, place):
+    """Whether no element of the image is there."""
+    first = along.remainder if along.remainders == 1 else remainder
+    i = (place - along.before) * along.stride + first
+    return i < 0 or i >= along.size
+
+
+@functools.cache
+def _rounder(dtype: DType) -> Function:
+    """The element as products have it: a float32 number is the nearest TF32 number."""
+    single = dtype is td.f32
+
+    @td.func
+    def rounded(value):
+        if not single:
+            return value
+        bits = td.bitcast(value, td.u32)
+        nearest = (bits + td.u32(0x1000)) & td.u32(0xFFFFE000)
+        return td.bitcast(td.where(td.isnan(value), td.u32(0x7FC00000), nearest), td.f32)
+
+    return rounded
+
+
+@functools.cache
+def image_packer(dtype: DType, pieces: int, lanes: int, padded_axes: bool = False) -> Kernel:
+    """A kernel that packs images (batch, groups, ins, plane) as (batch, plane, groups, padded): a
+    block packs some pieces at some places. A thread loads the channels of a piece at four places;
+    they are neighbours in memory, and loaded at once, with four `lanes`. With `padded_axes` the
+    image is padded; `pad_image` writes the zeros."""
+    piece = piece_of(dtype)
+    quads = IMAGE_THREADS // pieces  # of places
+    vec = td.vec4[dtype]
+    read: object = vec if lanes == 4 else dtype
+    parts = piece // 4
+    rounded = _rounder(dtype)
+
+    @td.func
+    def within(axes, batch, image, place):
+        """The place in a padded image, negative if no window reads it."""
+        line = place // axes.x.size
+        x = place - line * axes.x.size
+        z = line // axes.y.size
+        y = line - z * axes.y.size
+        rz, iz = _placed(axes.z, z)
+        ry, iy = _placed(axes.y, y)
+        rx, ix = _placed(axes.x, x)
+        number = (rz * axes.y.remainders + ry) * axes.x.remainders + rx
+        to = ((number * batch + image) * axes.z.length + iz) * axes.y.length + iy
+        to = to * axes.x.length + ix
+        return -1 if iz < 0 or iy < 0 or ix < 0 else to
+
+    @td.kernel(checked=False)
+    def pack_image(
+        x: td.Array[read], out: td.Array[vec], groups: td.i32, ins: td.i32, padded: td.i32,
+        plane: td.i32, tiles: td.i32, batch: td.i32, axes: Paddings,
+    ):  # fmt: skip
+        tile = td.shared(4 * IMAGE_THREADS * parts, vec)
+        t = td.thread_idx.x
+        image = td.block_idx.x // tiles
+        first = (td.block_idx.x - image * tiles) * (4 * quads)
+        of_group = padded // (pieces * piece)
+        group = td.block_idx.y // of_group
+        channel = (td.block_idx.y - group * of_group) * (pieces * piece)
+        quad = t % quads
+        near = t // quads
+        at = ((image * groups + group) * ins + channel + near * piece) * plane + first + quad * 4
+        found = td.local(piece, vec)
+        for c in td.static_range(piece):
+            found[c] = vec(0)
+            if channel + near * piece + c < ins:
+                if lanes == 4:
+                    if first + quad * 4 < plane:
+                        found[c] = x[(at + c * plane) // 4]
+                else:
+                    if first + quad * 4 < plane:
+                        found[c].x = x[at + c * plane]
+                    if first + quad * 4 + 1 < plane:
+                        found[c].y = x[at + c * plane + 1]
+                    if first + quad * 4 + 2 < plane:
+                        found[c].z = x[at + c * plane + 2]
+                    if first + quad * 4 + 3 < plane:
+                        found[c].w = x[at + c * plane + 3]
+        # Pieces of a place are permuted by its quad's number, so that those of eight quads are in
+        # different banks.
+        for k in td.static_range(parts):
+            a, b, c, d = found[k * 4], found[k * 4 + 1], found[k * 4 + 2], found[k * 4 + 3]
+            to = (quad * 4 * pieces + (near ^ (quad % pieces))) * parts + k
+            tile[to] = vec(rounded(a.x), rounded(b.x), rounded(c.x), rounded(d.x))
+            to += pieces * parts
+            tile[to] = vec(rounded(a.y), rounded(b.y), rounded(c.y), rounded(d.y))
+            to += pieces * parts
+            tile[to] = vec(rounded(a.z), rounded(b.z), rounded(c.z), rounded(d.z))
+            to += pieces * parts
+            tile[to] = vec(rounded(a.w), rounded(b.w), rounded(c.w), rounded(d.w))
+        td.sync_threads()
+        for v in td.static_range(4):
+            item = t + v * IMAGE_THREADS
+            near = item % pieces
+            place = item // pieces
+            if first + place < plane:
+                to = image * plane + first + place
+                if padded_axes:
+                    to = within(axes, batch, image, first + place)
+                source = (place * pieces + (near ^ (place // 4 % pieces))) * parts
+                if to >= 0:
+                    to = (to * groups + group) * (padded // 4) + channel // 4 + near * parts
+                    for k in td.static_range(parts):
+                        out[to + k] = tile[source + k]
+
+    return pack_image
+
+
+@functools.cache
+def pad_image(dtype: DType) -> Kernel:
+    """A kernel that writes the zeros of padded images, a thread those of a place, which has `size`
+    vec4s."""
+    vec = td.vec4[dtype]
+
+    @td.kernel(checked=False)
+    def write_zeros(out: td.Array[vec], axes: Paddings, batch: td.i32, size: td.i32):
+        at = td.grid(1)
+        line = at // axes.x.length
+        x = at - line * axes.x.length
+        stack = line // axes.y.length
+        y = line - stack * axes.y.length
+        number = stack // axes.z.length
+        z = stack - number * axes.z.length
+        number //= batch
+        across = number // axes.x.remainders
+        rx = number - across * axes.x.remainders
+        rz = across // axes.y.remainders
+        ry = across - rz * axes.y.remainders
+        zero = _is_padding(axes.z, rz, z) or _is_padding(axes.y, ry, y)
+        if rz < axes.z.remainders and (zero or _is_padding(axes.x, rx, x)):
+            for k in range(size):
+                out[at * size + k] = vec(0)
+
+    return write_zeros
+
+
+@functools.cache
+def weight_packer(dtype: DType) -> Kernel:
+    """A kernel that packs weights as (groups, outs, taps, padded), with zeros up to `depth`
+    elements for each output channel; of taps only those that the axes use, in their order."""
+    rounded = _rounder(dtype)
+
+    @td.kernel(checked=False)
+    def pack_weights(
+        weight, out, axes: Axes, outs: td.i32, ins: td.i32, padded: td.i32, depth: td.i32,
+        out_step: td.i32, in_step: td.i32, group_step: td.i32, lines: td.i32,
+    ):  # fmt: skip
+        # A thread packs all taps of a channel, which are near each other.
+        i = td.grid(1)
+        line = i // padded
+        channel = i - line * padded
+        if line < lines:
+            group = line // outs
+            source = group * group_step + (line - group * outs) * out_step + channel * in_step
+            to = line * depth + channel
+            for jz in range(axes.z.taps):
+                plane = (axes.z.first + jz * axes.z.step) * axes.y.kernel
+                for jy in range(axes.y.taps):
+                    at = (plane + axes.y.first + jy * axes.y.step) * axes.x.kernel + axes.x.first
+                    for jx in range(axes.x.taps):
+                        value = dtype(0)
+                        if channel < ins:
+                            value = rounded(weight[source + at + jx * axes.x.step])
+                        out[to] = value
+                        to += padded
+            while to < (line + 1) * depth:
+                out[to] = dtype(0)
+                to += padded
+
+    return pack_weights
