@@ -26,7 +26,7 @@ from treadle.kernels.convolve_fragments import (
     suits,
     weights_by_fragments,
 )
-from treadle.kernels.convolve_groups import by_groups, chosen
+from treadle.kernels.convolve_groups import by_groups, chosen, weights_by_groups, weights_chosen
 from treadle.kernels.convolve_plans import (
     Axis,
     Channels,
@@ -159,7 +159,11 @@ def weight_gradient(
         images_at_once(dtype, each // groups, array) >= batch
         for each, array in ((x.shape[1], x), (outs, gradient))
     ):
-        weights_by_fragments(x, gradient, out, axes, groups)
+        how = weights_chosen(x.device, dtype, axes, channels, batch)
+        if how is not None:
+            weights_by_groups(x, gradient, out, axes, groups, how)
+        else:
+            weights_by_fragments(x, gradient, out, axes, groups)
         return out
     positions, weights = batch * math.prod(places), ins * math.prod(extents)
     tile = tile_for(x.device, dtype, outs // groups, weights * positions // _SHORTEST)

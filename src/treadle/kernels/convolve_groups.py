@@ -33,6 +33,10 @@ from treadle.kernels.device_code.group_convolution import (
     ConvolutionTile,
     group_convolver,
 )
+from treadle.kernels.device_code.group_convolution_weights import (
+    group_weight_adder,
+    group_weight_summer,
+)
 from treadle.kernels.launching import flat, new
 from treadle.kernels.machine import Machine, machine_of
 from treadle.runtime.arrays import DeviceArray
@@ -45,6 +49,14 @@ TILES: dict[ConvolutionTile, float] = {
     ConvolutionTile(64, 512, 2, 2): 0.85,
     ConvolutionTile(64, 128, 1, 6): 0.45,
 }
+WEIGHT_TILES: dict[ConvolutionTile, float] = {
+    ConvolutionTile(128, 256, 1, 4): 1.0,
+    ConvolutionTile(128, 128, 1, 5): 0.78,
+    ConvolutionTile(64, 256, 1, 4): 0.5,
+    ConvolutionTile(64, 128, 1, 6): 0.45,
+}
+_MOST_SPLITS = 24  # of the places, for a gradient of weights: their sums are stored
+_FULL = 0.88  # of the multiprocessors: with more of them at work, more splits are not worth it
 _FEWEST_STEPS = 8  # of a part of the inner axis
 _MOST_TOGETHER = 2  # blocks that a multiprocessor runs at once
 _MOST_WASTE = 1.6  # how much more may be computed than is stored: fragments waste less
@@ -192,3 +204,100 @@ def _fill(
         part_adder(dtype, bias is not None).launch(
             out.size, into, addend, flat(out), parts, out.size, groups * outs, inner
         )
+
+
+# --- the gradient of weights ---------------------------------------------------------------------
+
+
+def weights_chosen(
+    device: Device, dtype: DType, axes: tuple[Axis, ...], channels: Channels, batch: int
+) -> Chosen | None:
+    """How groups of threads compute the gradient of weights; None where fragments are better, or
+    the device has none."""
+    if not device.traits.group_products:
+        return None
+    machine = machine_of(device)
+    if dtype.short not in machine.group_products or has_sizes((axes, channels, batch)):
+        return None
+    groups, ins, outs = channels[:3]
+    paddings = paddings_of([axes])
+    places, remainders = places_of(paddings, batch), math.prod(each.remainders for each in paddings)
+    taps = math.prod(axis.taps for axis in axes)
+    piece = piece_of(dtype)
+    image = remainders * places * groups * padded_to(ins, piece)
+    gradient = places * groups * padded_to(outs, piece)
+    within = padded_to(ins, DEPTH)
+    if max(image, gradient, _MOST_SPLITS * groups * outs * taps * within) >= MOST_NARROW:
+        return None
+    stored = batch * math.prod(axis.outputs for axis in axes)
+    steps = -(-places // DEPTH)
+    useful = stored * outs * ins * taps * groups
+    best: tuple[float, ConvolutionTile] | None = None
+    for tile, rate in WEIGHT_TILES.items():
+        if tile.threads > machine.most_threads or tile.shared_bytes > machine.shared_bytes:
+            continue
+        blocks = -(-outs // tile.rows) * -(-taps * within // tile.columns) * groups
+        of_tile = tile.rows * tile.columns * steps * DEPTH
+        if blocks * of_tile > _MOST_WASTE * useful:
+            continue
+        at_once = blocks_at_once(machine, tile) or 1
+        splits = splits_for(blocks, steps, at_once)
+        rounds = -(-blocks * splits // at_once) * at_once / splits
+        cost = rounds * of_tile / rate
+        if best is None or cost < best[0]:
+            best = cost, tile
+    return Chosen(paddings, best[1]) if best else None
+
+
+def splits_for(blocks: int, steps: int, at_once: int) -> int:
+    """Into how many splits the places are divided: as few as keep most of a card busy."""
+    best = 1, 0.0
+    for splits in range(1, min(_MOST_SPLITS, max(steps // _FEWEST_STEPS, 1)) + 1):
+        rounds = -(-blocks * splits // at_once)
+        full = blocks * splits / (rounds * at_once)
+        if full > best[1]:
+            best = splits, full
+        if full >= _FULL:
+            break
+    return best[0]
+
+
+def weights_by_groups(
+    x: DeviceArray,
+    gradient: DeviceArray,
+    out: DeviceArray,
+    axes: tuple[Axis, ...],
+    groups: int,
+    how: Chosen,
+) -> None:
+    """Blocks sum a split of all places for a tile of the weights; then splits are added up."""
+    paddings, tile = how
+    dtype, batch = plain(out.dtype), x.shape[0]
+    ins, outs = x.shape[1] // groups, gradient.shape[1] // groups
+    padded, out_padded = (padded_to(each, piece_of(dtype)) for each in (ins, outs))
+    within, taps = padded_to(ins, DEPTH), math.prod(axis.taps for axis in axes)
+    deep, places = taps * within, places_of(paddings, batch)
+    image = packed_image(x, groups, ins, paddings)
+    # The gradient has its elements where windows begin.
+    windows = tuple([
+        PaddedAxis(axis.outputs, 1, 0, padding.length, 1, 0)
+        for axis, padding in zip(axes, paddings, strict=True)
+    ])  # fmt: skip
+    slopes = packed_image(gradient, groups, outs, windows)
+    blocks = -(-outs // tile.rows) * -(-deep // tile.columns)
+    steps = -(-places // DEPTH)
+    at_once = blocks_at_once(machine_of(x.device), tile) or blocks * groups
+    length = -(-steps // splits_for(blocks * groups, steps, at_once))
+    splits = -(-steps // length)
+    size = groups * outs * deep
+    summed = new(x, f32, splits * size)
+    total = places * math.prod(each.remainders for each in paddings)
+    far, out_far = groups * padded, groups * out_padded
+    group_weight_summer(dtype, tile)[(blocks, groups, splits), tile.threads](
+        slopes, image, summed, passed(axes), passed_paddings(paddings), groups, outs, padded,
+        out_padded, far, out_far, deep, places, total, length,
+    )  # fmt: skip
+    group_weight_adder(dtype).launch(
+        size, summed, slopes, image, flat(out), passed(axes), passed_paddings(paddings), batch,
+        splits, size, taps, ins, within, outs, far, padded, out_far, out_padded, places,
+    )

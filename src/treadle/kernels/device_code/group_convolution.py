@@ -58,12 +58,25 @@ class ConvolutionTile(NamedTuple):
 
 
 @td.func
-def _distance(axis, padding, j):
+def _read_from(axis, padding, j):
     """The remainder and the place that tap j of an axis reads for the window at place 0."""
     i = axis.start + j * axis.dilation
     quotient = i // padding.stride  # rounded down
     remainder = i - quotient * padding.stride
     return (0 if padding.remainders == 1 else remainder), quotient + padding.before
+
+
+@td.func
+def distance_of(axes, paddings, places, tap):
+    """How far the place that a tap reads in a padded image is from where a window begins, of which
+    there are so many `places` for each of the remainders."""
+    lines = tap // axes.x.taps
+    jz = lines // axes.y.taps
+    rz, iz = _read_from(axes.z, paddings.z, jz)
+    ry, iy = _read_from(axes.y, paddings.y, lines - jz * axes.y.taps)
+    rx, ix = _read_from(axes.x, paddings.x, tap - lines * axes.x.taps)
+    number = (rz * paddings.y.remainders + ry) * paddings.x.remainders + rx
+    return number * places + (iz * paddings.y.length + iy) * paddings.x.length + ix
 
 
 @td.func
@@ -189,14 +202,7 @@ def group_convolver(
         for first in range(0, taps, threads):
             # Threads without a tap do the last one's work: all stay together.
             tap = td.minimum(first + t, taps - 1)
-            lines = tap // axes.x.taps
-            jz = lines // axes.y.taps
-            rz, iz = _distance(axes.z, paddings.z, jz)
-            ry, iy = _distance(axes.y, paddings.y, lines - jz * axes.y.taps)
-            rx, ix = _distance(axes.x, paddings.x, tap - lines * axes.x.taps)
-            number = (rz * paddings.y.remainders + ry) * paddings.x.remainders + rx
-            at = (iz * paddings.y.length + iy) * paddings.x.length + ix
-            shifts[tap] = number * places + at
+            shifts[tap] = distance_of(axes, paddings, places, tap)
         td.sync_threads()
         down = (outs + rows - 1) // rows
         side = (places + columns - 1) // columns

@@ -1,0 +1,200 @@
+"""Gradients of convolutions with respect to their weights, by groups of 128 threads.
+
+Rows are output channels, columns the weights of an output channel, and the inner axis are the
+places of a padded image, of which each block sums one split. The gradient of the result is padded
+as the image is, with a zero wherever no window begins: so the tile of a step is a box of places
+that follow each other, of either one.
+
+Such a zero meets elements of the image, and infinity times zero is NaN. Therefore a weight whose
+sum is NaN is summed again, over windows that exist alone (`group_weight_adder`).
+"""
+
+from __future__ import annotations
+
+import functools
+
+from treadle import lang as td
+from treadle.core.dtypes import DType
+from treadle.ir.stages import DEPTH, GROUP, ROWS
+from treadle.ir.stages import LINE as LINE_ELEMENTS
+from treadle.kernels.device_code.convolution import Axes
+from treadle.kernels.device_code.convolution_packing import Paddings
+from treadle.kernels.device_code.group_convolution import ConvolutionTile, distance_of
+from treadle.lang import builtins
+from treadle.lang.decorators import Kernel
+
+_LANES = 32
+
+
+@functools.cache
+def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
+    """A kernel whose blocks each sum a split of `length` steps for a tile of the weights, of a
+    padded gradient and a padded image. `padded` and `out_padded` are the channels of a group in
+    these, `deep` the weights of an output channel, with a multiple of 64 channels for each tap; a
+    split's sums are (groups, outs, deep)."""
+    rows, columns, across, stages = tile
+    own = columns // across
+    count = own // 8
+    groups_down = rows // ROWS
+    a_boxes, b_boxes = rows // LINE_ELEMENTS, columns // LINE_ELEMENTS
+    a_size, b_size, box_size = rows * DEPTH, columns * DEPTH, LINE_ELEMENTS * DEPTH
+    stage_bytes = tile.stage_bytes
+    sums_type = td.vec4[td.f32]
+    prepare, claim, copy = builtins.prepare_stages, builtins.claim_stage, builtins.copy_tile
+    wait, release = builtins.wait_stage, builtins.release_stage
+    multiply, settle = builtins.multiply_tiles, builtins.settle_products
+
+    @td.func
+    def load_next(
+        left, right, barriers, gradient, x, padded, out_padded, far, out_far, groups, places, total,
+        row, group, starts, channels, step, stage, parity,
+    ):  # fmt: skip
+        """Fill the next stage; what is filled after it."""
+        claim(barriers, stage, parity, stage_bytes)
+        place = step * DEPTH
+        for box in td.static_range(a_boxes):
+            copy(
+                left, stage * a_size + box * box_size, barriers, stage, gradient, 0,
+                (out_padded, places, groups), (out_far, out_padded),
+                (row + box * LINE_ELEMENTS, place, group), DEPTH,
+            )  # fmt: skip
+        for box in td.static_range(b_boxes):
+            copy(
+                right, stage * b_size + box * box_size, barriers, stage, x, 0,
+                (padded, total, groups), (far, padded),
+                (channels[box], place + starts[box], group), DEPTH,
+            )  # fmt: skip
+        stage += 1
+        if stage == stages:
+            stage = 0
+            parity = 1 - parity
+        return step + 1, stage, parity
+
+    @td.kernel(checked=False)
+    def sum_weights_in_groups(
+        gradient: td.Array[dtype], x: td.Array[dtype], out: td.Array[td.vec2[td.f32]],
+        axes: Axes, paddings: Paddings, groups: td.i32, outs: td.i32, padded: td.i32,
+        out_padded: td.i32, far: td.i32, out_far: td.i32, deep: td.i32, places: td.i32,
+        total: td.i32, length: td.i32,
+    ):  # fmt: skip
+        left = td.shared(stages * a_size, dtype)
+        right = td.shared(stages * b_size, dtype)
+        barriers = td.shared(2 * stages, td.u64)
+        t = td.thread_idx.x
+        warp = t // _LANES % 4
+        lane = t % _LANES
+        group_down = t // GROUP % groups_down
+        group_across = t // GROUP // groups_down
+        # Blocks of the same places follow each other, and share what they read.
+        down = (outs + rows - 1) // rows
+        column_tile = td.block_idx.x // down
+        row = (td.block_idx.x - column_tile * down) * rows
+        group = td.block_idx.y
+        step = td.block_idx.z * length
+        end = td.minimum(step + length, (places + DEPTH - 1) // DEPTH)
+        of_tap = (padded + LINE_ELEMENTS - 1) // LINE_ELEMENTS
+        # Of each 64 columns: their tap and first channel.
+        starts = td.local(b_boxes, td.i32)
+        channels = td.local(b_boxes, td.i32)
+        for box in td.static_range(b_boxes):
+            # Past the last ones these are read again; the results are not stored.
+            lines = td.minimum(column_tile * b_boxes + box, deep // LINE_ELEMENTS - 1)
+            tap = lines // of_tap
+            channels[box] = (lines - tap * of_tap) * LINE_ELEMENTS
+            starts[box] = distance_of(axes, paddings, places, tap)
+        prepare(barriers, stages)
+        coming = step
+        coming_stage = 0
+        coming_parity = 1
+        for _ in range(stages):
+            if coming < end:
+                coming, coming_stage, coming_parity = load_next(
+                    left, right, barriers, gradient, x, padded, out_padded, far, out_far, groups,
+                    places, total, row, group, starts, channels, coming, coming_stage,
+                    coming_parity,
+                )  # fmt: skip
+        stage = 0
+        parity = 0
+        before = 0
+        sums = td.local(count, sums_type)
+        for j in td.static_range(count):
+            sums[j] = sums_type(0)
+        for number in range(step, end):
+            wait(barriers, stage, parity)
+            multiply(
+                sums, left, stage * a_size + group_down * box_size,
+                right, stage * b_size + group_across * (own * DEPTH), False, False,
+            )  # fmt: skip
+            if number > step:
+                settle(1)
+                release(barriers, before)
+                if coming < end:
+                    coming, coming_stage, coming_parity = load_next(
+                        left, right, barriers, gradient, x, padded, out_padded, far, out_far,
+                        groups, places, total, row, group, starts, channels, coming, coming_stage,
+                        coming_parity,
+                    )  # fmt: skip
+            before = stage
+            stage += 1
+            if stage == stages:
+                stage = 0
+                parity = 1 - parity
+        settle(0)
+        o = row + group_down * ROWS + warp * 16 + lane // 4
+        start = (td.block_idx.z * groups + group) * outs + o
+        for j in td.static_range(count):
+            column = column_tile * columns + group_across * own + j * 8 + lane % 4 * 2
+            if column < deep:
+                found = sums[j]
+                if o < outs:
+                    out[(start * deep + column) // 2] = td.vec2[td.f32](found.x, found.y)
+                if o + 8 < outs:
+                    out[((start + 8) * deep + column) // 2] = td.vec2[td.f32](found.z, found.w)
+
+    return sum_weights_in_groups
+
+
+@functools.cache
+def group_weight_adder(dtype: DType) -> Kernel:
+    """A kernel that adds up the splits of each weight, in their order, and puts the taps of an
+    input channel behind each other. `within` are the channels of a tap in the splits."""
+
+    @td.kernel(checked=False)
+    def add_splits_of_groups(
+        splits, gradient: td.Array[dtype], x: td.Array[dtype], out, axes: Axes,
+        paddings: Paddings, batch: td.i32, count: td.i32, size: td.i32, taps: td.i32, ins: td.i32,
+        within: td.i32, outs: td.i32, far: td.i32, padded: td.i32, out_far: td.i32,
+        out_padded: td.i32, places: td.i32,
+    ):  # fmt: skip
+        i = td.grid(1)
+        line = i // within
+        channel = i - line * within
+        if i < size and channel < ins:
+            total = td.f32(0)
+            for split in range(count):
+                total += splits[split * size + i]
+            row = line // taps
+            tap = line - row * taps
+            if td.isnan(total):
+                # Of windows that exist alone, until it is NaN again.
+                total = td.f32(0)
+                group = row // outs
+                from_here = distance_of(axes, paddings, places, tap)
+                x_at = from_here * far + group * padded + channel
+                at = group * out_padded + row - group * outs
+                n = 0
+                while n < batch * axes.z.count * axes.y.count and not td.isnan(total):
+                    image = n // (axes.z.count * axes.y.count)
+                    rest = n - image * axes.z.count * axes.y.count
+                    oz = rest // axes.y.count
+                    place = image * paddings.z.length + oz
+                    place = place * paddings.y.length + rest - oz * axes.y.count
+                    place *= paddings.x.length
+                    for ox in range(axes.x.count):
+                        total += td.f32(gradient[at + (place + ox) * out_far]) * td.f32(
+                            x[x_at + (place + ox) * far]
+                        )
+                    n += 1
+            out[(row * ins + channel) * taps + tap] = dtype(total)
+
+    return add_splits_of_groups
