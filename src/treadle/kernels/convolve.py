@@ -18,6 +18,7 @@ from typing import Any
 from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
+from treadle.kernels import convolve_products, winograd
 from treadle.kernels.convolve_cpu import in_strips
 from treadle.kernels.convolve_cpu_weights import suits_strips, weights_in_strips
 from treadle.kernels.convolve_fragments import (
@@ -165,6 +166,9 @@ def weight_gradient(
         else:
             weights_by_fragments(x, gradient, out, axes, groups)
         return out
+    if not rounded and convolve_products.suits(x.device, dtype, axes, channels, batch):
+        convolve_products.weights_by_products(x, gradient, out, axes)
+        return out
     positions, weights = batch * math.prod(places), ins * math.prod(extents)
     tile = tile_for(x.device, dtype, outs // groups, weights * positions // _SHORTEST)
     tiles = -(-outs // groups // tile.rows)
@@ -249,6 +253,8 @@ def _run(
         how = chosen(x.device, dtype, threes, channels, min(images, at_once))
         if how is not None:
             runner = partial(by_groups, how=how)
+    elif winograd.suits(x.device, dtype, threes, channels, images):
+        runner = winograd.by_winograd
     if images <= at_once:
         runner(x, weight, bias, out, threes, channels)
         return

@@ -100,16 +100,23 @@ def padded_to(count: int, step: int) -> int:
 
 
 def packed_image(
-    x: DeviceArray, groups: int, ins: int, paddings: tuple[PaddedAxis, ...] | None = None
+    x: DeviceArray,
+    groups: int,
+    ins: int,
+    paddings: tuple[PaddedAxis, ...] | None = None,
+    exact: bool = False,
+    more: int = 0,
 ) -> DeviceArray:
     """An image (batch, groups * ins, …) as (batch, …, groups, ins), with zeros up to a whole number
-    of pieces of channels; padded along its axes, if that is said."""
+    of pieces of channels; padded along its axes, if that is said. Unless it is `exact`, float32
+    numbers are rounded to TF32. Behind a padded image are the zeros of so many `more` places."""
     dtype = plain(x.dtype)
     padded = padded_to(ins, piece_of(dtype))
     batch, plane = x.shape[0], math.prod(x.shape[2:])
     places = batch * plane
     if paddings is not None:
         places = places_of(paddings, batch) * math.prod(each.remainders for each in paddings)
+        places += more
     out = new(x, dtype, places * groups * padded)
     of_group = padded // piece_of(dtype)
     pieces = next(each for each in (8, 4, 2, 1) if of_group % each == 0)
@@ -118,8 +125,8 @@ def packed_image(
     grid = tiles * batch, of_group // pieces * groups
     axes = passed_paddings(paddings or _NOT_PADDED)
     if paddings is not None:
-        pad_image(dtype).launch(places, out, axes, batch, groups * padded // 4)
-    image_packer(dtype, pieces, lanes, paddings is not None)[grid, IMAGE_THREADS](
+        pad_image(dtype).launch(places, out, axes, batch, groups * padded // 4, places)
+    image_packer(dtype, pieces, lanes, paddings is not None, exact)[grid, IMAGE_THREADS](
         flat(x), out, groups, ins, padded, plane, tiles, batch, axes
     )
     return out

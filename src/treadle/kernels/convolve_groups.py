@@ -26,6 +26,7 @@ from treadle.kernels.convolve_plans import (
     paddings_of,
     places_of,
     plain,
+    windows_of,
 )
 from treadle.kernels.device_code.fragment_pipeline import piece_of
 from treadle.kernels.device_code.group_convolution import (
@@ -33,10 +34,8 @@ from treadle.kernels.device_code.group_convolution import (
     ConvolutionTile,
     group_convolver,
 )
-from treadle.kernels.device_code.group_convolution_weights import (
-    group_weight_adder,
-    group_weight_summer,
-)
+from treadle.kernels.device_code.group_convolution_weights import group_weight_summer
+from treadle.kernels.device_code.padded_weight_adder import padded_weight_adder
 from treadle.kernels.launching import flat, new
 from treadle.kernels.machine import Machine, machine_of
 from treadle.runtime.arrays import DeviceArray
@@ -278,12 +277,7 @@ def weights_by_groups(
     within, taps = padded_to(ins, DEPTH), math.prod(axis.taps for axis in axes)
     deep, places = taps * within, places_of(paddings, batch)
     image = packed_image(x, groups, ins, paddings)
-    # The gradient has its elements where windows begin.
-    windows = tuple([
-        PaddedAxis(axis.outputs, 1, 0, padding.length, 1, 0)
-        for axis, padding in zip(axes, paddings, strict=True)
-    ])  # fmt: skip
-    slopes = packed_image(gradient, groups, outs, windows)
+    slopes = packed_image(gradient, groups, outs, windows_of(axes, paddings))
     blocks = -(-outs // tile.rows) * -(-deep // tile.columns)
     steps = -(-places // DEPTH)
     at_once = blocks_at_once(machine_of(x.device), tile) or blocks * groups
@@ -297,7 +291,8 @@ def weights_by_groups(
         slopes, image, summed, passed(axes), passed_paddings(paddings), groups, outs, padded,
         out_padded, far, out_far, deep, places, total, length,
     )  # fmt: skip
-    group_weight_adder(dtype).launch(
+    padded_weight_adder(dtype).launch(
         size, summed, slopes, image, flat(out), passed(axes), passed_paddings(paddings), batch,
-        splits, size, taps, ins, within, outs, far, padded, out_far, out_padded, places,
-    )
+        splits, size, taps, taps, groups * outs, ins, within, outs, far, padded, out_far,
+        out_padded, places,
+    )  # fmt: skip

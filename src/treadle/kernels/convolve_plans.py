@@ -117,6 +117,13 @@ def places_of(paddings: tuple[PaddedAxis, ...], batch: int) -> int:
     return batch * math.prod(each.length for each in paddings)
 
 
+def windows_of(axes: tuple[Axis, ...], paddings: tuple[PaddedAxis, ...]) -> tuple[PaddedAxis, ...]:
+    """How a result is padded so that its elements are where their windows begin in a padded
+    image."""
+    both = zip(axes, paddings, strict=True)
+    return tuple([PaddedAxis(axis.outputs, 1, 0, padding.length, 1, 0) for axis, padding in both])
+
+
 def phases_of(
     size: int, kernel: int, stride: int, padding: int, dilation: int, extent: int
 ) -> list[Axis]:

@@ -6,7 +6,7 @@ of each axis, so that a window that goes beyond the image reads zeros wherever i
 behind a line are those before the next one. Of an axis with a stride, places with one remainder are
 neighbours. So a tap is, for all windows of all images, the same distance from where they begin.
 
-float32 numbers are multiplied as TF32, and rounded to it here.
+float32 numbers that are multiplied as TF32 are rounded to it here.
 """
 
 from __future__ import annotations
@@ -69,10 +69,33 @@ def _is_padding(along, remainder, place):
     return i < 0 or i >= along.size
 
 
+@td.func
+def _read_from(axis, padding, j):
+    """The remainder and the place that tap j of an axis reads for the window at place 0."""
+    i = axis.start + j * axis.dilation
+    quotient = i // padding.stride  # rounded down
+    remainder = i - quotient * padding.stride
+    return (0 if padding.remainders == 1 else remainder), quotient + padding.before
+
+
+@td.func
+def distance_of(axes, paddings, places, tap):
+    """How far the place that a tap reads in a padded image is from where a window begins, of which
+    there are so many `places` for each of the remainders."""
+    lines = tap // axes.x.taps
+    jz = lines // axes.y.taps
+    rz, iz = _read_from(axes.z, paddings.z, jz)
+    ry, iy = _read_from(axes.y, paddings.y, lines - jz * axes.y.taps)
+    rx, ix = _read_from(axes.x, paddings.x, tap - lines * axes.x.taps)
+    number = (rz * paddings.y.remainders + ry) * paddings.x.remainders + rx
+    return number * places + (iz * paddings.y.length + iy) * paddings.x.length + ix
+
+
 @functools.cache
-def _rounder(dtype: DType) -> Function:
-    """The element as products have it: a float32 number is the nearest TF32 number."""
-    single = dtype is td.f32
+def _rounder(dtype: DType, exact: bool = False) -> Function:
+    """The element as products have it: unless it is `exact`, a float32 number is the nearest TF32
+    number."""
+    single = dtype is td.f32 and not exact
 
     @td.func
     def rounded(value):
@@ -86,17 +109,19 @@ def _rounder(dtype: DType) -> Function:
 
 
 @functools.cache
-def image_packer(dtype: DType, pieces: int, lanes: int, padded_axes: bool = False) -> Kernel:
+def image_packer(
+    dtype: DType, pieces: int, lanes: int, padded_axes: bool = False, exact: bool = False
+) -> Kernel:
     """A kernel that packs images (batch, groups, ins, plane) as (batch, plane, groups, padded): a
     block packs some pieces at some places. A thread loads the channels of a piece at four places;
     they are neighbours in memory, and loaded at once, with four `lanes`. With `padded_axes` the
-    image is padded; `pad_image` writes the zeros."""
+    image is padded; `pad_image` writes the zeros. `exact`: float32 numbers are not rounded."""
     piece = piece_of(dtype)
     quads = IMAGE_THREADS // pieces  # of places
     vec = td.vec4[dtype]
     read: object = vec if lanes == 4 else dtype
     parts = piece // 4
-    rounded = _rounder(dtype)
+    rounded = _rounder(dtype, exact)
 
     @td.func
     def within(axes, batch, image, place):
@@ -177,11 +202,13 @@ def image_packer(dtype: DType, pieces: int, lanes: int, padded_axes: bool = Fals
 @functools.cache
 def pad_image(dtype: DType) -> Kernel:
     """A kernel that writes the zeros of padded images, a thread those of a place, which has `size`
-    vec4s."""
+    vec4s, and those behind the last one up to place `end`."""
     vec = td.vec4[dtype]
 
     @td.kernel(checked=False)
-    def write_zeros(out: td.Array[vec], axes: Paddings, batch: td.i32, size: td.i32):
+    def write_zeros(
+        out: td.Array[vec], axes: Paddings, batch: td.i32, size: td.i32, end: td.i32
+    ):  # fmt: skip
         at = td.grid(1)
         line = at // axes.x.length
         x = at - line * axes.x.length
@@ -194,8 +221,9 @@ def pad_image(dtype: DType) -> Kernel:
         rx = number - across * axes.x.remainders
         rz = across // axes.y.remainders
         ry = across - rz * axes.y.remainders
-        zero = _is_padding(axes.z, rz, z) or _is_padding(axes.y, ry, y)
-        if rz < axes.z.remainders and (zero or _is_padding(axes.x, rx, x)):
+        zero = rz >= axes.z.remainders or _is_padding(axes.z, rz, z)
+        zero = zero or _is_padding(axes.y, ry, y) or _is_padding(axes.x, rx, x)
+        if at < end and zero:
             for k in range(size):
                 out[at * size + k] = vec(0)
 

@@ -19,7 +19,7 @@ from treadle.core.dtypes import DType
 from treadle.ir.stages import DEPTH, ELEMENT_BYTES, GROUP, ROWS
 from treadle.ir.stages import LINE as LINE_ELEMENTS
 from treadle.kernels.device_code.convolution import Axes
-from treadle.kernels.device_code.convolution_packing import Paddings
+from treadle.kernels.device_code.convolution_packing import Paddings, distance_of
 from treadle.lang import builtins
 from treadle.lang.decorators import Kernel
 
@@ -55,28 +55,6 @@ class ConvolutionTile(NamedTuple):
         """The shared memory of a block."""
         parked = self.threads // _LANES * _PARKED * 4
         return self.stages * (self.stage_bytes + 16) + parked + 4 * MOST_SHIFTS
-
-
-@td.func
-def _read_from(axis, padding, j):
-    """The remainder and the place that tap j of an axis reads for the window at place 0."""
-    i = axis.start + j * axis.dilation
-    quotient = i // padding.stride  # rounded down
-    remainder = i - quotient * padding.stride
-    return (0 if padding.remainders == 1 else remainder), quotient + padding.before
-
-
-@td.func
-def distance_of(axes, paddings, places, tap):
-    """How far the place that a tap reads in a padded image is from where a window begins, of which
-    there are so many `places` for each of the remainders."""
-    lines = tap // axes.x.taps
-    jz = lines // axes.y.taps
-    rz, iz = _read_from(axes.z, paddings.z, jz)
-    ry, iy = _read_from(axes.y, paddings.y, lines - jz * axes.y.taps)
-    rx, ix = _read_from(axes.x, paddings.x, tap - lines * axes.x.taps)
-    number = (rz * paddings.y.remainders + ry) * paddings.x.remainders + rx
-    return number * places + (iz * paddings.y.length + iy) * paddings.x.length + ix
 
 
 @td.func

@@ -6,7 +6,7 @@ as the image is, with a zero wherever no window begins: so the tile of a step is
 that follow each other, of either one.
 
 Such a zero meets elements of the image, and infinity times zero is NaN. Therefore a weight whose
-sum is NaN is summed again, over windows that exist alone (`group_weight_adder`).
+sum is NaN is summed again, over windows that exist alone (`padded_weight_adder`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from treadle.core.dtypes import DType
 from treadle.ir.stages import DEPTH, GROUP, ROWS
 from treadle.ir.stages import LINE as LINE_ELEMENTS
 from treadle.kernels.device_code.convolution import Axes
-from treadle.kernels.device_code.convolution_packing import Paddings
-from treadle.kernels.device_code.group_convolution import ConvolutionTile, distance_of
+from treadle.kernels.device_code.convolution_packing import Paddings, distance_of
+from treadle.kernels.device_code.group_convolution import ConvolutionTile
 from treadle.lang import builtins
 from treadle.lang.decorators import Kernel
 
@@ -152,49 +152,3 @@ def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
                     out[((start + 8) * deep + column) // 2] = td.vec2[td.f32](found.z, found.w)
 
     return sum_weights_in_groups
-
-
-@functools.cache
-def group_weight_adder(dtype: DType) -> Kernel:
-    """A kernel that adds up the splits of each weight, in their order, and puts the taps of an
-    input channel behind each other. `within` are the channels of a tap in the splits."""
-
-    @td.kernel(checked=False)
-    def add_splits_of_groups(
-        splits, gradient: td.Array[dtype], x: td.Array[dtype], out, axes: Axes,
-        paddings: Paddings, batch: td.i32, count: td.i32, size: td.i32, taps: td.i32, ins: td.i32,
-        within: td.i32, outs: td.i32, far: td.i32, padded: td.i32, out_far: td.i32,
-        out_padded: td.i32, places: td.i32,
-    ):  # fmt: skip
-        i = td.grid(1)
-        line = i // within
-        channel = i - line * within
-        if i < size and channel < ins:
-            total = td.f32(0)
-            for split in range(count):
-                total += splits[split * size + i]
-            row = line // taps
-            tap = line - row * taps
-            if td.isnan(total):
-                # Of windows that exist alone, until it is NaN again.
-                total = td.f32(0)
-                group = row // outs
-                from_here = distance_of(axes, paddings, places, tap)
-                x_at = from_here * far + group * padded + channel
-                at = group * out_padded + row - group * outs
-                n = 0
-                while n < batch * axes.z.count * axes.y.count and not td.isnan(total):
-                    image = n // (axes.z.count * axes.y.count)
-                    rest = n - image * axes.z.count * axes.y.count
-                    oz = rest // axes.y.count
-                    place = image * paddings.z.length + oz
-                    place = place * paddings.y.length + rest - oz * axes.y.count
-                    place *= paddings.x.length
-                    for ox in range(axes.x.count):
-                        total += td.f32(gradient[at + (place + ox) * out_far]) * td.f32(
-                            x[x_at + (place + ox) * far]
-                        )
-                    n += 1
-            out[(row * ins + channel) * taps + tap] = dtype(total)
-
-    return add_splits_of_groups
