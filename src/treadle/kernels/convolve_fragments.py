@@ -19,6 +19,7 @@ from treadle.kernels.convolve_plans import (
 )
 from treadle.kernels.device_code.convolution_packing import (
     IMAGE_THREADS,
+    PAD_THREADS,
     image_packer,
     pad_image,
     weight_packer,
@@ -125,7 +126,9 @@ def packed_image(
     grid = tiles * batch, of_group // pieces * groups
     axes = passed_paddings(paddings or _NOT_PADDED)
     if paddings is not None:
-        pad_image(dtype).launch(places, out, axes, batch, groups * padded // 4, places)
+        size = groups * padded // 4
+        lines = (places - more) // paddings[2].length
+        pad_image(dtype)[lines, PAD_THREADS](out, axes, batch, size, more * size)
     image_packer(dtype, pieces, lanes, paddings is not None, exact)[grid, IMAGE_THREADS](
         flat(x), out, groups, ins, padded, plane, tiles, batch, axes
     )

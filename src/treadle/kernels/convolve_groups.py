@@ -21,9 +21,9 @@ from treadle.kernels.convolve_plans import (
     Axis,
     Channels,
     PaddedAxis,
+    paddings_of,
     passed,
     passed_paddings,
-    paddings_of,
     places_of,
     plain,
     windows_of,
@@ -41,12 +41,13 @@ from treadle.kernels.machine import Machine, machine_of
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
-# The tiles, and how fast a multiprocessor is with them, beside the first one.
+# The tiles, and how fast a multiprocessor is with them, beside the first one (on an H200).
 TILES: dict[ConvolutionTile, float] = {
     ConvolutionTile(128, 256, 1, 4): 1.0,
-    ConvolutionTile(128, 128, 1, 5): 0.78,
-    ConvolutionTile(64, 512, 2, 2): 0.85,
-    ConvolutionTile(64, 128, 1, 6): 0.45,
+    ConvolutionTile(128, 128, 1, 5): 0.69,
+    ConvolutionTile(64, 384, 2, 3): 0.83,
+    ConvolutionTile(64, 256, 1, 2): 0.74,
+    ConvolutionTile(64, 128, 1, 6): 0.44,
 }
 WEIGHT_TILES: dict[ConvolutionTile, float] = {
     ConvolutionTile(128, 256, 1, 4): 1.0,
@@ -294,5 +295,5 @@ def weights_by_groups(
     padded_weight_adder(dtype).launch(
         size, summed, slopes, image, flat(out), passed(axes), passed_paddings(paddings), batch,
         splits, size, taps, taps, groups * outs, ins, within, outs, far, padded, out_far,
-        out_padded, places,
+        out_padded, places, total,
     )  # fmt: skip

@@ -19,9 +19,9 @@ from treadle.kernels.convolve_plans import (
     Axis,
     Channels,
     PaddedAxis,
+    paddings_of,
     passed,
     passed_paddings,
-    paddings_of,
     places_of,
     windows_of,
 )
@@ -85,7 +85,7 @@ def weights_by_products(
     padded_weight_adder(f32).launch(
         made.size, flat(made), slopes, image, flat(out), passed(axes), passed_paddings(paddings),
         batch, 1, made.size, math.prod(taps), taps[2], outs, ins, ins, outs, ins, ins, outs, outs,
-        places,
+        places, places + beyond,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from treadle.kernels.device_code.fragment_pipeline import piece_of
 from treadle.lang.decorators import Function, Kernel
 
 IMAGE_THREADS = 128  # of a block of `image_packer`, each with a piece of four places
+PAD_THREADS = 64  # of a block of `pad_image`
 
 
 @td.struct
@@ -49,8 +50,11 @@ class Paddings:
 def _placed(along, i):
     """The remainder and the place of an element of an axis; a negative place for one that no window
     reads."""
-    quotient = i // along.stride
-    remainder = i - quotient * along.stride
+    quotient = i
+    remainder = 0
+    if along.stride > 1:
+        quotient = td.i32(td.u32(i) // td.u32(along.stride))
+        remainder = i - quotient * along.stride
     place = quotient + along.before
     if place >= along.length:
         place = -1
@@ -62,11 +66,11 @@ def _placed(along, i):
 
 
 @td.func
-def _is_padding(along, remainder, place):
-    """Whether no element of the image is there."""
+def _elements(along, remainder):
+    """Where the elements with a remainder begin and end in a line."""
     first = along.remainder if along.remainders == 1 else remainder
-    i = (place - along.before) * along.stride + first
-    return i < 0 or i >= along.size
+    count = (along.size - first + along.stride - 1) // along.stride
+    return along.before, td.minimum(along.before + count, along.length)
 
 
 @td.func
@@ -126,13 +130,12 @@ def image_packer(
     @td.func
     def within(axes, batch, image, place):
         """The place in a padded image, negative if no window reads it."""
-        line = place // axes.x.size
-        x = place - line * axes.x.size
-        z = line // axes.y.size
-        y = line - z * axes.y.size
-        rz, iz = _placed(axes.z, z)
-        ry, iy = _placed(axes.y, y)
-        rx, ix = _placed(axes.x, x)
+        # Unsigned, since that division is short.
+        line = td.u32(place) // td.u32(axes.x.size)
+        z = line // td.u32(axes.y.size)
+        rz, iz = _placed(axes.z, td.i32(z))
+        ry, iy = _placed(axes.y, td.i32(line - z * td.u32(axes.y.size)))
+        rx, ix = _placed(axes.x, place - td.i32(line) * axes.x.size)
         number = (rz * axes.y.remainders + ry) * axes.x.remainders + rx
         to = ((number * batch + image) * axes.z.length + iz) * axes.y.length + iy
         to = to * axes.x.length + ix
@@ -144,6 +147,7 @@ def image_packer(
         plane: td.i32, tiles: td.i32, batch: td.i32, axes: Paddings,
     ):  # fmt: skip
         tile = td.shared(4 * IMAGE_THREADS * parts, vec)
+        targets = td.shared(4 * quads if padded_axes else 1, td.i32)
         t = td.thread_idx.x
         image = td.block_idx.x // tiles
         first = (td.block_idx.x - image * tiles) * (4 * quads)
@@ -152,6 +156,10 @@ def image_packer(
         channel = (td.block_idx.y - group * of_group) * (pieces * piece)
         quad = t % quads
         near = t // quads
+        if padded_axes:
+            for begin in td.static_range(0, 4 * quads, IMAGE_THREADS):
+                if begin + t < 4 * quads:
+                    targets[begin + t] = within(axes, batch, image, first + begin + t)
         at = ((image * groups + group) * ins + channel + near * piece) * plane + first + quad * 4
         found = td.local(piece, vec)
         for c in td.static_range(piece):
@@ -189,7 +197,7 @@ def image_packer(
             if first + place < plane:
                 to = image * plane + first + place
                 if padded_axes:
-                    to = within(axes, batch, image, first + place)
+                    to = targets[place]
                 source = (place * pieces + (near ^ (place // 4 % pieces))) * parts
                 if to >= 0:
                     to = (to * groups + group) * (padded // 4) + channel // 4 + near * parts
@@ -201,17 +209,16 @@ def image_packer(
 
 @functools.cache
 def pad_image(dtype: DType) -> Kernel:
-    """A kernel that writes the zeros of padded images, a thread those of a place, which has `size`
-    vec4s, and those behind the last one up to place `end`."""
+    """A kernel that writes the zeros of padded images, a block those of a line, whose places have
+    `size` vec4s each, and behind the last one so many `more` vec4s."""
     vec = td.vec4[dtype]
 
     @td.kernel(checked=False)
     def write_zeros(
-        out: td.Array[vec], axes: Paddings, batch: td.i32, size: td.i32, end: td.i32
+        out: td.Array[vec], axes: Paddings, batch: td.i32, size: td.i32, more: td.i32
     ):  # fmt: skip
-        at = td.grid(1)
-        line = at // axes.x.length
-        x = at - line * axes.x.length
+        line = td.block_idx.x
+        t = td.thread_idx.x
         stack = line // axes.y.length
         y = line - stack * axes.y.length
         number = stack // axes.z.length
@@ -221,11 +228,22 @@ def pad_image(dtype: DType) -> Kernel:
         rx = number - across * axes.x.remainders
         rz = across // axes.y.remainders
         ry = across - rz * axes.y.remainders
-        zero = rz >= axes.z.remainders or _is_padding(axes.z, rz, z)
-        zero = zero or _is_padding(axes.y, ry, y) or _is_padding(axes.x, rx, x)
-        if at < end and zero:
-            for k in range(size):
-                out[at * size + k] = vec(0)
+        begin, end = _elements(axes.x, rx)
+        first, last = _elements(axes.y, ry)
+        if y < first or y >= last:
+            end = begin
+        first, last = _elements(axes.z, rz)
+        if z < first or z >= last:
+            end = begin
+        at = line * axes.x.length * size
+        for k in range(t, begin * size, PAD_THREADS):
+            out[at + k] = vec(0)
+        for k in range(end * size + t, axes.x.length * size, PAD_THREADS):
+            out[at + k] = vec(0)
+        if line == td.grid_dim.x - 1:
+            at += axes.x.length * size
+            for k in range(t, more, PAD_THREADS):
+                out[at + k] = vec(0)
 
     return write_zeros
 

@@ -284,7 +284,9 @@ def group_convolver(
                 spots = td.local(per_word, td.i32)
                 for e in td.static_range(per_word):
                     column = position + turn * line + lane * per_word + e
-                    place = _stored(axes, paddings, batch, column, groups * outs, group * outs + row)
+                    place = _stored(
+                        axes, paddings, batch, column, groups * outs, group * outs + row
+                    )
                     if parts and place >= 0:
                         place += part * size
                     spots[e] = place

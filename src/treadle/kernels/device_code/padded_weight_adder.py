@@ -19,36 +19,37 @@ def padded_weight_adder(dtype: DType) -> Kernel:
 
     They are sums over all places of a padded image and of a padded gradient, which is zero where no
     window begins. There it meets elements of the image, and infinity times zero is NaN: a weight
-    whose sum is NaN is summed again, over windows that exist."""
+    whose sum is NaN is summed again, over windows that exist. The image has `total` places; what is
+    behind them is zeros."""
 
     @td.kernel(checked=False)
     def add_padded_splits(
         splits, gradient: td.Array[dtype], x: td.Array[dtype], out, axes: Axes,
-        paddings: Paddings, batch: td.i32, count: td.i32, size: td.i32, taps: td.i32, near: td.i32,
-        lines: td.i32, ins: td.i32, within: td.i32, outs: td.i32, far: td.i32, padded: td.i32, out_far: td.i32,
-        out_padded: td.i32, places: td.i32,
+        paddings: Paddings, batch: td.i32, count: td.i32, size: td.i32, taps: td.i32,
+        near: td.i32, lines: td.i32, ins: td.i32, within: td.i32, outs: td.i32, far: td.i32,
+        padded: td.i32, out_far: td.i32, out_padded: td.i32, places: td.i32, total: td.i32,
     ):  # fmt: skip
         i = td.grid(1)
         line = i // within
         channel = i - line * within
         if i < size and channel < ins:
-            total = td.f32(0)
+            found = td.f32(0)
             for split in range(count):
-                total += splits[split * size + i]
+                found += splits[split * size + i]
             row = line // near
             tap = line - row * near
             far_tap = row // lines
             row -= far_tap * lines
             tap += far_tap * near
-            if td.isnan(total):
+            if td.isnan(found):
                 # Of windows that exist alone, until it is NaN again.
-                total = td.f32(0)
+                found = td.f32(0)
                 group = row // outs
                 from_here = distance_of(axes, paddings, places, tap)
                 x_at = from_here * far + group * padded + channel
                 at = group * out_padded + row - group * outs
                 n = 0
-                while n < batch * axes.z.count * axes.y.count and not td.isnan(total):
+                while n < batch * axes.z.count * axes.y.count and not td.isnan(found):
                     image = n // (axes.z.count * axes.y.count)
                     rest = n - image * axes.z.count * axes.y.count
                     oz = rest // axes.y.count
@@ -56,10 +57,11 @@ def padded_weight_adder(dtype: DType) -> Kernel:
                     place = place * paddings.y.length + rest - oz * axes.y.count
                     place *= paddings.x.length
                     for ox in range(axes.x.count):
-                        total += td.f32(gradient[at + (place + ox) * out_far]) * td.f32(
-                            x[x_at + (place + ox) * far]
-                        )
+                        value = td.f32(0)  # behind the last image
+                        if from_here + place + ox < total:
+                            value = td.f32(x[x_at + (place + ox) * far])
+                        found += value * td.f32(gradient[at + (place + ox) * out_far])
                     n += 1
-            out[(row * ins + channel) * taps + tap] = dtype(total)
+            out[(row * ins + channel) * taps + tap] = dtype(found)
 
     return add_padded_splits

@@ -156,7 +156,9 @@ def result_transformer(dtype: DType, biased: bool, pairs: bool) -> Kernel:
             addend = dtype(bias[o]) if biased else dtype(0)
             found = td.local(_MADE * _MADE, dtype)
             for j in td.static_range(_MADE):
-                found[j], found[2 + j] = _of_products(rows[j], rows[2 + j], rows[4 + j], rows[6 + j])
+                found[j], found[2 + j] = _of_products(
+                    rows[j], rows[2 + j], rows[4 + j], rows[6 + j]
+                )
             for i in td.static_range(_MADE):
                 for j in td.static_range(_MADE):
                     there = y + i < axes.y.count and x_at + j < axes.x.count
