@@ -44,7 +44,7 @@ from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
 # What devices multiply, by the dtype of images.
-_FACTORS = {"f16": "f16", "bf16": "bf16", "f32": "tf32"}
+FACTORS = {"f16": "f16", "bf16": "bf16", "f32": "tf32"}
 FEWEST_OUTPUTS = 8  # of a group: a tile would be mostly empty with fewer
 # The largest first: rows (output channels) and columns (positions) of a block, depth in elements of
 # two bytes, rows and columns of a warp, stages.
@@ -82,7 +82,7 @@ def suits(
 ) -> bool:
     """Whether fragments convolve: what they take, and what their tiles are not mostly empty for.
     `rounded`: float32 numbers may be rounded to TF32."""
-    factors = _FACTORS.get(dtype.short)
+    factors = FACTORS.get(dtype.short)
     if factors is None or (dtype is f32 and not rounded) or factors not in usable_products(device):
         return False
     taps = max(sum(axis.taps for axis in axes) for axes in phases)

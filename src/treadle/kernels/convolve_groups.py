@@ -9,8 +9,9 @@ from treadle.core.dtypes import DType
 from treadle.core.dtypes import float32 as f32
 from treadle.core.limits import MOST_NARROW
 from treadle.core.sizes import has_sizes
-from treadle.ir.stages import DEPTH
+from treadle.ir.stages import DEPTH, LINE_BYTES, TURNED_BITS
 from treadle.kernels.convolve_fragments import (
+    FACTORS,
     in_phases,
     packed_image,
     padded_to,
@@ -76,16 +77,24 @@ def chosen(
     channels: Channels,
     batch: int,
 ) -> Chosen | None:
-    """How groups of threads convolve; None where fragments are better, or the device has none."""
+    """How groups of threads convolve, float32 numbers as TF32; None where fragments are better, or
+    the device has none."""
     if not (device.traits.group_products and phases):
         return None
     machine = machine_of(device)
-    if dtype.short not in machine.group_products or has_sizes((phases, channels, batch)):
+    if FACTORS.get(dtype.short) not in machine.group_products:
+        return None
+    if has_sizes((phases, channels, batch)):
         return None
     taps = max(math.prod(axis.taps for axis in axes) for axes in phases)
     if not channels.ins or taps > MOST_SHIFTS:
         return None
     return choice(machine, dtype, phases, channels, batch)
+
+
+def depth_of(dtype: DType) -> int:
+    """The elements of the inner axis in a tile."""
+    return LINE_BYTES // dtype.itemsize
 
 
 def choice(
@@ -105,14 +114,15 @@ def choice(
         return None
     stored = batch * max(math.prod(axis.outputs for axis in axes) for axes in phases)
     taps = max(math.prod(axis.taps for axis in axes) for axes in phases)
-    steps = taps * (padded_to(ins, DEPTH) // DEPTH)
+    depth = depth_of(dtype)
+    steps = taps * (padded_to(ins, depth) // depth)
     useful = stored * outs * ins * taps * groups
     best: tuple[float, ConvolutionTile] | None = None
     for tile, rate in TILES.items():
         if tile.threads > machine.most_threads or tile.shared_bytes > machine.shared_bytes:
             continue
         blocks = -(-outs // tile.rows) * -(-places // tile.columns) * groups
-        of_tile = tile.rows * tile.columns * steps * DEPTH
+        of_tile = tile.rows * tile.columns * steps * depth
         if blocks * of_tile > _MOST_WASTE * useful:
             continue
         at_once = blocks_at_once(machine, tile) or 1
@@ -169,9 +179,10 @@ def _fill(
     groups, ins, outs, in_step, out_step, group_step = channels
     paddings, tile = how
     dtype = plain(out.dtype)
-    padded, within = padded_to(ins, piece_of(dtype)), padded_to(ins, DEPTH)
+    depth = depth_of(dtype)
+    padded, within = padded_to(ins, piece_of(dtype)), padded_to(ins, depth)
     taps = math.prod(axis.taps for axis in axes)
-    deep, steps = taps * within, taps * within // DEPTH
+    deep, steps = taps * within, taps * within // depth
     weights = new(image, dtype, groups * outs * deep)
     weight_packer(dtype).launch(
         groups * outs * within, flat(weight), weights, passed(axes), outs, ins, within, deep,
@@ -214,7 +225,7 @@ def weights_chosen(
 ) -> Chosen | None:
     """How groups of threads compute the gradient of weights; None where fragments are better, or
     the device has none."""
-    if not device.traits.group_products:
+    if not device.traits.group_products or dtype.itemsize * 8 != TURNED_BITS:
         return None
     machine = machine_of(device)
     if dtype.short not in machine.group_products or has_sizes((axes, channels, batch)):

@@ -173,6 +173,20 @@ def test_parts_and_the_cpu(rng, monkeypatch, parts):
     np.testing.assert_allclose(out.to_host(), wanted, rtol=2e-3, atol=5e-2)
 
 
+def test_tf32(card, rng):
+    """float32 numbers, rounded to the nearest with 10 bits of fraction."""
+    x, w = (rng.standard_normal(shape).astype("f4") for shape in ((1, 36, 5, 7), (6, 36, 3, 3)))
+    x[0, 0, -1], w[0, 0] = np.float32(1 + 2**-11 + 2**-20), np.float32(-1 - 2**-12)
+    axes = three_axes((along_of(5, 3, 1, 1, 1, 5), along_of(7, 3, 1, 1, 1, 7)))
+    out = td.full((1, 6, 5, 7), np.nan).realize()._array
+    a, b = (td.asarray(each)._array for each in (x, w))
+    channels = Channels(1, 36, 6, 9, 36 * 9, 6 * 36 * 9)
+    by_groups(a, b, None, out, [axes], channels, Chosen(paddings_of([axes]), SMALL))
+    nearest = [((each.view("u4") + 0x1000) & 0xFFFFE000).view("f4").astype("f8") for each in (x, w)]
+    wanted = torch.conv2d(*map(torch.tensor, nearest), padding=1).numpy()
+    assert np.abs(out.to_host() - wanted).max() <= 1e-6 * np.abs(wanted).max()
+
+
 def test_a_padded_axis_has_what_windows_read(rng):
     """Of two lines behind each other, each tap of each window finds its element, or a zero."""
     for _ in range(300):

@@ -1,12 +1,12 @@
-"""Convolutions of 16-bit floats by groups of 128 threads: products of packed weights and a padded
-image (`convolution_packing`).
+"""Convolutions of 16-bit floats, and of TF32, by groups of 128 threads: products of packed weights
+and a padded image (`convolution_packing`).
 
 Rows are output channels, columns places of the padded image, and the inner axis are the taps, with
-the channels of a group within each tap, 64 at a time. In a padded image a tap is the same distance
-from each window's beginning. So the tile of a step is a box of lines that follow each other, as of
-a matrix, and everything else is as in `group_product`: a block stays for several tiles, and one of
-its threads keeps boxes on their way, across the ends of tiles. Columns whose windows do not exist,
-which begin in the padding behind a line, are computed and not stored.
+the channels of a group within each tap, 128 bytes at a time. In a padded image a tap is the same
+distance from each window's beginning. So the tile of a step is a box of lines that follow each
+other, as of a matrix, and everything else is as in `group_product`: a block stays for several
+tiles, and one of its threads keeps boxes on their way, across the ends of tiles. Columns whose
+windows do not exist, which begin in the padding behind a line, are computed and not stored.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.ir.stages import DEPTH, ELEMENT_BYTES, GROUP, ROWS
-from treadle.ir.stages import LINE as LINE_ELEMENTS
+from treadle.ir.stages import GROUP, LINE_BYTES, ROWS
 from treadle.kernels.device_code.convolution import Axes
 from treadle.kernels.device_code.convolution_packing import Paddings, distance_of
 from treadle.lang import builtins
@@ -25,6 +24,7 @@ from treadle.lang.decorators import Kernel
 
 MOST_SHIFTS = 512  # taps whose distances lie in shared memory
 _LANES = 32
+_HALF = 2  # bytes
 _PITCH = 36  # words from a row of a warp's sums in shared memory to the next: in other banks
 _PARKED = 16 * _PITCH  # words of a warp
 _MOST_LINES = 256  # of a copy, and columns of a group
@@ -32,7 +32,7 @@ _MOST_LINES = 256  # of a copy, and columns of a group
 
 class ConvolutionTile(NamedTuple):
     """What a block computes at a time: `rows` output channels at `columns` places. Groups of 128
-    threads have 64 rows each, and `across` of them share the columns. Tiles of `DEPTH` of the
+    threads have 64 rows each, and `across` of them share the columns. Tiles of 128 bytes of the
     inner axis lie in `stages`."""
 
     rows: int
@@ -48,7 +48,7 @@ class ConvolutionTile(NamedTuple):
     @property
     def stage_bytes(self) -> int:
         """The tiles of a stage."""
-        return DEPTH * (self.rows + self.columns) * ELEMENT_BYTES
+        return LINE_BYTES * (self.rows + self.columns)
 
     @property
     def shared_bytes(self) -> int:
@@ -90,10 +90,11 @@ def group_convolver(
     `parts` the inner axis is divided into parts of `chunk` steps, and float32 sums, without the
     bias, are stored to parts of the result of `size` elements."""
     rows, columns, across, stages = tile
+    depth = LINE_BYTES // dtype.itemsize
     own = columns // across  # of a group
     count = own // 8
     made: Any = td.f32 if parts else dtype
-    narrow = made.itemsize == ELEMENT_BYTES
+    narrow = made.itemsize == _HALF
     # A word of a row of the result: two elements of 16 bits, or one.
     word: Any = td.vec2[made] if narrow else made
     per_word = 2 if narrow else 1
@@ -101,7 +102,7 @@ def group_convolver(
     stored: Any = word if pairs and narrow else made
     threads = tile.threads
     groups_down = rows // ROWS
-    a_size, b_size = rows * DEPTH, columns * DEPTH
+    a_size, b_size = rows * depth, columns * depth
     boxes = -(-columns // _MOST_LINES)
     box_lines = columns // boxes
     stage_bytes = tile.stage_bytes
@@ -128,12 +129,12 @@ def group_convolver(
         copy(
             left, stage * a_size, barriers, stage, w, 0,
             (deep, outs, groups), (deep, channels),
-            (step * DEPTH, row, group), rows,
+            (step * depth, row, group), rows,
         )  # fmt: skip
         place = position + shifts[tap]
         for box in td.static_range(boxes):
             copy(
-                right, stage * b_size + box * box_lines * DEPTH, barriers, stage, x, 0,
+                right, stage * b_size + box * box_lines * depth, barriers, stage, x, 0,
                 (padded, total, groups), (far, padded),
                 (channel, place + box * box_lines, group), box_lines,
             )  # fmt: skip
@@ -142,7 +143,7 @@ def group_convolver(
             stage = 0
             parity = 1 - parity
         step += 1
-        channel += DEPTH
+        channel += depth
         if channel >= padded:
             channel = 0
             tap += 1
@@ -153,9 +154,9 @@ def group_convolver(
             channel = 0
             if parts:
                 step = tile // (down * side * groups) * chunk
-                deep_steps = (padded + DEPTH - 1) // DEPTH
+                deep_steps = (padded + depth - 1) // depth
                 tap = step // deep_steps
-                channel = (step - tap * deep_steps) * DEPTH
+                channel = (step - tap * deep_steps) * depth
         return tile, step, tap, channel, stage, parity
 
     @td.kernel(checked=False)
@@ -184,7 +185,7 @@ def group_convolver(
         td.sync_threads()
         down = (outs + rows - 1) // rows
         side = (places + columns - 1) // columns
-        deep_steps = (padded + DEPTH - 1) // DEPTH
+        deep_steps = (padded + depth - 1) // depth
         steps = taps * deep_steps
         tiles = down * side * groups * (count_parts if parts else 1)
         blocks = td.grid_dim.x
@@ -199,7 +200,7 @@ def group_convolver(
         if parts:
             coming_step = coming // (down * side * groups) * chunk
             coming_tap = coming_step // deep_steps
-            coming_channel = (coming_step - coming_tap * deep_steps) * DEPTH
+            coming_channel = (coming_step - coming_tap * deep_steps) * depth
         coming_stage = 0
         coming_parity = 1
         for _ in range(stages):
@@ -228,8 +229,8 @@ def group_convolver(
             for step in range(begin, end):
                 wait(barriers, stage, parity)
                 multiply(
-                    sums, left, stage * a_size + group_down * (ROWS * DEPTH),
-                    right, stage * b_size + group_across * (own * DEPTH), True, True,
+                    sums, left, stage * a_size + group_down * (ROWS * depth),
+                    right, stage * b_size + group_across * (own * depth), True, True,
                 )  # fmt: skip
                 if step > begin:
                     settle(1)
@@ -304,6 +305,3 @@ def group_convolver(
                 td.sync_subgroup()
 
     return convolve_groups
-
-
-assert LINE_ELEMENTS == DEPTH

@@ -15,8 +15,7 @@ import functools
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.ir.stages import DEPTH, GROUP, ROWS
-from treadle.ir.stages import LINE as LINE_ELEMENTS
+from treadle.ir.stages import DEPTH, GROUP, LINE, ROWS
 from treadle.kernels.device_code.convolution import Axes
 from treadle.kernels.device_code.convolution_packing import Paddings, distance_of
 from treadle.kernels.device_code.group_convolution import ConvolutionTile
@@ -36,8 +35,8 @@ def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
     own = columns // across
     count = own // 8
     groups_down = rows // ROWS
-    a_boxes, b_boxes = rows // LINE_ELEMENTS, columns // LINE_ELEMENTS
-    a_size, b_size, box_size = rows * DEPTH, columns * DEPTH, LINE_ELEMENTS * DEPTH
+    a_boxes, b_boxes = rows // LINE, columns // LINE
+    a_size, b_size, box_size = rows * DEPTH, columns * DEPTH, LINE * DEPTH
     stage_bytes = tile.stage_bytes
     sums_type = td.vec4[td.f32]
     prepare, claim, copy = builtins.prepare_stages, builtins.claim_stage, builtins.copy_tile
@@ -56,7 +55,7 @@ def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
             copy(
                 left, stage * a_size + box * box_size, barriers, stage, gradient, 0,
                 (out_padded, places, groups), (out_far, out_padded),
-                (row + box * LINE_ELEMENTS, place, group), DEPTH,
+                (row + box * LINE, place, group), DEPTH,
             )  # fmt: skip
         for box in td.static_range(b_boxes):
             copy(
@@ -92,15 +91,15 @@ def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
         group = td.block_idx.y
         step = td.block_idx.z * length
         end = td.minimum(step + length, (places + DEPTH - 1) // DEPTH)
-        of_tap = (padded + LINE_ELEMENTS - 1) // LINE_ELEMENTS
+        of_tap = (padded + LINE - 1) // LINE
         # Of each 64 columns: their tap and first channel.
         starts = td.local(b_boxes, td.i32)
         channels = td.local(b_boxes, td.i32)
         for box in td.static_range(b_boxes):
             # Past the last ones these are read again; the results are not stored.
-            lines = td.minimum(column_tile * b_boxes + box, deep // LINE_ELEMENTS - 1)
+            lines = td.minimum(column_tile * b_boxes + box, deep // LINE - 1)
             tap = lines // of_tap
-            channels[box] = (lines - tap * of_tap) * LINE_ELEMENTS
+            channels[box] = (lines - tap * of_tap) * LINE
             starts[box] = distance_of(axes, paddings, places, tap)
         prepare(barriers, stages)
         coming = step
