@@ -39,6 +39,7 @@ from treadle.kernels.device_code.group_convolution_weights import group_weight_s
 from treadle.kernels.device_code.padded_weight_adder import padded_weight_adder
 from treadle.kernels.launching import flat, new
 from treadle.kernels.machine import Machine, machine_of
+from treadle.kernels.tuned_tiles import TileKind, best_tile
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -89,7 +90,31 @@ def chosen(
     taps = max(math.prod(axis.taps for axis in axes) for axes in phases)
     if not channels.ins or taps > MOST_SHIFTS:
         return None
-    return choice(machine, dtype, phases, channels, batch)
+    first = choice(machine, dtype, phases, channels, batch)
+    if first is None:
+        return None
+    inner = taps * channels.ins
+    sizes = problem_sizes(channels.outs, inner, first.paddings, batch * channels.groups)
+    tile = best_tile(device, TUNED_GROUPS, dtype.short, sizes, first.tile)
+    return first._replace(tile=tile)
+
+
+def problem_sizes(
+    outs: int, inner: int, paddings: tuple[PaddedAxis, ...], images: int
+) -> tuple[int, int, int]:
+    """The sizes by which the tuner knows a convolution."""
+    return outs, inner, places_of(paddings, images)
+
+
+def _fits(device: Device, tile: ConvolutionTile) -> bool:
+    """Whether a block can have a tile."""
+    limits = device.limits
+    return tile.threads <= limits.max_threads_per_block and (
+        tile.shared_bytes <= limits.max_shared_memory
+    )
+
+
+TUNED_GROUPS = TileKind("convolutions", 1, "groups", ConvolutionTile, _fits)
 
 
 def depth_of(dtype: DType) -> int:

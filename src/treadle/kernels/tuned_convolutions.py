@@ -1,4 +1,5 @@
-"""Convolutions for the tuner: tiles of sums in registers for float32, of fragments for float16."""
+"""Convolutions for the tuner: tiles of sums in registers for float32, of fragments or of groups of
+threads for float16."""
 
 from __future__ import annotations
 
@@ -9,9 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME, float16
+from treadle.kernels import winograd
 from treadle.kernels.convolve import TUNED, convolve, tile_for
 from treadle.kernels.convolve_fragments import TILES, TUNED_FRAGMENTS, padded_to
 from treadle.kernels.convolve_fragments import tile_for as fragments_for
+from treadle.kernels.convolve_groups import TILES as GROUP_TILES
+from treadle.kernels.convolve_groups import TUNED_GROUPS, Chosen, chosen, problem_sizes
+from treadle.kernels.convolve_plans import Axis, Channels, along_of, three_axes
 from treadle.kernels.device_code.convolution import Tile
 from treadle.kernels.device_code.fragment_pipeline import piece_of
 from treadle.kernels.device_code.fragment_product import FragmentTile
@@ -71,20 +76,42 @@ def _workloads(device: Device) -> list[Workload]:
     if serial_threads(device):
         return []
     layers = _SOFTWARE_LAYERS if device.traits.software else _LAYERS
-    made = [workload_of(layer) for layer in layers]
+    made = [workload_of(layer) for layer in layers if not _by_winograd(device, layer)]
     if "f16" in usable_products(device):
-        made += [workload_of(layer._replace(dtype="f16")) for layer in layers]
+        halves = [layer._replace(dtype="f16") for layer in layers]
+        made += [workload_of(layer, _groups(device, layer)) for layer in halves]
     return made
 
 
-def workload_of(layer: Layer) -> Workload:
-    """A convolution as a workload."""
+def _groups(device: Device, layer: Layer) -> Chosen | None:
+    """How groups of threads compute a layer, if they do."""
+    return chosen(device, BY_SHORT_NAME[layer.dtype], *_planned(layer))
+
+
+def _by_winograd(device: Device, layer: Layer) -> bool:
+    """Whether a layer is a product of matrices, whose tiles are tuned as such."""
+    return winograd.suits(device, BY_SHORT_NAME[layer.dtype], *_planned(layer))
+
+
+def _planned(layer: Layer) -> tuple[list[tuple[Axis, ...]], Channels, int]:
+    """A layer as planners take it: axes, channels, images."""
+    batch, ins, outs, size, kernel, stride, _ = layer
+    extent, taps = (size - 1) // stride + 1, kernel * kernel
+    axes = three_axes((along_of(size, kernel, stride, kernel // 2, 1, extent),) * 2)
+    return [axes], Channels(1, ins, outs, taps, ins * taps, outs * ins * taps), batch
+
+
+def workload_of(layer: Layer, groups: Chosen | None = None) -> Workload:
+    """A convolution as a workload, on a device where groups of threads compute it or not."""
     batch, ins, outs, size, kernel, stride, dtype = layer
     label = f"{dtype}, {kernel} x {kernel} of {batch} x {ins} x {size}² to {outs}, stride {stride}"
     taps = kernel * kernel
     operations = 2.0 * layer.places * outs * ins * taps
     if dtype == "f32":
         problem = TUNED.problem(dtype, (outs, ins * taps, layer.places))
+    elif groups is not None:
+        sizes = problem_sizes(outs, ins * taps, groups.paddings, batch)
+        problem = TUNED_GROUPS.problem(dtype, sizes)
     else:
         padded = padded_to(ins, piece_of(float16))
         problem = TUNED_FRAGMENTS.problem(dtype, (outs, padded * taps, layer.places))
@@ -121,6 +148,12 @@ def _prepare(device: Device, workload: Workload) -> Bench:
     def result() -> np.ndarray[Any, Any]:
         return made[0].to_host()
 
+    groups = None if layer.dtype == "f32" else _groups(device, layer)
+    if groups is not None:
+        return Bench(
+            TUNED_GROUPS.candidate(groups.tile), _possible(device, TUNED_GROUPS, GROUP_TILES),
+            lambda _: [], run, lambda _: None, clear, result,
+        )  # fmt: skip
     if layer.dtype != "f32":
         inner = padded_to(ins, piece_of(dtype)) * kernel * kernel
         guess = fragments_for(device, outs, layer.places, inner)
