@@ -15,8 +15,6 @@ from treadle.kernels.convolve_fragments import (
     in_phases,
     packed_image,
     padded_to,
-    part_adder,
-    weight_packer,
 )
 from treadle.kernels.convolve_plans import (
     Axis,
@@ -29,6 +27,8 @@ from treadle.kernels.convolve_plans import (
     plain,
     windows_of,
 )
+from treadle.kernels.device_code.convolution_packing import weight_packer
+from treadle.kernels.device_code.fragment_convolution import part_adder
 from treadle.kernels.device_code.fragment_pipeline import piece_of
 from treadle.kernels.device_code.group_convolution import (
     MOST_SHIFTS,
