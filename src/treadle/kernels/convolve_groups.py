@@ -9,7 +9,7 @@ from treadle.core.dtypes import DType
 from treadle.core.dtypes import float32 as f32
 from treadle.core.limits import MOST_NARROW
 from treadle.core.sizes import has_sizes
-from treadle.ir.stages import DEPTH, LINE_BYTES, TURNED_BITS
+from treadle.ir.stages import LINE, LINE_BYTES, TURNED_BITS
 from treadle.kernels.convolve_fragments import (
     FACTORS,
     in_phases,
@@ -27,7 +27,7 @@ from treadle.kernels.convolve_plans import (
     plain,
     windows_of,
 )
-from treadle.kernels.device_code.convolution_packing import weight_packer
+from treadle.kernels.device_code.convolution_packing import channel_padder, weight_packer
 from treadle.kernels.device_code.fragment_convolution import part_adder
 from treadle.kernels.device_code.fragment_pipeline import piece_of
 from treadle.kernels.device_code.group_convolution import (
@@ -250,10 +250,10 @@ def weights_chosen(
 ) -> Chosen | None:
     """How groups of threads compute the gradient of weights; None where fragments are better, or
     the device has none."""
-    if not device.traits.group_products or dtype.itemsize * 8 != TURNED_BITS:
+    if not device.traits.group_products or has_sizes((axes, channels, batch)):
         return None
     machine = machine_of(device)
-    if dtype.short not in machine.group_products or has_sizes((axes, channels, batch)):
+    if FACTORS.get(dtype.short) not in machine.group_products:
         return None
     groups, ins, outs = channels[:3]
     paddings = paddings_of([axes])
@@ -262,18 +262,18 @@ def weights_chosen(
     piece = piece_of(dtype)
     image = remainders * places * groups * padded_to(ins, piece)
     gradient = places * groups * padded_to(outs, piece)
-    within = padded_to(ins, DEPTH)
+    within, depth = padded_to(ins, LINE), depth_of(dtype)
     if max(image, gradient, _MOST_SPLITS * groups * outs * taps * within) >= MOST_NARROW:
         return None
     stored = batch * math.prod(axis.outputs for axis in axes)
-    steps = -(-places // DEPTH)
+    steps = -(-places // depth)
     useful = stored * outs * ins * taps * groups
     best: tuple[float, ConvolutionTile] | None = None
     for tile, rate in WEIGHT_TILES.items():
         if tile.threads > machine.most_threads or tile.shared_bytes > machine.shared_bytes:
             continue
         blocks = -(-outs // tile.rows) * -(-taps * within // tile.columns) * groups
-        of_tile = tile.rows * tile.columns * steps * DEPTH
+        of_tile = tile.rows * tile.columns * steps * depth
         if blocks * of_tile > _MOST_WASTE * useful:
             continue
         at_once = blocks_at_once(machine, tile) or 1
@@ -310,26 +310,56 @@ def weights_by_groups(
     paddings, tile = how
     dtype, batch = plain(out.dtype), x.shape[0]
     ins, outs = x.shape[1] // groups, gradient.shape[1] // groups
-    padded, out_padded = (padded_to(each, piece_of(dtype)) for each in (ins, outs))
-    within, taps = padded_to(ins, DEPTH), math.prod(axis.taps for axis in axes)
+    depth, within, taps = (
+        depth_of(dtype),
+        padded_to(ins, LINE),
+        math.prod(axis.taps for axis in axes),
+    )
     deep, places = taps * within, places_of(paddings, batch)
-    image = packed_image(x, groups, ins, paddings)
-    slopes = packed_image(gradient, groups, outs, windows_of(axes, paddings))
+    remainders = math.prod(each.remainders for each in paddings)
+    windows = windows_of(axes, paddings)
+    if dtype.itemsize * 8 == TURNED_BITS:
+        padded, out_padded = (padded_to(each, piece_of(dtype)) for each in (ins, outs))
+        image = packed_image(x, groups, ins, paddings)
+        slopes = packed_image(gradient, groups, outs, windows)
+        far, out_far, stack, out_stack = groups * padded, groups * out_padded, padded, out_padded
+        images = groups
+        steps_of_x = (far, 1, padded, places * far)
+        steps_of_slopes = (out_far, 1, out_padded)
+    else:
+        padded, out_padded, pitch = ins, outs, padded_to(places, piece_of(dtype))
+        image = _channels_padded(x, paddings, pitch)
+        slopes = _channels_padded(gradient, windows, pitch)
+        far = out_far = pitch
+        stack, out_stack, images = ins * pitch, outs * pitch, remainders * groups
+        steps_of_x = (1, pitch, stack, groups * stack)
+        steps_of_slopes = (1, pitch, out_stack)
     blocks = -(-outs // tile.rows) * -(-deep // tile.columns)
-    steps = -(-places // DEPTH)
+    steps = -(-places // depth)
     at_once = blocks_at_once(machine_of(x.device), tile) or blocks * groups
     length = -(-steps // splits_for(blocks * groups, steps, at_once))
     splits = -(-steps // length)
     size = groups * outs * deep
     summed = new(x, f32, splits * size)
-    total = places * math.prod(each.remainders for each in paddings)
-    far, out_far = groups * padded, groups * out_padded
     group_weight_summer(dtype, tile)[(blocks, groups, splits), tile.threads](
         slopes, image, summed, passed(axes), passed_paddings(paddings), groups, outs, padded,
-        out_padded, far, out_far, deep, places, total, length,
+        out_padded, far, out_far, stack, out_stack, deep, images, places, remainders * places,
+        length,
     )  # fmt: skip
     padded_weight_adder(dtype).launch(
         size, summed, slopes, image, flat(out), passed(axes), passed_paddings(paddings), batch,
-        splits, size, taps, taps, groups * outs, ins, within, outs, far, padded, out_far,
-        out_padded, places, total,
+        splits, size, taps, taps, groups * outs, ins, within, outs, places, *steps_of_x,
+        *steps_of_slopes,
     )  # fmt: skip
+
+
+def _channels_padded(x: DeviceArray, paddings: tuple[PaddedAxis, ...], pitch: int) -> DeviceArray:
+    """A padded image whose channels have their places behind each other, in lines of `pitch`."""
+    dtype, channels = plain(x.dtype), x.shape[1]
+    lines = channels * math.prod(each.remainders for each in paddings)
+    out = new(x, dtype, lines * pitch)
+    channel_padder(dtype).launch(
+        (lines, pitch // 4), flat(x), out, passed_paddings(paddings), x.shape[0], channels, lines,
+        pitch,
+    )  # fmt: skip
+    return out

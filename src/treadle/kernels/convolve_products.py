@@ -25,6 +25,7 @@ from treadle.kernels.convolve_plans import (
     places_of,
     windows_of,
 )
+from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.device_code.padded_weight_adder import padded_weight_adder
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import flat, new
@@ -35,6 +36,12 @@ from treadle.runtime.devices import Device
 _FEWEST_CHANNELS = 32  # with fewer, packing takes most of the time
 _LEAST_WORK = 1 << 27  # multiplications
 _LANES = 4
+# Tiles for few rows; for products whose inner axis is divided, or that have many tiles; for as many
+# tiles of 128 x 128 as a card runs only part of at once.
+_LOW = Tile(64, 256, 8, 2, 4, copies=3)
+_LARGE = Tile(128, 128, 8, 2, 2, copies=4)
+_MIDDLE = Tile(64, 128, 8, 2, 2, copies=4)
+_FEW_TILES, _MANY_TILES = 96, 512
 
 
 def suits(
@@ -81,12 +88,20 @@ def weights_by_products(
         Factor((0, 0), 1, outs, 0), Factor((step_z, step_y), 1, ins, start * ins),
     )  # fmt: skip
     made = new(x, f32, math.prod(stack), outs, columns)
-    by_tiles(slopes, image, made, product)
+    by_tiles(slopes, image, made, product, _tile_for(product))
     padded_weight_adder(f32).launch(
         made.size, flat(made), slopes, image, flat(out), passed(axes), passed_paddings(paddings),
-        batch, 1, made.size, math.prod(taps), taps[2], outs, ins, ins, outs, ins, ins, outs, outs,
-        places, places + beyond,
+        batch, 1, made.size, math.prod(taps), taps[2], outs, ins, ins, outs, places,
+        ins, 1, ins, places * ins, outs, 1, outs,
     )  # fmt: skip
+
+
+def _tile_for(product: Product) -> Tile:
+    if product.rows <= _LOW.rows:
+        return _LOW
+    tiles = -(-product.rows // _LARGE.rows) * -(-product.columns // _LARGE.columns)
+    few_or_many = not _FEW_TILES <= tiles * product.matrices < _MANY_TILES
+    return _LARGE if few_or_many else _MIDDLE
 
 
 def _first(axis: Axis, padding: PaddedAxis) -> int:

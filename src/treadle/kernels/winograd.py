@@ -1,7 +1,7 @@
 """Convolutions of float32 by 3 x 3 taps as 16 products of matrices: which ones, and their launches.
 
-What lies between the steps is four times as large as the images. So a few images are done at a
-time, for which it stays in a card's second cache.
+What lies between the steps is four times as large as the images. So some images are done at a time:
+as many as fill a card, in little memory.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from treadle.core.dtypes import DType
 from treadle.core.dtypes import float32 as f32
 from treadle.core.sizes import has_sizes
 from treadle.kernels.convolve_plans import Axis, Channels, passed, plain
+from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.device_code.winograd import (
     POINTS,
     image_transformer,
@@ -24,11 +25,13 @@ from treadle.runtime.devices import Device
 
 _FEWEST_CHANNELS = 32  # with fewer, steps that only move memory take most of the time
 _LEAST_WORK = 1 << 27  # multiplications
-_MOST_BYTES = 24 << 20  # of a factor that is made of images
+_MOST_BYTES = 96 << 20  # of a factor that is made of images
 _MOST_OF_IMAGE = 256 << 20  # bytes
 _EDGE = 2  # outputs along an axis of a tile
 _TAPS = 3
 _LANES = 4
+# Of the products, which often have few rows.
+_TILE = Tile(64, 128, 8, 2, 2, copies=4)
 
 
 def suits(
@@ -93,7 +96,7 @@ def by_winograd(
         image_transformer(dtype).launch(
             (ins, tiles), source, factor, passed(axes), ins, down, side, tiles, pitch
         )
-        by_tiles(weights, factor, made, product)
+        by_tiles(weights, factor, made, product, _TILE)
         finish.launch(
             (outs, tiles), made, source, flat(weight), addend, target, passed(axes), ins, outs,
             in_step, out_step, down, side, tiles, pitch,

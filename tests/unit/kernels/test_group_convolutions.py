@@ -173,18 +173,47 @@ def test_parts_and_the_cpu(rng, monkeypatch, parts):
     np.testing.assert_allclose(out.to_host(), wanted, rtol=2e-3, atol=5e-2)
 
 
-def test_tf32(card, rng):
+def _as_tf32(values: np.ndarray) -> torch.Tensor:
+    return torch.tensor(((values.view("u4") + 0x1000) & 0xFFFFE000).view("f4").astype("f8"))
+
+
+@pytest.mark.parametrize("case", [0, 2, 4])
+def test_tf32(card, rng, used, monkeypatch, case):
     """float32 numbers, rounded to the nearest with 10 bits of fraction."""
-    x, w = (rng.standard_normal(shape).astype("f4") for shape in ((1, 36, 5, 7), (6, 36, 3, 3)))
+    monkeypatch.setattr(convolve, "suits", lambda *given: given[-1])
+    shape, weights, options = CASES[case]
+    rank, groups = len(shape) - 2, options.get("groups", 1)
+    order = [
+        (options.get(name, default),) * rank
+        for name, default in (("stride", 1), ("padding", 0), ("dilation", 1))
+    ]
+    x, w = (rng.standard_normal(each).astype("f4") for each in (shape, weights))
     x[0, 0, -1], w[0, 0] = np.float32(1 + 2**-11 + 2**-20), np.float32(-1 - 2**-12)
-    axes = three_axes((along_of(5, 3, 1, 1, 1, 5), along_of(7, 3, 1, 1, 1, 7)))
-    out = td.full((1, 6, 5, 7), np.nan).realize()._array
-    a, b = (td.asarray(each)._array for each in (x, w))
-    channels = Channels(1, 36, 6, 9, 36 * 9, 6 * 36 * 9)
-    by_groups(a, b, None, out, [axes], channels, Chosen(paddings_of([axes]), SMALL))
-    nearest = [((each.view("u4") + 0x1000) & 0xFFFFE000).view("f4").astype("f8") for each in (x, w)]
-    wanted = torch.conv2d(*map(torch.tensor, nearest), padding=1).numpy()
-    assert np.abs(out.to_host() - wanted).max() <= 1e-6 * np.abs(wanted).max()
+    a, b = (_as_tf32(each).requires_grad_() for each in (x, w))
+    wanted = getattr(torch, f"conv{rank}d")(a, b, None, *order, groups)
+    g = rng.standard_normal(wanted.shape).astype("f4")
+    wanted.backward(_as_tf32(g))
+    p, q, r = (td.asarray(each)._array for each in (x, w, g))
+    for found, right in (
+        (convolve.convolve(p, q, *order, groups, wanted.shape[2:], True), wanted.detach()),
+        (convolve.convolve_transposed(r, q, *order, groups, shape[2:], True), a.grad),
+        (convolve.weight_gradient(p, r, *order, groups, weights[2:], True), b.grad),
+    ):
+        error = np.abs(found.to_host() - right.numpy()).max()
+        assert error <= 1e-6 * right.abs().max().item()
+    assert all(used.values())
+
+
+def test_tf32_of_special_values(card, rng, used, monkeypatch):
+    """Infinities in places whose neighbours have no window."""
+    monkeypatch.setattr(convolve, "suits", lambda *given: given[-1])
+    x, g = (rng.standard_normal(each).astype("f4") for each in ((1, 9, 4, 5), (1, 6, 4, 5)))
+    x[0, 8, 1, 2], x[0, 0, 3, 4], x[0, 1, 0, 0] = np.inf, np.nan, -np.inf
+    w = torch.zeros((6, 9, 3, 3), dtype=torch.float64, requires_grad=True)
+    torch.conv2d(torch.tensor(x.astype("f8")), w, padding=1).backward(torch.tensor(g.astype("f8")))
+    p, r = (td.asarray(each)._array for each in (x, g))
+    found = convolve.weight_gradient(p, r, (1, 1), (1, 1), (1, 1), 1, (3, 3), True).to_host()
+    np.testing.assert_allclose(found, w.grad, rtol=1e-2, atol=2e-2)
 
 
 def test_a_padded_axis_has_what_windows_read(rng):

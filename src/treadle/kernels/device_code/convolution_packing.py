@@ -83,16 +83,24 @@ def _read_from(axis, padding, j):
 
 
 @td.func
-def distance_of(axes, paddings, places, tap):
-    """How far the place that a tap reads in a padded image is from where a window begins, of which
-    there are so many `places` for each of the remainders."""
+def start_of(axes, paddings, tap):
+    """What a tap reads for the window at place 0 of a padded image: the number of the remainders,
+    and the place among those of these remainders."""
     lines = tap // axes.x.taps
     jz = lines // axes.y.taps
     rz, iz = _read_from(axes.z, paddings.z, jz)
     ry, iy = _read_from(axes.y, paddings.y, lines - jz * axes.y.taps)
     rx, ix = _read_from(axes.x, paddings.x, tap - lines * axes.x.taps)
     number = (rz * paddings.y.remainders + ry) * paddings.x.remainders + rx
-    return number * places + (iz * paddings.y.length + iy) * paddings.x.length + ix
+    return number, (iz * paddings.y.length + iy) * paddings.x.length + ix
+
+
+@td.func
+def distance_of(axes, paddings, places, tap):
+    """How far the place that a tap reads in a padded image is from where a window begins, of which
+    there are so many `places` for each of the remainders."""
+    number, at = start_of(axes, paddings, tap)
+    return number * places + at
 
 
 @functools.cache
@@ -282,3 +290,60 @@ def weight_packer(dtype: DType) -> Kernel:
                 to += padded
 
     return pack_weights
+
+
+@functools.cache
+def channel_padder(dtype: DType) -> Kernel:
+    """A kernel that pads images (batch, channels, …) and puts a channel's places in all of them
+    behind each other: (remainders, channels, places), lines of `pitch` elements. A thread writes
+    four of them."""
+    rounded = _rounder(dtype)
+    vec = td.vec4[dtype]
+
+    @td.kernel(checked=False)
+    def pad_channels(
+        x: td.Array[dtype], out: td.Array[vec], axes: Paddings, batch: td.i32, channels: td.i32,
+        lines: td.i32, pitch: td.i32,
+    ):  # fmt: skip
+        row, quad = td.grid(2)
+        number = row // channels
+        channel = row - number * channels
+        across = number // axes.x.remainders
+        rx = number - across * axes.x.remainders
+        rz = across // axes.y.remainders
+        ry = across - rz * axes.y.remainders
+        at = quad * 4
+        line = td.u32(at) // td.u32(axes.x.length)
+        ix = at - td.i32(line) * axes.x.length
+        stack = line // td.u32(axes.y.length)
+        iy = td.i32(line - stack * td.u32(axes.y.length))
+        image = td.i32(stack // td.u32(axes.z.length))
+        iz = td.i32(stack) - image * axes.z.length
+        if row < lines and at < pitch:
+            made = td.local(4, dtype)
+            for e in td.static_range(4):
+                first = axes.x.remainder if axes.x.remainders == 1 else rx
+                x_at = (ix - axes.x.before) * axes.x.stride + first
+                first = axes.y.remainder if axes.y.remainders == 1 else ry
+                y_at = (iy - axes.y.before) * axes.y.stride + first
+                first = axes.z.remainder if axes.z.remainders == 1 else rz
+                z_at = (iz - axes.z.before) * axes.z.stride + first
+                inside = x_at >= 0 and x_at < axes.x.size and y_at >= 0 and y_at < axes.y.size
+                inside = inside and z_at >= 0 and z_at < axes.z.size and image < batch
+                made[e] = dtype(0)
+                if inside:
+                    place = ((image * channels + channel) * axes.z.size + z_at) * axes.y.size + y_at
+                    made[e] = rounded(x[place * axes.x.size + x_at])
+                ix += 1
+                if ix == axes.x.length:
+                    ix = 0
+                    iy += 1
+                    if iy == axes.y.length:
+                        iy = 0
+                        iz += 1
+                        if iz == axes.z.length:
+                            iz = 0
+                            image += 1
+            out[(row * pitch + at) // 4] = vec(made[0], made[1], made[2], made[3])
+
+    return pad_channels
