@@ -341,7 +341,7 @@ def _reduce(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -
 
 
 def _gather(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
-    source = draft.plan.original(seen.node.sources[0])
+    source = draft.plan.stored(seen.node.sources[0])
     offset = source.array.offset if source.array is not None else 0
     axes = len(draft.loops.axes_of(seen.space))
     buffer = draft.reads.buffer_of(source)

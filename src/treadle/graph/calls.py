@@ -15,8 +15,9 @@ from weakref import ref
 from treadle.core.dtypes import DType
 from treadle.core.sizes import fixed, has_sizes
 from treadle.graph.node import CALL, Node
+from treadle.graph.views import same_shape
 from treadle.runtime import recorded_calls
-from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
 from treadle.runtime.varying import varying
 
@@ -44,6 +45,7 @@ class Call:
 
     def run(self, node: Node, arrays: Sequence[DeviceArray]) -> None:
         """Compute the node."""
+        arrays = _as_seen(node, arrays)
         arrays, options = _for_trace(self.function, arrays, self.options)
         found = recorded_calls.call(self.function, arrays, options)
         assert isinstance(found, DeviceArray)
@@ -53,7 +55,7 @@ class Call:
         self, node: Node, arrays: Sequence[DeviceArray], known: dict[Node, DeviceArray]
     ) -> None:
         """Go through the function with imagined arrays, so that its kernels are compiled."""
-        known[node] = self.function(*arrays, *self.options)
+        known[node] = self.function(*_as_seen(node, arrays), *self.options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class CallOfSeveral:
 
     def run(self, node: Node, arrays: Sequence[DeviceArray]) -> None:
         """Compute the node and the others."""
+        arrays = _as_seen(node, arrays)
         arrays, options = _for_trace(self.function, arrays, self.options)
         found: Any = recorded_calls.call(self.function, arrays, options)
         for reference, array in zip(self.nodes, found, strict=True):
@@ -83,10 +86,21 @@ class CallOfSeveral:
         self, node: Node, arrays: Sequence[DeviceArray], known: dict[Node, DeviceArray]
     ) -> None:
         """Go through the function with imagined arrays, so that its kernels are compiled."""
-        for reference, array in zip(self.nodes, self.function(*arrays, *self.options), strict=True):
+        found = self.function(*_as_seen(node, arrays), *self.options)
+        for reference, array in zip(self.nodes, found, strict=True):
             other = reference()
             if other is not None:
                 known[other] = array
+
+
+def _as_seen(node: Node, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
+    """The arrays of a call's sources in their shapes: of a reshape the call gets the base."""
+    return [
+        array
+        if len(array.shape) == len(source.shape) and same_shape(array.shape, source.shape)
+        else array.view(source.shape, packed_strides(source.shape), array.offset)
+        for array, source in zip(arrays, node.sources, strict=True)
+    ]
 
 
 def _for_trace(

@@ -55,7 +55,8 @@ def _group(plan: Plan, node: Node) -> Group:
         ]
         return _of_parts(node, parts, reason)
     if node.op == CALL or is_of_a_library(node):
-        sources = tuple(plan.original(source) for source in node.sources)
+        seen = plan.stored if node.op == CALL else plan.original
+        sources = tuple(seen(source) for source in node.sources)
         return Group(node, None, sources, (), (), reason)
     return _built(plan, node, reason)
 

@@ -30,7 +30,7 @@ from treadle.graph.node import (
 from treadle.graph.node_sizes import key_of_number
 from treadle.graph.operations import cost_of
 from treadle.graph.product_groups import why_kept
-from treadle.graph.views import is_whole, same_shape
+from treadle.graph.views import is_in_order, is_whole, same_shape
 from treadle.kernels.launching import serial_threads
 
 # The operations that may be done again in a second kernel rather than materialized. A GPU does
@@ -40,6 +40,7 @@ _CHEAP_ON_GPUS = 40
 _FEW_READ = 2  # arrays that may be read again, rather than the one that is made of them
 _EXPENSIVE = (REDUCE, PRODUCT)
 _OPAQUE = (CALL, WRITE, PRODUCT)  # they compute nothing of their sources
+_SEEN_IN_ORDER = (CALL, GATHER)  # they take the elements of a source in order, in any shape
 _SHARED = -1  # several kernels need it
 _LATER = "it is needed later, by a derivative or by what is not computed yet"
 _MOST_EXPENSIVE = 1 << 20
@@ -75,6 +76,17 @@ class Plan:
     def original(self, node: Node) -> Node:
         """The node that computes what this one does."""
         return self.same.get(node, node)
+
+    def stored(self, node: Node) -> Node:
+        """The node in whose memory the elements of a source lie, in order, for what takes it from
+        there: of a reshape its base."""
+        node = self.original(node)
+        while node.op == VIEW and node.array is None and node not in self.materialized:
+            base = self.original(node.sources[0])
+            if node.size != base.size or not is_in_order(node.detail):
+                break
+            node = base
+        return node
 
     # --- order -----------------------------------------------------------------------------------
 
@@ -169,8 +181,7 @@ class Plan:
             if node.op == PRODUCT and mine in reducing:
                 self.materialize(node, "a reduction reads it")
             elif node not in self.materialized and (mine == _SHARED or node.saved or node in later):
-                # Of a view its base: a view costs nothing.
-                target = self.original(node.sources[0]) if node.op == VIEW else node
+                target = self._least_of(node)
                 is_expensive = weight[node] > cheap or node in broad
                 if is_expensive and (mine == _SHARED or node.saved):
                     self.materialize(
@@ -193,6 +204,19 @@ class Plan:
                 known = group.get(source)
                 group[source] = mine if known is None or known == mine else _SHARED
 
+    def _least_of(self, node: Node) -> Node:
+        """What to keep of a node that is computed once: of a view its base, since a view costs
+        nothing, and of a cast to more bytes what is cast."""
+        if node.op == VIEW:
+            node = self.original(node.sources[0])
+        while node.op in (VIEW, "cast"):
+            source = self.original(node.sources[0])
+            narrower = source.dtype.itemsize <= node.dtype.itemsize and source.dtype.kind == "float"
+            if source.array is not None or not narrower or source.size != node.size:
+                break
+            node = source
+        return node
+
     def _is_of_one(self, join: Node) -> bool:
         """Whether the parts of a joined array are views of one array, as those of a roll are."""
         bases = {
@@ -210,6 +234,10 @@ class Plan:
             for position, source in enumerate(map(self.original, node.sources)):
                 if source.array is not None or not must_lie_in_memory(node, position):
                     continue
+                if node.op in _SEEN_IN_ORDER:
+                    source = self.stored(source)
+                    if source.array is not None:
+                        continue
                 if node.op != PRODUCT or not self._is_computed_in_loads(node, position, source):
                     self.materialize(source, f"{node.op} takes it from memory")
             if node.op == WRITE:

@@ -140,6 +140,51 @@ def test_what_several_kernels_need_is_kept_if_it_is_dear(device, kernels, rng):
     assert sum("exp" in name for name in names(kernels)) == 1
 
 
+def test_reshapes_are_not_copied_for_the_library(device, kernels, rng):
+    data = rng.standard_normal((3, 5, 7)).astype(np.float32)
+    x = td.asarray(data)
+    y = x + 1
+    wanted = np.sort((data + np.float32(1)).reshape(15, 7), axis=1)
+    np.testing.assert_array_equal(td.sort(y.reshape(15, 7), axis=1).numpy(), wanted)
+    np.testing.assert_array_equal(td.sort(x.reshape(-1)).numpy(), np.sort(data.reshape(-1)))
+    at = np.array([2, 0, 2], np.int32)
+    found = td.take(y.reshape(15, 7), td.asarray(at), axis=0).numpy()
+    np.testing.assert_array_equal(found, (data + np.float32(1)).reshape(15, 7)[at])
+    assert "copy" not in names(kernels)
+
+
+def test_reshapes_that_the_library_reads_have_the_values_of_then(device, rng):
+    data = rng.standard_normal((4, 6)).astype(np.float32)
+    x = td.asarray(data.copy()).realize()
+    seen = x.reshape(3, 8)
+    first, second = td.sort(seen, axis=1), td.cumulative_sum(seen, axis=1)
+    double = seen * 2
+    np.testing.assert_array_equal(first.numpy(), np.sort(data.reshape(3, 8), axis=1))
+    x[1:3] = 0
+    wanted = data.copy()
+    wanted[1:3] = 0
+    third = td.sort(seen, axis=1)
+    x += 1
+    close = {"rtol": 1e-5, "atol": 1e-5}
+    np.testing.assert_allclose(second.numpy(), np.cumsum(data.reshape(3, 8), axis=1), **close)
+    np.testing.assert_array_equal(double.numpy(), data.reshape(3, 8) * 2)
+    np.testing.assert_array_equal(third.numpy(), np.sort(wanted.reshape(3, 8), axis=1))
+    np.testing.assert_array_equal(x.numpy(), wanted + np.float32(1))
+
+
+def test_of_a_cast_to_more_bytes_the_source_is_kept(device, kernels, rng):
+    x, w = rng.standard_normal((8, 16)), rng.standard_normal((16, 8))
+    x, w = (td.asarray(each.astype(np.float16)).realize() for each in (x, w))
+    wide = (x @ w).reshape(64).to(td.float32)
+    square, more = (wide * wide).sum(), wide + 1
+    exact = (x.numpy().astype("f8") @ w.numpy().astype("f8")).reshape(64)
+    np.testing.assert_allclose(more.numpy(), exact + 1, atol=2e-2)
+    stored = [group.node.dtype for group in kernels]
+    assert stored[-2:] == [td.float16, td.float32]
+    np.testing.assert_allclose(square.numpy(), np.square(exact).sum(), rtol=2e-2)
+    assert len(kernels) == len(stored) + 1
+
+
 def test_common_subexpressions_are_computed_once(device, kernels):
     x = td.asarray([1.0, 2.0])
     found = (td.exp(x) + td.exp(x)).numpy()

@@ -11,9 +11,10 @@ import math
 from typing import Any
 
 from treadle.autograd.derivative import Rule
-from treadle.graph.calls import call
+from treadle.graph.calls import call, call_of_several
 from treadle.graph.history import recording
-from treadle.kernels.norm_gradients import blocks_of, fits, norm_gradients
+from treadle.kernels.launching import serial_threads
+from treadle.kernels.norm_gradients import blocks_of, fits, norm_backward, norm_gradients
 from treadle.tensor.axes import some_axes
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.compute_dtype import widened
@@ -63,6 +64,8 @@ def _standardized(
 ) -> Gradients:
     given = g
     (g, _), (x, _) = widened(g), widened(input)
+    if average is None and (whole := _by_a_kernel(given, input, axes, eps, scale, True)):
+        return whole
     if average is None or recording.get():  # the given values do not record how they depend on x
         average = mean(x, axis=axes, keepdims=True)
         variance = mean(_square(x - average), axis=axes, keepdims=True)
@@ -109,6 +112,8 @@ def _scaled_to_rms_one(
     g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any
 ) -> Gradients:
     given = g
+    if whole := _by_a_kernel(given, input, axes, eps, scale, False):
+        return whole
     (g, _), (x, _) = widened(g), widened(input)
     steep = _rsqrt(mean(_square(x), axis=axes, keepdims=True) + eps)
     y = x * steep
@@ -117,22 +122,49 @@ def _scaled_to_rms_one(
     return {"input": found, "scale": g * y} | _of_factors(given, input, axes, eps, scale, False)
 
 
+def _by_a_kernel(
+    g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any, centered: bool
+) -> Gradients:
+    """All gradients of a norm over the last axes, by a kernel that reads input and gradient once;
+    none where there is no such kernel."""
+    if serial_threads(input.device) or not _has_kernel(input, axes, scale):
+        return {}
+    columns = math.prod(input.shape[axis] for axis in axes)
+    shape = (blocks_of(input.device, input.size // columns, columns), 2, columns)
+    nodes = [each._node for each in (input, g, scale)]
+    results = [(input.shape, input.dtype), (shape, widened(input)[0].dtype)]
+    found, sums = call_of_several(norm_backward, nodes, results, (columns, centered, eps))
+    return {"input": from_node(found)} | _of_sums(from_node(sums), scale, centered)
+
+
 def _of_factors(
     g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any, centered: bool
 ) -> Gradients:
     """The gradients of factors and terms for the last axes, by a kernel that reads all once."""
+    if not serial_threads(input.device) or not _has_kernel(input, axes, scale):
+        return {}
     columns = math.prod(input.shape[axis] for axis in axes)
-    rows = input.size // max(columns, 1)
-    if recording.get() or scale is None or scale.ndim != len(axes) or axes[-1] != -1:
-        return {}
-    if not fits(input.device, rows, columns):
-        return {}
+    rows = input.size // columns
     pair = [each.reshape((rows, columns))._node for each in (input, g)]
-    shape = (blocks_of(input.device, rows), 2, columns)
+    shape = (blocks_of(input.device, rows, columns), 2, columns)
     made = from_node(call(norm_gradients, pair, shape, widened(input)[0].dtype, (centered, eps)))
-    sums = total(made, axis=0)
-    of_scale = {"scale": sums[0].reshape(scale.shape)}
-    return of_scale | {"shift": sums[1].reshape(scale.shape)} if centered else of_scale
+    return _of_sums(made, scale, centered)
+
+
+def _has_kernel(input: Any, axes: tuple[int, ...], scale: Any) -> bool:
+    """Whether the kernel library has gradients of a norm over axes."""
+    if recording.get() or scale is None or scale.ndim != len(axes) or axes[-1] != -1:
+        return False
+    columns = math.prod(input.shape[axis] for axis in axes)
+    return fits(input.device, input.size // max(columns, 1), columns)
+
+
+def _of_sums(sums: Any, scale: Any, centered: bool) -> Gradients:
+    """The gradients of factors and terms, of sums over some rows each."""
+    of_scale = {"scale": total(sums[:, 0], axis=0).reshape(scale.shape)}
+    if not centered:
+        return of_scale
+    return of_scale | {"shift": total(sums[:, 1], axis=0).reshape(scale.shape)}
 
 
 def _scaled_to_length_one(g: Any, input: Any, axis: int, eps: float) -> Any:
