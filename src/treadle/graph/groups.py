@@ -14,7 +14,7 @@ from treadle.core.errors import LaunchError
 from treadle.graph.building import FinerLoops, build, draft_of
 from treadle.graph.node import CALL, CONSTANT, INDEX, JOIN, PRODUCT, Node
 from treadle.graph.numbering import Moving
-from treadle.graph.product_groups import is_of_a_library
+from treadle.graph.product_groups import is_of_a_library, why_apart
 from treadle.graph.program import Kind, Program
 from treadle.graph.reads import TooManyBuffers
 from treadle.graph.schedule import Plan
@@ -106,6 +106,11 @@ def _built(plan: Plan, node: Node, reason: str, part: int | None = None) -> Grou
             for each in apart:
                 plan.materialize(each, "a kernel would not see all of its arrays")
             if apart:
+                continue
+        if built.product is not None and node.op != PRODUCT and not built.factors:
+            apart_since = why_apart(built.product, program.steps)
+            if apart_since is not None:
+                plan.materialize(built.product, apart_since)
                 continue
         if built.joined and built.is_too_large():
             for join in built.joined:

@@ -7,12 +7,17 @@ from typing import NamedTuple
 
 from treadle.core.sizes import valued
 from treadle.graph.node import PRODUCT, Node
+from treadle.graph.operations import cost_of
+from treadle.graph.program import Step
 from treadle.graph.views import View, axes_within, merge_axes
 from treadle.kernels.factors import Factor, Product
-from treadle.kernels.product import route_of
+from treadle.kernels.product import by_groups, route_of
 from treadle.runtime.varying import varying
 
 Integers = tuple[int, ...]
+# Operations of an epilogue, beside an addition, up to which groups of threads do it: one function.
+_MOST_OF_GROUPS = 30
+_NOT_COMPUTED = frozenset({"load", "scalar", "product"})
 
 
 def is_of_a_library(node: Node) -> bool:
@@ -28,6 +33,15 @@ def why_kept(node: Node) -> str | None:
     if route in ("host", "vendor"):
         return "a library computes it"
     return "it is a kernel of its own" if node.device.traits.serial_threads else None
+
+
+def why_apart(node: Node, steps: Sequence[Step]) -> str | None:
+    """Why a product whose epilogue is among these steps is computed without it; None if it may have
+    it. Groups of threads with few warps do long epilogues slowly, while no tiles are multiplied."""
+    own = [cost_of(op, short, of) for op, _, short, of in steps if op not in _NOT_COMPUTED]
+    if sum(own) <= _MOST_OF_GROUPS or not by_groups(node.device, node.dtype, valued(node.detail)):
+        return None
+    return "its epilogue takes longer than storing it"
 
 
 def axes_of(shape: tuple[int, ...], product: Product) -> tuple[slice, slice, slice] | None:

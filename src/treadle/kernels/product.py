@@ -93,6 +93,18 @@ def factors_of(dtype: DType, product: Product) -> tuple[DType, DType]:
     return dtypes_of(product.factors or dtype.short)
 
 
+def by_groups(device: Device, dtype: DType, product: Product) -> bool:
+    """Whether tiles of groups of threads compute a product whose factors are in memory."""
+    machine = machine_of(device)
+    if dtype.short not in machine.group_products or product.factors:
+        return False
+    first, second = loadings_of(product, dtype)
+    boxes = takes(Form(dtype, len(product.batch), first, second, 4, False, False))
+    across = (not first.inner, not second.inner)
+    problem = Problem(dtype, *product.extents, boxes=boxes, across=across)
+    return isinstance(choice_for(machine, problem).tile, GroupTile)
+
+
 def multiply(x: DeviceArray, y: DeviceArray, product: Product) -> DeviceArray:
     """The product of two factors in contiguous arrays, as an array of (stack, rows, columns)."""
     dtype = x.dtype
