@@ -5,7 +5,9 @@ throughput of a large GPU, `launch-cuda` what launches cost the host, `arrays-cu
 arrays, `library-cuda` about the kernel library, `compiled-cuda` what calls of compiled functions
 cost the host, `crossover-cuda` from which size on a device is quicker than the host,
 `training-cuda` is about steps of training, `programs-cuda` about whole programs, `quantized-cuda`
-about products with quantized matrices, `encoders-cuda` about embeddings of texts, `actors-cuda`
+about products with quantized matrices, `encoders-cuda` about embeddings of texts,
+`products-cuda`, `attention-cuda`, `convolutions-cuda`, `algorithms-cuda` and `steps-cuda` about a
+card's rates beside PyTorch, `actors-cuda`
 about messages to actors, `stencils-cuda` about grids beside a copy, `compile-cuda` about how long a
 new kernel takes, `ptx` our PTX beside NVRTC's, `cuda_cpp-cuda` CUDA C++ beside NVRTC, `parsing` how
 long reading CUDA C++ takes, `browser` a page of Chromium. A device's name stands for all its suites
@@ -55,11 +57,27 @@ SUITES: dict[str, tuple[str, ...]] = {
     **{f"stencils-{name}": ("stencils", name) for name in DEVICES},
     "compile-cuda": ("compile", "cuda"),
     "compile-webgpu": ("compile", "webgpu"),
+    **{
+        f"{suite}-{name}": (f"cards.{suite}", name)
+        for name, suites in {
+            "cuda": ("products", "attention", "convolutions", "algorithms", "steps"),
+            "webgpu": ("products", "algorithms"),
+            "dawn": ("products", "attention", "algorithms"),
+        }.items()
+        for suite in suites
+    },
     "ptx": ("ptx",),
     **{f"cuda_cpp-{name}": ("cuda_cpp", name) for name in DEVICES},
     "parsing": ("cuda_cpp.parsing",),
     "browser": ("browser",),
 }
+
+
+# Suites that large GPUs are for, and the CPU where it has them.
+_OF_CARDS = frozenset({
+    "gpu", "training", "programs", "encoders", "crossover", "cuda_cpp", "models", "products",
+    "attention", "convolutions", "algorithms", "steps",
+})  # fmt: skip
 
 
 def fits(suite: str) -> bool:
@@ -71,9 +89,7 @@ def fits(suite: str) -> bool:
     if not name:
         return True
     return td.is_available(name) and (
-        kind not in ("gpu", "training", "programs", "encoders", "crossover", "cuda_cpp", "models")
-        or name == "cpu"
-        or td.device(name).kind == "discrete"
+        kind not in _OF_CARDS or name == "cpu" or td.device(name).kind == "discrete"
     )
 
 

@@ -41,7 +41,7 @@ def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
     if spec == "cpu":
         models = [functools.partial(_on_host, model) for model in (digits_mlp, small_cnn)]
         return [*models, functools.partial(update, spec)]
-    dtype, aim = ("bfloat16", 3.0) if spec == "cuda" else ("", 4.0)
+    dtype, aim = ("bfloat16", 1.1) if spec == "cuda" else ("", 4.0)
     return [
         functools.partial(_on_card, spec, dtype, aim),
         functools.partial(_small_on_card, spec),
