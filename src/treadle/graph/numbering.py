@@ -31,7 +31,8 @@ from treadle.graph.program import (
 from treadle.graph.reads import NO_BUFFER, Place
 from treadle.graph.views import merge_axes
 from treadle.kernels.device_code.matrix_product import Form, Loading
-from treadle.kernels.factors import TF32, Product
+from treadle.kernels.factors import TF32, Factor, Product
+from treadle.kernels.machine import machine_of
 from treadle.kernels.product import factors_of, integers_of, loadings_of
 
 _VECTOR_COST, _VECTOR_COST_IN_SOFTWARE = 400, 50  # of what is done for neighbours at once
@@ -153,7 +154,13 @@ def _product_program(draft: Draft, numbers: Numbers) -> Program:
     number = draft.product_step
     one, other = prologues
     rounded = product.factors == TF32
-    detail = Multiplied(steps[number].detail, (one, other), counts, form, first, rounded)
+    packed = (False, False)
+    if machine_of(node.device).opaque_products:  # where kernels may have sizes in their text
+        packed = (
+            _is_packed(product.first, product.rows, product.inner, loadings[0]),
+            _is_packed(product.second, product.columns, product.inner, loadings[1]),
+        )
+    detail = Multiplied(steps[number].detail, (one, other), counts, form, first, rounded, packed)
     steps[number] = steps[number]._replace(detail=detail)
     return Program(
         Kind.PRODUCT,
@@ -169,6 +176,15 @@ def _product_program(draft: Draft, numbers: Numbers) -> Program:
         big,
         lanes,
     )
+
+
+def _is_packed(factor: Factor, lines: int, inner: int, loading: Loading) -> bool:
+    """Whether nothing lies between the lines of a factor in memory."""
+    if loading.computed:
+        return False
+    if loading.inner:
+        return bool(factor.inner == 1 and factor.line == inner)
+    return bool(factor.line == 1 and factor.inner == lines)
 
 
 def _merged_factor(draft: Draft, space: Space, places: Sequence[Place]) -> MergedAxes:

@@ -122,7 +122,8 @@ class Multiplied(NamedTuple):
     `prologues` say how they are computed if not, `axes` the numbers of the loop axes that are the
     stack's, the rows' and the columns', `form` what code depends on, and `first` the number of the
     first of its integers: rows, columns, inner extent, and then what `kernels.product.integers_of`
-    gives. float32 factors may be `rounded` to TF32."""
+    gives. float32 factors may be `rounded` to TF32. `packed`: which factors have nothing between
+    their lines."""
 
     buffers: tuple[int | None, int | None]
     prologues: tuple[Prologue | None, Prologue | None]
@@ -130,6 +131,7 @@ class Multiplied(NamedTuple):
     form: Form
     first: int
     rounded: bool = False
+    packed: tuple[bool, bool] = (False, False)
 
 
 class Access(NamedTuple):

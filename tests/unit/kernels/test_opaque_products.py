@@ -11,6 +11,8 @@ import pytest
 import treadle as td
 from tests.support.poison import poisoned
 from tests.support.ptx_device import ptx_device
+from treadle.graph import numbering
+from treadle.graph.emit import products as emit
 from treadle.kernels import best_tiles
 from treadle.kernels import product as kernel_products
 from treadle.kernels.device_code.opaque_product import OpaqueTile, opaque_multiplier
@@ -76,6 +78,40 @@ def test_epilogues_and_prologues(monkeypatch):
     _check(plain, y.T.astype("f8") @ x[0].T.astype("f8"))
     assert len(made) == 2
     assert made[0][0].first.computed
+
+
+def test_sizes_in_the_text(monkeypatch):
+    """Large products of whole tiles and packed factors have kernels of their own; others, and those
+    whose factors are slices, have numbers of the launch."""
+    rng = np.random.default_rng()
+    made = []
+
+    def noted(form, tile):
+        made.append(form.whole)
+        return opaque_multiplier(form, tile)
+
+    monkeypatch.setattr(kernel_products, "opaque_multiplier", noted)
+    monkeypatch.setattr(best_tiles, "tile_for", lambda *_: SMALL)
+    monkeypatch.setattr(emit, "LARGE_PRODUCT", 1)
+    real = numbering.machine_of
+    opaque = lambda device: replace(real(device), opaque_products=True)  # noqa: E731
+    monkeypatch.setattr(numbering, "machine_of", opaque)
+    x, y, z = _drawn(rng, 64, 48), _drawn(rng, 48, 32), _drawn(rng, 64, 96)
+    with ptx_device("sm_90") as device, td.use_device(device), poisoned(device):
+        a, b, c, turned = (td.asarray(v) for v in (x, y, z, np.ascontiguousarray(y.T)))
+        for given, other, right, whole in (
+            (a, b, x.astype("f8") @ y, True),
+            (a, turned.T, x.astype("f8") @ y, True),  # the same sizes, other strides
+            (c[:, 48:], b, z[:, 48:].astype("f8") @ y, False),
+            (a[:, :40], b[:40], x[:, :40].astype("f8") @ y[:40], False),
+            (a[:60], b, x[:60].astype("f8") @ y, False),
+            (a[32:], b, x[32:].astype("f8") @ y, True),
+            (c[:, :48], b, z[:, :48].astype("f8") @ y, False),
+        ):
+            made.clear()
+            _check((given @ other + 1).numpy(), right + 1)
+            assert made in ([whole], [])  # an equal program is not made again
+            assert whole or True not in made
 
 
 def test_who_takes_them():

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import f32
+from treadle.core.sizes import has_sizes
 from treadle.graph.emit.body import Body, cast, type_named
 from treadle.graph.emit.maps import store_lanes, values_of_lanes
 from treadle.graph.program import FIXED, Axis, Multiplied, Phase, Program, Stage, Strategy
@@ -34,8 +35,9 @@ from treadle.kernels.device_code.matrix_product import (
     part_joiner,
     prologue_of,
 )
+from treadle.kernels.device_code.opaque_product import OpaqueTile
 from treadle.kernels.machine import Machine
-from treadle.kernels.product import JOINING, launch_for, multiplier_for
+from treadle.kernels.product import JOINING, LARGE_PRODUCT, launch_for, multiplier_for
 from treadle.kernels.tiles import AnyTile, Problem
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arguments import declared_arguments
@@ -47,11 +49,13 @@ _OWN = 2  # numbers of a launch, beside the program's
 
 class ProductVariant(NamedTuple):
     """One of a program's kernels: the product, sums of parts of it, or what joins these. `exact`
-    says that the inner axis is a multiple of the tile's depth."""
+    says that the inner axis is a multiple of the tile's depth. `sizes` are rows, columns and inner
+    extent where they, and the strides that follow from them, are in the kernel's text."""
 
     phase: Phase
     tile: AnyTile
     exact: bool
+    sizes: tuple[int, int, int] | None = None
 
 
 def product_strategy(program: Program, extents: Sequence[int], machine: Machine) -> Strategy:
@@ -72,7 +76,10 @@ def product_strategy(program: Program, extents: Sequence[int], machine: Machine)
         other=form.other,
     )  # fmt: skip
     tile, exact, grid, parts, chunk = launch_for(machine, problem)
-    variant = ProductVariant(Phase.WHOLE if parts == 1 else Phase.PART, tile, exact)
+    sizes = (lines, columns, extents[-1])
+    fixed = parts == 1 and matrices == 1 and exact and _has_sizes_in_text(detail, tile, sizes)
+    phase = Phase.WHOLE if parts == 1 else Phase.PART
+    variant = ProductVariant(phase, tile, exact, sizes if fixed else None)
     stage = Stage(variant, Dim3(*grid), Dim3(tile.threads), integers=(matrices, chunk))
     if parts == 1:
         return Strategy((stage,))
@@ -86,6 +93,33 @@ def product_strategy(program: Program, extents: Sequence[int], machine: Machine)
     )
     scratch = (wide(dtype).short, parts * size)
     return Strategy((replace(stage, scratch=(0,)), join), (scratch,))
+
+
+def _has_sizes_in_text(detail: Multiplied, tile: AnyTile, sizes: tuple[int, int, int]) -> bool:
+    """Whether a product is worth a kernel of its own for its sizes: a large one by opaque matrices,
+    whose compilers have few registers beside the sums, of whole tiles and packed factors."""
+    rows, columns, inner = sizes
+    return (
+        isinstance(tile, OpaqueTile)
+        and not has_sizes(sizes)
+        and 2 * rows * columns * inner >= LARGE_PRODUCT
+        and rows % tile.rows == 0
+        and columns % tile.columns == 0
+        and all(detail.packed)
+        and all(loading.aligned for loading in (detail.form.first, detail.form.second))
+    )
+
+
+def _numbers_in_text(detail: Multiplied, sizes: tuple[int, int, int]) -> dict[str, int]:
+    """The library's parameters that are constants then."""
+    rows, columns, inner = sizes
+    found = {"m": rows, "n": columns, "k": inner, "matrices": 1, "extent1": 1, "extent2": 1}
+    factors = ("a", detail.form.first, rows), ("b", detail.form.second, columns)
+    for name, loading, lines in factors:
+        found |= {f"{name}{axis}": 0 for axis in range(3)}
+        far = (inner if loading.inner else lines) // loading.lanes
+        found[f"{name}_line"], found[f"{name}_step"] = (far, 1) if loading.inner else (1, far)
+    return found
 
 
 def product_in(program: Program) -> tuple[int, Multiplied]:
@@ -120,8 +154,11 @@ def emit_product(program: Program, variant: ProductVariant) -> n.Kernel:
         memories = {name: own for name, own in zip("ab", factors, strict=True) if own is not None}
         if variant.phase == Phase.PART:
             memories["c"] = scratch
+    known = {} if variant.sizes is None else _numbers_in_text(detail, variant.sizes)
     values = {
-        each.name: ir.cast(names[each.name], each.type)
+        each.name: ir.constant(known[each.name], each.type)
+        if each.name in known
+        else ir.cast(names[each.name], each.type)
         if each.name in names
         else ir.constant(0, each.type)  # the size of an array, of no use to unchecked accesses
         for each in lowered.parameters
@@ -151,7 +188,9 @@ def _library_kernel(form: Form, variant: ProductVariant) -> Kernel:
     if variant.phase == Phase.JOIN:
         return part_joiner(form.made, form.lanes, form.big)
     parts = variant.phase == Phase.PART
-    return multiplier_for(form._replace(exact=variant.exact, parts=parts), variant.tile)
+    whole = variant.sizes is not None
+    form = form._replace(exact=variant.exact, parts=parts, whole=whole)
+    return multiplier_for(form, variant.tile)
 
 
 def _finish(body: Body, number: int, detail: Multiplied, arguments: Sequence[n.Expression]) -> None:

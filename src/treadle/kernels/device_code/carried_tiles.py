@@ -92,7 +92,7 @@ def carrier_of(
     """How a factor's tile of `lines` rows or columns is carried."""
     inner, lanes, computed, aligned = loading
     dtype, exact, depth, threads = form.dtype, form.exact, tile.depth, tile.threads
-    index = td.i64 if form.big else td.i32
+    index, whole = td.i64 if form.big else td.i32, form.whole
     held_as = wide(dtype) if computed else dtype
     one: Any = held_as
     vec = td.vec4[held_as]
@@ -149,7 +149,7 @@ def carrier_of(
                     at[v] = base + index(line // lanes) * line_step + index(deep[v]) * inner_step
             elif inner:
                 # Past the end, the last line is read again; its results are not stored.
-                line = td.minimum(start + far, end - 1)
+                line = start + far if whole else td.minimum(start + far, end - 1)
                 deep[v] = near * per
                 if computed:
                     at[v] = index(line)
@@ -157,7 +157,8 @@ def carrier_of(
                     at[v] = base + index(line) * line_step
                     at[v] += index(near * (per // lanes)) * inner_step
             else:
-                line = td.minimum(start + near * per, (end - 1) // per * per)
+                line = start + near * per
+                line = line if whole else td.minimum(line, (end - 1) // per * per)
                 deep[v] = far
                 more[v] = end - line
                 if computed:

@@ -79,8 +79,9 @@ class Form(NamedTuple):
     """What the code depends on, in addition to the tile. `lanes` elements of a row of the result
     are stored at once. `exact`: the inner axis is a multiple of the depth. `big`: indices need 64
     bits. `parts` (split-K): a block sums a part of the inner axis, and `part_joiner` adds up the
-    parts. The result has the factors' dtype unless `result` names another one. The second factor
-    may have an `other` dtype of the same size, if it is not computed."""
+    parts. `whole`: rows and columns are multiples of the tile's. The result has the factors' dtype
+    unless `result` names another one. The second factor may have an `other` dtype of the same size,
+    if it is not computed."""
 
     dtype: DType
     batches: int  # axes
@@ -92,6 +93,7 @@ class Form(NamedTuple):
     parts: bool = False
     result: DType | None = None
     other: DType | None = None
+    whole: bool = False
 
     @property
     def made(self) -> DType:

@@ -64,7 +64,7 @@ class OpaqueTile(NamedTuple):
 @functools.cache
 def opaque_multiplier(form: Form, tile: OpaqueTile) -> Kernel:
     """A kernel whose blocks compute a tile each, with the parameters of `tile_multiplier`."""
-    dtype, store_lanes, parts = form.dtype, form.lanes, form.parts
+    dtype, store_lanes, parts, whole = form.dtype, form.lanes, form.parts, form.whole
     index = td.i64 if form.big else td.i32
     rows, columns, depth, warp_rows, warp_columns, _ = tile
     first = carrier_of(form, form.first, tile, rows, False, held=True)
@@ -182,9 +182,9 @@ def opaque_multiplier(form: Form, tile: OpaqueTile) -> Kernel:
                     place = lane % 2 * own + v
                     total = td.vec4[made](through[mine + lane // 2 * pitch + place])
                     at = column + warp_column + j * _SIDE + place * _FOUR
-                    if line < m:
+                    if whole or line < m:
                         if store_lanes == _FOUR:
-                            if at < n:
+                            if whole or at < n:
                                 c[(start + index(at)) // 4] = ended(total, batch, line, at)
                         else:
                             if at < n:
