@@ -108,6 +108,7 @@ class Pass:
         self._since = 0  # histories visited since gradients were computed
         self._leaves: list[Leaf] = []  # whose gradients may be pending
         self._given: set[int] = set()  # nodes that are leaves' gradients
+        self._left: dict[History, int] = {}  # gradients that still may flow to leaves, in a trace
         self._needed: set[History] | None = None  # the histories that lead to an input; None: all
 
     def run(self, outputs: list[Tensor], gradients: list[Any]) -> list[Tensor | None]:
@@ -118,12 +119,15 @@ class Pass:
         roots = [_root(output) for output in outputs]
         if self._wanted is not None:
             self._needed = _leading_to(self._wanted, roots)
+        if self._accumulate and is_tracing.get():
+            self._left = _uses_of_leaves(roots)
         with recorded(self._create):
             for root, output, gradient in zip(roots, outputs, gradients, strict=True):
                 self._add(root, _seed(output, gradient))
             while self._heap:
                 _, made = heapq.heappop(self._heap)
-                self._visit(made)
+                if made in self._waiting:  # else it is a leaf that had all its gradients before
+                    self._visit(made)
         return [self._found.get(each) for each in self._wanted or ()]
 
     def _visit(self, made: History) -> None:
@@ -192,6 +196,11 @@ class Pass:
         if not isinstance(gradient, Placed) and made.parts == 1:  # parts fit already
             gradient = fitted(gradient, made)
         waiting[part].add(gradient)
+        left = self._left.get(made)
+        if left is not None:
+            self._left[made] = left - 1
+            if left == 1:
+                self._visit(made)
 
     def _accumulated(self, leaf: Leaf, gradient: Tensor) -> None:
         owner = leaf.owner() if leaf.owner is not None else None
@@ -237,6 +246,28 @@ class Pass:
         for waiting in self._waiting.values():
             nodes += [node for each in waiting for node in each.nodes()]
         realize(nodes)
+
+
+def _uses_of_leaves(roots: list[History]) -> dict[History, int]:
+    """How many gradients flow to each leaf at most. Leaves are older than what is made of them, and
+    would come last; in a trace a gradient goes to its place as soon as it is whole, so that what it
+    is made of need not be kept until then. Elsewhere that is not worth going through all edges."""
+    found: dict[History, int] = {}
+    seen = set(roots)
+    todo = list(seen)
+    for root in roots:
+        if isinstance(root, Leaf):
+            found[root] = found.get(root, 0) + 1
+    while todo:
+        for edge in todo.pop().edges:
+            if edge is None:
+                continue
+            if isinstance(edge, Leaf):
+                found[edge] = found.get(edge, 0) + 1
+            if edge not in seen:
+                seen.add(edge)
+                todo.append(edge)
+    return found
 
 
 def zeros_of(like: Tensor) -> Tensor:

@@ -172,17 +172,20 @@ class Pool:
             total = self.device.memory_stats().get("total")
             self._kept_limit = total // _KEPT_FRACTION if total else _KEPT_BYTES
         if self._free_bytes > self._kept_limit:
-            self.trim()
+            self._return_all()  # what waits in the queue comes after this, one by one
 
     def trim(self) -> None:
         """Return all memory in the free lists to the driver."""
         with self._lock:
             self.collect()
-            for free in self._free.values():
-                for buffer in free:
-                    self.device.free(buffer)
-            self._free.clear()
-            self._free_bytes = 0
+            self._return_all()
+
+    def _return_all(self) -> None:
+        for free in self._free.values():
+            for buffer in free:
+                self.device.free(buffer)
+        self._free.clear()
+        self._free_bytes = 0
 
     def divert_frees(self, target: list[Buffer], reuse: bool = False) -> None:
         """Collect freed memory in `target` from here on, not in the free lists, since a recording

@@ -37,6 +37,38 @@ def test_results_that_require_gradients_come_from_python():
         np.testing.assert_allclose(compiled(x).numpy(), body(x).numpy(), rtol=1e-6)
 
 
+def test_gradients_go_to_their_places_as_soon_as_they_are_whole(rng):
+    """Of a table that is used twice only then, and hooks see each gradient once."""
+    table, weight = (rng.standard_normal(shape).astype(np.float32) for shape in ((5, 3), (3, 3)))
+    at = td.asarray(np.array([4, 0, 4], np.int32))
+
+    def trained(compiled):
+        seen = []
+        leaves = [td.asarray(each).requires_grad_() for each in (table, weight)]
+        for number, leaf in enumerate(leaves):
+            leaf.register_post_accumulate_grad_hook(lambda _, number=number: seen.append(number))
+        optimizer = td.optim.AdamW(leaves, lr=0.1)
+
+        def step(at):
+            optimizer.zero_grad()
+            first, second = leaves
+            y = td.tanh(first[at] @ second @ second) @ first.T
+            loss = (y**2).mean() + (first * 0.1).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = td.compile(step) if compiled else step
+        losses = [run(at).item() for _ in range(4)]
+        assert not compiled or sorted(set(seen)) == [0, 1]
+        return losses, [leaf.detach().numpy() for leaf in leaves]
+
+    (losses, leaves), (right, others) = trained(True), trained(False)
+    np.testing.assert_allclose(losses, right, rtol=1e-5)
+    for leaf, other in zip(leaves, others, strict=True):
+        np.testing.assert_allclose(leaf, other, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("to_none", [True, False])
 def test_gradients_are_handled_outside(to_none):
     def curve(is_compiled):

@@ -43,6 +43,20 @@ def test_trim_gives_memory_back():
     assert device.memory_stats()["driver"]["allocated"] <= before - (4 << 20)
 
 
+def test_many_arrays_that_go_at_once_are_freed_one_by_one(monkeypatch):
+    """Though the pool keeps no more: a graph of a large network lets go of hundreds."""
+    device = td.device("cpu")
+    device.pool.trim()
+    monkeypatch.setattr(device.pool, "_kept_limit", 1)
+    before = device.memory_stats()["driver"]["buffers"]
+    many = [td.empty(64, device=device) for _ in range(2000)]
+    del many
+    gc.collect()
+    device.pool.collect()
+    assert device.memory_stats()["cached"] == 0
+    assert device.memory_stats()["driver"]["buffers"] <= before
+
+
 def test_a_fuller_machine_gets_another_try(monkeypatch):
     """Out of memory while the pool holds some: the pool lets go, and the allocation succeeds."""
     device = td.device("cpu")
