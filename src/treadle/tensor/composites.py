@@ -26,9 +26,9 @@ from treadle.graph.templates import Template, read_from_memory, template_of
 from treadle.graph.views import View, is_whole, whole
 from treadle.runtime import settings
 from treadle.runtime.varying import varying
-from treadle.tensor.cells import Cell, compute_together
+from treadle.tensor.cells import Cell, compute, compute_together
 from treadle.tensor.precision import LOWERED, WIDENED, cast_arguments, lower
-from treadle.tensor.tensor import Tensor, from_node
+from treadle.tensor.tensor import Tensor, from_node, unbroken
 
 _RECENT_CALLS = 1024  # of a function, with other arguments
 _DECIDING = frozenset({NoneType, bool, int, float, str, DType})
@@ -78,8 +78,13 @@ def composite(function: Callable[P, R]) -> Callable[P, R]:
                 sources.append(value._node)
             else:
                 options[each] = value
-        with recorded(False):
-            result = function(*args, **kwargs)
+        outer = unbroken.get()
+        unbroken.set(True)
+        try:
+            with recorded(False):
+                result = function(*args, **kwargs)
+        finally:
+            unbroken.set(outer)
         results = result if isinstance(result, tuple) else (result,)
         given = {id(value) for value in (*args, *kwargs.values())}
         if all(id(each) not in given for each in results):
@@ -93,6 +98,10 @@ def composite(function: Callable[P, R]) -> Callable[P, R]:
                 nodes = [_seen(each) for each in results]  # type: ignore[arg-type]
             of_call = CallDerivative(derivative, options, bool(kept))
             record_composite(of_call, nodes, sources, options, kept)
+        if not outer and within.get() is None:
+            for one in results:
+                if type(one) is Tensor and is_deep(one._cell.value):
+                    compute(one._cell.value, one._cell)
         return result
 
     return recorded_as_one

@@ -7,6 +7,7 @@ all of them, as in NumPy. Reading the elements computes them.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 from typing import cast as assume
 
@@ -439,9 +440,15 @@ def copy_for_views(home: Tensor) -> None:
         cell.tensors.pop(id(tensor), None)
 
 
+# Whether operations are those of a function that is recorded as one: if much is pending it is
+# computed where the function ends, not amid its reductions.
+unbroken: ContextVar[bool] = ContextVar("unbroken", default=False)
+
+
 def from_node(node: Node) -> Tensor:
     """A tensor of a new node, which no other cell has."""
-    if (node.eager or settings.eager or is_deep(node)) and within.get() is None:
+    deep = is_deep(node) and not unbroken.get()
+    if (deep or node.eager or settings.eager) and within.get() is None:
         compute(node)
     made = Tensor.__new__(Tensor)
     made._cell = Cell(node)

@@ -206,6 +206,27 @@ def test_long_chains_are_cut(device, kernels):
     assert len(kernels) < 40
 
 
+def test_long_graphs_are_cut_between_functions(device, kernels, rng):
+    """What is pending in a chain is computed, but not amid a function that is recorded as one: its
+    reductions would be kernels of their own, and casts would be stored."""
+    data = rng.standard_normal((6, 8)).astype(np.float32)
+    x = td.asarray(data).requires_grad_()
+    for before in range(86, 97):
+        y = x
+        for _ in range(before):
+            y = y + 0.125
+        kernels.clear()
+        with td.autocast("float16"):  # where it is several nodes
+            found = td.nn.functional.layer_norm(y, 8)
+        stored = [group.node.shape for group in kernels]
+        assert all(shape == (6, 8) for shape in stored)
+        shifted = data.astype("f8") + before * 0.125
+        right = (shifted - shifted.mean(1, keepdims=True)) / np.sqrt(
+            shifted.var(1, keepdims=True) + 1e-5
+        )
+        np.testing.assert_allclose(found.detach().numpy(), right, atol=2e-4)
+
+
 def test_many_arrays_are_more_than_one_kernel(device, kernels):
     parts = [td.asarray([float(i)]) for i in range(40)]
     total = parts[0]
