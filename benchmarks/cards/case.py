@@ -133,7 +133,9 @@ def _check(case: Case, torch: Any, found: Any, tensors: Sequence[Any]) -> None:
     if values.shape != tuple(right.shape):
         raise ValueError(f"{case.name}: shape {values.shape} where {right.shape} is right")
     wide = torch.complex128 if right.is_complex() else torch.float64
-    found, right = (each.to(right.device, wide) for each in (torch.from_numpy(values), right))
+    found, right = (
+        each.to(right.device, wide) for each in (torch.from_numpy(np.asarray(values)), right)
+    )
     gap, norm = (float(torch.linalg.vector_norm(each)) for each in (found - right, right))
     if not gap <= case.bound * norm:
         raise ValueError(f"{case.name} is wrong: relative error {gap / max(norm, 1e-30):.1e}")

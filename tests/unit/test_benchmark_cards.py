@@ -66,6 +66,9 @@ def test_algorithms(host, monkeypatch):
     small = [
         algorithms._rate("sort", algorithms._floats(100), td.sort,
                          lambda torch, x: torch.sort(x)[0], 100, 0.0),
+        algorithms._rate("loss", algorithms._scores(7, 9),
+                         lambda x, at: td.nn.functional.cross_entropy(x, at),
+                         lambda torch, x, at: torch.nn.functional.cross_entropy(x, at.long()), 63),
         algorithms._transform("a transform", algorithms._complex(3, 35), "fft", 105),
         algorithms._transform("a real one", algorithms._floats(64), "rfft", 64),
         algorithms._factors("solve", algorithms._general(20, 3), td.linalg.solve,

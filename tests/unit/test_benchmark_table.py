@@ -299,13 +299,15 @@ def test_a_device_stands_for_its_suites(monkeypatch):
     assert command.suites_of(["cuda"]) == [
         "launch-cuda", "gpu-cuda", "arrays-cuda", "library-cuda", "compiled-cuda",
         "training-cuda", "crossover-cuda", "programs-cuda", "models-cuda", "quantized-cuda",
-        "encoders-cuda", "actors-cuda", "stencils-cuda", "compile-cuda", "cuda_cpp-cuda", "ptx",
+        "encoders-cuda", "actors-cuda", "stencils-cuda", "compile-cuda", "products-cuda",
+        "attention-cuda", "convolutions-cuda", "algorithms-cuda", "steps-cuda", "cuda_cpp-cuda",
+        "ptx",
     ]  # fmt: skip
     assert command.suites_of(["webgpu", "cpu"]) == [
         "launch-webgpu", "arrays-webgpu", "library-webgpu", "compiled-webgpu", "training-webgpu",
         "crossover-webgpu", "programs-webgpu", "models-webgpu", "quantized-webgpu",
         "encoders-webgpu", "actors-webgpu", "stencils-webgpu", "compile-webgpu",
-        "cuda_cpp-webgpu", "cpu",
+        "products-webgpu", "algorithms-webgpu", "cuda_cpp-webgpu", "cpu",
     ]  # fmt: skip
 
 
