@@ -11,7 +11,7 @@ from treadle.graph import views
 from treadle.graph.calls import Call, CallOfSeveral, call, call_of_several
 from treadle.graph.node import COPY, INDEX, VIEW, WRITE, Node, constant, view_of
 from treadle.graph.views import View
-from treadle.kernels import decompose, fourier, lapack, triangular
+from treadle.kernels import decompose, eigen, fourier, lapack, singular, triangular
 from treadle.kernels.accumulate import accumulate
 from treadle.kernels.convolve import convolve, convolve_transposed
 from treadle.kernels.pool import max_pool, max_pool_with_places, mean_pool
@@ -190,8 +190,8 @@ def offset_places(places: Node, size: int, total: int) -> Node:
 
 
 _STACKS = (
-    decompose.cholesky, decompose.det, decompose.qr, decompose.slogdet, decompose.solve, lapack.eig,
-    lapack.eigh, lapack.eigvals, lapack.eigvalsh, lapack.svd, lapack.svdvals,
+    decompose.cholesky, decompose.det, decompose.qr, decompose.slogdet, decompose.solve, eigen.eigh,
+    eigen.eigvalsh, lapack.eig, lapack.eigvals, singular.svd, singular.svdvals,
     triangular.solve_triangular,
 )  # fmt: skip
 

@@ -292,14 +292,15 @@ def test_spectra(device, rng):
 
 def test_crossing_to_the_host_is_said_once(device, monkeypatch):
     monkeypatch.setattr(stacks, "_warned", set())
-    x = td.ones((2, 2))
-    if device.traits.host_memory:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+    x = td.ones((2, 2), dtype=td.complex64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        td.linalg.svd(td.ones((2, 2)))  # on the device
+        if device.traits.host_memory:
             td.linalg.svd(x)
-        return
+            return
     for call, options in (("svd", {}), ("pinv", {}), ("cond", {}), ("norm", {"ord": 2}),
-                          ("matrix_norm", {"ord": "nuc"})):  # fmt: skip
+                          ("matrix_norm", {"ord": "nuc"}), ("eig", {})):  # fmt: skip
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             getattr(td.linalg, call)(x, **options)

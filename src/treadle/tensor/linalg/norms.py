@@ -12,7 +12,7 @@ from treadle.tensor.axes import one_axis, some_axes, takes_dim
 from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.linalg.operations import svdvals
-from treadle.tensor.linalg.stacks import floating, in_compute_dtype, stacked, warn_of_host
+from treadle.tensor.linalg.stacks import floating, in_compute_dtype, stacked, warn_where_on_host
 from treadle.tensor.manipulation import moveaxis
 from treadle.tensor.operands import operand
 from treadle.tensor.precision import cast_by_name
@@ -77,8 +77,8 @@ def matrix_norm(
 ) -> Tensor:
     """The norm of each matrix: "fro" (the root of the sum of squares), "nuc" (the sum of singular
     values), 2 and -2 (the largest and smallest of them), 1 and -1 (the largest and smallest sum of
-    a column's magnitudes), inf and -inf (the same of rows). Singular values are computed on the
-    host.
+    a column's magnitudes), inf and -inf (the same of rows). Singular values are computed as by
+    `svd`.
 
     >>> import treadle as td
     >>> x = td.asarray([[3.0, 0.0], [4.0, 1.0]], device="cpu")
@@ -97,7 +97,7 @@ def _norm_of_axes(name: str, x: Any, ord: Any, axis: tuple[int, int], keepdims: 
         raise ValueError(f"{name}: a matrix has two axes, and axis={axis} names {len(axes)}")
     _check_order(ord)
     if ord in _BY_SINGULAR_VALUES:
-        warn_of_host(name, x.device, 5)
+        warn_where_on_host(name, x, 6)
     moved = moveaxis(in_compute_dtype(x), axes, (-2, -1))
     found = norm_of_matrices(moved, ord).to(x.dtype.component)
     kept = tuple([1 if axis in axes else extent for axis, extent in enumerate(x.shape)])

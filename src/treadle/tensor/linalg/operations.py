@@ -10,7 +10,7 @@ from __future__ import annotations
 from treadle.core.dtypes import DType, complex64, complex128, float32, i32
 from treadle.graph import history
 from treadle.graph.calls import call
-from treadle.kernels import decompose, lapack, triangular
+from treadle.kernels import decompose, eigen, lapack, singular, triangular
 from treadle.tensor.composites import composite
 from treadle.tensor.linalg.stacks import call_several
 from treadle.tensor.manipulation import broadcast_to
@@ -85,7 +85,7 @@ def svd(a: Tensor, full_matrices: bool) -> tuple[Tensor, Tensor, Tensor]:
         ((count, least), a.dtype.component),
         ((count, high, columns), a.dtype),
     ]
-    u, s, vh = call_several(lapack.svd, [a], results, full_matrices)
+    u, s, vh = call_several(singular.svd, [a], results, full_matrices)
     return u, s, vh
 
 
@@ -94,14 +94,14 @@ def svdvals(a: Tensor) -> Tensor:
     if _is_recorded(a):
         return svd(a, False)[1]
     shape = (a.shape[0], min(a.shape[1:]))
-    return from_node(call(lapack.svdvals, [a._node], shape, a.dtype.component))
+    return from_node(call(singular.svdvals, [a._node], shape, a.dtype.component))
 
 
 @composite
 def eigh(a: Tensor) -> Pair:
     """Eigenvalues and eigenvectors of symmetric or Hermitian matrices."""
     results = (a.shape[:2], a.dtype.component), (a.shape, a.dtype)
-    values, vectors = call_several(lapack.eigh, [a], results)
+    values, vectors = call_several(eigen.eigh, [a], results)
     return values, vectors
 
 
@@ -109,7 +109,7 @@ def eigvalsh(a: Tensor) -> Tensor:
     """The eigenvalues of symmetric or Hermitian matrices."""
     if _is_recorded(a):
         return eigh(a)[0]
-    return from_node(call(lapack.eigvalsh, [a._node], a.shape[:2], a.dtype.component))
+    return from_node(call(eigen.eigvalsh, [a._node], a.shape[:2], a.dtype.component))
 
 
 @composite

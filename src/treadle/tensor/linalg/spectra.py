@@ -1,7 +1,8 @@
 """Singular values and eigenvalues, and functions that use them.
 
-LAPACK computes them on the host. For a device other than the CPU each function warns of that once,
-by a HostWarning.
+Those of real matrices are computed on the device, by LAPACK on a CPU. LAPACK computes what else there
+is (complex matrices, those without symmetry) on the host: for another device each function warns of
+that once, by a HostWarning.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from treadle.tensor.dtypes import finfo
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.linalg import operations
 from treadle.tensor.linalg.norms import norm_of_matrices
-from treadle.tensor.linalg.stacks import Stack, adjoint, stack_of, warn_of_host
+from treadle.tensor.linalg.stacks import Stack, adjoint, stack_of, warn_of_host, warn_where_on_host
 from treadle.tensor.products import matmul
 from treadle.tensor.reductions import count_nonzero
 from treadle.tensor.reductions import max as largest
@@ -56,28 +57,29 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     of Vh are orthonormal, S is in descending order. U is (m, m) and Vh (n, n); without
     `full_matrices` (m, k) and (k, n), with k = min(m, n).
 
-    Computed on the host, when one of the results is wanted.
+    Computed on the device, complex ones on the host. A matrix that is not finite has NaN there; on the
+    CPU it is a LinAlgError, or NaN, when one of the results is wanted, as in NumPy.
 
     >>> import treadle as td
     >>> td.linalg.svd(td.asarray([[0.0, 2.0], [3.0, 0.0]], device="cpu")).S.tolist()
     [3.0, 2.0]
     """
     stack = stack_of("svd", x)
-    warn_of_host("svd", stack.matrices.device)
+    warn_where_on_host("svd", stack.matrices)
     u, s, vh = operations.svd(stack.matrices, full_matrices)
     real = stack.dtype.component
     return SVDResult(stack.unstacked(u), stack.unstacked(s, real), stack.unstacked(vh))
 
 
 def svdvals(x: ArrayLike, /) -> Tensor:
-    """The singular values of each matrix, in descending order. Computed on the host.
+    """The singular values of each matrix, in descending order. Computed as by `svd`.
 
     >>> import treadle as td
     >>> td.linalg.svdvals(td.asarray([[0.0, 2.0], [3.0, 0.0]], device="cpu")).tolist()
     [3.0, 2.0]
     """
     stack = stack_of("svdvals", x)
-    warn_of_host("svdvals", stack.matrices.device)
+    warn_where_on_host("svdvals", stack.matrices)
     return stack.unstacked(operations.svdvals(stack.matrices), stack.dtype.component)
 
 
@@ -85,23 +87,24 @@ def eigh(x: ArrayLike, /) -> EighResult:
     """The eigenvalues of each symmetric (or Hermitian) matrix, in ascending order, and its
     eigenvectors, the columns of an orthogonal matrix. Only the lower triangle is read.
 
-    Computed on the host, when one of the results is wanted.
+    Computed on the device, complex ones on the host. A matrix that is not finite has NaN there; on the
+    CPU it is a LinAlgError, or NaN, when one of the results is wanted, as in NumPy.
 
     >>> import treadle as td
     >>> td.linalg.eigh(td.asarray([[3.0, 0.0], [0.0, 2.0]], device="cpu")).eigenvalues.tolist()
     [2.0, 3.0]
     """
     stack = stack_of("eigh", x, square=True)
-    warn_of_host("eigh", stack.matrices.device)
+    warn_where_on_host("eigh", stack.matrices)
     values, vectors = operations.eigh(stack.matrices)
     return EighResult(stack.unstacked(values, stack.dtype.component), stack.unstacked(vectors))
 
 
 def eigvalsh(x: ArrayLike, /) -> Tensor:
     """The eigenvalues of each symmetric (or Hermitian) matrix, in ascending order, of which only
-    the lower triangle is read. Computed on the host."""
+    the lower triangle is read. Computed as by `eigh`."""
     stack = stack_of("eigvalsh", x, square=True)
-    warn_of_host("eigvalsh", stack.matrices.device)
+    warn_where_on_host("eigvalsh", stack.matrices)
     return stack.unstacked(operations.eigvalsh(stack.matrices), stack.dtype.component)
 
 
@@ -133,29 +136,29 @@ def eigvals(x: ArrayLike, /) -> Tensor:
 def matrix_rank(x: ArrayLike, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
     """The number of singular values of each matrix that are greater than `rtol` times the largest,
     and than `atol`; these are numbers, or have one for each matrix. By default `rtol` is the larger
-    extent times the dtype's epsilon, or 0 if `atol` is given. Singular values are computed on the
-    host.
+    extent times the dtype's epsilon, or 0 if `atol` is given. Singular values are computed as
+    by `svd`.
 
     >>> import treadle as td
     >>> td.linalg.matrix_rank(td.asarray([[1.0, 2.0], [2.0, 4.0]], device="cpu")).item()
     1
     """
     stack = stack_of("matrix_rank", x)
-    warn_of_host("matrix_rank", stack.matrices.device)
+    warn_where_on_host("matrix_rank", stack.matrices)
     s = stack.unstacked(operations.svdvals(stack.matrices), stack.work.component)
     return count_nonzero(_counts(stack, s, rtol, atol), axis=-1)
 
 
 def pinv(x: ArrayLike, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
     """The pseudo-inverse of each matrix, by its singular values, of which those that `matrix_rank`
-    does not count with `rtol` and `atol` are taken as 0. Computed on the host.
+    does not count with `rtol` and `atol` are taken as 0. Computed as by `svd`.
 
     >>> import treadle as td
     >>> td.linalg.pinv(td.asarray([[2.0], [0.0]], device="cpu")).tolist()
     [[0.5, 0.0]]
     """
     stack = stack_of("pinv", x)
-    warn_of_host("pinv", stack.matrices.device)
+    warn_where_on_host("pinv", stack.matrices)
 
     def counted(s: Tensor) -> Tensor:
         return _counts(stack, stack.unstacked(s, s.dtype), rtol, atol).reshape(s.shape)
@@ -177,7 +180,7 @@ def pseudo_inverse(a: Tensor, counted: Callable[[Tensor], Tensor]) -> Tensor:
 def cond(x: ArrayLike, /, p: Any = None) -> Tensor:
     """The condition number of each matrix: its norm times that of its inverse, infinite for a
     singular matrix. `p` is an order of `matrix_norm`; None is 2. For orders that need singular
-    values (None, 2, -2, "nuc") these are computed on the host.
+    values (None, 2, -2, "nuc") these are computed as by `svd`.
 
     >>> import treadle as td
     >>> td.linalg.cond(td.asarray([[1.0, 0.0], [0.0, 4.0]], device="cpu")).item()
@@ -185,7 +188,7 @@ def cond(x: ArrayLike, /, p: Any = None) -> Tensor:
     """
     if p in (None, 2, -2):
         stack = stack_of("cond", x)
-        warn_of_host("cond", stack.matrices.device)
+        warn_where_on_host("cond", stack.matrices)
         s = operations.svdvals(stack.matrices)
         if not s.shape[-1]:
             found = full((stack.count,), 0.0, dtype=s.dtype, device=s.device)
@@ -194,7 +197,7 @@ def cond(x: ArrayLike, /, p: Any = None) -> Tensor:
     else:
         stack = stack_of("cond", x, square=True)
         if p == "nuc":
-            warn_of_host("cond", stack.matrices.device)
+            warn_where_on_host("cond", stack.matrices)
         inverse, status = operations.inverse(stack.matrices)
         found = norm_of_matrices(stack.matrices, p) * norm_of_matrices(inverse, p)
         found = where(FUNCTIONS["equal"](status, 0), found, math.inf)

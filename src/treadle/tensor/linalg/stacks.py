@@ -16,6 +16,7 @@ from treadle.core.dtypes import DType, bfloat16, float16, float32
 from treadle.core.errors import DtypeError, HostWarning, ShapeError
 from treadle.graph.calls import Several, call_of_several
 from treadle.graph.placeholders import within
+from treadle.kernels import eigen
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
@@ -151,3 +152,10 @@ def warn_of_host(name: str, device: Device, level: int = 3) -> None:
             HostWarning,
             stacklevel=level,
         )
+
+
+def warn_where_on_host(name: str, x: Tensor, level: int = 4) -> None:
+    """The same for a function of eigenvalues or singular values, if those of x are computed
+    there."""
+    if eigen.route(x.device, x.dtype, max(x.shape[-2:])) == "host":
+        warn_of_host(name, x.device, level)
