@@ -162,6 +162,7 @@ _LEFT_OUT = {
     ),
     "test_token_sampling": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     "test_views": frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"}),
+    "test_spectra": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     # Branches and loops, which are printed the same for both generations.
     "test_deep_control": frozenset({"ptx-sm_70"}),
     # Its kernels are those of test_reductions and test_sorting, which run on all kinds of devices.

@@ -28,6 +28,7 @@ Route = Literal["host", "device"]
 _TOGETHER = 32  # reflections that are applied together
 _MOST_IN_SOFTWARE = 512  # rows; software drivers end long loops early
 _FEW, _MANY = 64, 256  # threads of a block
+_LONG = 2048  # elements of rows of which two are multiplied at once
 
 forced: Route | None = None
 """For tests, which run the device's kernels on the CPU, too."""
@@ -46,7 +47,8 @@ def route(device: Device, dtype: DType, extent: int) -> Route:
 
 def eigh(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     """Eigenvalues of symmetric or Hermitian matrices in ascending order and their eigenvectors, the
-    columns. The lower triangles are read. On a device, both are NaN for a matrix that is not finite.
+    columns. The lower triangles are read. But for the host's, both are NaN for a matrix that is not
+    finite.
 
     >>> import treadle as td
     >>> a = td.asarray([[[3.0, 0.0], [0.0, 2.0]]], device="cpu")
@@ -69,12 +71,12 @@ def eigh(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         bounds, source = None, whole(vectors)
     else:
         tri = tridiagonal(a, scales)
-        found, full, bounds = spectrum(tri.diagonal, tri.beside, n, doubled=False)
+        found, full, bounds = spectrum(tri.diagonal, tri.off_diagonal, n, doubled=False)
         padded = found.shape[1]
         source = Part(full, count, 0, padded * padded, padded, 1, n, n)
         reflect(tri.vectors, tri.taus, source)
     finish_values(found, bounds, scales, values)
-    finish_vectors(source, scales, vectors)
+    finish_vectors(source, scales, whole(vectors))
     return values, vectors
 
 
@@ -95,7 +97,7 @@ def eigvalsh(a: DeviceArray) -> DeviceArray:
     if a.size:
         scales = scales_of(a, lower=True)
         tri = tridiagonal(a, scales)
-        bisect(tri.diagonal, tri.beside, scales, values, n, doubled=False)
+        bisect(tri.diagonal, tri.off_diagonal, scales, values, n, doubled=False)
     return values
 
 
@@ -130,9 +132,7 @@ def scales_of(a: DeviceArray, *, lower: bool) -> DeviceArray:
     return scales
 
 
-def copy_scaled(
-    a: Part, scales: DeviceArray, out: DeviceArray, *, lower: bool = False
-) -> None:
+def copy_scaled(a: Part, scales: DeviceArray, out: DeviceArray, *, lower: bool = False) -> None:
     """Copy matrices divided by their scales; the rows that `out` has more are zeros."""
     kernel = condensing.scaled_copier(a.dtype)
     kernel.launch(out.size, *a.arguments, scales, flat(out), out.shape[1], int(lower))
@@ -146,14 +146,22 @@ def finish_values(
     pitch = found.shape[1]
     known = scales if bounds is None else bounds
     kernel.launch(
-        out.size, flat(found), known, scales, flat(out), pitch, out.shape[1], int(bounds is not None)
+        out.size,
+        flat(found),
+        known,
+        scales,
+        flat(out),
+        pitch,
+        out.shape[1],
+        int(bounds is not None),
     )
 
 
-def finish_vectors(source: Part, scales: DeviceArray, out: DeviceArray) -> None:
+def finish_vectors(source: Part, scales: DeviceArray, out: Part) -> None:
     """Copy vectors, or write NaN for a matrix that is not finite."""
     kernel = condensing.vector_finisher(source.dtype)
-    kernel.launch(out.size, *source.arguments, scales, flat(out))
+    size = source.matrices * source.rows * source.columns
+    kernel.launch(size, *source.arguments, scales, *out.arguments)
 
 
 # --- tridiagonal matrices ------------------------------------------------------------------------
@@ -163,7 +171,7 @@ class Tridiagonal(NamedTuple):
     """Symmetric matrices as Q T Q^T: T, and the reflections of which Q is the product."""
 
     diagonal: DeviceArray  # (matrices, n)
-    beside: DeviceArray  # (matrices, n), the last one is not used
+    off_diagonal: DeviceArray  # (matrices, n), the last one is not used
     vectors: DeviceArray  # (matrices, steps, n), a row each
     taus: DeviceArray  # (matrices, steps)
 
@@ -172,23 +180,21 @@ def tridiagonal(a: DeviceArray, scales: DeviceArray) -> Tridiagonal:
     """Tridiagonal matrices that are similar to symmetric ones, divided by scales."""
     count, n, _ = a.shape
     dtype = _dtype(a)
-    rows = steps_for(n)
-    work = new(a, dtype, count, rows, n)
+    steps = steps_for(n)
+    work = new(a, dtype, count, n, n)
     copy_scaled(whole(a), scales, work, lower=True)
-    product, w = zeros(a, dtype, count * n), new(a, dtype, count * n)
-    taus = zeros(a, dtype, count, rows)
-    diagonal, beside = new(a, dtype, count, n), new(a, dtype, count, n)
-    vector_threads, threads = _threads(n), _MANY
-    groups = threads // LANES
-    reflect_row = condensing.row_reflector(dtype, vector_threads)[count, vector_threads]
-    multiplier = condensing.symmetric_multiplier(dtype, threads)
-    views = flat(work), product, w, flat(taus), flat(diagonal), flat(beside)
+    vectors, taus = zeros(a, dtype, count, steps, n), zeros(a, dtype, count, steps)
+    products = [zeros(a, dtype, count * n) for _ in range(2)]
+    diagonal, off_diagonal = new(a, dtype, count, n), new(a, dtype, count, n)
+    threads, rows = threads_for(n), rows_for(n)
+    step = condensing.symmetric_step(dtype, threads, rows)
+    known = flat(work), flat(vectors)
+    found = flat(taus), flat(diagonal), flat(off_diagonal)
     for k in range(n):
-        reflect_row(*views, n, rows, rows, k)
-        if k + 1 < n:
-            blocks = count * -(-(n - k - 1) // groups)
-            multiplier[blocks, threads](views[0], w, product, n, rows, k)
-    return Tridiagonal(diagonal, beside, work, taus)
+        blocks = max(-(-(n - k - 1) * LANES // (threads * rows)), 1)
+        step[count * blocks, threads](*known, *products, *found, n, steps, k)
+        products.reverse()
+    return Tridiagonal(diagonal, off_diagonal, vectors, taus)
 
 
 def steps_for(reflections: int) -> int:
@@ -203,7 +209,7 @@ def _together(steps: int) -> int:
 
 def bisect(
     diagonal: DeviceArray,
-    beside: DeviceArray,
+    off_diagonal: DeviceArray,
     scales: DeviceArray,
     out: DeviceArray,
     n: int,
@@ -215,14 +221,14 @@ def bisect(
     count, wanted = out.shape
     dtype = _dtype(out)
     d, e, bounds = (new(out, dtype, count * size) for size in (n, n, 1))
-    _normalize(diagonal, beside, d, e, bounds, n, n, 0, doubled)
+    _normalize(diagonal, off_diagonal, d, e, bounds, n, n, 0, doubled)
     kernel = eigen_blocks.bisector(dtype)
-    kernel.launch(out.size, d, e, bounds, scales, flat(out), n, wanted, int(doubled))
+    kernel[-(-out.size // LANES), LANES](d, e, bounds, scales, flat(out), n, wanted, int(doubled))
 
 
 def _normalize(
     diagonal: DeviceArray,
-    beside: DeviceArray,
+    off_diagonal: DeviceArray,
     d: DeviceArray,
     e: DeviceArray,
     bounds: DeviceArray,
@@ -234,11 +240,11 @@ def _normalize(
     count, pitch = diagonal.shape
     kernel = eigen_blocks.tridiagonal_normalizer(_dtype(d), _MANY)[count, _MANY]
     numbers = n, pitch, padded, leaf, int(doubled)
-    kernel(flat(diagonal), flat(beside), d, e, bounds, *numbers)
+    kernel(flat(diagonal), flat(off_diagonal), d, e, bounds, *numbers)
 
 
 def spectrum(
-    diagonal: DeviceArray, beside: DeviceArray, n: int, *, doubled: bool
+    diagonal: DeviceArray, off_diagonal: DeviceArray, n: int, *, doubled: bool
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
     """Eigenvalues and eigenvectors of tridiagonal matrices of n rows, divided by bounds, and these.
     The matrices are padded to a number of rows that halves well: only the first n eigenvalues and
@@ -251,7 +257,7 @@ def spectrum(
     padded = leaf << levels
     check_size(count * padded * padded)
     d, e, bounds = (new(diagonal, dtype, count * size) for size in (padded, padded, 1))
-    _normalize(diagonal, beside, d, e, bounds, n, padded, leaf, doubled)
+    _normalize(diagonal, off_diagonal, d, e, bounds, n, padded, leaf, doubled)
     q = new(diagonal, dtype, count * padded * leaf)
     eigen_blocks.leaf_maker(dtype).launch(q.size, d, e, q, leaf)
     blocks = count << levels
@@ -272,8 +278,10 @@ def _merged(d: DeviceArray, q: DeviceArray, e: DeviceArray, half: int) -> Device
     u = new(d, dtype, merges * s * s)
     sort = eigen_halves.halves_sorter(dtype, _MANY)[merges, _MANY]
     sort(d, q, e, ints, reals, half)
-    eigen_halves.secular_solver(dtype).launch(d.size, ints, reals, s)
-    eigen_halves.weight_maker(dtype).launch(d.size, ints, reals, d, s)
+    # Few threads do long loops: they are spread over all multiprocessors.
+    few = -(-d.size // LANES)
+    eigen_halves.secular_solver(dtype)[few, LANES](ints, reals, d.size, s)
+    eigen_halves.weight_maker(dtype)[few, LANES](ints, reals, d, s)
     lanes = eigen_halves.LANES
     make = eigen_halves.vector_maker(dtype)[merges * -(-s // lanes), lanes * eigen_halves.GROUPS]
     make(ints, reals, u, s)
@@ -320,9 +328,14 @@ def _product(a: Part, b: Part) -> DeviceArray:
     return product.multiply(a.array, b.array, what)
 
 
-def _threads(n: int) -> int:
-    """Of a block that goes through vectors of n elements."""
+def threads_for(n: int) -> int:
+    """Of a block that takes a step with vectors of n elements."""
     return _FEW if n <= _FEW else _MANY
+
+
+def rows_for(n: int) -> int:
+    """That `LANES` threads multiply at once, of n elements each."""
+    return 2 if n >= _LONG else 1
 
 
 def _dtype(a: DeviceArray) -> DType:

@@ -1,9 +1,9 @@
 """Singular values and vectors, on the device.
 
-A matrix is scaled and made bidiagonal (`condensing`). A bidiagonal matrix B is the symmetric one
-that has 0 in its diagonal and B's elements beside it, of twice the size: its eigenvalues are B's
-singular values, positive and negative, and in an eigenvector right and left singular vectors take
-turns. Those of very small singular values may have both mixed up, and are not orthogonal then.
+A matrix is scaled and made bidiagonal (`condensing`). B's elements, off the diagonal of a
+symmetric tridiagonal matrix of twice the size, give it B's singular values as eigenvalues, positive
+and negative, and eigenvectors in which elements of right and left singular vectors take turns.
+Those of very small singular values may have both mixed up, and are not orthogonal then.
 Householder's QR decomposition makes them so: in the order of descending values it changes a vector
 by no more than rounding errors of the matrix do. Nothing waits for the host.
 
@@ -14,35 +14,38 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from treadle.core.dtypes import DType
 from treadle.kernels import decompose, lapack
-from treadle.kernels.device_code import condensing, singular_vectors
-from treadle.kernels.device_code.condensing import LANES
-from treadle.kernels.device_code.matrix_blocks import IDENTITY
+from treadle.kernels.device_code import condensing
+from treadle.kernels.device_code import singular_vectors as vectors
+from treadle.kernels.device_code.condensing import COLUMNS, LANES
+from treadle.kernels.device_code.matrix_blocks import IDENTITY, UPPER
 from treadle.kernels.eigen import (
     bisect,
     check_size,
     checked,
     copy_scaled,
-    finish_values,
     finish_vectors,
     reflect,
     route,
+    rows_for,
     scales_of,
     spectrum,
     steps_for,
+    threads_for,
 )
 from treadle.kernels.launching import flat, new, zeros
-from treadle.kernels.triangular import Part, fill, whole
+from treadle.kernels.triangular import Part, fill, multiply, whole
 from treadle.runtime.arrays import DeviceArray
 
 _MANY = 256  # threads of a block
-_STRETCH = 128  # rows that a block sums at least
-_MOST_STRETCHES = 64
+_HIGH = 2  # times as many rows as columns: then a QR decomposition first saves time
 
 
 def svd(a: DeviceArray, full: bool) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
     """U, the singular values in descending order and V^H of each matrix, with `full` square ones.
-    On a device, all are NaN for a matrix that is not finite.
+    But for the host's, all are NaN for a matrix that is not
+    finite.
 
     >>> import treadle as td
     >>> a = td.asarray([[[0.0, 2.0], [3.0, 0.0]]], device="cpu")
@@ -66,28 +69,22 @@ def svd(a: DeviceArray, full: bool) -> tuple[DeviceArray, DeviceArray, DeviceArr
     is_high = rows >= columns
     tall = whole(a) if is_high else whole(a).transposed()
     scales = scales_of(a, lower=False)
-    both = _bidiagonal(tall, scales)
-    found, vectors, bounds = spectrum(both.diagonal, both.beside, 2 * least, doubled=True)
-    padded = found.shape[1]
-    halves = new(a, dtype, 2 * count, least, least)
-    singular_vectors.vector_splitter(dtype).launch(
-        halves.size, vectors, flat(halves), least, padded
+    q, core = _core(tall, scales, full)
+    left, right, found, bounds = _vectors(core, core.shape[1] if full else least)
+    vectors.value_finisher(dtype).launch(
+        s.size, flat(found), bounds, scales, flat(s), least, found.shape[1]
     )
-    q, r = decompose.qr(halves)
-    length = tall.rows if full else least
-    left = new(a, dtype, count, tall.rows, length)
-    right = new(a, dtype, count, least, least)
-    taker = singular_vectors.vector_taker(dtype)
-    for side, out in enumerate((left, right)):
-        taker.launch(out.size, flat(q), flat(r), flat(out), least, *out.shape[1:], side)
-    reflect(both.left, both.left_taus, whole(left))
-    reflect(both.right, both.right_taus, whole(right))
-    singular_vectors.value_finisher(dtype).launch(
-        s.size, flat(found), bounds, scales, flat(s), least, padded
-    )
-    first, second = (left, right) if is_high else (right, left)
-    finish_vectors(whole(first), scales, u)
-    finish_vectors(whole(second).transposed(), scales, vh)
+    first = whole(u) if is_high else whole(vh).transposed()
+    second = whole(vh).transposed() if is_high else whole(u)
+    finish_vectors(whole(right), scales, second)
+    if q is None:
+        finish_vectors(whole(left), scales, first)
+    else:
+        finish_vectors(whole(q), scales, first)
+        inner = new(a, dtype, *left.shape)
+        finish_vectors(whole(left), scales, whole(inner))
+        known = whole(q).part(0, first.rows, 0, least)
+        multiply(known, whole(inner), first.part(0, first.rows, 0, least))
     return u, s, vh
 
 
@@ -106,53 +103,89 @@ def svdvals(a: DeviceArray) -> DeviceArray:
     if a.size:
         tall = whole(a) if rows >= a.shape[2] else whole(a).transposed()
         scales = scales_of(a, lower=False)
-        both = _bidiagonal(tall, scales)
-        bisect(both.diagonal, both.beside, scales, s, 2 * least, doubled=True)
+        both = _bidiagonal(_core(tall, scales, False)[1])
+        bisect(both.diagonal, both.off_diagonal, scales, s, 2 * least, doubled=True)
     return s
+
+
+def _core(a: Part, scales: DeviceArray, full: bool) -> tuple[DeviceArray | None, DeviceArray]:
+    """Matrices divided by their scales; or if they have many more rows than columns, Q and R of
+    their QR decomposition, with `full` a square Q."""
+    work = new(a.array, a.dtype, a.matrices, a.rows, a.columns)
+    copy_scaled(a, scales, work)
+    if a.rows < _HIGH * a.columns:
+        return None, work
+    q, r = decompose.qr(work, full)
+    core = new(a.array, a.dtype, a.matrices, a.columns, a.columns)
+    fill(whole(core), UPPER, whole(r).part(0, a.columns, 0, a.columns))
+    return q, core
+
+
+def _vectors(
+    work: DeviceArray, length: int
+) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
+    """So many left singular vectors of matrices, which are overwritten, and the right ones, the
+    columns of matrices; and eigenvalues and bounds as `spectrum` has them."""
+    count, rows, n = work.shape
+    both = _bidiagonal(work)
+    found, eigenvectors, bounds = spectrum(both.diagonal, both.off_diagonal, 2 * n, doubled=True)
+    halves = new(work, both.dtype, 2 * count, n, n)
+    vectors.vector_splitter(both.dtype).launch(
+        halves.size, eigenvectors, flat(halves), n, found.shape[1]
+    )
+    q, r = decompose.qr(halves)
+    left = new(work, both.dtype, count, rows, length)
+    right = new(work, both.dtype, count, n, n)
+    taker = vectors.vector_taker(both.dtype)
+    for side, out in enumerate((left, right)):
+        taker.launch(out.size, flat(q), flat(r), flat(out), n, *out.shape[1:], side)
+    reflect(both.left, both.left_taus, whole(left))
+    reflect(both.right, both.right_taus, whole(right))
+    return left, right, found, bounds
 
 
 class Bidiagonal(NamedTuple):
     """Matrices as P B Q^T: B, and the reflections of which P and Q are the products."""
 
     diagonal: DeviceArray  # (matrices, columns)
-    beside: DeviceArray  # (matrices, columns), the last one is not used
+    off_diagonal: DeviceArray  # (matrices, columns), the last one is not used
     left: DeviceArray  # (matrices, steps, rows), a vector in each row
     left_taus: DeviceArray  # (matrices, steps)
     right: DeviceArray  # (matrices, steps, columns)
     right_taus: DeviceArray
 
+    @property
+    def dtype(self) -> DType:
+        """Of all of them."""
+        assert isinstance(self.diagonal.dtype, DType)
+        return self.diagonal.dtype
 
-def _bidiagonal(a: Part, scales: DeviceArray) -> Bidiagonal:
-    """Upper bidiagonal matrices from others, divided by scales, that have no more columns than
-    rows."""
-    count, rows, columns, dtype = a.matrices, a.rows, a.columns, a.dtype
+
+def _bidiagonal(work: DeviceArray) -> Bidiagonal:
+    """Upper bidiagonal matrices from others that have no more columns than rows, and are
+    overwritten."""
+    count, rows, columns = work.shape
+    dtype = work.dtype
+    assert isinstance(dtype, DType)
     steps = steps_for(columns)
     check_size(count * steps * rows)
-    work = new(a.array, dtype, count, rows, columns)
-    copy_scaled(a, scales, work)
-    left, right = (zeros(a.array, dtype, count, steps, length) for length in (rows, columns))
-    left_taus, right_taus = (zeros(a.array, dtype, count, steps) for _ in range(2))
-    diagonal, beside = (new(a.array, dtype, count, columns) for _ in range(2))
-    x, y = new(a.array, dtype, count * rows), new(a.array, dtype, count * columns)
-    length = max(_STRETCH, -(-rows // _MOST_STRETCHES))
-    parts = -(-rows // length)
-    sums = new(a.array, dtype, count * parts * columns)
-    a_flat, u, v, u_taus, v_taus = map(flat, (work, left, right, left_taus, right_taus))
-    d, e = flat(diagonal), flat(beside)
-    groups = _MANY // LANES
-    reflect_column = condensing.column_reflector(dtype, _MANY)[count, _MANY]
-    reflect_row = condensing.remaining_row_reflector(dtype, _MANY)[count, _MANY]
-    by_columns = condensing.column_multiplier(dtype, _MANY)
-    by_rows = condensing.row_multiplier(dtype, _MANY)
-    sizes = rows, columns, steps, steps
+    left, right = (zeros(work, dtype, count, steps, length) for length in (rows, columns))
+    left_taus, right_taus = (zeros(work, dtype, count, steps) for _ in range(2))
+    diagonal, off_diagonal = (new(work, dtype, count, columns) for _ in range(2))
+    x, y = new(work, dtype, count * rows), new(work, dtype, count * columns)
+    column = new(work, dtype, count * rows)
+    condensing.first_column_copier().launch(column.size, flat(work), column, columns)
+    a_flat, u, v = map(flat, (work, left, right))
+    threads, side = threads_for(columns), rows_for(columns)
+    column_step = condensing.column_step(dtype, _MANY)
+    row_step = condensing.row_step(dtype, threads, side)
+    arrays, sizes = (a_flat, column, u, y, x, v), (rows, columns, steps)
     for k in range(columns):
-        reflect_column(a_flat, u, y, x, v, u_taus, d, *sizes, k)
-        remaining = columns - k - 1
-        if remaining:
-            blocks = count * parts * -(-remaining // LANES)
-            by_columns[blocks, _MANY](a_flat, u, y, x, v, sums, *sizes, length, k)
-            reflect_row(a_flat, sums, y, v, u_taus, v_taus, e, *sizes, parts, k)
-            if rows - k - 1:
-                blocks = count * -(-(rows - k - 1) // groups)
-                by_rows[blocks, _MANY](a_flat, u, y, v, v_taus, x, *sizes, k)
-    return Bidiagonal(diagonal, beside, left, left_taus, right, right_taus)
+        blocks = max(-(-(columns - k - 1) // COLUMNS), 1)
+        column_step[count * blocks, _MANY](*arrays, flat(left_taus), flat(diagonal), *sizes, k)
+        if k + 1 < columns:
+            blocks = max(-(-(rows - k - 1) * LANES // (threads * side)), 1)
+            row_step[count * blocks, threads](
+                *arrays, flat(right_taus), flat(off_diagonal), *sizes, k
+            )
+    return Bidiagonal(diagonal, off_diagonal, left, left_taus, right, right_taus)

@@ -1,8 +1,10 @@
 """Symmetric matrices made tridiagonal, and others bidiagonal, by Householder's reflections.
 
-A step has two parts: one block of threads for each matrix finds the next reflection, and many
-blocks apply the previous ones to what remains of the matrix and multiply it with the new vector, in
-one pass over memory. Vectors are kept as rows, so that later ones can be applied together.
+A reflection of a column depends on all before it, so each is a launch (two for bidiagonal matrices,
+which have reflections of rows, too). In one pass over what remains of a matrix it applies the
+reflections of the step before, and multiplies with the new vector, which each block finds for
+itself: that is quicker than a launch for it. Vectors are kept as rows, and applied to others later,
+some at once.
 
 Elements are scaled first, so that the largest is from 1 to 2 in magnitude: then squares neither
 overflow nor lose what matters.
@@ -18,8 +20,9 @@ from treadle.kernels.device_code.block_reductions import maximum_of_block, side_
 from treadle.kernels.device_code.matrix_blocks import Layout, place
 from treadle.lang.decorators import Function, Kernel
 
-LANES = 32  # threads that multiply a row, or adjacent columns
-_TINY = {4: 1e-32, 8: 1e-290}  # squares (of numbers beside 1) that are taken for 0
+LANES = 32  # threads that multiply a row
+COLUMNS = 8  # adjacent columns that a block multiplies: 32 bytes, which memory reads at once
+_TINY = {4: 1e-32, 8: 1e-290}  # squares that are taken for 0, where numbers are about 1
 _LEAST = {4: 2.0**-126, 8: 2.0**-1022}
 
 
@@ -71,8 +74,8 @@ def _power_below(dtype: DType) -> Function:
 
 @functools.cache
 def scale_finder(dtype: DType, threads: int) -> Kernel:
-    """A kernel that writes by what the elements of each matrix are divided, a power of two; or `nan`
-    for a matrix that is not finite. A block does one matrix."""
+    """A kernel that writes by what the elements of each matrix are divided, a power of two; or
+    `nan` for a matrix that is not finite. A block does one matrix."""
     greatest, power = maximum_of_block(threads), _power_below(dtype)
     side = side_of(threads)
 
@@ -139,287 +142,273 @@ def _reflection_of(dtype: DType) -> Function:
 
 
 @functools.cache
-def row_reflector(dtype: DType, threads: int) -> Kernel:
-    """A kernel that takes row k of symmetric matrices, brings it up to date and makes it
-    tridiagonal: the vector replaces the row. What remains of a matrix lacks v w^T + w v^T, where v
-    is the previous vector (the row before) and w is made from the matrix times v."""
+def symmetric_step(dtype: DType, threads: int, rows: int) -> Kernel:
+    """A kernel that takes step k of making n × n matrices tridiagonal: it finds the reflection that
+    leaves one element of row k behind the diagonal, and writes the product of what follows the row
+    with its vector.
+
+    What follows the row lacks v w^T + w v^T of the step before, which is subtracted on the way,
+    where w is made from the product with v that the step before wrote. Row k of `vectors` gets the
+    new vector; row n - 1 has zeros. Each block finds the vector for itself; then `LANES` of its
+    threads multiply some rows.
+    """
     summed, reflection = sum_of_block(dtype, threads), _reflection_of(dtype)
     side = side_of(threads)
+    per_block = threads // LANES * rows
 
     @td.kernel(checked=False)
-    def reflect_row(a, product, w, taus, diagonal, beside, n, rows, steps, k):
-        m = td.block_idx.x
-        t = td.thread_idx.x
-        row = (m * rows + k) * n
-        last = (m * rows + td.maximum(k - 1, 0)) * n
-        vector = m * n
-        board = td.shared(threads, dtype)
-        few = td.shared(side, dtype)
-        tau = dtype(0.0)
-        if k > 0:
-            tau = taus[m * steps + k - 1]
-        one = td.minimum(k + 1, n - 1)
-        v_k = a[last + k]
-        v_one = a[last + one]
-        alpha = a[row + one]
-        own = dtype(0.0)
-        for j in range(t, n, threads):
-            if j >= k:
-                own += product[vector + j] * a[last + j]
-        half = tau * tau * summed(own, board, few) / dtype(2.0)
-        w_k = tau * product[vector + k] - half * v_k
-        alpha -= v_k * (tau * product[vector + one] - half * v_one) + w_k * v_one
-        own = dtype(0.0)
-        for j in range(t, n, threads):
-            if j >= k:
-                v = a[last + j]
-                here = tau * product[vector + j] - half * v
-                x = a[row + j] - v_k * here - w_k * v
-                w[vector + j] = here
-                a[row + j] = x
-                if j == k:
-                    diagonal[vector + k] = x
-                if j > k + 1:
-                    own += x * x
-        beta, tau, by = reflection(alpha, summed(own, board, few))
-        for j in range(t, n, threads):
-            value = dtype(0.0)
-            if j == k + 1:
-                value = dtype(1.0)
-            if j > k + 1:
-                value = a[row + j] * by
-            a[row + j] = value
-            if j <= k:
-                w[vector + j] = dtype(0.0)
-        if t == 0 and k + 1 < n:
-            taus[m * steps + k] = tau
-            beside[vector + k] = beta
-
-    return reflect_row
-
-
-@functools.cache
-def symmetric_multiplier(dtype: DType, threads: int) -> Kernel:
-    """A kernel that subtracts v w^T + w v^T from what remains of matrices after row k, and writes
-    its product with the vector in row k. A row has `LANES` threads."""
-    groups = threads // LANES
-
-    @td.kernel(checked=False)
-    def multiply_symmetric(a, w, product, n, rows, k):
-        blocks = (n - k - 1 + groups - 1) // groups
+    def take_symmetric_step(
+        a, vectors, product, following, taus, diagonal, off_diagonal, n, steps, k
+    ):
+        blocks = td.maximum((n - k - 1 + per_block - 1) // per_block, 1)
         m = td.block_idx.x // blocks
+        part = td.block_idx.x - m * blocks
         t = td.thread_idx.x
         group = t // LANES
         lane = t - group * LANES
-        i = k + 1 + (td.block_idx.x - m * blocks) * groups + group
         board = td.shared(threads, dtype)
+        few = td.shared(side, dtype)
+        matrix = m * n * n
+        row = matrix + k * n
+        last = (m * steps + (k - 1 if k > 0 else n - 1)) * n
+        now = (m * steps + k) * n
+        known = m * n
+        tau = dtype(0.0)
+        if k > 0:
+            tau = taus[m * steps + k - 1]
         own = dtype(0.0)
-        if i < n:
-            line = (m * rows + i) * n
-            last = (m * rows + td.maximum(k - 1, 0)) * n
-            now = (m * rows + k) * n
-            v_i = a[last + i]
-            w_i = w[m * n + i]
-            for j in range((k + 1) // LANES * LANES + lane, n, LANES):
-                x = a[line + j] - v_i * w[m * n + j] - w_i * a[last + j]
-                a[line + j] = x
-                own += x * a[now + j]
-        board[t] = own
-        for s in td.static_range(5):
-            td.sync_threads()
-            if lane < (LANES >> (s + 1)):
-                board[t] = board[t] + board[t + (LANES >> (s + 1))]
-        if lane == 0 and i < n:
-            product[m * n + i] = board[t]
+        for j in range(t, n, threads):
+            if j >= k:
+                own += product[known + j] * vectors[last + j]
+        half = tau * tau * summed(own, board, few) / dtype(2.0)
+        v_k = vectors[last + k]
+        w_k = tau * product[known + k] - half * v_k
+        own = dtype(0.0)
+        for j in range(t, n, threads):
+            if j > k + 1:
+                v = vectors[last + j]
+                w = tau * product[known + j] - half * v
+                x = a[row + j] - v_k * w - w_k * v
+                own += x * x
+        square = summed(own, board, few)
+        one = td.minimum(k + 1, n - 1)
+        v = vectors[last + one]
+        w = tau * product[known + one] - half * v
+        beta, next_tau, by = reflection(a[row + one] - v_k * w - w_k * v, square)
+        first = k + 1 + (part * (threads // LANES) + group) * rows
+        v_of = td.local(rows, dtype)
+        w_of = td.local(rows, dtype)
+        sums = td.local(rows, dtype)
+        for r in td.static_range(rows):
+            i = td.minimum(first + r, n - 1)
+            v_of[r] = vectors[last + i]
+            w_of[r] = tau * product[known + i] - half * v_of[r]
+            sums[r] = dtype(0.0)
+        for j in range((k + 1) // LANES * LANES + lane, n, LANES):
+            if j > k and first < n:
+                v = vectors[last + j]
+                w = tau * product[known + j] - half * v
+                u = dtype(1.0)
+                if j > k + 1:
+                    u = (a[row + j] - v_k * w - w_k * v) * by
+                for r in td.static_range(rows):
+                    if first + r < n:
+                        at = matrix + (first + r) * n + j
+                        x = a[at] - v_of[r] * w - w_of[r] * v
+                        a[at] = x
+                        sums[r] = sums[r] + x * u
+        for r in td.static_range(rows):
+            total = line_sum(sums[r], board)
+            if lane == 0 and first + r < n:
+                following[known + first + r] = total
+        if part == 0 and k + 1 < n:
+            for j in range(t, n, threads):
+                u = dtype(0.0)
+                if j == k + 1:
+                    u = dtype(1.0)
+                if j > k + 1:
+                    v = vectors[last + j]
+                    w = tau * product[known + j] - half * v
+                    u = (a[row + j] - v_k * w - w_k * v) * by
+                vectors[now + j] = u
+            if t == 0:
+                taus[m * steps + k] = next_tau
+                off_diagonal[known + k] = beta
+        if part == 0 and t == 0:
+            diagonal[known + k] = a[row + k] - dtype(2.0) * v_k * w_k
 
-    return multiply_symmetric
+    return take_symmetric_step
+
+
+@td.func
+def line_sum(value, board):
+    """The sum of a value over each `LANES` threads, for all of these. `board` has an element for
+    each thread of the block."""
+    t = td.thread_idx.x
+    lane = t % LANES
+    td.sync_threads()
+    board[t] = value
+    for s in td.static_range(5):
+        td.sync_threads()
+        if lane < (LANES >> (s + 1)):
+            board[t] = board[t] + board[t + (LANES >> (s + 1))]
+    td.sync_threads()
+    return board[t - lane]
 
 
 # --- bidiagonal ----------------------------------------------------------------------------------
 
 
 @functools.cache
-def column_reflector(dtype: DType, threads: int) -> Kernel:
-    """A kernel that takes column k of matrices, brings it up to date (what remains lacks
-    u y^T + x v^T of the step before) and finds the reflection that leaves its first element. The
-    vector u goes to row k of `left`."""
+def column_step(dtype: DType, threads: int) -> Kernel:
+    """A kernel that finds the reflection that leaves the first element of column k of what remains
+    of matrices, and with it y, tau times the products of the columns after it with its vector.
+
+    What remains lacks u y^T + x v^T of the step before, which is subtracted on the way; `column` is
+    up to date. The vector goes to row k of `left`. A block has `COLUMNS` columns.
+    """
     summed, reflection = sum_of_block(dtype, threads), _reflection_of(dtype)
-    side = side_of(threads)
+    side, groups = side_of(threads), threads // COLUMNS
+    halvings = groups.bit_length() - 1
 
     @td.kernel(checked=False)
-    def reflect_column(
-        a, left, y, x, right, taus, diagonal, rows, columns, left_steps, right_steps, k
-    ):
-        m = td.block_idx.x
+    def take_column_step(a, column, left, y, x, right, taus, diagonal, rows, columns, steps, k):
+        blocks = td.maximum((columns - k - 1 + COLUMNS - 1) // COLUMNS, 1)
+        m = td.block_idx.x // blocks
+        part = td.block_idx.x - m * blocks
         t = td.thread_idx.x
+        group = t // COLUMNS
+        j = k + 1 + part * COLUMNS + t - group * COLUMNS
+        board = td.shared(threads, dtype)
+        few = td.shared(side, dtype)
+        matrix = m * rows * columns
+        known = m * rows
         before = td.maximum(k - 1, 0)
-        u_last = (m * left_steps + before) * rows
-        u_now = (m * left_steps + k) * rows
-        top = m * rows * columns + k
-        y_k = dtype(0.0)
-        v_k = dtype(0.0)
-        if k > 0:
-            y_k = y[m * columns + k]
-            v_k = right[(m * right_steps + before) * columns + k]
-        alpha = a[top + k * columns]
-        if k > 0:
-            alpha -= left[u_last + k] * y_k + x[m * rows + k] * v_k
+        u_last = (m * steps + before) * rows
+        u_now = (m * steps + k) * rows
         own = dtype(0.0)
         for i in range(t, rows, threads):
             if i > k:
-                value = a[top + i * columns]
-                if k > 0:
-                    value -= left[u_last + i] * y_k + x[m * rows + i] * v_k
-                left[u_now + i] = value
+                value = column[known + i]
                 own += value * value
-        square = summed(own, td.shared(threads, dtype), td.shared(side, dtype))
-        beta, tau, by = reflection(alpha, square)
-        for i in range(t, rows, threads):
-            value = dtype(0.0)
-            if i == k:
-                value = dtype(1.0)
-            if i > k:
-                value = left[u_now + i] * by
-            left[u_now + i] = value
-        if t == 0:
-            taus[m * left_steps + k] = tau
-            diagonal[m * columns + k] = beta
-
-    return reflect_column
-
-
-@functools.cache
-def column_multiplier(dtype: DType, threads: int) -> Kernel:
-    """A kernel that subtracts u y^T + x v^T of step k - 1 from what remains of matrices, and sums
-    the columns times the vector u of step k over stretches of `length` rows. A block has `LANES`
-    columns of a stretch."""
-    groups = threads // LANES
-
-    @td.kernel(checked=False)
-    def multiply_columns(
-        a, left, y, x, right, sums, rows, columns, left_steps, right_steps, length, k
-    ):
-        blocks = (columns - k - 1 + LANES - 1) // LANES
-        parts = (rows + length - 1) // length
-        m = td.block_idx.x // (blocks * parts)
-        rest = td.block_idx.x - m * blocks * parts
-        part = rest // blocks
-        t = td.thread_idx.x
-        group = t // LANES
-        lane = t - group * LANES
-        j = k + 1 + (rest - part * blocks) * LANES + lane
-        before = td.maximum(k - 1, 0)
-        u_last = (m * left_steps + before) * rows
-        u_now = (m * left_steps + k) * rows
-        board = td.shared(threads, dtype)
+        beta, tau, by = reflection(column[known + k], summed(own, board, few))
         own = dtype(0.0)
         if j < columns:
             y_j = dtype(0.0)
             v_j = dtype(0.0)
             if k > 0:
                 y_j = y[m * columns + j]
-                v_j = right[(m * right_steps + before) * columns + j]
-            end = td.minimum((part + 1) * length, rows)
-            for i in range(part * length + group, end, groups):
-                if i >= k:
-                    at = (m * rows + i) * columns + j
-                    value = a[at]
-                    if k > 0:
-                        value -= left[u_last + i] * y_j + x[m * rows + i] * v_j
-                        a[at] = value
-                    own += value * left[u_now + i]
-        board[t] = own
+                v_j = right[(m * steps + before) * columns + j]
+            for i in range(k + group, rows, groups):
+                at = matrix + i * columns + j
+                value = a[at]
+                u = dtype(1.0)
+                if i > k:
+                    u = column[known + i] * by
+                if k > 0:
+                    value -= left[u_last + i] * y_j + x[known + i] * v_j
+                    a[at] = value
+                own += value * u
         td.sync_threads()
+        board[t] = own
+        for s in td.static_range(halvings):
+            td.sync_threads()
+            if group < (groups >> (s + 1)):
+                board[t] = board[t] + board[t + (groups >> (s + 1)) * COLUMNS]
         if group == 0 and j < columns:
-            total = dtype(0.0)
-            for g in range(groups):
-                total += board[g * LANES + lane]
-            sums[(m * parts + part) * columns + j] = total
+            y[m * columns + j] = tau * board[t]
+        if part == 0:
+            for i in range(t, rows, threads):
+                u = dtype(0.0)
+                if i == k:
+                    u = dtype(1.0)
+                if i > k:
+                    u = column[known + i] * by
+                left[u_now + i] = u
+            if t == 0:
+                taus[m * steps + k] = tau
+                diagonal[m * columns + k] = beta
 
-    return multiply_columns
+    return take_column_step
 
 
 @functools.cache
-def remaining_row_reflector(dtype: DType, threads: int) -> Kernel:
-    """A kernel that takes row k of matrices behind the diagonal, from which the reflection of
-    column k is subtracted (by y, made from the sums of columns), and finds the reflection that
-    leaves its first element. The vector v goes to row k of `right`."""
+def row_step(dtype: DType, threads: int, rows_of: int) -> Kernel:
+    """A kernel that finds the reflection that leaves the first element of row k behind the
+    diagonal, from which that of column k is subtracted, and x, tau times the products of the rows
+    after it with its vector. The vector goes to row k of `right`, and column k + 1, up to date, to
+    `column`. `LANES` threads multiply some rows."""
     summed, reflection = sum_of_block(dtype, threads), _reflection_of(dtype)
     side = side_of(threads)
+    per_block = threads // LANES * rows_of
 
     @td.kernel(checked=False)
-    def reflect_remaining_row(
-        a, sums, y, right, left_taus, right_taus, beside, rows, columns, left_steps, right_steps,
-        parts, k,
-    ):  # fmt: skip
-        m = td.block_idx.x
-        t = td.thread_idx.x
-        row = (m * rows + k) * columns
-        v_now = (m * right_steps + k) * columns
-        tau = left_taus[m * left_steps + k]
-        first = dtype(0.0)
-        for p in range(parts):
-            first += sums[(m * parts + p) * columns + k + 1]
-        alpha = a[row + k + 1] - tau * first
-        own = dtype(0.0)
-        for j in range(t, columns, threads):
-            if j > k:
-                total = dtype(0.0)
-                for p in range(parts):
-                    total += sums[(m * parts + p) * columns + j]
-                y[m * columns + j] = tau * total
-                value = a[row + j] - tau * total
-                right[v_now + j] = value
-                if j > k + 1:
-                    own += value * value
-        square = summed(own, td.shared(threads, dtype), td.shared(side, dtype))
-        beta, tau, by = reflection(alpha, square)
-        for j in range(t, columns, threads):
-            value = dtype(0.0)
-            if j == k + 1:
-                value = dtype(1.0)
-            if j > k + 1:
-                value = right[v_now + j] * by
-            right[v_now + j] = value
-        if t == 0:
-            right_taus[m * right_steps + k] = tau
-            beside[m * columns + k] = beta
-
-    return reflect_remaining_row
-
-
-@functools.cache
-def row_multiplier(dtype: DType, threads: int) -> Kernel:
-    """A kernel that multiplies the rows after row k, from which u y^T is subtracted, with the
-    vector v of step k and its tau. A row has `LANES` threads."""
-    groups = threads // LANES
-
-    @td.kernel(checked=False)
-    def multiply_rows(a, left, y, right, right_taus, x, rows, columns, left_steps, right_steps, k):
-        blocks = (rows - k - 1 + groups - 1) // groups
+    def take_row_step(a, column, left, y, x, right, taus, off_diagonal, rows, columns, steps, k):
+        blocks = td.maximum((rows - k - 1 + per_block - 1) // per_block, 1)
         m = td.block_idx.x // blocks
+        part = td.block_idx.x - m * blocks
         t = td.thread_idx.x
         group = t // LANES
         lane = t - group * LANES
-        i = k + 1 + (td.block_idx.x - m * blocks) * groups + group
         board = td.shared(threads, dtype)
+        few = td.shared(side, dtype)
+        matrix = m * rows * columns
+        row = matrix + k * columns
+        known = m * columns
         own = dtype(0.0)
-        if i < rows:
-            line = (m * rows + i) * columns
-            now = (m * right_steps + k) * columns
-            u_i = left[(m * left_steps + k) * rows + i]
-            for j in range((k + 1) // LANES * LANES + lane, columns, LANES):
-                if j > k:
-                    own += (a[line + j] - u_i * y[m * columns + j]) * right[now + j]
-        board[t] = own
-        for s in td.static_range(5):
-            td.sync_threads()
-            if lane < (LANES >> (s + 1)):
-                board[t] = board[t] + board[t + (LANES >> (s + 1))]
-        if lane == 0 and i < rows:
-            x[m * rows + i] = right_taus[m * right_steps + k] * board[t]
+        for j in range(t, columns, threads):
+            if j > k + 1:
+                value = a[row + j] - y[known + j]
+                own += value * value
+        alpha = a[row + k + 1] - y[known + k + 1]
+        beta, tau, by = reflection(alpha, summed(own, board, few))
+        first = k + 1 + (part * (threads // LANES) + group) * rows_of
+        u_of = td.local(rows_of, dtype)
+        sums = td.local(rows_of, dtype)
+        for r in td.static_range(rows_of):
+            u_of[r] = left[(m * steps + k) * rows + td.minimum(first + r, rows - 1)]
+            sums[r] = dtype(0.0)
+        for j in range((k + 1) // LANES * LANES + lane, columns, LANES):
+            if j > k and first < rows:
+                y_j = y[known + j]
+                v = dtype(1.0)
+                if j > k + 1:
+                    v = (a[row + j] - y_j) * by
+                for r in td.static_range(rows_of):
+                    if first + r < rows:
+                        value = a[matrix + (first + r) * columns + j]
+                        sums[r] = sums[r] + (value - u_of[r] * y_j) * v
+        for r in td.static_range(rows_of):
+            total = tau * line_sum(sums[r], board)
+            if lane == 0 and first + r < rows:
+                value = a[matrix + (first + r) * columns + k + 1]
+                x[m * rows + first + r] = total
+                column[m * rows + first + r] = value - u_of[r] * y[known + k + 1] - total
+        if part == 0:
+            for j in range(t, columns, threads):
+                v = dtype(0.0)
+                if j == k + 1:
+                    v = dtype(1.0)
+                if j > k + 1:
+                    v = (a[row + j] - y[known + j]) * by
+                right[(m * steps + k) * columns + j] = v
+            if t == 0:
+                taus[m * steps + k] = tau
+                off_diagonal[known + k] = beta
 
-    return multiply_rows
+    return take_row_step
+
+
+@functools.cache
+def first_column_copier() -> Kernel:
+    """A kernel that copies the first column of matrices. A thread copies one element."""
+
+    @td.kernel(checked=False)
+    def copy_first_columns(a, column, columns):
+        i = td.grid(1)
+        column[i] = a[i * columns]
+
+    return copy_first_columns
 
 
 # --- several reflections together ----------------------------------------------------------------
@@ -483,13 +472,15 @@ def vector_finisher(dtype: DType) -> Kernel:
     thread writes one element."""
 
     @td.kernel(checked=False)
-    def finish_vectors(a, a_layout: Layout, scales, out):
+    def finish_vectors(a, a_layout: Layout, scales, out, out_layout: Layout):
         at = td.grid(1)
         row = at // a_layout.columns
         j = at - row * a_layout.columns
         m = row // a_layout.rows
-        value = a[place(a_layout, a_layout.at + m * a_layout.step, row - m * a_layout.rows, j)]
+        i = row - m * a_layout.rows
+        value = a[place(a_layout, a_layout.at + m * a_layout.step, i, j)]
         scale = scales[m]
-        out[at] = scale if td.isnan(scale) else value
+        where = place(out_layout, out_layout.at + m * out_layout.step, i, j)
+        out[where] = scale if td.isnan(scale) else value
 
     return finish_vectors

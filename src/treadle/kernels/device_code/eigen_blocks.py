@@ -12,7 +12,7 @@ from treadle.lang.decorators import Kernel
 
 SIDES = {4: 32, 8: 24}  # rows of the largest matrix that a block has in 16 KiB of shared memory
 THREADS = 256
-PAD = 2.0  # eigenvalues of rows that are added, beside others of magnitude 1 or less
+PAD = 2.0  # eigenvalues of added rows; others are 1 or less in magnitude
 _SWEEPS = {4: 9, 8: 11}
 _EPSILON = {4: 2.0**-23, 8: 2.0**-52}
 
@@ -107,9 +107,7 @@ def jacobi_diagonalizer(dtype: DType) -> Kernel:
                 x = (shift + r) % (even - 1)
                 y = even - 1 if r == 0 else (shift + even - 1 - r) % (even - 1)
                 if sines[r] != dtype(0.0):
-                    one, other = rotated(
-                        v[i * pitch + x], v[i * pitch + y], sines[r], ratios[r]
-                    )
+                    one, other = rotated(v[i * pitch + x], v[i * pitch + y], sines[r], ratios[r])
                     v[i * pitch + x] = one
                     v[i * pitch + y] = other
         td.sync_threads()
@@ -131,44 +129,46 @@ def jacobi_diagonalizer(dtype: DType) -> Kernel:
 
 @functools.cache
 def tridiagonal_normalizer(dtype: DType, threads: int) -> Kernel:
-    """A kernel that divides tridiagonal matrices by a bound of their eigenvalues and writes it. Rows
-    behind the `n` given ones (those of `diagonal` are `pitch` apart) are padded. With `leaf` rows
-    of its parts, those before and after a part's end lose the element between them, as
-    `halves_sorter` expects. Without `diagonal`, `beside` alternates with it: a bidiagonal matrix as
-    a symmetric one whose diagonal is 0."""
+    """A kernel that divides tridiagonal matrices by a bound of their eigenvalues and writes it.
+    Rows behind the `n` given ones (of `pitch` in memory) are padded. With `leaf` rows of its
+    parts, those before and after a part's end lose the element between them, as
+    `eigen_halves.halves_sorter` expects. With `doubled` they are bidiagonal ones as symmetric ones
+    whose diagonal is 0: `diagonal` and `off_diagonal` take turns in the next ones."""
     greatest = maximum_of_block(threads)
     side = side_of(threads)
 
     @td.func
-    def between(diagonal, beside, first, n, i, doubled):
+    def between(diagonal, off_diagonal, first, n, i, doubled):
         value = dtype(0.0)
         if i >= 0 and i < n - 1:
             if doubled == 1:
                 if i % 2 == 0:
                     value = diagonal[first + i // 2]
                 else:
-                    value = beside[first + i // 2]
+                    value = off_diagonal[first + i // 2]
             else:
-                value = beside[first + i]
+                value = off_diagonal[first + i]
         return value
 
     @td.kernel(checked=False)
-    def normalize(diagonal, beside, d, e, bounds, n, pitch, padded, leaf, doubled):
+    def normalize(diagonal, off_diagonal, d, e, bounds, n, pitch, padded, leaf, doubled):
         m = td.block_idx.x
         t = td.thread_idx.x
         first = m * pitch
         most = dtype(0.0)
         for i in range(t, n, threads):
-            size = td.abs(between(diagonal, beside, first, n, i - 1, doubled))
-            size += td.abs(between(diagonal, beside, first, n, i, doubled))
+            size = td.abs(between(diagonal, off_diagonal, first, n, i - 1, doubled))
+            size += td.abs(between(diagonal, off_diagonal, first, n, i, doubled))
             if doubled == 0:
                 size += td.abs(diagonal[first + i])
             most = td.maximum(most, size)
         most = greatest(most, td.shared(threads, dtype), td.shared(side, dtype))
+        if t == 0:
+            bounds[m] = most  # 0 of zeros, whose eigenvalues bisection finds nearly
         if most == dtype(0.0):
             most = dtype(1.0)
         for i in range(t, padded, threads):
-            after = between(diagonal, beside, first, n, i, doubled) / most
+            after = between(diagonal, off_diagonal, first, n, i, doubled) / most
             value = dtype(PAD)
             if i < n:
                 value = dtype(0.0) if doubled == 1 else diagonal[first + i] / most
@@ -176,11 +176,11 @@ def tridiagonal_normalizer(dtype: DType, threads: int) -> Kernel:
                 if (i + 1) % leaf == 0:
                     value -= td.abs(after)
                 if i % leaf == 0:
-                    value -= td.abs(between(diagonal, beside, first, n, i - 1, doubled) / most)
+                    value -= td.abs(
+                        between(diagonal, off_diagonal, first, n, i - 1, doubled) / most
+                    )
             d[m * padded + i] = value
             e[m * padded + i] = after
-        if t == 0:
-            bounds[m] = most
 
     return normalize
 
@@ -219,6 +219,8 @@ def bisector(dtype: DType) -> Kernel:
     @td.kernel(checked=False)
     def bisect(d, e, bounds, scales, out, n, count, largest):
         at = td.grid(1)
+        if at >= out.shape[0]:
+            return
         m = at // count
         j = at - m * count
         place = n - 1 - j if largest == 1 else j
@@ -234,8 +236,8 @@ def bisector(dtype: DType) -> Kernel:
                     pivot = dtype(-least)
                 if pivot < dtype(0.0):
                     below += 1
-                beside = e[first + i - 1]
-                pivot = d[first + i] - middle - beside / pivot * beside
+                off_diagonal = e[first + i - 1]
+                pivot = d[first + i] - middle - off_diagonal / pivot * off_diagonal
             if pivot < dtype(0.0):
                 below += 1
             if below > place:

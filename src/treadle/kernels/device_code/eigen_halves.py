@@ -149,8 +149,10 @@ def secular_solver(dtype: DType) -> Kernel:
     epsilon, most_steps = _EPSILON[dtype.itemsize], _MOST_STEPS[dtype.itemsize]
 
     @td.kernel(checked=False)
-    def solve_secular(ints, reals, s):
+    def solve_secular(ints, reals, size, s):
         at = td.grid(1)
+        if at >= size:
+            return
         b = at // s
         j = at - b * s
         first = b * (5 * s + 2)
@@ -267,6 +269,8 @@ def weight_maker(dtype: DType) -> Kernel:
     @td.kernel(checked=False)
     def make_weights(ints, reals, d, s):
         at = td.grid(1)
+        if at >= d.shape[0]:
+            return
         b = at // s
         i = at - b * s
         first = b * (5 * s + 2)

@@ -2,10 +2,10 @@
 """Linear algebra, `td.linalg`: the Array API's extension, and further functions of NumPy and
 PyTorch.
 
-Matrices are the last two axes; leading axes are a stack. Cholesky, LU and QR are computed on the
-device (on the CPU large ones by NumPy's LAPACK); singular values and eigenvalues by LAPACK on the
-host, to which a GPU's elements are copied. float16 and bfloat16 are computed in float32 and rounded
-once.
+Matrices are the last two axes; leading axes are a stack. Factors, singular values and eigenvalues
+of symmetric matrices are computed on the device (on the CPU by NumPy's LAPACK, but for small
+factors); singular values and eigenvalues of complex matrices, and `eig`, by LAPACK on the host, to
+which a GPU's elements are copied. float16 and bfloat16 are computed in float32 and rounded once.
 """
 
 from numpy.linalg import LinAlgError as LinAlgError

@@ -1,8 +1,8 @@
 """Singular values and eigenvalues, and functions that use them.
 
-Those of real matrices are computed on the device, by LAPACK on a CPU. LAPACK computes what else there
-is (complex matrices, those without symmetry) on the host: for another device each function warns of
-that once, by a HostWarning.
+Singular values, and eigenvalues of symmetric matrices, are computed on the device, on a CPU by
+LAPACK. LAPACK computes what else there is (complex matrices, those without symmetry) on the host:
+for another device each function warns of that once, by a HostWarning.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     of Vh are orthonormal, S is in descending order. U is (m, m) and Vh (n, n); without
     `full_matrices` (m, k) and (k, n), with k = min(m, n).
 
-    Computed on the device, complex ones on the host. A matrix that is not finite has NaN there; on the
-    CPU it is a LinAlgError, or NaN, when one of the results is wanted, as in NumPy.
+    Computed on the device; of complex matrices on the host. The results of a matrix that is not
+    finite are NaN; on the host they are NumPy's: a LinAlgError, or NaN too.
 
     >>> import treadle as td
     >>> td.linalg.svd(td.asarray([[0.0, 2.0], [3.0, 0.0]], device="cpu")).S.tolist()
@@ -87,8 +87,8 @@ def eigh(x: ArrayLike, /) -> EighResult:
     """The eigenvalues of each symmetric (or Hermitian) matrix, in ascending order, and its
     eigenvectors, the columns of an orthogonal matrix. Only the lower triangle is read.
 
-    Computed on the device, complex ones on the host. A matrix that is not finite has NaN there; on the
-    CPU it is a LinAlgError, or NaN, when one of the results is wanted, as in NumPy.
+    Computed on the device; of complex matrices on the host. The results of a matrix that is not
+    finite are NaN; on the host they are NumPy's: a LinAlgError, or NaN too.
 
     >>> import treadle as td
     >>> td.linalg.eigh(td.asarray([[3.0, 0.0], [0.0, 2.0]], device="cpu")).eigenvalues.tolist()
