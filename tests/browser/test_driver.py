@@ -114,7 +114,8 @@ event.record(td.device("webgpu").default_stream)
             assert f"{instead}" in text
 
 
-# Functions that read elements on their way: calls of `x` (and `m`, a matrix), and what they give.
+# Functions that read elements on their way: calls of `x` (and `m`, a matrix; `z`,
+# the same with complex elements), and what they give.
 READERS = {
     "nonzero": ("td.nonzero(x)[0]", "np.nonzero(x)[0]"),
     "argwhere": ("td.argwhere(x)", "np.argwhere(x)"),
@@ -129,16 +130,16 @@ READERS = {
     "repeat": ("td.repeat(x, (x > 0) + 1)", "np.repeat(x, (x > 0) + 1)"),
     "histogram": ("td.histogram(x, 3)[0]", "np.histogram(x, 3)[0]"),
     "bincount": ("td.bincount(x.to(td.int32))", "np.bincount(x.astype(int))"),
-    "svdvals": ("td.linalg.svdvals(m)", "np.linalg.svd(m)[1]"),
-    "svd": ("td.linalg.svd(m)[1]", "np.linalg.svd(m)[1]"),
-    "eigh": ("td.linalg.eigh(m)[0]", "np.linalg.eigh(m)[0]"),
-    "eigvalsh": ("td.linalg.eigvalsh(m)", "np.linalg.eigvalsh(m)"),
+    "svdvals": ("td.linalg.svdvals(z)", "np.linalg.svd(m)[1]"),
+    "svd": ("td.linalg.svd(z)[1]", "np.linalg.svd(m)[1]"),
+    "eigh": ("td.linalg.eigh(z)[0]", "np.linalg.eigh(m)[0]"),
+    "eigvalsh": ("td.linalg.eigvalsh(z)", "np.linalg.eigvalsh(m)"),
     "eig": ("td.sort(td.real(td.linalg.eig(m)[0]))", "np.linalg.eigvalsh(m)"),
     "eigvals": ("td.sort(td.real(td.linalg.eigvals(m)))", "np.linalg.eigvalsh(m)"),
-    "matrix_rank": ("td.linalg.matrix_rank(m)", "np.linalg.matrix_rank(m)"),
-    "pinv": ("td.linalg.pinv(m)", "np.linalg.inv(m)"),
-    "cond": ("td.linalg.cond(m)", "np.linalg.cond(m)"),
-    "norm": ("td.linalg.matrix_norm(m, ord='nuc')", "np.linalg.norm(m, 'nuc')"),
+    "matrix_rank": ("td.linalg.matrix_rank(z)", "np.linalg.matrix_rank(m)"),
+    "pinv": ("td.linalg.pinv(z)", "np.linalg.inv(m)"),
+    "cond": ("td.linalg.cond(z)", "np.linalg.cond(m)"),
+    "norm": ("td.linalg.matrix_norm(z, ord='nuc')", "np.linalg.norm(m, 'nuc')"),
     "solve": ("td.linalg.solve(m, x[:3])", "np.linalg.solve(m, x[:3])"),
     "inv": ("td.linalg.inv(m)", "np.linalg.inv(m)"),
     "cholesky": ("td.linalg.cholesky(m)", "np.linalg.cholesky(m)"),
@@ -176,6 +177,7 @@ host = dict(
     x=np.array([0, 2, 0, 3, 1, 2], np.float32),
     m=np.array([[4, 1, 0], [1, 3, 1], [0, 1, 2]], np.float32),
 )
+host["z"] = host["m"].astype(np.complex64)
 there = {{name: td.asarray(value, device="webgpu") for name, value in host.items()}}
 here = {{name: await value.to_async("cpu") for name, value in there.items()}}
 there["q"] = td.quant.quantize(np.full((2, 32), 127.0), "q8_0", device="webgpu")
