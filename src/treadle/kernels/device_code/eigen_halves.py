@@ -143,8 +143,8 @@ def halves_sorter(dtype: DType, threads: int) -> Kernel:
 @functools.cache
 def secular_solver(dtype: DType) -> Kernel:
     """A kernel that finds the roots of secular equations, a thread each. A step fits a function
-    with the poles on either side of the root to the sums over the poles of either side and their
-    derivatives (R.-C. Li, "Solving secular equations stably and efficiently", 1993), and halves the
+    with the poles on either side of the root (of the last one, the two before it) to the sums over
+    the poles of either side and their derivatives (R.-C. Li, "Solving secular equations stably and efficiently", 1993), and halves the
     interval known to have the root where that leaves it or is slow."""
     epsilon, most_steps = _EPSILON[dtype.itemsize], _MOST_STEPS[dtype.itemsize]
 
@@ -175,30 +175,38 @@ def secular_solver(dtype: DType) -> Kernel:
             for i in range(count):
                 z = reals[poles + s + i]
                 f += rho * z * z / ((reals[poles + i] - pole) - mu)
+            # Rounding may leave a root a little beyond where these signs say.
+            slack = dtype(1.0 + 2.0**-10)
             low = dtype(0.0)
-            high = width
+            high = width * slack
             near = j
             if is_last:
                 if f < dtype(0.0):
-                    low = mu
+                    low = mu / slack
                 else:
-                    high = mu
+                    high = mu * slack
             elif f < dtype(0.0):
                 near = j + 1
                 pole = reals[poles + j + 1]
-                low = mu - width
+                mu -= width
+                low = mu * slack
                 high = dtype(0.0)
-                mu = low
             else:
-                high = mu
-            below = reals[poles + j] - pole
-            above = dtype(0.0)
-            if not is_last:
-                above = reals[poles + j + 1] - pole
-            for step in range(most_steps):
+                high = mu * slack
+            # The poles that are fitted: on either side, or the last two.
+            split = j if is_last else j + 1
+            above = reals[poles + split] - pole
+            below = reals[poles + td.maximum(split - 1, 0)] - pole
+            z = reals[poles + s + near]
+            weight = rho * z * z
+            way = 1
+            before = dtype(0.0)
+            if count == 1:
+                mu = width
+            for step in range(most_steps if count > 1 else 0):
                 psi = dtype(0.0)
                 psi_slope = dtype(0.0)
-                for i in range(j + 1):
+                for i in range(split):
                     z = reals[poles + s + i]
                     inverse = dtype(1.0) / ((reals[poles + i] - pole) - mu)
                     term = rho * z * z * inverse
@@ -206,7 +214,7 @@ def secular_solver(dtype: DType) -> Kernel:
                     psi_slope += term * inverse
                 phi = dtype(0.0)
                 phi_slope = dtype(0.0)
-                for i in range(j + 1, count):
+                for i in range(split, count):
                     z = reals[poles + s + i]
                     inverse = dtype(1.0) / ((reals[poles + i] - pole) - mu)
                     term = rho * z * z * inverse
@@ -214,7 +222,7 @@ def secular_solver(dtype: DType) -> Kernel:
                     phi_slope += term * inverse
                 f = dtype(1.0) + psi + phi
                 slope = psi_slope + phi_slope
-                if td.abs(f) <= dtype(epsilon) * (dtype(1.0) - psi + phi):
+                if td.abs(f) <= dtype(2 * epsilon) * (dtype(1.0) + td.abs(psi) + td.abs(phi)):
                     break
                 if f < dtype(0.0):
                     low = mu
@@ -223,23 +231,32 @@ def secular_solver(dtype: DType) -> Kernel:
                 left = below - mu
                 right = above - mu
                 move = dtype(0.0)
+                # The nearest pole has its own weight, or both match the sums of their sides, or
+                # Newton's step for f without the nearest pole: if one is slow, the next is tried.
+                if step > 0 and td.abs(f) * dtype(10.0) > before:
+                    way = (way + 1) % 3
+                before = td.abs(f)
+                c = f - left * psi_slope - right * phi_slope
+                if way == 0 and not is_last:
+                    if near == j:
+                        c = f - right * slope - (below - above) * weight / (left * left)
+                    else:
+                        c = f - left * slope - (above - below) * weight / (right * right)
+                both = (left + right) * f - left * right * slope
+                product = left * right * f
                 if is_last:
-                    c = f - left * psi_slope
-                    if c > dtype(0.0):
-                        move = left + psi_slope * left * left / c
-                    else:
-                        move = -f / slope
+                    c = td.abs(c)
+                root = td.sqrt(td.abs(both * both - dtype(4.0) * product * c))
+                if is_last:
+                    root = -root
+                if (both < dtype(0.0)) if is_last else (both > dtype(0.0)):
+                    move = dtype(2.0) * product / (both + root)
+                elif c != dtype(0.0):
+                    move = (both - root) / (dtype(2.0) * c)
                 else:
-                    c = f - left * psi_slope - right * phi_slope
-                    both = (left + right) * f - left * right * slope
-                    product = left * right * f
-                    root = td.sqrt(td.abs(both * both - dtype(4.0) * product * c))
-                    if both > dtype(0.0):
-                        move = dtype(2.0) * product / (both + root)
-                    elif c != dtype(0.0):
-                        move = (both - root) / (dtype(2.0) * c)
-                    else:
-                        move = -f / slope
+                    move = -f / slope
+                if way == 2:
+                    move = -mu * f / (f + mu * slope)
                 following = mu + move
                 if not (following > low and following < high) or (step > 8 and step % 2 == 1):
                     following = (low + high) / dtype(2.0)
