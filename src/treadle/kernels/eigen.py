@@ -18,7 +18,7 @@ from treadle.kernels import lapack, product
 from treadle.kernels.device_code import condensing, eigen_blocks, eigen_halves
 from treadle.kernels.device_code.condensing import LANES
 from treadle.kernels.factors import Factor, Product
-from treadle.kernels.launching import flat, new, zeros
+from treadle.kernels.launching import Steps, flat, new, zeros
 from treadle.kernels.triangular import Part, multiply, whole
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -28,6 +28,7 @@ Route = Literal["host", "device"]
 _TOGETHER = 32  # reflections that are applied together
 _MOST_IN_SOFTWARE = 512  # rows; software drivers end long loops early
 _FEW, _MANY = 64, 256  # threads of a block
+_GRIDS = 32  # that the steps for a matrix have
 _LONG = 2048  # elements of rows of which two are multiplied at once
 
 forced: Route | None = None
@@ -187,12 +188,12 @@ def tridiagonal(a: DeviceArray, scales: DeviceArray) -> Tridiagonal:
     products = [zeros(a, dtype, count * n) for _ in range(2)]
     diagonal, off_diagonal = new(a, dtype, count, n), new(a, dtype, count, n)
     threads, rows = threads_for(n), rows_for(n)
-    step = condensing.symmetric_step(dtype, threads, rows)
+    step = Steps(condensing.symmetric_step(dtype, threads, rows), threads)
     known = flat(work), flat(vectors)
     found = flat(taus), flat(diagonal), flat(off_diagonal)
     for k in range(n):
-        blocks = max(-(-(n - k - 1) * LANES // (threads * rows)), 1)
-        step[count * blocks, threads](*known, *products, *found, n, steps, k)
+        blocks = blocks_of(n - grid_step(k, n), threads // LANES * rows)
+        step.launch(count * blocks, (*known, *products, *found), n, steps, blocks, k)
         products.reverse()
     return Tridiagonal(diagonal, off_diagonal, vectors, taus)
 
@@ -331,6 +332,16 @@ def _product(a: Part, b: Part) -> DeviceArray:
 def threads_for(n: int) -> int:
     """Of a block that takes a step with vectors of n elements."""
     return _FEW if n <= _FEW else _MANY
+
+
+def grid_step(k: int, steps: int) -> int:
+    """The step by whose size the blocks of step k are counted: few grids are quicker to launch."""
+    return k - k % max(steps // _GRIDS, 1)
+
+
+def blocks_of(lines: int, lines_of_each: int) -> int:
+    """The blocks for what follows the first of so many rows or columns."""
+    return max(-(-(lines - 1) // lines_of_each), 1)
 
 
 def rows_for(n: int) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
+from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import DType
 from treadle.core.sizes import has_sizes
 from treadle.lang.decorators import Kernel
@@ -14,6 +15,7 @@ from treadle.lang.types import VectorType
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
 from treadle.runtime.devices import Device
+from treadle.runtime.launch import Repeat
 from treadle.runtime.varying import Components, varying
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -73,3 +75,26 @@ def start(kernel: Kernel, threads: int, device: Device, *arguments: Any) -> None
         kernel[threads, 1](*arguments)
     else:
         kernel.launch(threads, *arguments)
+
+
+class Steps:
+    """Launches of one kernel in a row, with arrays and numbers of the same kinds: after the first
+    one nothing is looked up. All that it writes is memory of the caller's own, which no pending
+    value reads."""
+
+    __slots__ = ("_blocks", "_kernel", "_repeat", "_threads")
+
+    def __init__(self, kernel: Kernel, threads: int) -> None:
+        self._kernel = kernel
+        self._threads = Dim3(threads)
+        self._blocks = 0
+        self._repeat: Repeat | None = None
+
+    def launch(self, blocks: int, arrays: Sequence[DeviceArray], *numbers: int) -> None:
+        """Run so many blocks."""
+        if self._repeat is not None and blocks == self._blocks:
+            self._repeat([*arrays, *numbers], len(arrays))
+            return
+        launch = self._kernel._launcher.bound(Dim3(blocks), self._threads)
+        self._repeat = launch((*arrays, *numbers))
+        self._blocks = blocks

@@ -22,10 +22,12 @@ from treadle.kernels.device_code.condensing import COLUMNS, LANES
 from treadle.kernels.device_code.matrix_blocks import IDENTITY, UPPER
 from treadle.kernels.eigen import (
     bisect,
+    blocks_of,
     check_size,
     checked,
     copy_scaled,
     finish_vectors,
+    grid_step,
     reflect,
     route,
     rows_for,
@@ -34,7 +36,7 @@ from treadle.kernels.eigen import (
     steps_for,
     threads_for,
 )
-from treadle.kernels.launching import flat, new, zeros
+from treadle.kernels.launching import Steps, flat, new, zeros
 from treadle.kernels.triangular import Part, fill, multiply, whole
 from treadle.runtime.arrays import DeviceArray
 
@@ -177,15 +179,16 @@ def _bidiagonal(work: DeviceArray) -> Bidiagonal:
     condensing.first_column_copier().launch(column.size, flat(work), column, columns)
     a_flat, u, v = map(flat, (work, left, right))
     threads, side = threads_for(columns), rows_for(columns)
-    column_step = condensing.column_step(dtype, _MANY)
-    row_step = condensing.row_step(dtype, threads, side)
+    column_step = Steps(condensing.column_step(dtype, _MANY), _MANY)
+    row_step = Steps(condensing.row_step(dtype, threads, side), threads)
     arrays, sizes = (a_flat, column, u, y, x, v), (rows, columns, steps)
+    by_columns = *arrays, flat(left_taus), flat(diagonal)
+    by_rows = *arrays, flat(right_taus), flat(off_diagonal)
     for k in range(columns):
-        blocks = max(-(-(columns - k - 1) // COLUMNS), 1)
-        column_step[count * blocks, _MANY](*arrays, flat(left_taus), flat(diagonal), *sizes, k)
+        known = grid_step(k, columns)
+        blocks = blocks_of(columns - known, COLUMNS)
+        column_step.launch(count * blocks, by_columns, *sizes, blocks, k)
         if k + 1 < columns:
-            blocks = max(-(-(rows - k - 1) * LANES // (threads * side)), 1)
-            row_step[count * blocks, threads](
-                *arrays, flat(right_taus), flat(off_diagonal), *sizes, k
-            )
+            blocks = blocks_of(rows - known, threads // LANES * side)
+            row_step.launch(count * blocks, by_rows, *sizes, blocks, k)
     return Bidiagonal(diagonal, off_diagonal, left, left_taus, right, right_taus)

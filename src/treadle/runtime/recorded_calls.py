@@ -30,14 +30,16 @@ if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
 
 _RECENT = 1024  # calls
-_MOST_LAUNCHES = 64  # of a call; where there are more, Python's part is small
+_MOST_LAUNCHES = 64  # of such a call
+_RECENT_LONG = 8  # calls with more launches, for which Python takes long, and their recordings room
+_MOST_OF_LONG = 8192
 
 Results = DeviceArray | Sequence[DeviceArray]
 
 
 class _Launch(NamedTuple):
-    """A launch, or zeroing: `work` is called with buffers, and the memory that is allocated before
-    it (place, bytes) and freed after it."""
+    """A launch, a copy or zeroing: `work` is called with buffers, and the memory that is allocated
+    before it (place, bytes) and freed after it."""
 
     work: Callable[..., None]
     buffers: tuple[int, ...]  # their places: those of the arguments, then those of new memory
@@ -62,15 +64,17 @@ class _Recording(NamedTuple):
 
 
 class _Seen:
-    """A call that is not recorded: its first one, or one that can't be."""
+    """A call that is not recorded: its first one, one that can't be, or one that is, among the long
+    ones."""
 
-    __slots__ = ("is_refused",)
+    __slots__ = ("is_long", "is_refused")
 
     def __init__(self) -> None:
-        self.is_refused = False
+        self.is_refused = self.is_long = False
 
 
 _known: RecentCache[Any, _Recording | _Seen] = RecentCache(_RECENT)
+_long: RecentCache[Any, _Recording] = RecentCache(_RECENT_LONG)
 
 
 def call(
@@ -89,6 +93,8 @@ def call(
         known = _known.get(key)
     except TypeError:  # an option cannot be hashed
         return function(*arrays, *options)
+    if isinstance(known, _Seen) and known.is_long:
+        known = _long.get(key)
     if isinstance(known, _Recording):
         if all(_is_table(device, *table) for table in known.tables):
             return _repeated(known, arrays, stream)
@@ -199,6 +205,26 @@ class _RecordedStream(StreamProxy):
             fill = self.inner.fill_zero
             self.work.append((lambda found: fill(found, offset, size), (buffer,), (buffer,)))
 
+    def copy(
+        self,
+        source: base.Buffer,
+        source_offset: int,
+        target: base.Buffer,
+        target_offset: int,
+        size: int,
+    ) -> None:
+        """Copy, and note it."""
+        self.inner.copy(source, source_offset, target, target_offset, size)
+        if self.is_own_thread:
+            copy = self.inner.copy
+            self.work.append(
+                (
+                    lambda one, other: copy(one, source_offset, other, target_offset, size),
+                    (source, target),
+                    (target,),
+                )
+            )
+
     def appending(self, what: Appended, work: Callable[[], object]) -> None:
         """Other work is not repeated."""
         self._refuse()
@@ -242,6 +268,9 @@ def _recorded(
     recording = _recording_of(recorded, arrays, found, taken, device)
     if recording is None:
         seen.is_refused = True
+    elif len(recording.launches) > _MOST_LAUNCHES:
+        seen.is_long = True
+        _long[key] = recording
     else:
         _known[key] = recording
     return found
@@ -254,7 +283,7 @@ def _recording_of(
     taken: Sequence[base.Buffer],
     device: Device,
 ) -> _Recording | None:
-    if not recorded.is_complete or not 0 < len(recorded.work) <= _MOST_LAUNCHES:
+    if not recorded.is_complete or not 0 < len(recorded.work) <= _MOST_OF_LONG:
         return None
     several = not isinstance(found, DeviceArray)
     results: Sequence[DeviceArray] = found if several else (found,)  # type: ignore[assignment]

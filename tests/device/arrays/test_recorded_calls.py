@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.kernels import decompose
 from treadle.runtime import recorded_calls
 
 
@@ -105,6 +106,19 @@ def test_memory_is_taken_and_given_back(device, rng, repeats):
     peak()
     assert peak() <= first
     assert repeats
+
+
+def test_long_calls_are_repeated_and_few_of_them_kept(device, rng, repeats, monkeypatch):
+    monkeypatch.setattr(recorded_calls, "_MOST_LAUNCHES", 2)  # all of these are long
+    monkeypatch.setattr(decompose, "forced", "panels")
+    sizes = range(3, 24)
+    for n in (*sizes, 3):  # the first one has been dropped, and is noted again
+        for _ in range(4):
+            a = _drawn(rng, n, n)
+            q, r = td.linalg.qr(td.asarray(a, device=device))
+            np.testing.assert_allclose(q.numpy() @ r.numpy(), a, atol=2e-5)
+    assert len(repeats) == 2 * len(sizes) + 2
+    assert len(recorded_calls._long) <= 2 * recorded_calls._RECENT_LONG
 
 
 def test_a_function_that_reads_is_not_repeated(device, rng, repeats):

@@ -21,6 +21,7 @@ from treadle.kernels.device_code.matrix_blocks import Layout, place
 from treadle.lang.decorators import Function, Kernel
 
 LANES = 32  # threads that multiply a row
+AT_ONCE = 4  # elements that a thread loads before it uses them: memory takes long to answer
 COLUMNS = 8  # adjacent columns that a block multiplies: 32 bytes, which memory reads at once
 _TINY = {4: 1e-32, 8: 1e-290}  # squares that are taken for 0, where numbers are about 1
 _LEAST = {4: 2.0**-126, 8: 2.0**-1022}
@@ -149,18 +150,16 @@ def symmetric_step(dtype: DType, threads: int, rows: int) -> Kernel:
 
     What follows the row lacks v w^T + w v^T of the step before, which is subtracted on the way,
     where w is made from the product with v that the step before wrote. Row k of `vectors` gets the
-    new vector; row n - 1 has zeros. Each block finds the vector for itself; then `LANES` of its
-    threads multiply some rows.
+    new vector; row n - 1 has zeros. Each of the `blocks` of a matrix finds the vector for itself;
+    then `LANES` of its threads multiply some rows.
     """
     summed, reflection = sum_of_block(dtype, threads), _reflection_of(dtype)
     side = side_of(threads)
-    per_block = threads // LANES * rows
 
     @td.kernel(checked=False)
     def take_symmetric_step(
-        a, vectors, product, following, taus, diagonal, off_diagonal, n, steps, k
+        a, vectors, product, following, taus, diagonal, off_diagonal, n, steps, blocks, k
     ):
-        blocks = td.maximum((n - k - 1 + per_block - 1) // per_block, 1)
         m = td.block_idx.x // blocks
         part = td.block_idx.x - m * blocks
         t = td.thread_idx.x
@@ -177,24 +176,29 @@ def symmetric_step(dtype: DType, threads: int, rows: int) -> Kernel:
         if k > 0:
             tau = taus[m * steps + k - 1]
         own = dtype(0.0)
-        for j in range(t, n, threads):
-            if j >= k:
-                own += product[known + j] * vectors[last + j]
+        for start in range(t, n, threads * AT_ONCE):
+            for q in td.static_range(AT_ONCE):
+                j = start + q * threads
+                at = td.minimum(j, n - 1)
+                term = product[known + at] * vectors[last + at]
+                own += term if j >= k and j < n else dtype(0.0)
         half = tau * tau * summed(own, board, few) / dtype(2.0)
         v_k = vectors[last + k]
         w_k = tau * product[known + k] - half * v_k
         own = dtype(0.0)
-        for j in range(t, n, threads):
-            if j > k + 1:
-                v = vectors[last + j]
-                w = tau * product[known + j] - half * v
-                x = a[row + j] - v_k * w - w_k * v
-                own += x * x
+        for start in range(t, n, threads * AT_ONCE):
+            for q in td.static_range(AT_ONCE):
+                j = start + q * threads
+                at = td.minimum(j, n - 1)
+                v_at = vectors[last + at]
+                here = tau * product[known + at] - half * v_at
+                value = a[row + at] - v_k * here - w_k * v_at
+                own += value * value if j > k + 1 and j < n else dtype(0.0)
         square = summed(own, board, few)
         one = td.minimum(k + 1, n - 1)
-        v = vectors[last + one]
-        w = tau * product[known + one] - half * v
-        beta, next_tau, by = reflection(a[row + one] - v_k * w - w_k * v, square)
+        v_one = vectors[last + one]
+        w_one = tau * product[known + one] - half * v_one
+        beta, next_tau, by = reflection(a[row + one] - v_k * w_one - w_k * v_one, square)
         first = k + 1 + (part * (threads // LANES) + group) * rows
         v_of = td.local(rows, dtype)
         w_of = td.local(rows, dtype)
@@ -204,33 +208,45 @@ def symmetric_step(dtype: DType, threads: int, rows: int) -> Kernel:
             v_of[r] = vectors[last + i]
             w_of[r] = tau * product[known + i] - half * v_of[r]
             sums[r] = dtype(0.0)
-        for j in range((k + 1) // LANES * LANES + lane, n, LANES):
-            if j > k and first < n:
-                v = vectors[last + j]
-                w = tau * product[known + j] - half * v
-                u = dtype(1.0)
-                if j > k + 1:
-                    u = (a[row + j] - v_k * w - w_k * v) * by
+        v = td.local(AT_ONCE, dtype)
+        w = td.local(AT_ONCE, dtype)
+        u = td.local(AT_ONCE, dtype)
+        x = td.local(AT_ONCE * rows, dtype)
+        for start in range((k + 1) // LANES * LANES + lane, n, LANES * AT_ONCE):
+            # Loads do not pass stores, which may be to the same memory: some are done first.
+            for q in td.static_range(AT_ONCE):
+                at = td.minimum(start + q * LANES, n - 1)
+                v[q] = vectors[last + at]
+                w[q] = product[known + at]
+                u[q] = a[row + at]
                 for r in td.static_range(rows):
-                    if first + r < n:
-                        at = matrix + (first + r) * n + j
-                        x = a[at] - v_of[r] * w - w_of[r] * v
-                        a[at] = x
-                        sums[r] = sums[r] + x * u
+                    x[q * rows + r] = a[matrix + td.minimum(first + r, n - 1) * n + at]
+            for q in td.static_range(AT_ONCE):
+                j = start + q * LANES
+                here = tau * w[q] - half * v[q]
+                factor = (u[q] - v_k * here - w_k * v[q]) * by
+                if j == k + 1:
+                    factor = dtype(1.0)
+                if j > k and j < n:
+                    for r in td.static_range(rows):
+                        if first + r < n:
+                            value = x[q * rows + r] - v_of[r] * here - w_of[r] * v[q]
+                            a[matrix + (first + r) * n + j] = value
+                            sums[r] = sums[r] + value * factor
         for r in td.static_range(rows):
             total = line_sum(sums[r], board)
             if lane == 0 and first + r < n:
                 following[known + first + r] = total
         if part == 0 and k + 1 < n:
             for j in range(t, n, threads):
-                u = dtype(0.0)
+                value = dtype(0.0)
                 if j == k + 1:
-                    u = dtype(1.0)
+                    value = dtype(1.0)
                 if j > k + 1:
-                    v = vectors[last + j]
-                    w = tau * product[known + j] - half * v
-                    u = (a[row + j] - v_k * w - w_k * v) * by
-                vectors[now + j] = u
+                    v_at = vectors[last + j]
+                    here = tau * product[known + j] - half * v_at
+                    value = (a[row + j] - v_k * here - w_k * v_at) * by
+                vectors[now + j] = value
             if t == 0:
                 taus[m * steps + k] = next_tau
                 off_diagonal[known + k] = beta
@@ -272,8 +288,9 @@ def column_step(dtype: DType, threads: int) -> Kernel:
     halvings = groups.bit_length() - 1
 
     @td.kernel(checked=False)
-    def take_column_step(a, column, left, y, x, right, taus, diagonal, rows, columns, steps, k):
-        blocks = td.maximum((columns - k - 1 + COLUMNS - 1) // COLUMNS, 1)
+    def take_column_step(
+        a, column, left, y, x, right, taus, diagonal, rows, columns, steps, blocks, k
+    ):
         m = td.block_idx.x // blocks
         part = td.block_idx.x - m * blocks
         t = td.thread_idx.x
@@ -287,10 +304,11 @@ def column_step(dtype: DType, threads: int) -> Kernel:
         u_last = (m * steps + before) * rows
         u_now = (m * steps + k) * rows
         own = dtype(0.0)
-        for i in range(t, rows, threads):
-            if i > k:
-                value = column[known + i]
-                own += value * value
+        for start in range(t, rows, threads * AT_ONCE):
+            for q in td.static_range(AT_ONCE):
+                i = start + q * threads
+                value = column[known + td.minimum(i, rows - 1)]
+                own += value * value if i > k and i < rows else dtype(0.0)
         beta, tau, by = reflection(column[known + k], summed(own, board, few))
         own = dtype(0.0)
         if j < columns:
@@ -299,16 +317,29 @@ def column_step(dtype: DType, threads: int) -> Kernel:
             if k > 0:
                 y_j = y[m * columns + j]
                 v_j = right[(m * steps + before) * columns + j]
-            for i in range(k + group, rows, groups):
-                at = matrix + i * columns + j
-                value = a[at]
-                u = dtype(1.0)
-                if i > k:
-                    u = column[known + i] * by
-                if k > 0:
-                    value -= left[u_last + i] * y_j + x[known + i] * v_j
-                    a[at] = value
-                own += value * u
+            given = td.local(AT_ONCE, dtype)
+            by_row = td.local(AT_ONCE, dtype)
+            by_last = td.local(AT_ONCE, dtype)
+            of_x = td.local(AT_ONCE, dtype)
+            for start in range(k + group, rows, groups * AT_ONCE):
+                # Loads do not pass stores, which may be to the same memory: some are done first.
+                for q in td.static_range(AT_ONCE):
+                    i = td.minimum(start + q * groups, rows - 1)
+                    given[q] = a[matrix + i * columns + j]
+                    by_row[q] = column[known + i]
+                    by_last[q] = left[u_last + i]
+                    of_x[q] = x[known + i]
+                for q in td.static_range(AT_ONCE):
+                    i = start + q * groups
+                    if i < rows:
+                        value = given[q]
+                        u = by_row[q] * by
+                        if i == k:
+                            u = dtype(1.0)
+                        if k > 0:
+                            value -= by_last[q] * y_j + of_x[q] * v_j
+                            a[matrix + i * columns + j] = value
+                        own += value * u
         td.sync_threads()
         board[t] = own
         for s in td.static_range(halvings):
@@ -340,11 +371,11 @@ def row_step(dtype: DType, threads: int, rows_of: int) -> Kernel:
     `column`. `LANES` threads multiply some rows."""
     summed, reflection = sum_of_block(dtype, threads), _reflection_of(dtype)
     side = side_of(threads)
-    per_block = threads // LANES * rows_of
 
     @td.kernel(checked=False)
-    def take_row_step(a, column, left, y, x, right, taus, off_diagonal, rows, columns, steps, k):
-        blocks = td.maximum((rows - k - 1 + per_block - 1) // per_block, 1)
+    def take_row_step(
+        a, column, left, y, x, right, taus, off_diagonal, rows, columns, steps, blocks, k
+    ):
         m = td.block_idx.x // blocks
         part = td.block_idx.x - m * blocks
         t = td.thread_idx.x
@@ -356,10 +387,12 @@ def row_step(dtype: DType, threads: int, rows_of: int) -> Kernel:
         row = matrix + k * columns
         known = m * columns
         own = dtype(0.0)
-        for j in range(t, columns, threads):
-            if j > k + 1:
-                value = a[row + j] - y[known + j]
-                own += value * value
+        for start in range(t, columns, threads * AT_ONCE):
+            for q in td.static_range(AT_ONCE):
+                j = start + q * threads
+                at = td.minimum(j, columns - 1)
+                value = a[row + at] - y[known + at]
+                own += value * value if j > k + 1 and j < columns else dtype(0.0)
         alpha = a[row + k + 1] - y[known + k + 1]
         beta, tau, by = reflection(alpha, summed(own, board, few))
         first = k + 1 + (part * (threads // LANES) + group) * rows_of
@@ -368,16 +401,18 @@ def row_step(dtype: DType, threads: int, rows_of: int) -> Kernel:
         for r in td.static_range(rows_of):
             u_of[r] = left[(m * steps + k) * rows + td.minimum(first + r, rows - 1)]
             sums[r] = dtype(0.0)
-        for j in range((k + 1) // LANES * LANES + lane, columns, LANES):
-            if j > k and first < rows:
-                y_j = y[known + j]
-                v = dtype(1.0)
-                if j > k + 1:
-                    v = (a[row + j] - y_j) * by
+        for start in range((k + 1) // LANES * LANES + lane, columns, LANES * AT_ONCE):
+            for q in td.static_range(AT_ONCE):
+                j = start + q * LANES
+                at = td.minimum(j, columns - 1)
+                y_j = y[known + at]
+                v = (a[row + at] - y_j) * by
+                if j == k + 1:
+                    v = dtype(1.0)
                 for r in td.static_range(rows_of):
-                    if first + r < rows:
-                        value = a[matrix + (first + r) * columns + j]
-                        sums[r] = sums[r] + (value - u_of[r] * y_j) * v
+                    value = a[matrix + td.minimum(first + r, rows - 1) * columns + at]
+                    term = (value - u_of[r] * y_j) * v
+                    sums[r] = sums[r] + (term if j > k and j < columns else dtype(0.0))
         for r in td.static_range(rows_of):
             total = tau * line_sum(sums[r], board)
             if lane == 0 and first + r < rows:

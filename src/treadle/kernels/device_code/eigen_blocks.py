@@ -11,7 +11,8 @@ from treadle.kernels.device_code.block_reductions import maximum_of_block, side_
 from treadle.lang.decorators import Kernel
 
 SIDES = {4: 32, 8: 24}  # rows of the largest matrix that a block has in 16 KiB of shared memory
-THREADS = 256
+PAIRS = 16  # that rotate at once, at most
+THREADS = PAIRS * PAIRS
 PAD = 2.0  # eigenvalues of added rows; others are 1 or less in magnitude
 _SWEEPS = {4: 9, 8: 11}
 _EPSILON = {4: 2.0**-23, 8: 2.0**-52}
@@ -40,6 +41,8 @@ def jacobi_diagonalizer(dtype: DType) -> Kernel:
         t = td.thread_idx.x
         s = td.shared(side * pitch, dtype)
         v = td.shared(side * pitch, dtype)
+        firsts = td.shared(side // 2, td.i32)
+        seconds = td.shared(side // 2, td.i32)
         tangents = td.shared(side // 2, dtype)
         ratios = td.shared(side // 2, dtype)
         sines = td.shared(side // 2, dtype)
@@ -54,6 +57,8 @@ def jacobi_diagonalizer(dtype: DType) -> Kernel:
                 value = a[first + i * n + j]
             s[i * pitch + j] = value
             v[i * pitch + j] = dtype(1.0) if i == j else dtype(0.0)
+        row = t // PAIRS
+        r = t - row * PAIRS
         for turn in range(sweeps * (even - 1)):
             shift = turn % (even - 1)
             td.sync_threads()
@@ -74,42 +79,43 @@ def jacobi_diagonalizer(dtype: DType) -> Kernel:
                     c = dtype(1.0) / td.sqrt(tangent * tangent + dtype(1.0))
                     sine = tangent * c
                     ratio = sine / (dtype(1.0) + c)
+                firsts[t] = p
+                seconds[t] = q
                 tangents[t] = tangent
                 sines[t] = sine
                 ratios[t] = ratio
             td.sync_threads()
-            for e in range(t, half * half, THREADS):
-                k = e // half
-                r = e - k * half
-                p = (shift + k) % (even - 1)
-                q = even - 1 if k == 0 else (shift + even - 1 - k) % (even - 1)
-                x = (shift + r) % (even - 1)
-                y = even - 1 if r == 0 else (shift + even - 1 - r) % (even - 1)
-                if k == r:
-                    if sines[k] != dtype(0.0):
-                        change = tangents[k] * s[p * pitch + q]
-                        s[p * pitch + p] = s[p * pitch + p] - change
-                        s[q * pitch + q] = s[q * pitch + q] + change
-                        s[p * pitch + q] = dtype(0.0)
-                        s[q * pitch + p] = dtype(0.0)
-                elif sines[k] != dtype(0.0) or sines[r] != dtype(0.0):
-                    px, qx = rotated(s[p * pitch + x], s[q * pitch + x], sines[k], ratios[k])
-                    py, qy = rotated(s[p * pitch + y], s[q * pitch + y], sines[k], ratios[k])
-                    px, py = rotated(px, py, sines[r], ratios[r])
-                    qx, qy = rotated(qx, qy, sines[r], ratios[r])
-                    s[p * pitch + x] = px
-                    s[p * pitch + y] = py
-                    s[q * pitch + x] = qx
-                    s[q * pitch + y] = qy
-            for e in range(t, even * half, THREADS):
-                i = e // half
-                r = e - i * half
-                x = (shift + r) % (even - 1)
-                y = even - 1 if r == 0 else (shift + even - 1 - r) % (even - 1)
-                if sines[r] != dtype(0.0):
-                    one, other = rotated(v[i * pitch + x], v[i * pitch + y], sines[r], ratios[r])
-                    v[i * pitch + x] = one
-                    v[i * pitch + y] = other
+            if r < half:
+                x = firsts[r]
+                y = seconds[r]
+                sine = sines[r]
+                ratio = ratios[r]
+                if row < half:
+                    p = firsts[row]
+                    q = seconds[row]
+                    up = sines[row]
+                    if row == r:
+                        if sine != dtype(0.0):
+                            change = tangents[r] * s[p * pitch + q]
+                            s[p * pitch + p] = s[p * pitch + p] - change
+                            s[q * pitch + q] = s[q * pitch + q] + change
+                            s[p * pitch + q] = dtype(0.0)
+                            s[q * pitch + p] = dtype(0.0)
+                    elif up != dtype(0.0) or sine != dtype(0.0):
+                        up_ratio = ratios[row]
+                        px, qx = rotated(s[p * pitch + x], s[q * pitch + x], up, up_ratio)
+                        py, qy = rotated(s[p * pitch + y], s[q * pitch + y], up, up_ratio)
+                        px, py = rotated(px, py, sine, ratio)
+                        qx, qy = rotated(qx, qy, sine, ratio)
+                        s[p * pitch + x] = px
+                        s[p * pitch + y] = py
+                        s[q * pitch + x] = qx
+                        s[q * pitch + y] = qy
+                if sine != dtype(0.0):
+                    for i in range(row, even, THREADS // PAIRS):
+                        one, other = rotated(v[i * pitch + x], v[i * pitch + y], sine, ratio)
+                        v[i * pitch + x] = one
+                        v[i * pitch + y] = other
         td.sync_threads()
         for e in range(t, n * n, THREADS):
             i = e // n

@@ -144,8 +144,9 @@ def halves_sorter(dtype: DType, threads: int) -> Kernel:
 def secular_solver(dtype: DType) -> Kernel:
     """A kernel that finds the roots of secular equations, a thread each. A step fits a function
     with the poles on either side of the root (of the last one, the two before it) to the sums over
-    the poles of either side and their derivatives (R.-C. Li, "Solving secular equations stably and efficiently", 1993), and halves the
-    interval known to have the root where that leaves it or is slow."""
+    the poles of either side and their derivatives (R.-C. Li, "Solving secular equations stably and
+    efficiently", 1993), and halves the interval known to have the root where that leaves it or is
+    slow."""
     epsilon, most_steps = _EPSILON[dtype.itemsize], _MOST_STEPS[dtype.itemsize]
 
     @td.kernel(checked=False)
