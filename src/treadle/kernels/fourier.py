@@ -37,7 +37,7 @@ Table = np.ndarray[Any, Any]
 _UNTANGLING = 256  # threads of a block
 # Up to so many elements, each has its own twiddle factor in a table; beyond, two short tables are
 # multiplied. The limit is higher on the CPU, where neighbours' factors are one vector load.
-_MOST_TWIDDLES = 1 << 14
+_MOST_TWIDDLES = 1 << 16
 _MOST_TWIDDLES_SERIAL = 1 << 22
 
 
@@ -282,8 +282,21 @@ def _with_twiddles(x: DeviceArray, job: _Job, first: int, cofactor: int) -> _Job
             x, ("pass twiddles", first, cofactor), lambda: plans.pass_twiddles(first, cofactor)
         )
         return job._replace(after=table)
-    table = _table(x, ("twiddles by two", n), lambda: plans.pass_twiddles_by_two(n))
+    last = _radices(first, None if serial_threads(x.device) else x.device.limits)[-1]
+    table = _table(
+        x, ("twiddles by two", first, cofactor, last),
+        lambda: plans.pass_twiddles_by_two(first, cofactor, last),
+    )  # fmt: skip
     return job._replace(after=table, two_tables=True)
+
+
+def _radices(n: int, limits: Limits | None) -> tuple[int, ...]:
+    """The butterflies of a pass; without limits, for serial threads."""
+    if limits is not None:
+        return plans.block_radices(n, limits.max_threads_per_block)[0]
+    found = plans.radices(n)
+    assert found is not None
+    return found
 
 
 def _by_chirp(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
@@ -317,7 +330,7 @@ def _pass(x: DeviceArray, out: DeviceArray, job: _Job, layout: _Layout) -> None:
     shape = job._replace(before=job.before != 0, after=job.after != 0)
     limits = None if serial_threads(x.device) else x.device.limits
     launch, numbers = _launch_of(shape, layout, _component(x.dtype), limits)
-    twiddles = _table(x, ("twiddles", layout.length), lambda: plans.twiddles(layout.length))
+    twiddles = _twiddles(x, _radices(layout.length, limits))
     launch(x, job.before, twiddles, job.after, out, *numbers)
 
 
@@ -325,8 +338,7 @@ def _rows(x: DeviceArray, out: DeviceArray, job: _Job, first: int, second: int) 
     """One launch for rows that serial threads transform as matrices."""
     shape = job._replace(before=job.before != 0, after=job.after != 0)
     launch, numbers = _launch_of_rows(shape, first, second, _component(x.dtype))
-    along = _table(x, ("twiddles", first), lambda: plans.twiddles(first))
-    across = _table(x, ("twiddles", second), lambda: plans.twiddles(second))
+    along, across = _twiddles(x, _radices(first, None)), _twiddles(x, _radices(second, None))
     pass_twiddles = _table(
         x, ("pass twiddles", first, second), lambda: plans.pass_twiddles(first, second)
     )
@@ -339,8 +351,7 @@ def _launch_of(
 ) -> tuple[Callable[..., None], tuple[Any, ...]]:
     """The kernel of a pass on its grid, and the numbers that it takes. Without limits, it is the
     one for serial threads."""
-    radices = plans.radices(layout.length)
-    assert radices is not None
+    radices = _radices(layout.length, limits)
     what = _what(job, radices, component)._replace(
         read_across=layout.read_across, write_across=layout.write_across
     )
@@ -350,7 +361,13 @@ def _launch_of(
     if limits is not None:
         room = limits.max_shared_memory // (2 * component.itemsize)
         across = layout.read_across or layout.write_across
-        tile = plans.tile(radices, count, room, across, limits.max_threads_per_block)
+        most = limits.max_threads_per_block
+        tile = plans.block_plan(layout.length, count, room, across, most).tile
+        what = what._replace(
+            read_next=layout.read.place_k == 1 and job.inner == 1,
+            write_next=layout.write.place_k == 1 and job.inner == 1,
+            one_outer=layout.outer == 1, one_b=layout.along_b == 1, one_a=layout.along_a == 1,
+        )  # fmt: skip
         blocks = -(-count // tile.lines)
         launch = fourier_blocks.block_transformer(what, tile)[blocks, tile.threads]
     elif layout.read_across or layout.write_across:
@@ -371,9 +388,7 @@ def _launch_of(
 def _launch_of_rows(
     job: _Job, first: int, second: int, component: DType
 ) -> tuple[Callable[..., None], tuple[Any, ...]]:
-    along, across = plans.radices(first), plans.radices(second)
-    assert along is not None
-    assert across is not None
+    along, across = _radices(first, None), _radices(second, None)
     kernel = fourier_lines.row_transformer(_what(job, along, component), across)
     read = packed(Steps, job.given, 0, 0, 0, 1, second, 1, job.taken)
     write = packed(Steps, job.kept, 0, 0, 0, 1, first, 1, job.kept)
@@ -432,6 +447,10 @@ def _check_size(elements: int, n: int) -> None:
             f"transforms of length {n} need an array of {elements} elements, and {MOST_NARROW} are "
             "too many at once: transform some of the lines at a time"
         )
+
+
+def _twiddles(x: DeviceArray, radices: tuple[int, ...]) -> DeviceArray:
+    return _table(x, ("twiddles", radices), lambda: plans.twiddles(radices))
 
 
 def _table(x: DeviceArray, name: tuple[Any, ...], compute: Callable[[], Table]) -> DeviceArray:

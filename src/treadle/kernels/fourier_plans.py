@@ -10,7 +10,7 @@ import numpy as np
 
 from treadle.kernels.device_code.butterflies import RADICES
 from treadle.kernels.device_code.fourier_blocks import Tile
-from treadle.kernels.device_code.fourier_passes import NEAR, twiddle_places
+from treadle.kernels.device_code.fourier_passes import twiddle_places
 
 Table = np.ndarray[Any, Any]
 
@@ -43,33 +43,98 @@ def halves(n: int, capacity: Capacity) -> tuple[int, int] | None:
 
 
 _ADJACENT = 4  # adjacent lines that a block should have: with 8 bytes each, a memory sector
+_WIDE = 16  # the same where there are many lines
 _ELEMENTS = 16  # of a thread, at most
-_MOST_THREADS = 256
-_FEW = 1024  # elements that a block should have
+_MOST_THREADS = 128  # of a block, if it has several lines
+_BUSY = 256  # blocks that keep a GPU busy
+_FEW_BLOCKS = 128
+_SHARED_ELEMENTS = 4608  # of one of several blocks that a GPU's core works on at once
+# Instructions of a butterfly, without reading and writing its elements.
+_WORK = {
+    1: 0, 2: 4, 3: 14, 4: 16, 5: 36, 6: 44, 7: 70, 8: 60, 9: 110, 10: 110, 11: 160, 12: 116,
+    13: 220, 14: 190, 15: 200, 16: 170,
+}  # fmt: skip
+_PER_ELEMENT, _PER_STAGE = 16, 60
 
 
 def capacity_of_blocks(elements: int, threads: int) -> Capacity:
     """That of blocks with shared memory for so many elements, and so many threads."""
-    most = min(elements, _ELEMENTS * min(threads, _MOST_THREADS))
+    room = elements * _ELEMENTS // (_ELEMENTS + 1)  # some of it stays empty
+    most = min(room, _ELEMENTS * threads)
     return Capacity(most, most // _ADJACENT)
 
 
-def tile(radices: tuple[int, ...], lines: int, capacity: int, across: bool, threads: int) -> Tile:
-    """A block's share of a pass over so many lines; its shared memory has `capacity` elements."""
-    n, widest = math.prod(radices), max(radices)
-    most = max(min(threads, _MOST_THREADS), 1)
-    wanted = min(_ELEMENTS * most, capacity)
-    held = min(16 if across else -(-_FEW // n), wanted // n, lines)
-    if not across:
-        held = min(held, max(lines // _BUSY, 1))
-    held = 1 << (max(held, 1).bit_length() - 1)  # fewer kernels, and cheap to divide by
-    used = -(-n * held // widest)
-    threads = min(1 << (used - 1).bit_length() if used > 1 else 1, most)
-    size = n * held
-    return Tile(held, threads, size + size // 16 <= capacity)
+class BlockPlan(NamedTuple):
+    """The butterflies of a line, and how a block does some lines."""
+
+    radices: tuple[int, ...]
+    tile: Tile
 
 
-_BUSY = 256  # blocks that keep a GPU busy
+@functools.lru_cache(1024)
+def block_plan(n: int, lines: int, elements: int, across: bool, threads: int) -> BlockPlan:
+    """A block's share of a pass over so many lines, which lie side by side (`across`) or one after
+    the other; its shared memory has room for so many elements, and it has so many threads at most.
+    """
+    radices, lanes = block_radices(n, threads)
+    most = min(threads // lanes, elements * _ELEMENTS // ((_ELEMENTS + 1) * n), lines)
+    if across:
+        held = max(_WIDE, 1 << (max(_MOST_THREADS // lanes, 1).bit_length() - 1))
+        while held > _ADJACENT and (
+            lines < held * _FEW_BLOCKS or held * n > 2 * _SHARED_ELEMENTS or held * lanes > 512
+        ):
+            held //= 2
+        held = min(held, most)
+        held = 1 << (max(held, 1).bit_length() - 1)
+    else:
+        fits = min(_MOST_THREADS // lanes, _SHARED_ELEMENTS // n, most)
+        busy = lines // _BUSY
+        if fits > busy:  # few lines: powers of two, so that there are few kernels
+            fits = 1 << (max(busy, 1).bit_length() - 1)
+        held = max(range(max(fits, 1), 0, -1), key=lambda count: _filled(count * lanes))
+    return BlockPlan(radices, Tile(held, lanes))
+
+
+def _filled(threads: int) -> float:
+    """How much of its subgroups of 32 a block uses; a few more threads are better than too few."""
+    return threads / (-(-threads // 32) * 32) * min(threads, 96)
+
+
+@functools.lru_cache(1024)
+def block_radices(n: int, threads: int) -> tuple[tuple[int, ...], int]:
+    """The butterflies of a line for blocks, and how many threads share it: those with the least
+    work.
+
+    >>> block_radices(1024, 256), block_radices(1000, 256)
+    (((16, 8, 8), 64), ((10, 10, 10), 100))
+    """
+    best: tuple[float, tuple[int, ...], int] | None = None
+    for found in _factorizations(n, max(_WORK)):
+        for lanes in sorted({-(-n // (radix * times)) for radix in set(found) for times in (1, 2, 3, 4)}):
+            own = max(-(-n // (radix * lanes)) * radix for radix in found)
+            if lanes > threads or own > _ELEMENTS + 4 and lanes * (_ELEMENTS + 4) >= n:
+                continue
+            work = sum(
+                -(-n // (radix * lanes)) * (_WORK[radix] + _PER_ELEMENT * radix) for radix in found
+            )
+            cost = lanes * (work + _PER_STAGE * len(found)) * (1.3 if own > _ELEMENTS + 4 else 1.0)
+            if best is None or cost < best[0]:
+                best = cost, found, lanes
+    assert best is not None
+    return best[1:]
+
+
+@functools.lru_cache(4096)
+def _factorizations(n: int, most: int) -> tuple[tuple[int, ...], ...]:
+    """All ways to write n as a product of butterflies, greatest first, none above `most`."""
+    if n == 1:
+        return ((),) if most < max(_WORK) else ((1,),)
+    found = []
+    for radix in range(min(n, most), 1, -1):
+        if radix in _WORK and n % radix == 0:
+            rest = ((),) if n == radix else _factorizations(n // radix, radix)
+            found += [(radix, *more) for more in rest]
+    return tuple(found)
 
 
 @functools.lru_cache(1024)
@@ -158,13 +223,11 @@ def roots(n: int, count: int) -> Table:
     return _circle(np.arange(count), n)
 
 
-def twiddles(n: int) -> Table:
+def twiddles(radices: tuple[int, ...]) -> Table:
     """The factors between the stages of one pass, as `twiddle_places` lays them out."""
-    found = radices(n)
-    assert found is not None
-    table = np.ones(max(twiddle_places(found)[-1], 1), np.complex128)
+    table = np.ones(max(twiddle_places(radices)[-1], 1), np.complex128)
     behind = 1
-    for radix, start in zip(found, twiddle_places(found), strict=False):
+    for radix, start in zip(radices, twiddle_places(radices), strict=False):
         if behind > 1:
             powers = np.outer(np.arange(1, radix), np.arange(behind))
             table[start : start + powers.size] = _circle(powers.ravel(), radix * behind)
@@ -177,10 +240,11 @@ def pass_twiddles(first: int, cofactor: int) -> Table:
     return _circle(np.outer(np.arange(first), np.arange(cofactor)).ravel(), first * cofactor)
 
 
-def pass_twiddles_by_two(n: int) -> Table:
-    """The same by two factors each, for `Pass.turned`."""
-    near, far = np.arange(NEAR), np.arange(0, n, NEAR)
-    return np.concatenate([_circle(near, n), _circle(far, n)])
+def pass_twiddles_by_two(first: int, cofactor: int, last: int) -> Table:
+    """The same by two factors each, for `Pass.two_tables`; `last` is the last radix of `first`."""
+    behind, lines = first // last, np.arange(cofactor)
+    steps = np.concatenate([np.arange(last) * behind, np.arange(behind)])
+    return _circle(np.outer(steps, lines).ravel(), first * cofactor)
 
 
 def chirp(n: int, length: int) -> Table:

@@ -9,7 +9,6 @@ import treadle as td
 from tests.support.device_arrays import has
 from tests.support.poison import poisoned
 from treadle.kernels import fourier, fourier_plans, tables
-from treadle.kernels.device_code.fourier_passes import NEAR
 
 ALL_SHORT = range(1, 41)
 # Several stages; two passes; chirps of a prime and of what a prime is in; what threads of a block
@@ -207,7 +206,7 @@ def test_a_capture_brings_its_factors(device, rng):
 def test_factors_are_forgotten(device, rng, monkeypatch):
     monkeypatch.setattr(tables, "_MOST_BYTES", 64)
     device.tables.clear()
-    for n in (12, 6, 12):
+    for n in (36, 60, 36):
         x = complex_numbers(rng, n)
         near(td.fft.fft(td.asarray(x)), np.fft.fft(x.astype(complex)))
     assert len(device.tables) == 1
@@ -257,12 +256,14 @@ def test_refusals(device, call, error, words):
 
 
 def test_factors_by_two():
-    """Products of the two are the roots of unity, beyond the near ones, too."""
-    n = 5000
-    table = fourier_plans.pass_twiddles_by_two(n)
-    powers = np.arange(n)
-    found = table[powers % NEAR] * table[NEAR + powers // NEAR]
-    np.testing.assert_allclose(found, np.exp(-2j * np.pi * powers / n), atol=1e-15)
+    """Products of the two are the roots of unity to the power line * k."""
+    first, cofactor, last = 60, 35, 4
+    table = fourier_plans.pass_twiddles_by_two(first, cofactor, last).reshape(-1, cofactor)
+    k, lines = np.arange(first)[:, None], np.arange(cofactor)
+    behind = first // last
+    found = table[np.arange(first) // behind] * table[last + np.arange(first) % behind]
+    expected = np.exp(-2j * np.pi * k * lines / (first * cofactor))
+    np.testing.assert_allclose(found, expected, atol=1e-15)
 
 
 def test_parts_of_a_length():

@@ -1,8 +1,9 @@
 """Fourier transforms of a few elements that a thread holds: the butterflies of longer ones.
 
-Powers of two are done by halving (Cooley and Tukey 1965, decimation in frequency). Other lengths
-are odd and small; their elements k and n - k are added and subtracted first, which halves the
-multiplications of the plain sum.
+Powers of two are done by halving (Cooley and Tukey 1965, decimation in frequency). Odd primes are
+small; their elements k and n - k are added and subtracted first, which halves the multiplications
+of the plain sum. Other numbers are products of two of these: transforms of columns, constant
+factors, transforms of rows.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from treadle.core.dtypes import DType
 from treadle.lang.decorators import Function
 
 RADICES = (2, 3, 4, 5, 7, 8, 11, 13)
+# Those that are made of others, as columns times rows.
+PRODUCTS = {6: (3, 2), 9: (3, 3), 10: (5, 2), 12: (3, 4), 14: (7, 2), 15: (5, 3)}
 
 
 @functools.cache
@@ -24,11 +27,26 @@ def butterfly(radix: int, component: DType) -> Function:
     Element k of the result is then at `base + order(radix)[k]`."""
     if radix == 1:
         return _nothing
-    return _by_halves(radix, component) if radix % 2 == 0 else _by_pairs(radix, component)
+    if radix in PRODUCTS:
+        return _by_product(*PRODUCTS[radix], component)
+    if radix % 2 == 0:
+        return _by_halves(radix, component)
+    return _by_pairs(radix, component)
 
 
+@functools.cache
 def order(radix: int) -> tuple[int, ...]:
-    """Where a butterfly leaves the elements of its result."""
+    """Where a butterfly leaves the elements of its result.
+
+    >>> order(8), order(6)
+    ((0, 4, 2, 6, 1, 5, 3, 7), (0, 2, 4, 1, 3, 5))
+    """
+    if radix in PRODUCTS:
+        columns, rows = PRODUCTS[radix]
+        places = order(rows)
+        return tuple(
+            k % columns * rows + places[k // columns] for k in range(radix)
+        )  # columns are odd, so that they stay in order
     if radix % 2:
         return tuple(range(radix))
     bits = radix.bit_length() - 1
@@ -84,7 +102,8 @@ def _by_halves(radix: int, component: DType) -> Function:
     return transform
 
 
-def _by_pairs(radix: int, component: DType) -> Function:
+def _by_pairs(radix: int, component: DType, step: int = 1) -> Function:
+    """Of elements that are `step` apart."""
     pair: Any = td.vec2[component]
     half = radix // 2
     cosines, sines = _circle(radix)
@@ -96,8 +115,8 @@ def _by_pairs(radix: int, component: DType) -> Function:
         first = own[base]
         total = first
         for k in td.static_range(half):
-            a = own[base + k + 1]
-            b = own[base + radix - 1 - k]
+            a = own[base + (k + 1) * step]
+            b = own[base + (radix - 1 - k) * step]
             sums[k] = a + b
             differences[k] = a - b
             total = total + sums[k]
@@ -109,8 +128,29 @@ def _by_pairs(radix: int, component: DType) -> Function:
             for k in td.static_range(1, half):
                 even = even + sums[k] * cosines[j * (k + 1) % radix]
                 odd = odd + differences[k] * sines[j * (k + 1) % radix]
-            own[base + j] = pair(even.x + odd.y, even.y - odd.x)
-            own[base + radix - j] = pair(even.x - odd.y, even.y + odd.x)
+            own[base + j * step] = pair(even.x + odd.y, even.y - odd.x)
+            own[base + (radix - j) * step] = pair(even.x - odd.y, even.y + odd.x)
+
+    return transform
+
+
+def _by_product(columns: int, rows: int, component: DType) -> Function:
+    """Transforms of odd length `columns` of elements `rows` apart, then of neighbours."""
+    pair: Any = td.vec2[component]
+    down, along = _by_pairs(columns, component, rows), butterfly(rows, component)
+    cosines, sines = _circle(columns * rows)
+    product = _times(component)
+
+    @td.func
+    def transform(own, base):
+        for j in td.static_range(rows):
+            down(own, base + j)
+        for k in td.static_range(1, columns):
+            for j in td.static_range(1, rows):
+                root = pair(cosines[j * k], -sines[j * k])
+                own[base + k * rows + j] = product(own[base + k * rows + j], root)
+        for k in td.static_range(columns):
+            along(own, base + k * rows)
 
     return transform
 

@@ -1,13 +1,19 @@
 """Passes of a Fourier transform by blocks of threads, each of which has several lines.
 
-Between stages the elements are in shared memory. A stage reads all of them before it overwrites
-any.
+Some threads, a tile's lanes, share a line. Each holds the elements of one butterfly of a stage or
+of a few; between stages the elements are in shared memory. A stage reads all of them before it
+overwrites any.
+
+Neighbouring threads have neighbouring lines where these lie side by side in memory, otherwise
+neighbouring elements of one line. Where a line has so few lanes that their accesses would be
+scattered, the block moves its elements between memory and shared memory in order.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 from treadle import lang as td
 from treadle.kernels.device_code.butterflies import butterfly, order, times
@@ -17,153 +23,329 @@ from treadle.kernels.device_code.fourier_passes import (
     Steps,
     finisher,
     loader,
+    near_factor,
     stages,
-    start_of,
+    starter,
     untangled,
 )
 from treadle.lang.decorators import Function, Kernel
 
-_GAP = 16
+_GAP = 16  # elements between gaps in shared memory, which has so many banks for pairs of numbers
+_COALESCED = 4  # lanes whose adjacent elements are a memory sector
 
 
 class Tile(NamedTuple):
-    """What a block does: so many lines, with so many threads. With `gaps` the lines are padded
-    by an element after 16, against bank conflicts."""
+    """What a block does: so many lines, with so many lanes each."""
 
     lines: int
-    threads: int
+    lanes: int
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.lines * self.lanes
+
+
+class _Layout(NamedTuple):
+    """Where element k of a line is in shared memory: at line * line_step + g * step, with a gap
+    after every 16 elements in g, if `gaps`, and k = g otherwise."""
+
     gaps: bool
+    line_step: int
+    step: int
+    size: int
+
+
+def shared_elements(what: Pass, tile: Tile) -> int:
+    """How many elements a block has in shared memory."""
+    return _layout(what, tile).size if _exchanges(what, tile) else 1
+
+
+def _exchanges(what: Pass, tile: Tile) -> bool:
+    staged = _staged(tile, what.read_across) or _staged(tile, what.write_across)
+    return len(what.radices) > 1 or what.write == "half" or staged
+
+
+def _staged(tile: Tile, across: bool) -> bool:
+    """Whether elements are moved in order, because the lanes of a line have too few neighbours."""
+    return not across and tile.lanes < _COALESCED and tile.lines > 1
+
+
+@functools.cache
+def _layout(what: Pass, tile: Tile) -> _Layout:
+    """Without bank conflicts where that can be had."""
+    n, first = what.length, what.radices[0]
+    gaps = first % 4 == 0 and n > first
+    length = n + n // _GAP if gaps else n
+    if what.read_across and what.write_across:
+        return _Layout(gaps, 1, tile.lines, length * tile.lines)
+    if what.read_across or what.write_across:
+        wanted = max(_GAP // tile.lines, 1)
+    elif _staged(tile, False):
+        wanted = 1
+    else:
+        wanted = tile.lanes if tile.lanes < _GAP else 0
+    if tile.lines > 1 and wanted:
+        length += (wanted - length) % _GAP
+    return _Layout(gaps, length, 1, length * tile.lines)
 
 
 @functools.cache
 def block_transformer(what: Pass, tile: Tile) -> Kernel:
     """A kernel whose blocks transform some lines each, which are neighbours: of the four
     coordinates the inner one counts fastest."""
-    n, pair = what.length, td.vec2[what.component]
-    size, threads = n * tile.lines, tile.threads
-    parts = stages(what.radices)
-    several = len(parts) > 1
-    room = size + size // _GAP if tile.gaps else size
-    own_room = max(-(-size // (stage.radix * threads)) * stage.radix for stage in parts)
+    pair = td.vec2[what.component]
+    room, own_room = shared_elements(what, tile), _own_room(what.radices, tile)
     first_stage, later = _first_stage(what, tile), _later_stages(what, tile, 1)
-    several = several or what.write == "half"
 
     @td.kernel(checked=False)
     def transform_block(
         x, before, twiddles, after, out, read: Steps, write: Steps, lines: Lines, whole, sign, scale
     ):
         own = td.local(own_room, pair)
-        shared = td.shared(room if several else 1, pair)
+        shared = td.shared(room, pair)
         first_stage(x, before, after, out, read, write, lines, whole, sign, scale, own, shared)
         later(twiddles, after, out, write, lines, scale, own, shared)
 
     return transform_block
 
 
-@functools.cache
-def _spot(n: int, tile: Tile, across: bool) -> Function:
-    """The index in shared memory of an element of a line."""
-    lines, gaps = tile.lines, tile.gaps
-
-    @td.func
-    def spot(line, k):
-        at = line * n + k
-        if across:
-            at = k * lines + line
-        if gaps:
-            at += at // _GAP
-        return at
-
-    return spot
+def _own_room(radices: tuple[int, ...], tile: Tile) -> int:
+    """Elements that a thread holds at once."""
+    n = math.prod(radices)
+    return max(-(-n // (radix * tile.lanes)) * radix for radix in radices)
 
 
 @functools.cache
-def _line_of(many: int, lines: int, across: bool) -> Function:
-    """Which line a butterfly belongs to, of those of a block."""
+def _line_of(tile: Tile, across: bool) -> Function:
+    """Which line of its block a thread works on."""
+    lines, lanes = tile
 
     @td.func
-    def line_of(butterfly):
-        return butterfly % lines if across else butterfly // many
+    def line_of(thread):
+        return td.i32(0) if lines == 1 else thread % lines if across else thread // lanes
 
     return line_of
 
 
 @functools.cache
-def _number_of(many: int, lines: int, across: bool) -> Function:
-    """The number of a butterfly in its line."""
+def _lane_of(tile: Tile, across: bool) -> Function:
+    """The number of a thread among those of its line."""
+    lines, lanes = tile
 
     @td.func
-    def number_of(butterfly):
-        return butterfly // lines if across else butterfly % many
+    def lane_of(thread):
+        return thread if lines == 1 else thread // lines if across else thread % lanes
 
-    return number_of
+    return lane_of
+
+
+@functools.cache
+def _spot(layout: _Layout) -> Function:
+    """The index in shared memory of an element of a line."""
+    gaps, line_step, step, _ = layout
+
+    @td.func
+    def spot(line, k):
+        return line * line_step + (k + k // _GAP if gaps else k) * step
+
+    return spot
+
+
+@functools.cache
+def _spots(layout: _Layout, hop: int, group: int = 0) -> Function:
+    """The index in shared memory of the element r * hop after element `start` of a line. `start` is less than `hop` beyond a multiple of `group`, if that is not 0. Where gaps
+    allow it, all are one index and a constant."""
+    spot = _spot(layout)
+    is_even = not layout.gaps or hop % _GAP == 0
+    if group and _GAP % hop == 0:
+        is_even = is_even or group % _GAP == 0 or _GAP % group == 0
+    gaps, step = layout.gaps, layout.step
+
+    @td.func
+    def spots(line, start, r):
+        if is_even:
+            distance = r * hop
+            return spot(line, start) + (distance + distance // _GAP if gaps else distance) * step
+        return spot(line, start + r * hop)
+
+    return spots
+
+
+@functools.cache
+def _mover_in(what: Pass, tile: Tile) -> Function:
+    """Reads the elements of a block in order, to shared memory."""
+    n, threads, held = what.length, tile.threads, tile.lines
+    load, start_of, is_next = loader(what), starter(what), what.read_next
+    spot = _spot(_layout(what, tile))
+    iterations, uneven = -(-n * held // threads), n * held % threads != 0
+
+    @td.func
+    def move_in(x, before, read, lines, whole, sign, shared):
+        for p in td.static_range(iterations):
+            each = p * threads + td.thread_idx.x
+            line = each // n
+            k = each - line * n
+            number = td.block_idx.x * held + line
+            if (not uneven or each < n * held) and number < lines.count:
+                start = start_of(number, lines, read)
+                place = start.place + (k if is_next else k * read.place_k)
+                at = start.origin + (place if is_next else place * read.unit)
+                shared[spot(line, k)] = load(x, before, start.origin, at, place, read, whole, sign)
+        td.sync_threads()
+
+    return move_in
+
+
+@functools.cache
+def _mover_out(what: Pass, tile: Tile) -> Function:
+    """Writes the elements of a block in order, from shared memory."""
+    n, threads, held = what.length, tile.threads, tile.lines
+    behind = stages(what.radices)[-1].behind
+    finish, start_of, common = finisher(what), starter(what), near_factor(what)
+    spot, is_next = _spot(_layout(what, tile)), what.write_next
+    iterations, uneven = -(-n * held // threads), n * held % threads != 0
+
+    @td.func
+    def move_out(out, after, write, lines, scale, shared):
+        td.sync_threads()
+        for p in td.static_range(iterations):
+            each = p * threads + td.thread_idx.x
+            line = each // n
+            k = each - line * n
+            r = k // behind
+            q = k - r * behind
+            number = td.block_idx.x * held + line
+            if (not uneven or each < n * held) and number < lines.count:
+                start = start_of(number, lines, write)
+                place = start.place
+                at = start.origin + (place if is_next else place * write.unit)
+                near = common(after, start.a, lines.along_a, q)
+                finish(
+                    out, after, start.origin, at, place, start.a, lines.along_a, near, write, q, r,
+                    shared[spot(line, k)], scale,
+                )  # fmt: skip
+
+    return move_out
 
 
 @functools.cache
 def _first_stage(what: Pass, tile: Tile) -> Function:
     """The first stage, from the array."""
     radix, _, reach, _ = stages(what.radices)[0]
-    n, threads, held = what.length, tile.threads, tile.lines
-    count = reach * held
-    iterations, uneven = -(-count // threads), count % threads != 0
-    only_stage, places = len(what.radices) == 1 and what.write != "half", order(radix)
+    lanes, held = tile.lanes, tile.lines
+    iterations, uneven = -(-reach // lanes), reach % lanes != 0
+    moved = _staged(tile, what.read_across)
+    ends = len(what.radices) == 1 and what.write != "half"
     apply_butterfly, load = butterfly(radix, what.component), loader(what)
-    line_of = _line_of(reach, held, what.read_across)
-    number_of = _number_of(reach, held, what.read_across)
-    spot, write_line = _spot(n, tile, what.write_across), _line_writer(what)
+    line_of, lane_of = _line_of(tile, what.read_across), _lane_of(tile, what.read_across)
+    start_of, is_next = starter(what), what.read_next
+    layout = _layout(what, tile)
+    spots = _spots(layout, reach)
+    move_in, keep = _mover_in(what, tile), _keeper(what, tile, 0)
+    write_out = _writer(what, tile)
 
     @td.func
     def first_stage(x, before, after, out, read, write, lines, whole, sign, scale, own, shared):
-        for p in td.static_range(iterations):
-            each = p * threads + td.thread_idx.x
-            line = line_of(each)
-            j = number_of(each)
+        line = line_of(td.thread_idx.x)
+        lane = lane_of(td.thread_idx.x)
+        if moved:
+            move_in(x, before, read, lines, whole, sign, shared)
+            for p in td.static_range(iterations):
+                j = p * lanes + lane
+                if not uneven or j < reach:
+                    for r in td.static_range(radix):
+                        own[p * radix + r] = shared[spots(line, j, r)]
+            td.sync_threads()
+        else:
             number = td.block_idx.x * held + line
-            if (not uneven or each < count) and number < lines.count:
+            if number < lines.count:
                 start = start_of(number, lines, read)
-                origin, first = start.origin, start.place
-                for r in td.static_range(radix):
-                    place = first + (j + r * reach) * read.place_k
-                    own[p * radix + r] = load(
-                        x, before, origin, origin + place * read.unit, place, read, whole, sign
-                    )
+                origin = start.origin
+                for p in td.static_range(iterations):
+                    j = p * lanes + lane
+                    if not uneven or j < reach:
+                        at = origin + start.place
+                        place = start.place
+                        if is_next:
+                            at += j
+                            place += j
+                        else:
+                            place += j * read.place_k
+                            at = origin + place * read.unit
+                        for r in td.static_range(radix):
+                            distance = r * reach
+                            further = distance
+                            if not is_next:
+                                distance = distance * read.place_k
+                                further = distance * read.unit
+                            own[p * radix + r] = load(
+                                x, before, origin, at + further, place + distance, read, whole,
+                                sign,
+                            )  # fmt: skip
         for p in td.static_range(iterations):
             apply_butterfly(own, p * radix)
-        for p in td.static_range(iterations):
-            each = p * threads + td.thread_idx.x
-            line = line_of(each)
-            j = number_of(each)
-            if not uneven or each < count:
-                if only_stage:
-                    write_line(
-                        out, after, td.block_idx.x * held + line, lines, write, 0, own, p * radix,
-                        scale,
-                    )  # fmt: skip
-                else:
-                    for r in td.static_range(radix):
-                        shared[spot(line, j * radix + r)] = own[p * radix + places[r]]
+        if ends:
+            write_out(out, after, write, lines, line, lane, own, scale, shared)
+        else:
+            keep(line, lane, own, shared)
 
     return first_stage
 
 
 @functools.cache
-def _line_writer(what: Pass) -> Function:
-    """Writes the elements of a butterfly of the last stage: those from `first` on."""
-    radix, behind, _, _ = stages(what.radices)[-1]
-    places, finish = order(radix), finisher(what)
+def _keeper(what: Pass, tile: Tile, number: int) -> Function:
+    """Writes the elements of a stage's butterflies to shared memory."""
+    radix, behind, reach, _ = stages(what.radices)[number]
+    lanes = tile.lanes
+    iterations, uneven = -(-reach // lanes), reach % lanes != 0
+    places = order(radix)
+    spots = _spots(_layout(what, tile), behind, behind * radix)
 
     @td.func
-    def write_line(out, after, number, lines, write, first, own, base, scale):
-        if number < lines.count:
-            start = start_of(number, lines, write)
-            origin, place = start.origin, start.place
-            for r in td.static_range(radix):
-                finish(
-                    out, after, origin, origin + place * write.unit, place, write,
-                    first + r * behind, own[base + places[r]], scale,
-                )  # fmt: skip
+    def keep(line, lane, own, shared):
+        for p in td.static_range(iterations):
+            j = p * lanes + lane
+            if not uneven or j < reach:
+                q = j % behind
+                for r in td.static_range(radix):
+                    shared[spots(line, (j - q) * radix + q, r)] = own[p * radix + places[r]]
 
-    return write_line
+    return keep
+
+
+@functools.cache
+def _writer(what: Pass, tile: Tile) -> Function:
+    """Writes the elements of the last stage's butterflies to the array."""
+    radix, behind, reach, _ = stages(what.radices)[-1]
+    lanes, held = tile.lanes, tile.lines
+    iterations, uneven = -(-reach // lanes), reach % lanes != 0
+    places, finish, common = order(radix), finisher(what), near_factor(what)
+    start_of, is_next = starter(what), what.write_next
+    moved = _staged(tile, what.write_across)
+    keep, move_out = _keeper(what, tile, len(what.radices) - 1), _mover_out(what, tile)
+
+    @td.func
+    def write_out(out, after, write, lines, line, lane, own, scale, shared):
+        if moved:
+            keep(line, lane, own, shared)
+            move_out(out, after, write, lines, scale, shared)
+        else:
+            number = td.block_idx.x * held + line
+            if number < lines.count:
+                start = start_of(number, lines, write)
+                at = start.origin + (start.place if is_next else start.place * write.unit)
+                for p in td.static_range(iterations):
+                    q = p * lanes + lane
+                    if not uneven or q < reach:
+                        near = common(after, start.a, lines.along_a, q)
+                        for r in td.static_range(radix):
+                            finish(
+                                out, after, start.origin, at, start.place, start.a, lines.along_a,
+                                near, write, q, r, own[p * radix + places[r]], scale,
+                            )  # fmt: skip
+
+    return write_out
 
 
 @functools.cache
@@ -176,80 +358,77 @@ def _later_stages(what: Pass, tile: Tile, number: int) -> Function:
 
     if number >= len(what.radices):
         return _untangle_stage(what, tile) if what.write == "half" else nothing
-    radix, behind, reach, table = stages(what.radices)[number]
-    n, threads, held = what.length, tile.threads, tile.lines
-    count = reach * held
-    iterations, uneven = -(-count // threads), count % threads != 0
-    last = number == len(what.radices) - 1 and what.write != "half"
-    places = order(radix)
-    apply_butterfly, product = butterfly(radix, what.component), times(what.component)
-    line_of = _line_of(reach, held, what.write_across)
-    number_of = _number_of(reach, held, what.write_across)
-    spot, write_line = _spot(n, tile, what.write_across), _line_writer(what)
+    step, keep = _middle(what, tile, number), _keeper(what, tile, number)
+    write_out = _writer(what, tile)
+    line_of, lane_of = _line_of(tile, what.write_across), _lane_of(tile, what.write_across)
     later = _later_stages(what, tile, number + 1)
+    ends = number == len(what.radices) - 1 and what.write != "half"
+    moved = _staged(tile, what.write_across)
 
     @td.func
     def proceed(twiddles, after, out, write, lines, scale, own, shared):
+        line = line_of(td.thread_idx.x)
+        lane = lane_of(td.thread_idx.x)
         td.sync_threads()
-        for p in td.static_range(iterations):
-            each = p * threads + td.thread_idx.x
-            if not uneven or each < count:
-                line = line_of(each)
-                j = number_of(each)
-                q = j % behind
-                own[p * radix] = shared[spot(line, j)]
-                for r in td.static_range(1, radix):
-                    root = twiddles[table + (r - 1) * behind + q]
-                    own[p * radix + r] = product(shared[spot(line, j + r * reach)], root)
-        for p in td.static_range(iterations):
-            apply_butterfly(own, p * radix)
-        if not last:
+        step(twiddles, line, lane, own, shared)
+        if not ends or moved:
             td.sync_threads()
-        for p in td.static_range(iterations):
-            each = p * threads + td.thread_idx.x
-            if not uneven or each < count:
-                line = line_of(each)
-                j = number_of(each)
-                q = j % behind
-                if last:
-                    write_line(
-                        out, after, td.block_idx.x * held + line, lines, write, q, own, p * radix,
-                        scale,
-                    )  # fmt: skip
-                else:
-                    for r in td.static_range(radix):
-                        to = (j - q) * radix + q + r * behind
-                        shared[spot(line, to)] = own[p * radix + places[r]]
+        if ends:
+            write_out(out, after, write, lines, line, lane, own, scale, shared)
+        else:
+            keep(line, lane, own, shared)
         later(twiddles, after, out, write, lines, scale, own, shared)
 
     return proceed
 
 
 @functools.cache
+def _middle(what: Pass, tile: Tile, number: int) -> Function:
+    """Reads the elements of a stage's butterflies from shared memory, and transforms them."""
+    radix, behind, reach, table = stages(what.radices)[number]
+    lanes = tile.lanes
+    iterations, uneven = -(-reach // lanes), reach % lanes != 0
+    apply_butterfly, product = butterfly(radix, what.component), times(what.component)
+    spots = _spots(_layout(what, tile), reach)
+
+    @td.func
+    def step(twiddles, line, lane, own, shared):
+        for p in td.static_range(iterations):
+            j = p * lanes + lane
+            if not uneven or j < reach:
+                q = j % behind
+                own[p * radix] = shared[spots(line, j, 0)]
+                for r in td.static_range(1, radix):
+                    root = twiddles[table + (r - 1) * behind + q]
+                    own[p * radix + r] = product(shared[spots(line, j, r)], root)
+        for p in td.static_range(iterations):
+            apply_butterfly(own, p * radix)
+
+    return step
+
+
+@functools.cache
 def _untangle_stage(what: Pass, tile: Tile) -> Function:
     """Computes transforms of real numbers from those of their pairs, which are in shared memory."""
-    n, threads, held = what.length, tile.threads, tile.lines
+    n, threads, held, across = what.length, tile.threads, tile.lines, what.write_across
     parts = n // 2 + 1
     iterations = -(-parts * held // threads)
-    line_of = _line_of(parts, held, what.write_across)
-    number_of = _number_of(parts, held, what.write_across)
-    spot, write_both = _spot(n, tile, what.write_across), untangled(what.component)
+    spot, write_both = _spot(_layout(what, tile)), untangled(what.component)
+    start_of, is_next = starter(what), what.write_next
 
     @td.func
     def untangle(twiddles, roots, out, write, lines, scale, own, shared):
         td.sync_threads()
         for p in td.static_range(iterations):
             each = p * threads + td.thread_idx.x
-            line = line_of(each)
-            k = number_of(each)
+            line = each % held if across else each // parts
+            k = each // held if across else each % parts
             number = td.block_idx.x * held + line
             if each < parts * held and number < lines.count:
-                quotient = number // lines.inner
-                o = quotient // lines.along_a
-                a = quotient - o * lines.along_a
-                origin = o * write.outer + a * write.own_a + number - quotient * lines.inner
+                origin = start_of(number, lines, write).origin
+                unit = 1 if is_next else write.unit
                 write_both(
-                    out, origin + k * write.unit, origin + (n - k) * write.unit,
+                    out, origin + k * unit, origin + (n - k) * unit,
                     shared[spot(line, k)], shared[spot(line, n - k if k > 0 else 0)], roots[k],
                     scale,
                 )  # fmt: skip

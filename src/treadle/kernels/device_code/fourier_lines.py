@@ -12,7 +12,15 @@ import functools
 
 from treadle import lang as td
 from treadle.kernels.device_code.butterflies import butterfly, order, times
-from treadle.kernels.device_code.fourier_passes import Lines, Pass, Steps, finisher, loader, stages
+from treadle.kernels.device_code.fourier_passes import (
+    Lines,
+    Pass,
+    Steps,
+    finisher,
+    loader,
+    near_factor,
+    stages,
+)
 from treadle.lang.decorators import Function, Kernel
 
 LANES = 16  # threads of a block
@@ -44,7 +52,7 @@ def column_transformer(what: Pass, guarded: bool) -> Kernel:
             i = 0 if plain else column - a * lines.inner
             transform(
                 x, before, twiddles, after, out, read, write, whole, sign, scale, o, b, column, a,
-                i, own, kept, spare,
+                i, lines.along_a, own, kept, spare,
             )  # fmt: skip
 
     return transform_columns
@@ -74,7 +82,7 @@ def line_transformer(what: Pass, guarded: bool) -> Kernel:
             b = further - o * lines.along_b
             transform(
                 x, before, twiddles, after, out, read, write, whole, sign, scale, o, b, 0, a, i,
-                own, kept, spare,
+                lines.along_a, own, kept, spare,
             )  # fmt: skip
 
     return transform_lines
@@ -117,7 +125,7 @@ def row_transformer(what: Pass, radices: tuple[int, ...]) -> Kernel:
             column = td.minimum(group * LANES, n2 - LANES) + td.thread_idx.x
             along(
                 x, before, twiddles, pass_twiddles, between, read, inside, whole, sign, one,
-                row, 0, column, column, 0, own, kept, spare,
+                row, 0, column, column, 0, 1, own, kept, spare,
             )  # fmt: skip
         td.sync_threads()
         lying = Steps(0, 0, n2, 0, 0, 1, 1, 0)
@@ -125,7 +133,7 @@ def row_transformer(what: Pass, radices: tuple[int, ...]) -> Kernel:
             line = td.minimum(group * LANES, n1 - LANES) + td.thread_idx.x
             across(
                 between, before, twiddles2, after, out, lying, write, whole, component(1.0), scale,
-                row, 0, line, line, 0, own2, kept2, spare2,
+                row, 0, line, line, 0, 1, own2, kept2, spare2,
             )  # fmt: skip
 
     return transform_rows
@@ -139,14 +147,14 @@ def _rooms(what: Pass) -> tuple[int, int, int]:
 
 @functools.cache
 def _line(what: Pass) -> Function:
-    """Transforms a line. `column` is a * inner + i."""
+    """Transforms a line. `column` is a * inner + i, `count` that of lines along `a`."""
     first_stage, later = _first_stage(what), _later_stages(what, 1)
     read_across, write_across = what.read_across, what.write_across
 
     @td.func
     def transform(
         x, before, twiddles, after, out, read, write, whole, sign, scale, o, b, column, a, i,
-        own, kept, spare,
+        count, own, kept, spare,
     ):  # fmt: skip
         # Written without a helper, and each name assigned once, so that the vectorizer sees which
         # accesses of neighbouring lanes are adjacent.
@@ -162,9 +170,9 @@ def _line(what: Pass) -> Function:
         place = b * write.place_b + (a if write_across else a * write.place_a)
         first_stage(
             x, before, origin_read, at_read, place_read, read, whole, sign, own, kept,
-            after, out, origin, at, place, write, scale,
+            after, out, origin, at, place, a, count, write, scale,
         )  # fmt: skip
-        later(kept, spare, own, twiddles, after, out, origin, at, place, write, scale)
+        later(kept, spare, own, twiddles, after, out, origin, at, place, a, count, write, scale)
 
     return transform
 
@@ -175,13 +183,15 @@ def _first_stage(what: Pass) -> Function:
     stage = stages(what.radices)[0]
     radix, reach = stage.radix, stage.reach
     only_stage, places = len(what.radices) == 1, order(radix)
+    pair = td.vec2[what.component]
     apply_butterfly, load, finish = butterfly(radix, what.component), loader(what), finisher(what)
 
     @td.func
     def first_stage(
         x, before, origin, at, place, read, whole, sign, own, kept,
-        after, out, origin_out, at_out, place_out, write, scale,
+        after, out, origin_out, at_out, place_out, a, count, write, scale,
     ):  # fmt: skip
+        one = pair(1.0, 0.0)
         for j in range(reach):
             for r in td.static_range(radix):
                 distance = (j + r * reach) * read.place_k
@@ -193,7 +203,7 @@ def _first_stage(what: Pass) -> Function:
             for r in td.static_range(radix):
                 if only_stage:
                     finish(
-                        out, after, origin_out, at_out, place_out, write, r,
+                        out, after, origin_out, at_out, place_out, a, count, one, write, 0, r,
                         own[places[r]], scale,
                     )  # fmt: skip
                 else:
@@ -208,7 +218,7 @@ def _later_stages(what: Pass, number: int) -> Function:
     array."""
 
     @td.func
-    def nothing(kept, spare, own, twiddles, after, out, origin, at, place, write, scale):
+    def nothing(kept, spare, own, twiddles, after, out, origin, at, place, a, count, write, scale):
         pass
 
     if number >= len(what.radices):
@@ -216,16 +226,14 @@ def _later_stages(what: Pass, number: int) -> Function:
     radix, behind, reach, table = stages(what.radices)[number]
     groups, places = reach // behind, order(radix)
     last = number == len(what.radices) - 1
-    apply_butterfly, product, finish = (
-        butterfly(radix, what.component),
-        times(what.component),
-        finisher(what),
-    )
+    apply_butterfly, product = butterfly(radix, what.component), times(what.component)
+    finish, common = finisher(what), near_factor(what._replace(two_tables=what.two_tables and last))
     later = _later_stages(what, number + 1)
 
     @td.func
-    def proceed(kept, spare, own, twiddles, after, out, origin, at, place, write, scale):
+    def proceed(kept, spare, own, twiddles, after, out, origin, at, place, a, count, write, scale):
         for q in range(behind):
+            near = common(after, a, count, q)
             for group in range(groups):
                 j = group * behind + q
                 own[0] = kept[j]
@@ -236,11 +244,11 @@ def _later_stages(what: Pass, number: int) -> Function:
                 for r in td.static_range(radix):
                     if last:
                         finish(
-                            out, after, origin, at, place, write, q + r * behind,
+                            out, after, origin, at, place, a, count, near, write, q, r,
                             own[places[r]], scale,
                         )  # fmt: skip
                     else:
                         spare[group * (behind * radix) + q + r * behind] = own[places[r]]
-        later(spare, kept, own, twiddles, after, out, origin, at, place, write, scale)
+        later(spare, kept, own, twiddles, after, out, origin, at, place, a, count, write, scale)
 
     return proceed

@@ -22,8 +22,6 @@ from treadle.core.dtypes import DType
 from treadle.kernels.device_code.butterflies import times
 from treadle.lang.decorators import Function, Kernel
 
-NEAR = 1024
-
 
 @td.struct
 class Steps:
@@ -53,23 +51,11 @@ class Lines:
 
 @td.struct
 class Start:
-    """Where a line begins: the element with the place 0, and its first place."""
+    """Where a line begins: the element with the place 0, its first place, and its `a`."""
 
     origin: td.i32
     place: td.i32
-
-
-@td.func
-def start_of(number, lines, steps):
-    """Where the line of a number begins, of `Lines` that lie as `Steps` say."""
-    rest = number // lines.inner
-    i = number - rest * lines.inner
-    further = rest // lines.along_a
-    a = rest - further * lines.along_a
-    o = further // lines.along_b
-    b = further - o * lines.along_b
-    origin = o * steps.outer + b * steps.own_b + a * steps.own_a + i
-    return Start(origin, b * steps.place_b + a * steps.place_a)
+    a: td.i32
 
 
 class Pass(NamedTuple):
@@ -81,12 +67,15 @@ class Pass(NamedTuple):
     by blocks, "half": of the transform of pairs, what `untangled` makes of it,
     with factors `after` for that.
     `before` and `after`: whether elements are multiplied by factors when they are read and written;
-    `two_tables`: the factors after are roots of unity to the power place * k, each the product of
-    one of the first `NEAR` powers and one of every `NEAR`-th: two short tables in place of one as
-    long as the array.
+    `two_tables`: the factors after element k of the line `a` are roots of unity to the power a * k,
+    each the product of two from short tables, instead of one table as long as the array: k is q +
+    r * behind with the product `behind` of all radices but the last one, and the tables have the
+    powers a * q and a * r * behind, those of neighbouring lines side by side.
     `read_across`, `write_across`: whether elements of neighbouring lines lie side by side (own_a is
     0, place_a 1 and `unit` the extent of the inner coordinate, which `plain` says is 1).
+    `read_next`, `write_next`: whether elements of a line are adjacent (`place_k` and `unit` are 1).
     `read_cut`, `write_cut`: whether some places do not exist.
+    `one_outer`, `one_b`, `one_a`: whether there is only one of these coordinates.
     """
 
     radices: tuple[int, ...]
@@ -98,9 +87,14 @@ class Pass(NamedTuple):
     two_tables: bool = False
     read_across: bool = False
     write_across: bool = False
+    read_next: bool = False
+    write_next: bool = False
     read_cut: bool = False
     write_cut: bool = False
     plain: bool = False
+    one_outer: bool = False
+    one_b: bool = False
+    one_a: bool = False
 
     @property
     def length(self) -> int:
@@ -223,22 +217,88 @@ def _storer(what: Pass) -> Function:
 
 
 @functools.cache
-def finisher(what: Pass) -> Function:
-    """Writes element k of a line that begins at a place, and at `at` in the array."""
-    store, product = _storer(what), times(what.component)
-    after, two_tables = what.after, what.two_tables
+def starter(what: Pass) -> Function:
+    """Tells where the line of a number begins, of `Lines` that lie as `Steps` say."""
+    plain, one_outer, one_b, one_a = what.plain, what.one_outer, what.one_b, what.one_a
 
     @td.func
-    def finish(out, factors, origin, at, place, steps, k, value, scale):
+    def start_of(number, lines, steps):
+        rest = number
+        origin = td.i32(0)
+        if not plain:
+            rest = number // lines.inner
+            origin = number - rest * lines.inner
+        a = td.i32(0)
+        if not one_a:
+            a = rest
+            if one_b and one_outer:
+                rest = td.i32(0)
+            else:
+                further = rest // lines.along_a
+                a = rest - further * lines.along_a
+                rest = further
+        place = a * steps.place_a
+        origin += a * steps.own_a
+        if not one_b:
+            b = rest
+            if one_outer:
+                rest = td.i32(0)
+            else:
+                further = rest // lines.along_b
+                b = rest - further * lines.along_b
+                rest = further
+            origin += b * steps.own_b
+            place += b * steps.place_b
+        if not one_outer:
+            origin += rest * steps.outer
+        return Start(origin, place, a)
+
+    return start_of
+
+
+@functools.cache
+def near_factor(what: Pass) -> Function:
+    """With two tables, the factor that elements q, q + `behind`, … of the line `a` have in common;
+    there are `count` lines along `a`."""
+    pair = td.vec2[what.component]
+    last = stages(what.radices)[-1]
+    is_there, first = what.two_tables and last.behind > 1, last.radix
+
+    @td.func
+    def near(factors, a, count, q):
+        value = pair(1.0, 0.0)
+        if is_there:
+            value = factors[(first + q) * count + a]
+        return value
+
+    return near
+
+
+@functools.cache
+def finisher(what: Pass) -> Function:
+    """Writes element q + r * `behind` of the line `a`, whose first element has a place, and is at
+    `at` in the array. `near` is its `near_factor`."""
+    store, product = _storer(what), times(what.component)
+    after, two_tables, is_next = what.after, what.two_tables, what.write_next
+    behind = stages(what.radices)[-1].behind
+    has_near = two_tables and behind > 1
+
+    @td.func
+    def finish(out, factors, origin, at, place, a, count, near, steps, q, r, value, scale):
         made = value
+        distance = q + r * behind
+        further = distance
+        if not is_next:
+            distance = distance * steps.place_k
+            further = distance * steps.unit
         if two_tables:
-            power = place * k
-            made = product(value, factors[power % NEAR])
-            made = product(made, factors[NEAR + power // NEAR])
+            factor = factors[r * count + a]
+            if has_near:
+                factor = product(factor, near)
+            made = product(made, factor)
         elif after:
-            made = product(value, factors[place + k * steps.place_k])
-        distance = k * steps.place_k
-        store(out, origin, at + distance * steps.unit, place + distance, steps, made, scale)
+            made = product(made, factors[place + distance])
+        store(out, origin, at + further, place + distance, steps, made, scale)
 
     return finish
 
