@@ -126,7 +126,10 @@ def transform_real(
     component = _component(x.dtype)
     job = _job((outer, given, inner), half, half, read)
     room = _capacity(x.device, component)
-    if not serial_threads(x.device) and plans.split(half, outer, inner, room) == (half,):
+    if not serial_threads(x.device) and (
+        plans.split(half, outer, inner, room) == (half,)
+        or plans.block_convolution(half, inner, room) is not None
+    ):
         scales = (0.5 * scales[0], 0.5 * scales[1])
         job = job._replace(kept=half + 1, write="half", scale=scales, after=roots)
         _run(source, flat(out), job)
@@ -189,6 +192,13 @@ class _Distances(NamedTuple):
     place_k: int = 0
 
 
+class _Kind(NamedTuple):
+    """Whether lines are convolved, and whether elements are multiplied by a chirp."""
+
+    convolved: bool = False
+    chirp: bool = False
+
+
 class _Layout(NamedTuple):
     """One pass of a job: lines of a length, how many along the outer coordinate, `b` and `a`, and
     where their elements are read and written."""
@@ -214,15 +224,19 @@ def _run(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
         _by_chirp(x, out, job)
     elif len(parts) > 1:
         _by_parts(x, out, job, parts)
-    elif inner > 1:
-        adjacent = _Distances(place_a=1, place_k=1)
-        across = (
-            inner >= room.busy
-        )  # else serial threads would have too few neighbours for their vectors
-        _pass(x, out, job, _Layout(n, outer, 1, 1, adjacent, adjacent, across, across))
-    else:  # rows are counted by `a`, so that a block has some of them
-        read, write = _Distances(own_a=job.given, place_k=1), _Distances(own_a=job.kept, place_k=1)
-        _pass(x, out, job, _Layout(n, 1, 1, outer, read, write, False, False))
+    else:
+        _pass(x, out, job, _only_layout(job, n, room.busy))
+
+
+def _only_layout(job: _Job, length: int, busy: int = 0) -> _Layout:
+    """That of a job in one pass of lines of a length. With fewer neighbours than `busy` lines,
+    serial threads have too few for their vectors."""
+    if job.inner > 1:
+        adjacent, across = _Distances(place_a=1, place_k=1), job.inner >= busy
+        return _Layout(length, job.outer, 1, 1, adjacent, adjacent, across, across)
+    # Rows are counted by `a`, so that a block has some of them.
+    read, write = _Distances(own_a=job.given, place_k=1), _Distances(own_a=job.kept, place_k=1)
+    return _Layout(length, 1, 1, job.outer, read, write, False, False)
 
 
 def _capacity(device: Device, component: DType) -> plans.Capacity:
@@ -302,6 +316,14 @@ def _radices(n: int, limits: Limits | None) -> tuple[int, ...]:
 def _by_chirp(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
     """Bluestein's algorithm: jk = (j² + k² - (k - j)²) / 2 makes the transform a convolution."""
     n, outer, inner, dtype = job.length, job.outer, job.inner, _complex(x.dtype)
+    room = _capacity(x.device, _component(x.dtype))
+    if not serial_threads(x.device):
+        if (m := plans.block_convolution(n, inner, room)) is not None:
+            _convolve(x, out, job, m)
+            return
+        if (parts := plans.convolution_parts(n, room)) is not None and job.write != "half":
+            _convolve_by_parts(x, out, job, *parts)
+            return
     m = plans.convolution_length(n)
     _check_size(outer * m * inner, n)
     if job.read in ("hermitian", "halves"):
@@ -317,21 +339,94 @@ def _by_chirp(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
         after=_table(x, ("spectrum", n, m), lambda: plans.chirp_spectrum(n, m)),
     )  # fmt: skip
     _run(x, middle, forth)
-    conjugates = _table(x, ("chirp back", n), lambda: plans.chirp(n, m).conj())
     back = job._replace(
         given=m, length=m, taken=m, read="complex", sign=-1.0,
-        scale=(job.scale[0], -job.scale[1]), before=0, after=conjugates,
+        scale=(job.scale[0], -job.scale[1]), before=0, after=_chirp_back(x, n, m),
     )  # fmt: skip
     _run(middle, out, back)
 
 
-def _pass(x: DeviceArray, out: DeviceArray, job: _Job, layout: _Layout) -> None:
-    """One launch."""
+def _chirp_back(x: DeviceArray, n: int, m: int) -> DeviceArray:
+    return _table(x, ("chirp back", n, m), lambda: plans.chirp(n, m).conj())
+
+
+def _with_chirp(x: DeviceArray, job: _Job) -> _Job:
+    """The job with a multiplication by the chirp as elements are read."""
+    n = job.length
+    if job.read == "halves":
+        table = _table(
+            x, ("roots, chirp", n),
+            lambda: np.concatenate([plans.roots(2 * n, n).conj(), plans.chirp(n, n)]),
+        )  # fmt: skip
+    else:
+        table = _table(x, ("chirp", n, n), lambda: plans.chirp(n, n))
+    return job._replace(before=table)
+
+
+def _convolve(x: DeviceArray, out: DeviceArray, job: _Job, m: int) -> None:
+    """Bluestein's algorithm in one launch."""
+    n, outer, inner = job.length, job.outer, job.inner
+    if job.write == "half":
+        after = _table(
+            x, ("chirp back, roots", n),
+            lambda: np.concatenate([plans.chirp(n, n).conj(), plans.roots(2 * n, n // 2 + 1)]),
+        )  # fmt: skip
+    else:
+        after = _chirp_back(x, n, m)
+        job = job._replace(scale=(job.scale[0], -job.scale[1]))
+    job = _with_chirp(x, job._replace(after=after))
+    spectrum = _table(x, ("spectrum", n, m), lambda: plans.chirp_spectrum(n, m))
+    _pass(x, out, job, _only_layout(job, m), spectrum)
+
+
+def _convolve_by_parts(
+    x: DeviceArray, out: DeviceArray, job: _Job, first: int, second: int
+) -> None:
+    """Bluestein's algorithm in three launches: columns; rows, forth and back; columns. In between,
+    elements stay in the transposed order."""
+    n, outer, inner, dtype = job.length, job.outer, job.inner, _complex(x.dtype)
+    m = first * second
+    _check_size(outer * m * inner, n)
+    between, again = (new(x, dtype, outer * m * inner) for _ in range(2))
+    steps = _Distances(place_a=1, place_k=second)
+    front = _with_chirp(x, job)._replace(kept=m, write="complex", scale=(1.0, 1.0))
+    front = _with_twiddles(x, front, first, second)
+    _pass(x, between, front, _Layout(first, outer, 1, second, steps, steps), chirp=True)
+    whole = _table(
+        x, ("pass twiddles", first, second), lambda: plans.pass_twiddles(first, second)
+    )
+    spectrum = _table(
+        x, ("spectrum by rows", n, first, second),
+        lambda: plans.chirp_spectrum(n, m).reshape(second, first).T.ravel(),
+    )  # fmt: skip
+    rows = _Distances(place_a=second, place_k=1)
+    middle = _Job(outer, m, inner, m, m, m, after=whole)
+    layout = _Layout(second, outer, 1, first, rows, rows, inner > 1, inner > 1)
+    _pass(between, again, middle, layout, spectrum)
+    back = job._replace(
+        given=m, length=m, taken=m, read="complex", sign=1.0, before=0,
+        scale=(job.scale[0], -job.scale[1]), after=_chirp_back(x, n, m),
+    )  # fmt: skip
+    _pass(again, out, back, _Layout(first, outer, 1, second, steps, steps))
+
+
+def _pass(
+    x: DeviceArray, out: DeviceArray, job: _Job, layout: _Layout,
+    spectrum: DeviceArray | None = None, chirp: bool = False,
+) -> None:  # fmt: skip
+    """One launch. With a spectrum, lines are convolved; their length may be more than the job's,
+    whose elements are then multiplied by a chirp, as with `chirp`."""
     shape = job._replace(before=job.before != 0, after=job.after != 0)
     limits = None if serial_threads(x.device) else x.device.limits
-    launch, numbers = _launch_of(shape, layout, _component(x.dtype), limits)
-    twiddles = _twiddles(x, _radices(layout.length, limits))
-    launch(x, job.before, twiddles, job.after, out, *numbers)
+    kind = _Kind(spectrum is not None, chirp or layout.length > job.length)
+    launch, numbers = _launch_of(shape, layout, _component(x.dtype), limits, kind)
+    radices = _radices(layout.length, limits)
+    twiddles = _twiddles(x, radices)
+    if spectrum is None:
+        launch(x, job.before, twiddles, job.after, out, *numbers)
+    else:
+        back = _twiddles(x, radices[::-1])
+        launch(x, job.before, twiddles, spectrum, back, job.after, out, *numbers)
 
 
 def _rows(x: DeviceArray, out: DeviceArray, job: _Job, first: int, second: int) -> None:
@@ -347,7 +442,7 @@ def _rows(x: DeviceArray, out: DeviceArray, job: _Job, first: int, second: int) 
 
 @functools.lru_cache(1024)
 def _launch_of(
-    job: _Job, layout: _Layout, component: DType, limits: Limits | None
+    job: _Job, layout: _Layout, component: DType, limits: Limits | None, kind: _Kind
 ) -> tuple[Callable[..., None], tuple[Any, ...]]:
     """The kernel of a pass on its grid, and the numbers that it takes. Without limits, it is the
     one for serial threads."""
@@ -364,12 +459,16 @@ def _launch_of(
         most = limits.max_threads_per_block
         tile = plans.block_plan(layout.length, count, room, across, most).tile
         what = what._replace(
+            chirp=kind.chirp, write_cut=what.write_cut or kind.chirp,
             read_next=layout.read.place_k == 1 and job.inner == 1,
             write_next=layout.write.place_k == 1 and job.inner == 1,
             one_outer=layout.outer == 1, one_b=layout.along_b == 1, one_a=layout.along_a == 1,
         )  # fmt: skip
         blocks = -(-count // tile.lines)
-        launch = fourier_blocks.block_transformer(what, tile)[blocks, tile.threads]
+        make = (
+            fourier_blocks.block_convolver if kind.convolved else fourier_blocks.block_transformer
+        )
+        launch = make(what, tile)[blocks, tile.threads]
     elif layout.read_across or layout.write_across:
         blocks = layout.outer * layout.along_b * -(-columns // fourier_lines.LANES)
         kernel = fourier_lines.column_transformer(what, columns < fourier_lines.LANES)

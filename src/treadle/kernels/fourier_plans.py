@@ -19,13 +19,15 @@ class Capacity(NamedTuple):
     """What one pass can do: lines of up to `whole` elements, of up to `part` if a transform has
     several passes or its lines lie side by side. With fewer lines than `busy` a transform of
     `worth` elements or more is done in parts, which have more lines. Rows of `worth` to `rows`
-    elements are done as matrices whose sides are `busy` or more, if they have such factors."""
+    elements are done as matrices whose sides are `busy` or more, if they have such factors.
+    `threads`: the most of a block."""
 
     whole: int
     part: int
     busy: int = 0
     worth: int = 0
     rows: int = 0
+    threads: int = 1
 
 
 @functools.lru_cache(1024)
@@ -61,7 +63,7 @@ def capacity_of_blocks(elements: int, threads: int) -> Capacity:
     """That of blocks with shared memory for so many elements, and so many threads."""
     room = elements * _ELEMENTS // (_ELEMENTS + 1)  # some of it stays empty
     most = min(room, _ELEMENTS * threads)
-    return Capacity(most, most // _ADJACENT)
+    return Capacity(most, most // _ADJACENT, threads=threads)
 
 
 class BlockPlan(NamedTuple):
@@ -108,20 +110,32 @@ def block_radices(n: int, threads: int) -> tuple[tuple[int, ...], int]:
     >>> block_radices(1024, 256), block_radices(1000, 256)
     (((16, 8, 8), 64), ((10, 10, 10), 100))
     """
+    return _best_radices(n, threads)[1:]
+
+
+def _block_work(n: int, threads: int) -> float:
+    return _best_radices(n, threads)[0]
+
+
+@functools.lru_cache(1024)
+def _best_radices(n: int, threads: int) -> tuple[float, tuple[int, ...], int]:
+    """The work of a line (a number of instructions), its radices and lanes."""
     best: tuple[float, tuple[int, ...], int] | None = None
     for found in _factorizations(n, max(_WORK)):
-        for lanes in sorted({-(-n // (radix * times)) for radix in set(found) for times in (1, 2, 3, 4)}):
+        choices = {-(-n // (radix * times)) for radix in set(found) for times in (1, 2, 3, 4)}
+        for lanes in sorted(choices):
             own = max(-(-n // (radix * lanes)) * radix for radix in found)
-            if lanes > threads or own > _ELEMENTS + 4 and lanes * (_ELEMENTS + 4) >= n:
+            is_much = own > _ELEMENTS + 4
+            if lanes > threads or (is_much and lanes * (_ELEMENTS + 4) >= n):
                 continue
             work = sum(
                 -(-n // (radix * lanes)) * (_WORK[radix] + _PER_ELEMENT * radix) for radix in found
             )
-            cost = lanes * (work + _PER_STAGE * len(found)) * (1.3 if own > _ELEMENTS + 4 else 1.0)
+            cost = lanes * (work + _PER_STAGE * len(found)) * (1.3 if is_much else 1.0)
             if best is None or cost < best[0]:
                 best = cost, found, lanes
     assert best is not None
-    return best[1:]
+    return best
 
 
 @functools.lru_cache(4096)
@@ -206,6 +220,39 @@ def radices(n: int) -> tuple[int, ...] | None:
     left = bits - 3 * eights
     found += [8] * eights + {0: [], 1: [2], 2: [4], 4: [4, 4]}[left]
     return tuple(found)
+
+
+@functools.lru_cache(1024)
+def block_convolution(n: int, inner: int, capacity: Capacity) -> int | None:
+    """The length of a convolution for n elements that a block can do, which is quick to transform;
+    None where n needs none or is too long."""
+    if radices(n) is not None:
+        return None
+    most = capacity.part if inner > 1 else capacity.whole
+    choices = [m for m in _convolution_lengths(n) if m <= most]
+    return min(choices, key=lambda m: _block_work(m, capacity.threads), default=None)
+
+
+@functools.lru_cache(1024)
+def convolution_parts(n: int, capacity: Capacity) -> tuple[int, int] | None:
+    """The sides of a matrix of a length for convolutions, which blocks can do by columns and rows,
+    the rows in several stages; None where there are none."""
+    for m in _convolution_lengths(n):
+        parts = _parts(m, 2, capacity.part)
+        if m <= _MOST_BY_PARTS and parts is not None and max(parts) > max(_WORK):
+            return min(parts), max(parts)
+    return None
+
+
+_MOST_BY_PARTS = 1 << 22  # elements that tables are made for
+
+
+def _convolution_lengths(n: int) -> list[int]:
+    """Lengths of at least 2 n - 1, the least first: few, so that kernels serve several n."""
+    needed = 2 * n - 1
+    return sorted(
+        odd << max((-(-needed // odd) - 1).bit_length(), 0) for odd in (1, 3, 5, 9, 15, 25)
+    )
 
 
 def convolution_length(n: int) -> int:

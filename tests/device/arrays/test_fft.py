@@ -52,6 +52,16 @@ def test_short_lengths(device, rng, n):
     near(td.fft.fft(td.asarray(x)), np.fft.fft(x.astype(complex)))
 
 
+def test_short_rows(device, rng):
+    """Of few threads each, which share blocks: their elements go through shared memory in order."""
+    n, count = int(rng.choice([2, 6, 8, 10, 14, 15, 16, 18, 22, 26])), int(rng.choice([1, 3, 37]))
+    x = complex_numbers(rng, count, n)
+    t, wide = td.asarray(x), x.astype(complex)
+    near(td.fft.ifft(t), np.fft.ifft(wide))
+    near(td.fft.rfft(td.real(t)), np.fft.rfft(wide.real))
+    near(td.fft.irfft(t, n), np.fft.irfft(wide, n))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [*ALL_SHORT, *LONG], ids=str)
 def test_every_length(device, rng, n):
@@ -95,10 +105,30 @@ def test_real_numbers_in_several_stages(device, rng):
     near(td.fft.rfft(td.asarray(x)), np.fft.rfft(x.astype(float)))
 
 
-def test_real_numbers_by_a_chirp(device, rng):
-    x = complex_numbers(rng, 18)
-    near(td.fft.irfft(td.asarray(x), 34), np.fft.irfft(x.astype(complex), 34))
-    near(td.fft.rfft(td.real(td.asarray(x)), 17), np.fft.rfft(x.real[:17].astype(float)))
+def test_convolutions(device, rng):
+    """By a chirp, in one launch; what is beyond the end is not read, and not written."""
+    x = complex_numbers(rng, 3, 31)
+    t, wide = td.asarray(x), x.astype(complex)
+    near(td.fft.ifft(t, 23), np.fft.ifft(wide, 23))
+    near(td.fft.rfft(td.real(t), 46), np.fft.rfft(wide.real, 46))
+    near(td.fft.irfft(t, 46), np.fft.irfft(wide, 46))
+    columns = complex_numbers(rng, 2, 26, 3)
+    t, wide = td.asarray(columns), columns.astype(complex)
+    near(td.fft.rfft(td.real(t), 23, axis=1), np.fft.rfft(wide.real, 23, axis=1))
+
+
+def test_convolutions_by_parts(device, rng, monkeypatch):
+    """In three launches, as with more elements than a block has room for."""
+    monkeypatch.setattr(
+        fourier, "_capacity", lambda *_: fourier_plans.Capacity(64, 32, threads=256)
+    )
+    if device.backend == "cpu":
+        return
+    x = complex_numbers(rng, 2, 150)
+    near(td.fft.ifft(td.asarray(x), 139), np.fft.ifft(x[:, :139].astype(complex)))
+    columns = complex_numbers(rng, 1, 130, 3)
+    t, wide = td.asarray(columns), columns.astype(complex)
+    near(td.fft.irfft(t, 278, axis=1), np.fft.irfft(wide, 278, axis=1))
 
 
 def test_rows_as_matrices(device, rng):
@@ -276,8 +306,15 @@ def test_parts_of_a_length():
         assert n <= 64 or max(parts) <= 32
     assert fourier_plans.split(1 << 16, 1, 1, capacity) is None
     assert fourier_plans.split(34, 1, 1, capacity) is None
-    for n in ALL_SHORT:
-        radices = fourier_plans.radices(n)
+    for n in (*ALL_SHORT, 360, 1000, 1024, 4096):
+        if (radices := fourier_plans.radices(n)) is not None:
+            found, lanes = fourier_plans.block_radices(n, 256)
+            assert np.prod(found) == n
+            assert lanes <= 256
+            for across in (False, True):
+                tile = fourier_plans.block_plan(n, 1000, 4608, across, 256).tile
+                assert tile.threads <= 256
+                assert tile.lines * n <= 4608
         assert radices is None or np.prod(radices) == n
         assert fourier_plans.convolution_length(n) >= 2 * n - 1
         assert fourier_plans.radices(fourier_plans.convolution_length(n))

@@ -7,6 +7,9 @@ overwrites any.
 Neighbouring threads have neighbouring lines where these lie side by side in memory, otherwise
 neighbouring elements of one line. Where a line has so few lanes that their accesses would be
 scattered, the block moves its elements between memory and shared memory in order.
+
+A convolution is two transforms by one block: the second one takes its radices in reverse order, so
+that its first butterflies are of the elements that threads have from the last ones of the first.
 """
 
 from __future__ import annotations
@@ -96,7 +99,8 @@ def block_transformer(what: Pass, tile: Tile) -> Kernel:
     coordinates the inner one counts fastest."""
     pair = td.vec2[what.component]
     room, own_room = shared_elements(what, tile), _own_room(what.radices, tile)
-    first_stage, later = _first_stage(what, tile), _later_stages(what, tile, 1)
+    first_stage, through = _first_stage(what, tile), _through(what, tile, 1)
+    last_stage, untangle = _last_stage(what, tile), _untangle_stage(what, tile)
 
     @td.kernel(checked=False)
     def transform_block(
@@ -105,9 +109,50 @@ def block_transformer(what: Pass, tile: Tile) -> Kernel:
         own = td.local(own_room, pair)
         shared = td.shared(room, pair)
         first_stage(x, before, after, out, read, write, lines, whole, sign, scale, own, shared)
-        later(twiddles, after, out, write, lines, scale, own, shared)
+        through(twiddles, own, shared)
+        last_stage(twiddles, after, out, write, lines, whole, scale, own, shared)
+        untangle(after, out, write, lines, whole, scale, own, shared)
 
     return transform_block
+
+
+@functools.cache
+def block_convolver(what: Pass, tile: Tile) -> Kernel:
+    """The same for two transforms, with a multiplication by a spectrum (and a conjugation) in
+    between; there are two stages or more."""
+    pair = td.vec2[what.component]
+    back = reversed_pass(what)
+    room, own_room = convolver_elements(what, tile), _own_room(what.radices, tile)
+    first_stage, through = _first_stage(what, tile), _through(what, tile, 1)
+    turn, through_back = _turn(what, tile), _through(back, tile, 1)
+    last_stage, untangle = _last_stage(back, tile), _untangle_stage(back, tile)
+
+    @td.kernel(checked=False)
+    def convolve_block(
+        x, before, twiddles, spectrum, twiddles_back, after, out, read: Steps, write: Steps,
+        lines: Lines, whole, sign, scale,
+    ):  # fmt: skip
+        own = td.local(own_room, pair)
+        turned = td.local(own_room, pair)
+        shared = td.shared(room, pair)
+        first_stage(x, before, after, out, read, write, lines, whole, sign, scale, own, shared)
+        through(twiddles, own, shared)
+        turn(twiddles, spectrum, read, lines, own, turned, shared)
+        through_back(twiddles_back, own, shared)
+        last_stage(twiddles_back, after, out, write, lines, whole, scale, own, shared)
+        untangle(after, out, write, lines, whole, scale, own, shared)
+
+    return convolve_block
+
+
+def reversed_pass(what: Pass) -> Pass:
+    """The second of two transforms."""
+    return what._replace(radices=what.radices[::-1])
+
+
+def convolver_elements(what: Pass, tile: Tile) -> int:
+    """How many elements a block of `block_convolver` has in shared memory."""
+    return max(shared_elements(what, tile), shared_elements(reversed_pass(what), tile))
 
 
 def _own_room(radices: tuple[int, ...], tile: Tile) -> int:
@@ -349,24 +394,51 @@ def _writer(what: Pass, tile: Tile) -> Function:
 
 
 @functools.cache
-def _later_stages(what: Pass, tile: Tile, number: int) -> Function:
-    """The stages from a number on. All elements are read before any is overwritten."""
+def _through(what: Pass, tile: Tile, number: int) -> Function:
+    """The stages from a number to the last but one. All elements are read before any is
+    overwritten."""
+    if number >= len(what.radices) - 1:
+        return _no_stage
+    step, keep = _middle(what, tile, number), _keeper(what, tile, number)
+    line_of, lane_of = _line_of(tile, what.write_across), _lane_of(tile, what.write_across)
+    further = _through(what, tile, number + 1)
 
     @td.func
-    def nothing(twiddles, after, out, write, lines, scale, own, shared):
+    def through(twiddles, own, shared):
+        line = line_of(td.thread_idx.x)
+        lane = lane_of(td.thread_idx.x)
+        td.sync_threads()
+        step(twiddles, line, lane, own, shared)
+        td.sync_threads()
+        keep(line, lane, own, shared)
+        further(twiddles, own, shared)
+
+    return through
+
+
+@td.func
+def _no_stage(twiddles, own, shared):
+    pass
+
+
+@functools.cache
+def _last_stage(what: Pass, tile: Tile) -> Function:
+    """The last stage of several, to the array; or, before `_untangle_stage`, to shared memory."""
+
+    @td.func
+    def nothing(twiddles, after, out, write, lines, whole, scale, own, shared):
         pass
 
-    if number >= len(what.radices):
-        return _untangle_stage(what, tile) if what.write == "half" else nothing
+    number = len(what.radices) - 1
+    if not number:
+        return nothing
     step, keep = _middle(what, tile, number), _keeper(what, tile, number)
     write_out = _writer(what, tile)
     line_of, lane_of = _line_of(tile, what.write_across), _lane_of(tile, what.write_across)
-    later = _later_stages(what, tile, number + 1)
-    ends = number == len(what.radices) - 1 and what.write != "half"
-    moved = _staged(tile, what.write_across)
+    ends, moved = what.write != "half", _staged(tile, what.write_across)
 
     @td.func
-    def proceed(twiddles, after, out, write, lines, scale, own, shared):
+    def last_stage(twiddles, after, out, write, lines, whole, scale, own, shared):
         line = line_of(td.thread_idx.x)
         lane = lane_of(td.thread_idx.x)
         td.sync_threads()
@@ -377,9 +449,46 @@ def _later_stages(what: Pass, tile: Tile, number: int) -> Function:
             write_out(out, after, write, lines, line, lane, own, scale, shared)
         else:
             keep(line, lane, own, shared)
-        later(twiddles, after, out, write, lines, scale, own, shared)
 
-    return proceed
+    return last_stage
+
+
+@functools.cache
+def _turn(what: Pass, tile: Tile) -> Function:
+    """The last stage of the first of two transforms, and the first stage of the second one, which
+    is of the products' conjugates."""
+    number = len(what.radices) - 1
+    radix, behind, reach, _ = stages(what.radices)[-1]
+    lanes, held = tile.lanes, tile.lines
+    iterations, uneven = -(-reach // lanes), reach % lanes != 0
+    step, keep = _middle(what, tile, number), _keeper(reversed_pass(what), tile, 0)
+    apply_butterfly, product = butterfly(radix, what.component), times(what.component)
+    line_of, lane_of = _line_of(tile, what.write_across), _lane_of(tile, what.write_across)
+    places, pair, start_of = order(radix), td.vec2[what.component], starter(what)
+
+    @td.func
+    def turn(twiddles, spectrum, read, lines, own, turned, shared):
+        line = line_of(td.thread_idx.x)
+        lane = lane_of(td.thread_idx.x)
+        td.sync_threads()
+        step(twiddles, line, lane, own, shared)
+        number = td.block_idx.x * held + line
+        if number < lines.count:
+            place = start_of(number, lines, read).place
+            for p in td.static_range(iterations):
+                q = p * lanes + lane
+                if not uneven or q < reach:
+                    for r in td.static_range(radix):
+                        value = product(
+                            own[p * radix + places[r]], spectrum[place + q + r * behind]
+                        )
+                        turned[p * radix + r] = pair(value.x, -value.y)
+        for p in td.static_range(iterations):
+            apply_butterfly(turned, p * radix)
+        td.sync_threads()
+        keep(line, lane, turned, shared)
+
+    return turn
 
 
 @functools.cache
@@ -409,15 +518,35 @@ def _middle(what: Pass, tile: Tile, number: int) -> Function:
 
 @functools.cache
 def _untangle_stage(what: Pass, tile: Tile) -> Function:
-    """Computes transforms of real numbers from those of their pairs, which are in shared memory."""
-    n, threads, held, across = what.length, tile.threads, tile.lines, what.write_across
-    parts = n // 2 + 1
-    iterations = -(-parts * held // threads)
-    spot, write_both = _spot(_layout(what, tile)), untangled(what.component)
-    start_of, is_next = starter(what), what.write_next
+    """Computes transforms of real numbers from those of their pairs, which are in shared memory.
+    After a convolution the result is there without its last factors, and with the length `whole`.
+    """
 
     @td.func
-    def untangle(twiddles, roots, out, write, lines, scale, own, shared):
+    def nothing(factors, out, write, lines, whole, scale, own, shared):
+        pass
+
+    if what.write != "half":
+        return nothing
+    n, threads, held, across = what.length, tile.threads, tile.lines, what.write_across
+    is_part = what.chirp
+    iterations = -(-(n // 2 + 1) * held // threads)
+    spot, write_both = _spot(_layout(what, tile)), untangled(what.component)
+    start_of, is_next = starter(what), what.write_next
+    product, pair = times(what.component), td.vec2[what.component]
+
+    @td.func
+    def element(line, k, factors, shared):
+        value = shared[spot(line, k)]
+        if is_part:
+            made = product(value, factors[k])
+            value = pair(made.x, -made.y)
+        return value
+
+    @td.func
+    def untangle(factors, out, write, lines, whole, scale, own, shared):
+        length = whole if is_part else n
+        parts = length // 2 + 1
         td.sync_threads()
         for p in td.static_range(iterations):
             each = p * threads + td.thread_idx.x
@@ -428,9 +557,10 @@ def _untangle_stage(what: Pass, tile: Tile) -> Function:
                 origin = start_of(number, lines, write).origin
                 unit = 1 if is_next else write.unit
                 write_both(
-                    out, origin + k * unit, origin + (n - k) * unit,
-                    shared[spot(line, k)], shared[spot(line, n - k if k > 0 else 0)], roots[k],
-                    scale,
+                    out, origin + k * unit, origin + (length - k) * unit,
+                    element(line, k, factors, shared),
+                    element(line, length - k if k > 0 else 0, factors, shared),
+                    factors[(length if is_part else 0) + k], scale,
                 )  # fmt: skip
 
     return untangle

@@ -67,6 +67,8 @@ class Pass(NamedTuple):
     by blocks, "half": of the transform of pairs, what `untangled` makes of it,
     with factors `after` for that.
     `before` and `after`: whether elements are multiplied by factors when they are read and written;
+    `chirp`: only the first `whole` elements exist, and are multiplied by factors, which come after
+    those that "halves" takes; "half" takes the factors after that many others.
     `two_tables`: the factors after element k of the line `a` are roots of unity to the power a * k,
     each the product of two from short tables, instead of one table as long as the array: k is q +
     r * behind with the product `behind` of all radices but the last one, and the tables have the
@@ -84,6 +86,7 @@ class Pass(NamedTuple):
     write: str = "complex"
     before: bool = False
     after: bool = False
+    chirp: bool = False
     two_tables: bool = False
     read_across: bool = False
     write_across: bool = False
@@ -177,6 +180,18 @@ def loader(what: Pass) -> Function:
         "complex": load_complex, "real": load_real, "pairs": load_pair,
         "hermitian": load_mirrored, "halves": load_half,
     }[read]  # fmt: skip
+    chirp_behind = read == "halves"
+
+    @td.func
+    def load_of_chirp(x, factors, origin, at, place, steps, whole, sign):
+        value = pair(0.0, 0.0)
+        if place < whole:
+            number = load(x, factors, origin, at, place, steps, whole, sign)
+            value = product(number, factors[place + (whole if chirp_behind else 0)])
+        return value
+
+    if what.chirp:
+        return load_of_chirp
     if not before:
         return load
 
