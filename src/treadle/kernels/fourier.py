@@ -365,7 +365,7 @@ def _with_chirp(x: DeviceArray, job: _Job) -> _Job:
 
 def _convolve(x: DeviceArray, out: DeviceArray, job: _Job, m: int) -> None:
     """Bluestein's algorithm in one launch."""
-    n, outer, inner = job.length, job.outer, job.inner
+    n = job.length
     if job.write == "half":
         after = _table(
             x, ("chirp back, roots", n),
@@ -392,9 +392,7 @@ def _convolve_by_parts(
     front = _with_chirp(x, job)._replace(kept=m, write="complex", scale=(1.0, 1.0))
     front = _with_twiddles(x, front, first, second)
     _pass(x, between, front, _Layout(first, outer, 1, second, steps, steps), chirp=True)
-    whole = _table(
-        x, ("pass twiddles", first, second), lambda: plans.pass_twiddles(first, second)
-    )
+    whole = _table(x, ("pass twiddles", first, second), lambda: plans.pass_twiddles(first, second))
     spectrum = _table(
         x, ("spectrum by rows", n, first, second),
         lambda: plans.chirp_spectrum(n, m).reshape(second, first).T.ravel(),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from treadle import lang as td
 from treadle.kernels.device_code.butterflies import butterfly, order, times
@@ -199,8 +199,9 @@ def _spot(layout: _Layout) -> Function:
 
 @functools.cache
 def _spots(layout: _Layout, hop: int, group: int = 0) -> Function:
-    """The index in shared memory of the element r * hop after element `start` of a line. `start` is less than `hop` beyond a multiple of `group`, if that is not 0. Where gaps
-    allow it, all are one index and a constant."""
+    """The index in shared memory of the element r * hop after element `start` of a line. `start` is
+    less than `hop` beyond a multiple of `group`, if that is not 0. Where gaps allow it, all are one
+    index and a constant."""
     spot = _spot(layout)
     is_even = not layout.gaps or hop % _GAP == 0
     if group and _GAP % hop == 0:
@@ -287,7 +288,7 @@ def _first_stage(what: Pass, tile: Tile) -> Function:
     start_of, is_next = starter(what), what.read_next
     layout = _layout(what, tile)
     spots = _spots(layout, reach)
-    move_in, keep = _mover_in(what, tile), _keeper(what, tile, 0)
+    move_in, keep = _mover_in(what, tile), _exchanger(what, tile, 0)
     write_out = _writer(what, tile)
 
     @td.func
@@ -339,7 +340,7 @@ def _first_stage(what: Pass, tile: Tile) -> Function:
 
 
 @functools.cache
-def _keeper(what: Pass, tile: Tile, number: int) -> Function:
+def _exchanger(what: Pass, tile: Tile, number: int) -> Function:
     """Writes the elements of a stage's butterflies to shared memory."""
     radix, behind, reach, _ = stages(what.radices)[number]
     lanes = tile.lanes
@@ -362,13 +363,13 @@ def _keeper(what: Pass, tile: Tile, number: int) -> Function:
 @functools.cache
 def _writer(what: Pass, tile: Tile) -> Function:
     """Writes the elements of the last stage's butterflies to the array."""
-    radix, behind, reach, _ = stages(what.radices)[-1]
+    radix, _, reach, _ = stages(what.radices)[-1]
     lanes, held = tile.lanes, tile.lines
     iterations, uneven = -(-reach // lanes), reach % lanes != 0
     places, finish, common = order(radix), finisher(what), near_factor(what)
     start_of, is_next = starter(what), what.write_next
     moved = _staged(tile, what.write_across)
-    keep, move_out = _keeper(what, tile, len(what.radices) - 1), _mover_out(what, tile)
+    keep, move_out = _exchanger(what, tile, len(what.radices) - 1), _mover_out(what, tile)
 
     @td.func
     def write_out(out, after, write, lines, line, lane, own, scale, shared):
@@ -399,7 +400,7 @@ def _through(what: Pass, tile: Tile, number: int) -> Function:
     overwritten."""
     if number >= len(what.radices) - 1:
         return _no_stage
-    step, keep = _middle(what, tile, number), _keeper(what, tile, number)
+    step, keep = _middle(what, tile, number), _exchanger(what, tile, number)
     line_of, lane_of = _line_of(tile, what.write_across), _lane_of(tile, what.write_across)
     further = _through(what, tile, number + 1)
 
@@ -432,7 +433,7 @@ def _last_stage(what: Pass, tile: Tile) -> Function:
     number = len(what.radices) - 1
     if not number:
         return nothing
-    step, keep = _middle(what, tile, number), _keeper(what, tile, number)
+    step, keep = _middle(what, tile, number), _exchanger(what, tile, number)
     write_out = _writer(what, tile)
     line_of, lane_of = _line_of(tile, what.write_across), _lane_of(tile, what.write_across)
     ends, moved = what.write != "half", _staged(tile, what.write_across)
@@ -461,7 +462,7 @@ def _turn(what: Pass, tile: Tile) -> Function:
     radix, behind, reach, _ = stages(what.radices)[-1]
     lanes, held = tile.lanes, tile.lines
     iterations, uneven = -(-reach // lanes), reach % lanes != 0
-    step, keep = _middle(what, tile, number), _keeper(reversed_pass(what), tile, 0)
+    step, keep = _middle(what, tile, number), _exchanger(reversed_pass(what), tile, 0)
     apply_butterfly, product = butterfly(radix, what.component), times(what.component)
     line_of, lane_of = _line_of(tile, what.write_across), _lane_of(tile, what.write_across)
     places, pair, start_of = order(radix), td.vec2[what.component], starter(what)
