@@ -135,7 +135,7 @@ def _head(
         "",
         f"Launch for {shown}: grid {tuple(grid)}, block {tuple(code.block)}, {static} bytes of "
         f"shared memory and {code.dynamic_shared} of dynamic shared memory.",
-        *(_GROUPS if code.maps else ()),
+        *(_GROUPS if code.maps and what.startswith("gemm") else ()),
         "Numbers that depend on the sizes are those of this launch; the text serves other sizes if "
         "these are multiples of the same powers of two.",
         "",
