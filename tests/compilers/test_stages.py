@@ -30,12 +30,13 @@ def _printed(
     near: tuple[bool, bool],
     dtype: td.DType = td.float16,
     result: td.DType | None = None,
+    other: td.DType | None = None,
 ) -> KernelCode:
     generic = find_target(language).generic
     limits = replace(generic.limits, max_shared_memory=227 << 10)
     target = replace(generic, dialect=dialect, limits=limits)
     first, second = (Loading(each, 4, aligned=True) for each in near)
-    form = Form(dtype, 0, first, second, 4, True, False, result=result)
+    form = Form(dtype, 0, first, second, 4, True, False, result=result, other=other)
     kernel = group_multiplier(form, tile)
     lowered = kernel.lower(Signature(declared_arguments(kernel))).kernel
     slots = tuple((buffer.name, at) for at, buffer in enumerate(lowered.buffers))
@@ -58,6 +59,17 @@ def test_products_of_the_table(tile, near):
 def test_products_of_other_elements(tile, dtype, result):
     """TF32, and 8-bit integers whose results are the sums, or wrap."""
     assert_good(_printed("ptx", "sm_90", tile, (True, True), dtype, result), tile)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "other"), [(td.uint8, None), (td.uint8, td.int8), (td.int8, td.uint8)]
+)
+def test_products_of_bytes_without_signs(dtype, other):
+    """With one factor that has signs they need a newer PTX."""
+    tile = GroupTile(64, 64, 2)
+    code = _printed("ptx", "sm_90", tile, (True, True), dtype, td.int32, other)
+    assert (".version 8.4\n" in code.source) == (other is not None)
+    assert_good(code, tile)
 
 
 def assert_good(code: KernelCode, tile: GroupTile) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Set
 import numpy as np
 
 from treadle.core.dtypes import DType, bf16, i32, u8, u16, u32
+from treadle.core.errors import CompileError
 from treadle.ir.opaque import unit_of
 from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
 from treadle.kernels.device_code.group_product import GroupTile, group_multiplier
@@ -54,9 +55,18 @@ class UsableProducts(Set[str]):
             stream = device.default_stream
             if stream.capturing is not None or stream.interrupt is not None:
                 return True
-            found = self._found[name] = is_right(device, name, self._tile)
+            what = "tiles" if isinstance(self._tile, GroupTile) else "small matrices"
+            try:
+                found = is_right(device, name, self._tile)
+            except CompileError as error:
+                _log.warning(
+                    "%s refuses products of %s of %s, which are not used: %s",
+                    device, what, name, error.message,
+                )  # fmt: skip
+                found = self._found[name] = False
+                return found
+            self._found[name] = found
             if not found:
-                what = "tiles" if isinstance(self._tile, GroupTile) else "small matrices"
                 _log.warning(
                     "%s computes products of %s of %s wrongly: they are not used",
                     device, what, name,

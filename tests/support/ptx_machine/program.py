@@ -81,6 +81,7 @@ class Program:
     watched: set[str]  # registers that some read may find unwritten
     structured: bool  # whether threads that part meet again before a warp does something together
     exact: bool = False  # whether the target is one architecture alone, as sm_90a is
+    version: tuple[int, int] = (0, 0)  # of PTX
 
 
 def program_of(module: Module, entry: str, structured: bool = True) -> Program:
@@ -110,6 +111,7 @@ def program_of(module: Module, entry: str, structured: bool = True) -> Program:
         watched,
         structured,
         module.target.endswith("a"),
+        module.version,
     )
 
 

@@ -28,6 +28,7 @@ _SPOILED = 0xFF  # each byte
 _GROUP_WARPS, _WARP = 4, 32
 _PERMUTED = 1  # of 128 bytes, in the two topmost bits of a descriptor
 _LINE = 128  # bytes
+_MIXED_VERSION = (8, 4)  # of PTX, for products of integers with signs by those without
 _BITS: dict[str, str] = {"f16": "u2", "bf16": "u2", "f32": "u4", "i8": "u1", "u8": "u1"}
 # Of an instruction, by the types of its factors: elements of the inner axis, what is summed.
 _MULTIPLIED = {
@@ -366,6 +367,8 @@ def wgmma(w: Writer, one: Instruction) -> None:
     """The code of a product of two tiles."""
     _exactly(w, one)
     words = one.modifiers
+    if words[0] == "mma_async" and words[-2] != words[-1] and w.program.version < _MIXED_VERSION:
+        raise PtxError(f"{one}: needs PTX 8.4")
     if w.guard:
         raise PtxError(f"{one}: has a guard")
     if words == ("fence", "sync", "aligned"):

@@ -14,6 +14,7 @@ import treadle as td
 from tests.support.poison import poisoned
 from tests.support.ptx_device import ptx_device
 from tests.support.ptx_machine import matrices
+from treadle.core.errors import CompileError
 from treadle.kernels import matrix_check, product
 from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.matrix_product import Tile
@@ -239,6 +240,14 @@ def test_what_is_wrong_is_left_out(card, monkeypatch, caplog):
     assert tried == ["bf16"]  # only what is asked for
     assert found == {"f16"}
     assert "products of small matrices of bf16 wrongly" in caplog.text
+    matrix_check._usable.clear()
+
+    def refused(device, name, tile):
+        raise CompileError("the driver does not know it")
+
+    monkeypatch.setattr(matrix_check, "is_right", refused)
+    assert "i8" not in machine_of(card).matrix_products
+    assert "small matrices of i8, which are not used: the driver does not know it" in caplog.text
     matrix_check._usable.clear()
 
 

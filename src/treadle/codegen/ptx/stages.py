@@ -20,6 +20,7 @@ from treadle.ir import stages
 from treadle.ir.types import Scalar, Vector
 
 _ARCHITECTURE, _VERSION = 90, (8, 0)
+_MIXED_VERSION = (8, 4)  # for factors of integers with and without signs
 _RELEASED = 8  # bytes from a stage's first word to its second
 _INNER = 32  # bytes of the inner axis that an instruction multiplies
 # Of the 64-bit words that describe a tile: permuted lines of 128 bytes; the bytes from eight lines
@@ -36,7 +37,8 @@ _SUMMED = {"f32": "f32", "i32": "s32"}
 
 def staged(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
     """Print a step."""
-    if not body.e.module.has_exactly(_ARCHITECTURE, _VERSION):
+    version = _MIXED_VERSION if _is_mixed(node) else _VERSION
+    if not body.e.module.has_exactly(_ARCHITECTURE, version):
         raise UnsupportedOnTarget(
             "tiles in stages of shared memory are for cards of compute capability 9.0 (sm_90a), "
             f"and this is printed for sm_{body.e.module.architecture}: use a product by fragments",
@@ -60,6 +62,12 @@ def staged(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
             _multiply(body, node)
         case "settle":
             body.e.do("wgmma.wait_group.sync.aligned", str(node.numbers[0]))
+
+
+def _is_mixed(node: n.Staged) -> bool:
+    """Whether a multiplication has factors of two types."""
+    types = [operand.type for operand in node.operands]
+    return node.op == "multiply" and types[0] != types[-1]
 
 
 def _prepare(body: Expressions, node: n.Staged) -> None:
