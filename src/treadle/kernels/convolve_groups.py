@@ -260,8 +260,9 @@ def weights_chosen(
     places, remainders = places_of(paddings, batch), math.prod(each.remainders for each in paddings)
     taps = math.prod(axis.taps for axis in axes)
     piece = piece_of(dtype)
-    image = remainders * places * groups * padded_to(ins, piece)
-    gradient = places * groups * padded_to(outs, piece)
+    pitch = padded_to(places, piece)
+    image = remainders * pitch * groups * padded_to(ins, piece)
+    gradient = pitch * groups * padded_to(outs, piece)
     within, depth = padded_to(ins, LINE), depth_of(dtype)
     if max(image, gradient, _MOST_SPLITS * groups * outs * taps * within) >= MOST_NARROW:
         return None

@@ -59,7 +59,7 @@ def suits(
     if any(each.remainders > 1 for each in paddings) or (x.taps > 1 and x.dilation != x.stride):
         return False
     places = places_of(paddings, batch)
-    if places * max(ins, outs) >= MOST_NARROW:
+    if 2 * places * max(ins, outs) >= MOST_NARROW:  # with the zeros behind it
         return False
     return places * ins * outs * math.prod(axis.taps for axis in axes) >= _LEAST_WORK
 

@@ -13,9 +13,13 @@ from treadle.codegen.records import Options
 from treadle.core.dim3 import Dim3
 from treadle.drivers.cuda.modules import link_ptx
 from treadle.ir.signature import Signature
+from treadle.kernels.convolve_groups import TILES, WEIGHT_TILES
+from treadle.kernels.device_code.group_convolution import group_convolver
+from treadle.kernels.device_code.group_convolution_weights import group_weight_summer
 from treadle.kernels.device_code.group_product import group_multiplier
 from treadle.kernels.device_code.matrix_product import Form, Loading
 from treadle.kernels.tiles import GROUP_TILES
+from treadle.runtime import settings
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.build import target_of
 
@@ -205,15 +209,47 @@ def test_what_the_driver_says_of_tiles(card):
     device = td.device("cuda")
     if not device.traits.group_products:
         return
-    for tile in GROUP_TILES:
-        first = Loading(True, 4, aligned=True)
-        form = Form(td.float16, 0, first, first._replace(inner=False), 4, True, False)
-        kernel = group_multiplier(form, tile)
+    first = Loading(True, 4, aligned=True)
+    form = Form(td.float16, 0, first, first._replace(inner=False), 4, True, False)
+    kernels = [
+        *((group_multiplier(form, tile), tile.threads) for tile in GROUP_TILES),
+        *((group_convolver(td.float16, tile, True, True), tile.threads) for tile in TILES),
+        *((group_weight_summer(td.float16, tile), tile.threads) for tile in WEIGHT_TILES),
+    ]
+    for kernel, threads in kernels:
         lowered = kernel.lower(Signature(declared_arguments(kernel))).kernel
         target = target_of(device.info)
         slots = tuple((buffer.name, at) for at, buffer in enumerate(lowered.buffers))
-        options = Options(Dim3(tile.threads), slots)
+        options = Options(Dim3(threads), slots)
         code = pipeline.print_code(pipeline.lower(lowered, options, target), options, target)
         _, remarks = link_ptx(device.handle, code)
         assert "C75" not in remarks
         assert "0 bytes spill stores, 0 bytes spill loads" in remarks
+
+
+@pytest.mark.parametrize("how", ["float16", "float32", "tf32"])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_convolutions_of_many_channels(card, how, stride, monkeypatch):
+    """Large enough for the instructions of cards, and for Winograd: results and gradients beside
+    the CPU's in float64."""
+    monkeypatch.setattr(settings, "float32_products", "high" if how == "tf32" else "highest")
+    seed = np.random.SeedSequence().entropy
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
+    dtype = td.float16 if how == "float16" else td.float32
+    shapes = (24, 64, 31, 30), (72, 64, 3, 3), (72,)
+    arrays = [rng.standard_normal(shape).astype(dtype.numpy) for shape in shapes]
+    arrays[1] /= np.asarray(24, dtype.numpy)
+    outs = -(-31 // stride), -(-30 // stride)
+    g = rng.standard_normal((24, 72, *outs)).astype(dtype.numpy)
+    found = []
+    for device, kind in (("cuda", dtype), ("cpu", td.float64)):
+        with td.use_device(device):
+            given = [td.asarray(each).astype(kind).requires_grad_() for each in arrays]
+            made = td.nn.functional.conv2d(*given, stride=stride, padding=1)
+            made.backward(td.asarray(g).astype(kind))
+            results = [made.detach(), *(each.grad for each in given)]
+            found.append([each.astype(td.float64).numpy() for each in results])
+    bound = 1e-5 if how == "float32" else 2e-3
+    for mine, right in zip(*found, strict=True):
+        assert np.abs(mine - right).max() <= bound * np.abs(right).max()
