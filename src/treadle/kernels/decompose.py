@@ -10,7 +10,7 @@ from typing import Literal
 from treadle.core.dtypes import DType, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels import lapack, triangular
+from treadle.kernels import lapack, lu, triangular
 from treadle.kernels.device_code import batched_factors, panels
 from treadle.kernels.device_code.matrix_blocks import IDENTITY, LOWER, UPPER
 from treadle.kernels.launching import flat, new, serial_threads, zeros
@@ -137,6 +137,8 @@ def solve(a: DeviceArray, b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         if b.size:
             views = _in_columns(b), work, _in_columns(x)
             kernel.launch(count, each, pivots, *views, n, columns)
+    elif lu.fits(a, columns) and b.size:
+        lu.solve(a, b, x, status)
     else:
         factors, pivots = _lu_by_panels(a, status)
         if b.size:
@@ -192,6 +194,8 @@ def _lu(a: DeviceArray, dtype: DType) -> tuple[Part, DeviceArray]:
         factors, pivots = _lu_of_each(a, status, dtype)
         work = Part(flat(factors), count, 0, 1, n * count, count, n, n)
         return work, pivots.view((count, n), (1, count), 0)
+    if lu.fits(a, 0):
+        return lu.upper_factor(a, status)
     return _lu_by_panels(a, status)
 
 

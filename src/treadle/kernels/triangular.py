@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.kernels import product
-from treadle.kernels.device_code import matrix_blocks
+from treadle.kernels.device_code import matrix_blocks, substitution_steps
 from treadle.kernels.device_code.matrix_blocks import Layout, Multiplying, Substituting
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import flat, new, packed
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
+from treadle.runtime.devices import Device
 
 WIDE = 256  # rows or columns done in small steps before one large product updates all that follow
 DEEP = 64  # from here on the library's product pays, although it writes to a temporary array
@@ -48,6 +49,33 @@ def solve_triangular(
     if x.size:
         solve_through(whole(a), whole(x), lower=lower, unit=unit)
     return x
+
+
+def substitute(a: Part, y: Part, x: Part, *, lower: bool = True, unit: bool = False) -> None:
+    """Write to x the solution of a @ x = y, through a triangle of `a`; y is overwritten."""
+    if not lower:  # an upper triangle, reversed, is a lower one
+        a = a.upside_down().transposed().upside_down().transposed()
+        x, y = x.upside_down(), y.upside_down()
+    what = _substituting(x.array.device, x.dtype)
+    kernel = substitution_steps.substitution_step(what)
+    n, wide = x.rows, -(-x.columns // what.tile)
+    for at, end in stretches(0, n, what.width):
+        high = max(1, -(-(n - end) // what.tile))
+        kernel[x.matrices * high * wide, what.threads](
+            *a.arguments, *y.arguments, *x.arguments, at, end, int(unit)
+        )
+
+
+def _substituting(device: Device, dtype: DType) -> substitution_steps.Substitution:
+    """The widest steps that the shared memory of a device has room for."""
+    tile = 32 if device.traits.software or device.traits.serial_threads else 64
+    width = 8 if device.traits.software or device.traits.serial_threads else 32
+    threads = min(256, device.limits.max_threads_per_block)
+    while True:
+        what = substitution_steps.Substitution(dtype, threads, width, tile)
+        if what.shared_bytes <= device.limits.max_shared_memory:
+            return what
+        width //= 2
 
 
 class Part(NamedTuple):

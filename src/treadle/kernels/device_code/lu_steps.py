@@ -1,0 +1,373 @@
+"""LU with partial pivoting in one launch for each panel of columns.
+
+A launch does two things at once. One block of each matrix updates the next panel by the one before
+it and factors it, with the panel's rows in registers. All other blocks update the columns behind by
+the panel before. So the panels, which are a long chain of small steps, do not wait for the updates.
+
+Rows are not exchanged in memory: `order` has the row that is at each position. What is found goes
+to arrays of their own, which nothing else in the launch reads: the rows of U to `u`, in order, and
+the columns of L to `lower`. `lower` and `order` have two halves, of which a launch reads one and
+writes the other.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from treadle import lang as td
+from treadle.core.dtypes import DType, float32, i32
+from treadle.kernels.device_code.element_arithmetic import arithmetic_of
+from treadle.lang.decorators import Function, Kernel
+
+NOWHERE = 1 << 20  # behind all positions, and still small when it is multiplied
+
+
+class Step(NamedTuple):
+    """What a launch is compiled for: a panel of `width` columns behind one of `before` columns. A
+    thread of the panel's block has `rows` rows. Other blocks update tiles of `tile` by `tile`
+    elements, `tile` a multiple of 16."""
+
+    dtype: DType
+    threads: int
+    warp: int  # threads of a subgroup
+    rows: int
+    width: int
+    before: int
+    tile: int
+
+    @property
+    def shared_elements(self) -> int:
+        """Of the array that both kinds of blocks use."""
+        panel = self.threads * (self.width + 1)
+        known = self.before * (self.before + self.width)
+        return max(panel, known, self.before * (self.before + 2 * self.tile))
+
+    @property
+    def shared_bytes(self) -> int:
+        """The shared memory of a block."""
+        warps = self.threads // self.warp
+        item = self.dtype.itemsize
+        pairs = self.dtype.component.itemsize + 4
+        return self.shared_elements * item + 2 * warps * (self.width * item + pairs)
+
+
+@functools.cache
+def pivoting(dtype: DType) -> tuple[DType, Function]:
+    """The dtype that magnitudes are compared in, and a function that gives an element's: -1 for
+    NaN. The bits of float32 numbers that are not negative are in the order of integers, which
+    subgroups compare faster."""
+    ops = arithmetic_of(dtype)
+    size, real = ops.size, ops.real
+    if real is not float32:
+
+        @td.func
+        def measure(value):
+            here = size(value)
+            return real(-1) if td.isnan(here) else here
+
+        return real, measure
+
+    @td.func
+    def measure_bits(value):
+        here = size(value)
+        return -1 if td.isnan(here) else td.bitcast(here, i32)
+
+    return i32, measure_bits
+
+
+@functools.cache
+def loading_triangle(dtype: DType, before: int, threads: int) -> Function:
+    """A function that writes the unit lower triangle of a panel to shared memory: in row k what is
+    below the diagonal in column k, then zeros."""
+    ops = arithmetic_of(dtype)
+    number, real = ops.number, ops.real
+
+    @td.func
+    def load(lower, start, n, first, known, board):
+        t = td.thread_idx.x
+        for e in range(t, before * before, threads):
+            k = e // before
+            i = k + 1 + e % before
+            value = number(real(0))
+            if i < known:
+                value = lower[start + k * n + first + i]
+            board[e] = value
+
+    return load
+
+
+@functools.cache
+def eliminating(dtype: DType, before: int, columns: int) -> Function:
+    """A function by which a thread substitutes through such a triangle, at the beginning of
+    `board`, for a column of the `columns` that follow it."""
+    ops = arithmetic_of(dtype)
+    element, mul, number, real = ops.element, ops.mul, ops.number, ops.real
+
+    @td.func
+    def eliminate(board, column):
+        x = td.local(before, element)
+        for k in td.static_range(before):
+            x[k] = board[before * before + k * columns + column]
+        for k in range(before):
+            known = x[0]
+            board[before * before + k * columns + column] = known
+            for j in td.static_range(before - 1):
+                x[j] = x[j + 1] - mul(board[k * before + j], known)
+            x[before - 1] = number(real(0))
+
+    return eliminate
+
+
+@functools.cache
+def lu_step(what: Step) -> Kernel:
+    """The kernel. `work` and `u` have the layout (matrices, n, m), `lower` (2, matrices, 32, n),
+    `order` (2, matrices, n). The panel before begins at column `first` and has `known` columns, the
+    next at `at` and has `columns`; either may have none. `status` becomes the first pivot
+    (counted from 1) that is 0."""
+    dtype, threads, warp, rows_each, width, before, tile = what
+    ops = arithmetic_of(dtype)
+    element, mul, div, number, real = ops.element, ops.mul, ops.div, ops.number, ops.real
+    key, measure = pivoting(dtype)
+    load_triangle = loading_triangle(dtype, before, threads)
+    eliminate_panel = eliminating(dtype, before, width)
+    eliminate_strip = eliminating(dtype, before, tile)
+    shared_elements = what.shared_elements
+    pitch = width + 1
+    warps = threads // warp
+    # A thread of another block computes so many elements of a tile, in a grid of threads.
+    across = min(16, threads)
+    down = threads // across
+    out_rows, out_columns = tile // down, tile // across
+
+    @td.kernel(checked=False)
+    def step(
+        work, u, lower, order: td.Array[td.i32], pivots: td.Array[td.i32, 2],
+        status: td.Array[td.i32], matrices: td.i32, n: td.i32, m: td.i32,
+        first: td.i32, known: td.i32, at: td.i32, columns: td.i32, parity: td.i32,
+    ):  # fmt: skip
+        t = td.thread_idx.x
+        board = td.shared(shared_elements, element)
+        slots = td.shared(2 * warps * width, element)
+        tops = td.shared(2 * warps, key)
+        places = td.shared(2 * warps, td.i32)
+        panels = matrices if columns > 0 else 0
+        block = td.block_idx.x
+        if block < panels:
+            base = block * n * m
+            old_order = ((1 - parity) * matrices + block) * n
+            new_order = (parity * matrices + block) * n
+            old_lower = ((1 - parity) * matrices + block) * 32 * n
+            new_lower = (parity * matrices + block) * 32 * n
+            rows = n - at
+            r = td.local(rows_each * width, element)
+            place = td.local(rows_each, td.i32)
+            # Rows are loaded along the columns, and go through shared memory to their threads.
+            for s in td.static_range(rows_each):
+                td.sync_threads()
+                for e in td.static_range(width):
+                    one = e * threads + t
+                    row = one // width
+                    column = one % width
+                    i = s * threads + row
+                    value = number(real(0))
+                    if i < rows and column < columns:
+                        value = work[base + order[old_order + at + i] * m + at + column]
+                    board[row * pitch + column] = value
+                td.sync_threads()
+                for j in td.static_range(width):
+                    r[s * width + j] = board[t * pitch + j]
+                i = s * threads + t
+                place[s] = i if i < rows else -1
+            if known > 0:
+                td.sync_threads()
+                load_triangle(lower, old_lower, n, first, known, board)
+                for e in range(t, before * width, threads):
+                    k = e // width
+                    column = e % width
+                    value = number(real(0))
+                    if k < known and column < columns:
+                        value = work[base + order[old_order + first + k] * m + at + column]
+                    board[before * before + e] = value
+                td.sync_threads()
+                for column in range(t, width, threads):
+                    eliminate_panel(board, column)
+                td.sync_threads()
+                for e in range(t, known * width, threads):
+                    k = e // width
+                    column = e % width
+                    if column < columns:
+                        u[base + (first + k) * m + at + column] = board[before * before + e]
+                factors = td.local(rows_each, element)
+                following = td.local(rows_each, element)
+                for s in td.static_range(rows_each):
+                    i = s * threads + t
+                    following[s] = number(real(0))
+                    if i < rows:
+                        following[s] = lower[old_lower + at + i]
+                for k in range(known):
+                    for s in td.static_range(rows_each):
+                        factors[s] = following[s]
+                        i = s * threads + t
+                        if i < rows and k + 1 < known:
+                            following[s] = lower[old_lower + (k + 1) * n + at + i]
+                    for j in td.static_range(width):
+                        above = board[before * before + k * width + j]
+                        for s in td.static_range(rows_each):
+                            z = r[s * width + j]
+                            r[s * width + j] = z - mul(factors[s], above)
+            # The current column is always the first of the registers: after each step they move on.
+            bad = 0
+            lane = td.lane()
+            own = t // warp
+            for k in range(width):
+                best = key(-2)
+                where = NOWHERE
+                for s in td.static_range(rows_each):
+                    if place[s] >= k:
+                        here = measure(r[s * width])
+                        if here > best or (here == best and place[s] < where):
+                            best = here
+                            where = place[s]
+                top = td.subgroup_max(best)
+                lowest = td.subgroup_min(where if best == top else NOWHERE)
+                side = (k & 1) * warps
+                if lane == 0:
+                    tops[side + own] = top
+                    places[side + own] = lowest * warps + own
+                for s in td.static_range(rows_each):
+                    if place[s] == lowest:
+                        for j in td.static_range(width):
+                            # Zeros for what moved on from the columns before: it is L's.
+                            value = r[s * width + j]
+                            slots[(side + own) * width + j] = (
+                                value if j + k < width else number(real(0))
+                            )
+                td.sync_threads()
+                top = tops[side + lane] if lane < warps else key(-2)
+                most = td.subgroup_max(top)
+                code = NOWHERE * warps
+                if lane < warps and top == most:
+                    code = places[side + lane]
+                code = td.subgroup_min(code)
+                found = code // warps
+                from_slot = (side + code % warps) * width
+                if k < columns:
+                    if t == 0:
+                        pivots[block, at + k] = at + found
+                    if most == key(0) and bad == 0:
+                        bad = at + k + 1
+                pivot = slots[from_slot]
+                for s in td.static_range(rows_each):
+                    here = place[s]
+                    if here == k:
+                        here = found
+                    elif here == found:
+                        here = k
+                    place[s] = here
+                    last = r[s * width]
+                    if here > k:
+                        if most != key(0):
+                            last = div(last, pivot)
+                        for j in td.static_range(width - 1):
+                            z = r[s * width + j + 1]
+                            r[s * width + j] = z - mul(last, slots[from_slot + j + 1])
+                    else:
+                        for j in td.static_range(width - 1):
+                            r[s * width + j] = r[s * width + j + 1]
+                    r[s * width + width - 1] = last
+            if t == 0 and bad != 0 and status[block] == 0:
+                status[block] = bad
+            for s in td.static_range(rows_each):
+                here = place[s]
+                if here >= 0:
+                    order[new_order + at + here] = order[old_order + at + s * threads + t]
+                    for j in td.static_range(width):
+                        if j < columns:
+                            lower[new_lower + j * n + at + here] = r[s * width + j]
+                            if j >= here:
+                                u[base + (at + here) * m + at + j] = r[s * width + j]
+        else:
+            after = at + columns
+            wide = (m - after + tile - 1) // tile
+            high = td.maximum((n - at + tile - 1) // tile, 1)
+            one = block - panels
+            matrix = one // (wide * high)
+            one -= matrix * (wide * high)
+            top_row = at + one // wide * tile
+            left = after + one % wide * tile
+            base = matrix * n * m
+            old_order = ((1 - parity) * matrices + matrix) * n
+            old_lower = ((1 - parity) * matrices + matrix) * 32 * n
+            y = t // across
+            x = t % across
+            sums = td.local(out_rows * out_columns, element)
+            lines = td.local(out_rows, td.i32)
+            for p in td.static_range(out_rows):
+                row = top_row + y + p * down
+                lines[p] = 0
+                if row < n:
+                    lines[p] = base + order[old_order + row] * m
+                for q in td.static_range(out_columns):
+                    column = left + x + q * across
+                    value = number(real(0))
+                    if row < n and column < m:
+                        value = work[lines[p] + column]
+                    sums[p * out_columns + q] = value
+            load_triangle(lower, old_lower, n, first, known, board)
+            strip = before * before
+            lefts = strip + before * tile
+            for e in range(t, before * tile, threads):
+                k = e // tile
+                other = e % tile
+                value = number(real(0))
+                if k < known and left + other < m:
+                    value = work[base + order[old_order + first + k] * m + left + other]
+                board[strip + e] = value
+                value = number(real(0))
+                if k < known and top_row + other < n:
+                    value = lower[old_lower + k * n + top_row + other]
+                board[lefts + e] = value
+            td.sync_threads()
+            for column in range(t, tile, threads):
+                eliminate_strip(board, column)
+            td.sync_threads()
+            if top_row == at:
+                for e in range(t, known * tile, threads):
+                    column = left + e % tile
+                    if column < m:
+                        u[base + (first + e // tile) * m + column] = board[strip + e]
+            for k in range(known):
+                for p in td.static_range(out_rows):
+                    factor = board[lefts + k * tile + y + p * down]
+                    for q in td.static_range(out_columns):
+                        above = board[strip + k * tile + x + q * across]
+                        z = sums[p * out_columns + q]
+                        sums[p * out_columns + q] = z - mul(factor, above)
+            for p in td.static_range(out_rows):
+                for q in td.static_range(out_columns):
+                    column = left + x + q * across
+                    if top_row + y + p * down < n and column < m:
+                        work[lines[p] + column] = sums[p * out_columns + q]
+
+    return step
+
+
+@functools.cache
+def system_joiner(dtype: DType) -> Kernel:
+    """A kernel that writes matrices (and right sides, behind their columns) to `work`, and the
+    first order of rows. A thread does one element."""
+
+    @td.kernel(checked=False)
+    def join(a, b, work, order: td.Array[td.i32], matrices: td.i32, n: td.i32, m: td.i32):
+        thread = td.grid(1)
+        row = thread // m
+        column = thread - row * m
+        if column < n:
+            work[thread] = a[row * n + column]
+        else:
+            work[thread] = b[row * (m - n) + column - n]
+        if column == 0:
+            order[matrices * n + row] = row % n
+
+    return join
