@@ -10,6 +10,7 @@ from typing import Literal
 from treadle.core.dtypes import DType, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
+from treadle.kernels import cholesky as cholesky_steps
 from treadle.kernels import lapack, lu, triangular
 from treadle.kernels.device_code import batched_factors, panels
 from treadle.kernels.device_code.matrix_blocks import IDENTITY, LOWER, UPPER
@@ -30,7 +31,6 @@ from treadle.runtime.devices import Device
 Route = Literal["each", "panels", "host"]
 
 _PANEL = 16  # columns that a block of threads factors at a time
-_STRIP = 512  # columns that Cholesky updates at once
 _FEW_THREADS = 256
 _SHARED_BYTES = 16384  # that every device has
 # Up to so many rows, of at least so many matrices: a thread does a whole matrix.
@@ -76,37 +76,8 @@ def cholesky(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         kernel = batched_factors.cholesky_of_each(dtype)
         kernel.launch(count, _in_columns(a), work, _in_columns(out), status, n)
     else:
-        factors = whole(copy_of(a))
-        _cholesky_by_panels(factors, status)
-        fill(whole(out), LOWER, factors)
+        cholesky_steps.factor(a, out, status)
     return out, status
-
-
-def _cholesky_by_panels(a: Part, status: DeviceArray) -> None:
-    n, width = a.rows, width_of(a.dtype)
-    block = panels.cholesky_block(a.dtype, width, _FEW_THREADS)[a.matrices, _FEW_THREADS]
-    for start, stop in stretches(0, n, triangular.WIDE):
-        for at, end in stretches(start, stop, width):
-            corner = a.part(at, end, at, end)
-            block(*corner.arguments, status, at)
-            if end < n:
-                solve_through(corner, a.part(end, n, at, end).transposed(), conj=True)
-            if end < stop:
-                _update(a, at, end, end, stop)
-        # Only the part below the diagonal is updated, strip by strip.
-        for left, right in stretches(stop, n, _STRIP):
-            _update(a, start, stop, left, right)
-
-
-def _update(a: Part, first: int, last: int, left: int, right: int) -> None:
-    """Subtract other columns' contribution L @ L^H from some columns, from the diagonal on."""
-    known, columns_of = a.part(left, a.rows, first, last), a.part(left, right, first, last)
-    remaining = a.part(left, a.rows, left, right)
-    if a.dtype.is_complex:  # the conjugate of the left one, into the transpose
-        transposed = remaining.transposed()
-        multiply(columns_of, known.transposed(), transposed, conj=True, subtract=True)
-    else:
-        multiply(known, columns_of.transposed(), remaining, subtract=True)
 
 
 # --- LU ------------------------------------------------------------------------------------------

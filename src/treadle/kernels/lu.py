@@ -81,8 +81,8 @@ def step_of(device: Device, dtype: DType, n: int, rows: int, before: int) -> Ste
     """How a panel of so many rows of matrices of n rows is factored, behind one of `before`
     columns (0 for the first)."""
     limits, traits = device.limits, device.traits
-    warp = limits.subgroup_size or 32
-    most = min(limits.max_threads_per_block, limits.max_block.x, warp * warp)
+    warp = limits.subgroup_size
+    most = min(limits.max_threads_per_block, limits.max_block.x, warp * warp or 256)
     threads = _THREADS[min(room for room in _THREADS if room >= max(rows, min(n, 256)))]
     threads = max(min(threads, 1 << (most.bit_length() - 1)), warp)
     width = _WIDEST

@@ -20,6 +20,7 @@ from treadle.core.dtypes import DType, float32, i32
 from treadle.kernels.device_code.element_arithmetic import arithmetic_of
 from treadle.lang.decorators import Function, Kernel
 
+_SIDE = 16  # threads that compare the candidates of all others
 NOWHERE = 1 << 20  # behind all positions, and still small when it is multiplied
 
 
@@ -30,7 +31,7 @@ class Step(NamedTuple):
 
     dtype: DType
     threads: int
-    warp: int  # threads of a subgroup
+    warp: int  # threads of a subgroup; 0 if there are none
     rows: int
     width: int
     before: int
@@ -46,10 +47,20 @@ class Step(NamedTuple):
     @property
     def shared_bytes(self) -> int:
         """The shared memory of a block."""
-        warps = self.threads // self.warp
         item = self.dtype.itemsize
         pairs = self.dtype.component.itemsize + 4
-        return self.shared_elements * item + 2 * warps * (self.width * item + pairs)
+        rows = self.shared_elements + 2 * self.slots * self.width
+        return rows * item + (2 * self.candidates + _SIDE) * pairs
+
+    @property
+    def slots(self) -> int:
+        """The rows that may be the pivot's: one of each subgroup."""
+        return self.threads // self.warp if self.warp else 1
+
+    @property
+    def candidates(self) -> int:
+        """How many numbers are compared in shared memory."""
+        return self.slots if self.warp else self.threads
 
 
 @functools.cache
@@ -120,6 +131,80 @@ def eliminating(dtype: DType, before: int, columns: int) -> Function:
 
 
 @functools.cache
+def searching(what: Step) -> Function:
+    """A function that finds the block's largest magnitude `most` (the first, of equal ones), given
+    each thread's and its position. It gives the position, where the row is in `slots`, and `most`.
+    The row's thread writes it there, with zeros for what moved on from the columns before: it is
+    L's. Calls alternate between the two halves of the arrays, by `side`."""
+    dtype, threads, warp, rows_each, width, _, _ = what
+    ops = arithmetic_of(dtype)
+    number, real = ops.number, ops.real
+    key, _ = pivoting(dtype)
+    slots_each = what.slots
+
+    @td.func
+    def write_row(row, slots, r, place, k, slot):
+        for s in td.static_range(rows_each):
+            if place[s] == row:
+                for j in td.static_range(width):
+                    value = r[s * width + j]
+                    slots[slot * width + j] = value if j + k < width else number(real(0))
+
+    @td.func
+    def search_subgroups(
+        best, where, side, tops, places, few_tops, few_places, slots, r, place, k
+    ):
+        own = td.thread_idx.x // warp
+        lane = td.lane()
+        top = td.subgroup_max(best)
+        lowest = td.subgroup_min(where if best == top else NOWHERE)
+        if lane == 0:
+            tops[side + own] = top
+            places[side + own] = lowest * slots_each + own
+        write_row(lowest, slots, r, place, k, side + own)
+        td.sync_threads()
+        top = tops[side + lane] if lane < slots_each else key(-2)
+        most = td.subgroup_max(top)
+        code = NOWHERE * slots_each
+        if lane < slots_each and top == most:
+            code = places[side + lane]
+        code = td.subgroup_min(code)
+        return code // slots_each, (side + code % slots_each) * width, most
+
+    @td.func
+    def better(top, where, other, place):
+        return other > top or (other == top and place < where)
+
+    @td.func
+    def search_threads(
+        best, where, side, tops, places, few_tops, few_places, slots, r, place, k
+    ):
+        t = td.thread_idx.x
+        tops[t] = best
+        places[t] = where
+        td.sync_threads()
+        top = best
+        lowest = where
+        if t < _SIDE:
+            for e in range(t, threads, _SIDE):
+                if better(top, lowest, tops[e], places[e]):
+                    top = tops[e]
+                    lowest = places[e]
+            few_tops[t] = top
+            few_places[t] = lowest
+        td.sync_threads()
+        for e in range(_SIDE):
+            if better(top, lowest, few_tops[e], few_places[e]):
+                top = few_tops[e]
+                lowest = few_places[e]
+        write_row(lowest, slots, r, place, k, side)
+        td.sync_threads()
+        return lowest, side * width, top
+
+    return search_subgroups if warp else search_threads
+
+
+@functools.cache
 def lu_step(what: Step) -> Kernel:
     """The kernel. `work` and `u` have the layout (matrices, n, m), `lower` (2, matrices, 32, n),
     `order` (2, matrices, n). The panel before begins at column `first` and has `known` columns, the
@@ -134,7 +219,8 @@ def lu_step(what: Step) -> Kernel:
     eliminate_strip = eliminating(dtype, before, tile)
     shared_elements = what.shared_elements
     pitch = width + 1
-    warps = threads // warp
+    search = searching(what)
+    slots_each, candidates = what.slots, what.candidates
     # A thread of another block computes so many elements of a tile, in a grid of threads.
     across = min(16, threads)
     down = threads // across
@@ -148,9 +234,11 @@ def lu_step(what: Step) -> Kernel:
     ):  # fmt: skip
         t = td.thread_idx.x
         board = td.shared(shared_elements, element)
-        slots = td.shared(2 * warps * width, element)
-        tops = td.shared(2 * warps, key)
-        places = td.shared(2 * warps, td.i32)
+        slots = td.shared(2 * slots_each * width, element)
+        tops = td.shared(2 * candidates, key)
+        places = td.shared(2 * candidates, td.i32)
+        few_tops = td.shared(_SIDE, key)
+        few_places = td.shared(_SIDE, td.i32)
         panels = matrices if columns > 0 else 0
         block = td.block_idx.x
         if block < panels:
@@ -218,8 +306,6 @@ def lu_step(what: Step) -> Kernel:
                             r[s * width + j] = z - mul(factors[s], above)
             # The current column is always the first of the registers: after each step they move on.
             bad = 0
-            lane = td.lane()
-            own = t // warp
             for k in range(width):
                 best = key(-2)
                 where = NOWHERE
@@ -229,29 +315,10 @@ def lu_step(what: Step) -> Kernel:
                         if here > best or (here == best and place[s] < where):
                             best = here
                             where = place[s]
-                top = td.subgroup_max(best)
-                lowest = td.subgroup_min(where if best == top else NOWHERE)
-                side = (k & 1) * warps
-                if lane == 0:
-                    tops[side + own] = top
-                    places[side + own] = lowest * warps + own
-                for s in td.static_range(rows_each):
-                    if place[s] == lowest:
-                        for j in td.static_range(width):
-                            # Zeros for what moved on from the columns before: it is L's.
-                            value = r[s * width + j]
-                            slots[(side + own) * width + j] = (
-                                value if j + k < width else number(real(0))
-                            )
-                td.sync_threads()
-                top = tops[side + lane] if lane < warps else key(-2)
-                most = td.subgroup_max(top)
-                code = NOWHERE * warps
-                if lane < warps and top == most:
-                    code = places[side + lane]
-                code = td.subgroup_min(code)
-                found = code // warps
-                from_slot = (side + code % warps) * width
+                side = (k & 1) * slots_each
+                found, from_slot, most = search(
+                    best, where, side, tops, places, few_tops, few_places, slots, r, place, k
+                )
                 if k < columns:
                     if t == 0:
                         pivots[block, at + k] = at + found
