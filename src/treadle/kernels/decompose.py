@@ -5,6 +5,8 @@ All functions take arrays of three axes, (matrices, rows, columns). Sizes may be
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Literal
 
 from treadle.core.dtypes import DType, i32
@@ -12,6 +14,7 @@ from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels import cholesky as cholesky_steps
 from treadle.kernels import lapack, lu, triangular
+from treadle.kernels import qr as qr_steps
 from treadle.kernels.device_code import batched_factors, panels
 from treadle.kernels.device_code.matrix_blocks import IDENTITY, LOWER, UPPER
 from treadle.kernels.launching import flat, new, serial_threads, zeros
@@ -25,6 +28,7 @@ from treadle.kernels.triangular import (
     whole,
     width_of,
 )
+from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -32,6 +36,7 @@ Route = Literal["each", "panels", "host"]
 
 _PANEL = 16  # columns that a block of threads factors at a time
 _FEW_THREADS = 256
+_PIVOT_THREADS = 64  # that read the pivots of a matrix
 _SHARED_BYTES = 16384  # that every device has
 # Up to so many rows, of at least so many matrices: a thread does a whole matrix.
 _SMALL, _MANY = 16, 256
@@ -134,7 +139,7 @@ def det(a: DeviceArray) -> DeviceArray:
         lapack.det(a, out)
     elif count:
         work, pivots = _lu(a, dtype)
-        panels.determinants(dtype).launch(count, *work.arguments, pivots, out)
+        _of_pivots(panels.determinants, dtype, count, n)(*work.arguments, pivots, out)
     return out
 
 
@@ -153,8 +158,18 @@ def slogdet(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         lapack.slogdet(a, sign, logs)
     elif count:
         work, pivots = _lu(a, dtype)
-        panels.log_determinants(dtype).launch(count, *work.arguments, pivots, sign, logs)
+        _of_pivots(panels.log_determinants, dtype, count, n)(*work.arguments, pivots, sign, logs)
     return sign, logs
+
+
+def _of_pivots(
+    kernel: Callable[[DType, int], Kernel], dtype: DType, count: int, n: int
+) -> Callable[..., None]:
+    """A launch of a kernel that reads the pivots of all matrices: a block for each of them, or a
+    thread if they have few rows."""
+    if n > _SMALL_SERIAL:
+        return kernel(dtype, _PIVOT_THREADS)[count, _PIVOT_THREADS]
+    return functools.partial(kernel(dtype, 1).launch, count)
 
 
 def _lu(a: DeviceArray, dtype: DType) -> tuple[Part, DeviceArray]:
@@ -246,6 +261,8 @@ def qr(a: DeviceArray, complete: bool = False) -> tuple[DeviceArray, DeviceArray
             count, _in_columns(a), work, taus, _in_columns(q), q_work, _in_columns(r),
             rows, columns, steps, wide, wide,
         )  # fmt: skip
+    elif lu.has_room(a.device, dtype, rows):
+        qr_steps.factor(a, q, r)
     else:
         factors, product = whole(copy_of(a)), whole(q)
         vectors = whole(new(a, dtype, count, rows, steps))

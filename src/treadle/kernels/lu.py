@@ -11,14 +11,14 @@ from typing import NamedTuple
 from treadle.core.dtypes import DType, i32
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels import triangular
-from treadle.kernels.device_code.lu_steps import Step, lu_step, system_joiner
+from treadle.kernels.device_code.lu_steps import WIDEST, Step, lu_step, system_joiner
 from treadle.kernels.launching import flat, new
 from treadle.kernels.triangular import Part
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
-_WIDEST = 32  # columns of a panel at most
-_MOST_ROWS = 4096  # which the registers of one block have room for
+_MOST_ROWS = 4096
+_NARROWEST = 4  # columns of a panel at least
 # By the most rows: threads of the panel's block.
 _THREADS = {32: 32, 64: 64, 128: 128, 1024: 256, 2048: 512, _MOST_ROWS: 1024}
 _REGISTERS = {256: 128, 512: 64, 1024: 32}  # of 32 bits, for the elements of a thread
@@ -28,7 +28,14 @@ _SOFTWARE = 64, 8  # threads, columns: code that is compiled quickly
 def fits(a: DeviceArray, columns: int) -> bool:
     """Whether the matrices, with so many columns of right sides, can be factored here."""
     count, n, _ = a.shape
-    return n <= _MOST_ROWS and count * n * max(n + columns, 2 * _WIDEST) < MOST_NARROW
+    assert isinstance(a.dtype, DType)
+    size = count * n * max(n + columns, 2 * WIDEST)
+    return size < MOST_NARROW and has_room(a.device, a.dtype, n)
+
+
+def has_room(device: Device, dtype: DType, rows: int) -> bool:
+    """Whether the registers of one block have room for so many rows of a panel."""
+    return rows <= _MOST_ROWS and block_of(device, dtype, rows, rows)[2] >= _NARROWEST
 
 
 def solve(a: DeviceArray, b: DeviceArray, x: DeviceArray, status: DeviceArray) -> None:
@@ -56,7 +63,7 @@ def _factored(a: DeviceArray, b: DeviceArray | None, status: DeviceArray) -> _Fa
     count, n, _ = a.shape
     m = n if b is None else n + b.shape[2]
     work, u = new(a, dtype, count * n * m), new(a, dtype, count * n * m)
-    lower, order = new(a, dtype, 2 * count * _WIDEST * n), new(a, i32, 2 * count * n)
+    lower, order = new(a, dtype, 2 * count * WIDEST * n), new(a, i32, 4 * count * n)
     pivots = new(a, i32, count, n)
     right = flat(a if b is None else b)
     system_joiner(dtype).launch(work.size, flat(a), right, work, order, count, n, m)
@@ -77,30 +84,38 @@ def _factored(a: DeviceArray, b: DeviceArray | None, status: DeviceArray) -> _Fa
     return _Factored(Part(u, count, 0, n * m, m, 1, n, m), pivots)
 
 
-def step_of(device: Device, dtype: DType, n: int, rows: int, before: int) -> Step:
-    """How a panel of so many rows of matrices of n rows is factored, behind one of `before`
-    columns (0 for the first)."""
+def block_of(device: Device, dtype: DType, n: int, rows: int) -> tuple[int, int, int]:
+    """Threads of the block that factors a panel of so many rows of a matrix of n rows, the rows of
+    each of them, and the columns of the panel that their registers have room for."""
     limits, traits = device.limits, device.traits
     warp = limits.subgroup_size
     most = min(limits.max_threads_per_block, limits.max_block.x, warp * warp or 256)
+    # A panel's rows go through shared memory when they are loaded, with some more beside them.
+    most = min(most, limits.max_shared_memory // (3 * _NARROWEST * dtype.itemsize))
     threads = _THREADS[min(room for room in _THREADS if room >= max(rows, min(n, 256)))]
     threads = max(min(threads, 1 << (most.bit_length() - 1)), warp)
-    width = _WIDEST
+    width = WIDEST
     if traits.software or traits.serial_threads:
         threads, width = max(_SOFTWARE[0], warp), _SOFTWARE[1]
     each = 1
     while each * threads < rows:
         each *= 2
-    registers = _REGISTERS.get(threads, 128)
+    while width > 1 and each * width * dtype.itemsize > 4 * _REGISTERS.get(threads, 128):
+        width //= 2
+    return threads, each, width
+
+
+def step_of(device: Device, dtype: DType, n: int, rows: int, before: int) -> Step:
+    """How a panel of so many rows of matrices of n rows is factored, behind one of `before`
+    columns (0 for the first)."""
+    threads, each, width = block_of(device, dtype, n, rows)
+    warp, room = device.limits.subgroup_size, device.limits.max_shared_memory
     tile = 64 if threads >= 256 else 32
-    while True:
-        what = Step(dtype, threads, warp, each, width, before or width, tile)
-        if width == 1 or (
-            each * width * dtype.itemsize <= 4 * registers
-            and what.shared_bytes <= limits.max_shared_memory
-        ):
-            return what
-        if before > width and what.shared_bytes > limits.max_shared_memory and tile > 16:
+    while (what := Step(dtype, threads, warp, each, width, before or width, tile)).shared_bytes > (
+        room
+    ):
+        if before > width and tile > 16:
             tile //= 2
         else:
             width //= 2
+    return what

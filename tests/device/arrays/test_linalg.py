@@ -76,7 +76,6 @@ def test_factors(device, rng, monkeypatch):
         # Every step of large matrices, in small ones.
         monkeypatch.setattr(triangular, "WIDE", 32)
         monkeypatch.setattr(triangular, "DEEP", 16)
-        monkeypatch.setattr(decompose, "_STRIP", 24)
         large = 35 if device.kind == "software" else 70
         for n in (2, 16) if route == "each" else (1, 16, large):
             check_factors(rng, n, dtype)

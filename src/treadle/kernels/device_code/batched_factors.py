@@ -162,7 +162,7 @@ def qr_of_each(dtype: DType) -> Kernel:
                 for i in range(k + 1, rows):
                     total += square(times(work[i, k, m], inverse))
                 beta = most * td.sqrt(total)
-                if part(alpha) > real(0):
+                if part(alpha) >= real(0):
                     beta = -beta
                 tau = times(number(beta) - alpha, real(1) / beta)
                 shifted = alpha - number(beta)

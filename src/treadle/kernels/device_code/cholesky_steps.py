@@ -44,6 +44,7 @@ def cholesky_step(what: Step) -> Kernel:
     across = 16
     down = threads // across
     out_rows, out_columns = max(1, tile // down), tile // across
+    tile_rounds, unrolled = -(-width * tile // threads), min(width, 4)
     # The block on the diagonal: a thread has some rows of a column.
     groups = threads // width
     own_rows = -(-width // groups)
@@ -80,17 +81,19 @@ def cholesky_step(what: Step) -> Kernel:
                 if i < tile and top + i < n and j <= top + i:
                     value = work[base + (top + i) * n + j]
                 sums[p * out_columns + q] = value
-        for e in range(t, width * tile, threads):
+        for each in td.static_range(tile_rounds):
+            e = each * threads + t
             other = e // width
             k = e % width
             value = number(real(0))
             if k < known and top + other < n:
                 value = work[base + (top + other) * n + at + k]
-            lefts[k * tile + other] = value
-            value = number(real(0))
+            above = number(real(0))
             if k < known and left + other < n:
-                value = work[base + (left + other) * n + at + k]
-            aboves[k * tile + other] = value
+                above = work[base + (left + other) * n + at + k]
+            if e < width * tile:
+                lefts[k * tile + other] = value
+                aboves[k * tile + other] = above
         for e in range(t, width * width, threads):
             triangle[e] = number(real(0))
         own = t // width
@@ -140,17 +143,21 @@ def cholesky_step(what: Step) -> Kernel:
         # Substitution for the rows of both strips, a thread for each.
         for e in range(t, 2 * tile, threads):
             ahead = td.local(width, element)
+            below = td.local(width, element)
             j = e % tile
             for k in td.static_range(width):
                 ahead[k] = lefts[k * tile + j] if e < tile else aboves[k * tile + j]
             for k in range(known):
+                for i in td.static_range(width - 1):
+                    below[i] = triangle[k * width + i]
                 found = times(ahead[0], inverses[k])
+                for i in td.static_range(width - 1):
+                    ahead[i] = ahead[i + 1] - mul(found, conj(below[i]))
+                ahead[width - 1] = number(real(0))
                 if e < tile:
                     lefts[k * tile + j] = found
                 else:
                     aboves[k * tile + j] = conj(found)
-                for i in td.static_range(width - 1):
-                    ahead[i] = ahead[i + 1] - mul(found, conj(triangle[k * width + i]))
         td.sync_threads()
         if left == end:
             for e in range(t, width * tile, threads):
@@ -159,13 +166,15 @@ def cholesky_step(what: Step) -> Kernel:
                 if k < known and top + other < n:
                     out[base + (top + other) * n + at + k] = lefts[k * tile + other]
                     out[base + (at + k) * n + top + other] = number(real(0))
-        for k in range(known):
-            for p in td.static_range(out_rows):
-                factor = lefts[k * tile + row + p * down]
-                for q in td.static_range(out_columns):
-                    above = aboves[k * tile + column + q * across]
-                    z = sums[p * out_columns + q]
-                    sums[p * out_columns + q] = z - mul(factor, above)
+        for start in range(0, known, unrolled):
+            for e in td.static_range(unrolled):
+                k = start + e
+                for p in td.static_range(out_rows):
+                    factor = lefts[k * tile + row + p * down]
+                    for q in td.static_range(out_columns):
+                        above = aboves[k * tile + column + q * across]
+                        z = sums[p * out_columns + q]
+                        sums[p * out_columns + q] = z - mul(factor, above)
         for p in td.static_range(out_rows):
             i = row + p * down
             for q in td.static_range(out_columns):

@@ -20,6 +20,7 @@ from treadle.core.dtypes import DType, float32, i32
 from treadle.kernels.device_code.element_arithmetic import arithmetic_of
 from treadle.lang.decorators import Function, Kernel
 
+WIDEST = 32  # columns of a panel at most
 _SIDE = 16  # threads that compare the candidates of all others
 NOWHERE = 1 << 20  # behind all positions, and still small when it is multiplied
 
@@ -40,9 +41,8 @@ class Step(NamedTuple):
     @property
     def shared_elements(self) -> int:
         """Of the array that both kinds of blocks use."""
-        panel = self.threads * (self.width + 1)
-        known = self.before * (self.before + self.width)
-        return max(panel, known, self.before * (self.before + 2 * self.tile))
+        panel = self.before * (self.before + self.width) + self.threads * (self.width + 1)
+        return max(panel, self.before * (self.before + 2 * self.tile))
 
     @property
     def shared_bytes(self) -> int:
@@ -90,20 +90,23 @@ def pivoting(dtype: DType) -> tuple[DType, Function]:
 @functools.cache
 def loading_triangle(dtype: DType, before: int, threads: int) -> Function:
     """A function that writes the unit lower triangle of a panel to shared memory: in row k what is
-    below the diagonal in column k, then zeros."""
+    below the diagonal in column k, then zeros. `source` is where the panel's sources begin."""
     ops = arithmetic_of(dtype)
     number, real = ops.number, ops.real
+    rounds = -(-before * before // threads)
 
     @td.func
-    def load(lower, start, n, first, known, board):
+    def load(lower, start, n, order, source, first, known, board):
         t = td.thread_idx.x
-        for e in range(t, before * before, threads):
+        for each in td.static_range(rounds):
+            e = each * threads + t
             k = e // before
             i = k + 1 + e % before
             value = number(real(0))
             if i < known:
-                value = lower[start + k * n + first + i]
-            board[e] = value
+                value = lower[start + k * n + first + order[source + first + i]]
+            if e < before * before:
+                board[e] = value
 
     return load
 
@@ -118,14 +121,17 @@ def eliminating(dtype: DType, before: int, columns: int) -> Function:
     @td.func
     def eliminate(board, column):
         x = td.local(before, element)
+        line = td.local(before, element)
         for k in td.static_range(before):
             x[k] = board[before * before + k * columns + column]
         for k in range(before):
+            for j in td.static_range(before):
+                line[j] = board[k * before + j]
             known = x[0]
-            board[before * before + k * columns + column] = known
             for j in td.static_range(before - 1):
-                x[j] = x[j + 1] - mul(board[k * before + j], known)
+                x[j] = x[j + 1] - mul(line[j], known)
             x[before - 1] = number(real(0))
+            board[before * before + k * columns + column] = known
 
     return eliminate
 
@@ -134,25 +140,22 @@ def eliminating(dtype: DType, before: int, columns: int) -> Function:
 def searching(what: Step) -> Function:
     """A function that finds the block's largest magnitude `most` (the first, of equal ones), given
     each thread's and its position. It gives the position, where the row is in `slots`, and `most`.
-    The row's thread writes it there, with zeros for what moved on from the columns before: it is
-    L's. Calls alternate between the two halves of the arrays, by `side`."""
+    The row's thread writes it there. Calls alternate between the two halves of the arrays, by
+    `side`."""
     dtype, threads, warp, rows_each, width, _, _ = what
-    ops = arithmetic_of(dtype)
-    number, real = ops.number, ops.real
     key, _ = pivoting(dtype)
     slots_each = what.slots
 
     @td.func
-    def write_row(row, slots, r, place, k, slot):
+    def write_row(row, slots, r, place, at):
         for s in td.static_range(rows_each):
             if place[s] == row:
                 for j in td.static_range(width):
-                    value = r[s * width + j]
-                    slots[slot * width + j] = value if j + k < width else number(real(0))
+                    slots[at + j] = r[s * width + j]
 
     @td.func
     def search_subgroups(
-        best, where, side, tops, places, few_tops, few_places, slots, r, place, k
+        best, where, side, tops, places, few_tops, few_places, slots, r, place
     ):
         own = td.thread_idx.x // warp
         lane = td.lane()
@@ -161,14 +164,15 @@ def searching(what: Step) -> Function:
         if lane == 0:
             tops[side + own] = top
             places[side + own] = lowest * slots_each + own
-        write_row(lowest, slots, r, place, k, side + own)
+        write_row(lowest, slots, r, place, (side + own) * width)
         td.sync_threads()
-        top = tops[side + lane] if lane < slots_each else key(-2)
-        most = td.subgroup_max(top)
+        top = key(-2)
         code = NOWHERE * slots_each
-        if lane < slots_each and top == most:
+        if lane < slots_each:
+            top = tops[side + lane]
             code = places[side + lane]
-        code = td.subgroup_min(code)
+        most = td.subgroup_max(top)
+        code = td.subgroup_min(code if top == most else NOWHERE * slots_each)
         return code // slots_each, (side + code % slots_each) * width, most
 
     @td.func
@@ -177,7 +181,7 @@ def searching(what: Step) -> Function:
 
     @td.func
     def search_threads(
-        best, where, side, tops, places, few_tops, few_places, slots, r, place, k
+        best, where, side, tops, places, few_tops, few_places, slots, r, place
     ):
         t = td.thread_idx.x
         tops[t] = best
@@ -197,7 +201,7 @@ def searching(what: Step) -> Function:
             if better(top, lowest, few_tops[e], few_places[e]):
                 top = few_tops[e]
                 lowest = few_places[e]
-        write_row(lowest, slots, r, place, k, side)
+        write_row(lowest, slots, r, place, side * width)
         td.sync_threads()
         return lowest, side * width, top
 
@@ -206,8 +210,8 @@ def searching(what: Step) -> Function:
 
 @functools.cache
 def lu_step(what: Step) -> Kernel:
-    """The kernel. `work` and `u` have the layout (matrices, n, m), `lower` (2, matrices, 32, n),
-    `order` (2, matrices, n). The panel before begins at column `first` and has `known` columns, the
+    """The kernel. `work` and `u` have the layout (matrices, n, m), `lower` (2, matrices, WIDEST, n),
+    `order` (2, 2, matrices, n): the row at each position, then where in its panel it was. The panel before begins at column `first` and has `known` columns, the
     next at `at` and has `columns`; either may have none. `status` becomes the first pivot
     (counted from 1) that is 0."""
     dtype, threads, warp, rows_each, width, before, tile = what
@@ -225,6 +229,11 @@ def lu_step(what: Step) -> Kernel:
     across = min(16, threads)
     down = threads // across
     out_rows, out_columns = tile // down, tile // across
+    strip_rounds, tile_rounds = -(-before * width // threads), -(-before * tile // threads)
+    unrolled = min(before, 4)
+    held = before * (before + width)  # where rows are in shared memory
+    # Columns of L whose elements a thread loads at once.
+    batch = min(before, 4 if threads > 512 else 8)
 
     @td.kernel(checked=False)
     def step(
@@ -245,38 +254,33 @@ def lu_step(what: Step) -> Kernel:
             base = block * n * m
             old_order = ((1 - parity) * matrices + block) * n
             new_order = (parity * matrices + block) * n
-            old_lower = ((1 - parity) * matrices + block) * 32 * n
-            new_lower = (parity * matrices + block) * 32 * n
+            old_source = old_order + 2 * matrices * n
+            old_lower = ((1 - parity) * matrices + block) * WIDEST * n
+            new_lower = (parity * matrices + block) * WIDEST * n
             rows = n - at
             r = td.local(rows_each * width, element)
             place = td.local(rows_each, td.i32)
             # Rows are loaded along the columns, and go through shared memory to their threads.
             for s in td.static_range(rows_each):
-                td.sync_threads()
                 for e in td.static_range(width):
                     one = e * threads + t
-                    row = one // width
+                    i = s * threads + one // width
                     column = one % width
-                    i = s * threads + row
                     value = number(real(0))
                     if i < rows and column < columns:
                         value = work[base + order[old_order + at + i] * m + at + column]
-                    board[row * pitch + column] = value
-                td.sync_threads()
-                for j in td.static_range(width):
-                    r[s * width + j] = board[t * pitch + j]
-                i = s * threads + t
-                place[s] = i if i < rows else -1
+                    r[s * width + e] = value
             if known > 0:
-                td.sync_threads()
-                load_triangle(lower, old_lower, n, first, known, board)
-                for e in range(t, before * width, threads):
+                load_triangle(lower, old_lower, n, order, old_source, first, known, board)
+                for each in td.static_range(strip_rounds):
+                    e = each * threads + t
                     k = e // width
                     column = e % width
                     value = number(real(0))
                     if k < known and column < columns:
                         value = work[base + order[old_order + first + k] * m + at + column]
-                    board[before * before + e] = value
+                    if e < before * width:
+                        board[before * before + e] = value
                 td.sync_threads()
                 for column in range(t, width, threads):
                     eliminate_panel(board, column)
@@ -286,24 +290,37 @@ def lu_step(what: Step) -> Kernel:
                     column = e % width
                     if column < columns:
                         u[base + (first + k) * m + at + column] = board[before * before + e]
-                factors = td.local(rows_each, element)
-                following = td.local(rows_each, element)
+            for s in td.static_range(rows_each):
+                for e in td.static_range(width):
+                    one = e * threads + t
+                    board[held + one // width * pitch + one % width] = r[s * width + e]
+                td.sync_threads()
+                for j in td.static_range(width):
+                    r[s * width + j] = board[held + t * pitch + j]
+                td.sync_threads()
+                i = s * threads + t
+                place[s] = i if i < rows else -1
+            if known > 0:
+                factors = td.local(rows_each * batch, element)
+                sources = td.local(rows_each, td.i32)
                 for s in td.static_range(rows_each):
                     i = s * threads + t
-                    following[s] = number(real(0))
+                    sources[s] = old_lower + first
                     if i < rows:
-                        following[s] = lower[old_lower + at + i]
-                for k in range(known):
-                    for s in td.static_range(rows_each):
-                        factors[s] = following[s]
-                        i = s * threads + t
-                        if i < rows and k + 1 < known:
-                            following[s] = lower[old_lower + (k + 1) * n + at + i]
-                    for j in td.static_range(width):
-                        above = board[before * before + k * width + j]
+                        sources[s] += order[old_source + at + i]
+                for start in range(0, known, batch):
+                    for q in td.static_range(batch):
                         for s in td.static_range(rows_each):
-                            z = r[s * width + j]
-                            r[s * width + j] = z - mul(factors[s], above)
+                            value = number(real(0))
+                            if s * threads + t < rows and start + q < known:
+                                value = lower[sources[s] + (start + q) * n]
+                            factors[q * rows_each + s] = value
+                    for q in td.static_range(batch):
+                        for j in td.static_range(width):
+                            above = board[before * before + (start + q) * width + j]
+                            for s in td.static_range(rows_each):
+                                z = r[s * width + j]
+                                r[s * width + j] = z - mul(factors[q * rows_each + s], above)
             # The current column is always the first of the registers: after each step they move on.
             bad = 0
             for k in range(width):
@@ -311,49 +328,49 @@ def lu_step(what: Step) -> Kernel:
                 where = NOWHERE
                 for s in td.static_range(rows_each):
                     if place[s] >= k:
-                        here = measure(r[s * width])
-                        if here > best or (here == best and place[s] < where):
-                            best = here
+                        mine = measure(r[s * width])
+                        if mine > best or (mine == best and place[s] < where):
+                            best = mine
                             where = place[s]
                 side = (k & 1) * slots_each
                 found, from_slot, most = search(
-                    best, where, side, tops, places, few_tops, few_places, slots, r, place, k
+                    best, where, side, tops, places, few_tops, few_places, slots, r, place
                 )
                 if k < columns:
                     if t == 0:
                         pivots[block, at + k] = at + found
+                    if t < width - k and k + t < columns:
+                        u[base + (at + k) * m + at + k + t] = slots[from_slot + t]
                     if most == key(0) and bad == 0:
                         bad = at + k + 1
                 pivot = slots[from_slot]
                 for s in td.static_range(rows_each):
                     here = place[s]
-                    if here == k:
+                    i = s * threads + t
+                    if here == found:
+                        order[new_order + at + k] = order[old_order + at + i]
+                        order[new_order + 2 * matrices * n + at + k] = i
+                        here = -1
+                    elif here == k:
                         here = found
-                    elif here == found:
-                        here = k
                     place[s] = here
-                    last = r[s * width]
                     if here > k:
+                        last = r[s * width]
                         if most != key(0):
                             last = div(last, pivot)
+                        lower[new_lower + k * n + at + i] = last
                         for j in td.static_range(width - 1):
                             z = r[s * width + j + 1]
                             r[s * width + j] = z - mul(last, slots[from_slot + j + 1])
-                    else:
-                        for j in td.static_range(width - 1):
-                            r[s * width + j] = r[s * width + j + 1]
-                    r[s * width + width - 1] = last
+                        r[s * width + width - 1] = number(real(0))
             if t == 0 and bad != 0 and status[block] == 0:
                 status[block] = bad
             for s in td.static_range(rows_each):
                 here = place[s]
                 if here >= 0:
-                    order[new_order + at + here] = order[old_order + at + s * threads + t]
-                    for j in td.static_range(width):
-                        if j < columns:
-                            lower[new_lower + j * n + at + here] = r[s * width + j]
-                            if j >= here:
-                                u[base + (at + here) * m + at + j] = r[s * width + j]
+                    i = s * threads + t
+                    order[new_order + at + here] = order[old_order + at + i]
+                    order[new_order + 2 * matrices * n + at + here] = i
         else:
             after = at + columns
             wide = (m - after + tile - 1) // tile
@@ -365,7 +382,8 @@ def lu_step(what: Step) -> Kernel:
             left = after + one % wide * tile
             base = matrix * n * m
             old_order = ((1 - parity) * matrices + matrix) * n
-            old_lower = ((1 - parity) * matrices + matrix) * 32 * n
+            old_source = old_order + 2 * matrices * n
+            old_lower = ((1 - parity) * matrices + matrix) * WIDEST * n
             y = t // across
             x = t % across
             sums = td.local(out_rows * out_columns, element)
@@ -381,20 +399,23 @@ def lu_step(what: Step) -> Kernel:
                     if row < n and column < m:
                         value = work[lines[p] + column]
                     sums[p * out_columns + q] = value
-            load_triangle(lower, old_lower, n, first, known, board)
+            load_triangle(lower, old_lower, n, order, old_source, first, known, board)
             strip = before * before
             lefts = strip + before * tile
-            for e in range(t, before * tile, threads):
+            for each in td.static_range(tile_rounds):
+                e = each * threads + t
                 k = e // tile
                 other = e % tile
                 value = number(real(0))
                 if k < known and left + other < m:
                     value = work[base + order[old_order + first + k] * m + left + other]
-                board[strip + e] = value
-                value = number(real(0))
+                factor = number(real(0))
                 if k < known and top_row + other < n:
-                    value = lower[old_lower + k * n + top_row + other]
-                board[lefts + e] = value
+                    line = first + order[old_source + top_row + other]
+                    factor = lower[old_lower + k * n + line]
+                if e < before * tile:
+                    board[strip + e] = value
+                    board[lefts + e] = factor
             td.sync_threads()
             for column in range(t, tile, threads):
                 eliminate_strip(board, column)
@@ -404,13 +425,15 @@ def lu_step(what: Step) -> Kernel:
                     column = left + e % tile
                     if column < m:
                         u[base + (first + e // tile) * m + column] = board[strip + e]
-            for k in range(known):
-                for p in td.static_range(out_rows):
-                    factor = board[lefts + k * tile + y + p * down]
-                    for q in td.static_range(out_columns):
-                        above = board[strip + k * tile + x + q * across]
-                        z = sums[p * out_columns + q]
-                        sums[p * out_columns + q] = z - mul(factor, above)
+            for start in range(0, known, unrolled):
+                for e in td.static_range(unrolled):
+                    k = start + e
+                    for p in td.static_range(out_rows):
+                        factor = board[lefts + k * tile + y + p * down]
+                        for q in td.static_range(out_columns):
+                            above = board[strip + k * tile + x + q * across]
+                            z = sums[p * out_columns + q]
+                            sums[p * out_columns + q] = z - mul(factor, above)
             for p in td.static_range(out_rows):
                 for q in td.static_range(out_columns):
                     column = left + x + q * across

@@ -232,7 +232,7 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
                 step = step // 2
             td.sync_threads()
             beta = most * td.sqrt(reals[0])
-            if part(alpha) > real(0):
+            if part(alpha) >= real(0):
                 beta = -beta
             tau = number(real(0))
             shifted = number(real(1))
@@ -298,67 +298,89 @@ _LARGE, _TINY = 2.0**30, 2.0**-30
 
 
 @functools.cache
-def determinants(dtype: DType) -> Kernel:
-    """A kernel that multiplies the pivots of each matrix. Powers of two are taken out and counted,
-    so that only the product itself overflows."""
+def determinants(dtype: DType, threads: int) -> Kernel:
+    """A kernel that multiplies the pivots of each matrix. A block has one matrix, or with one
+    thread each thread has one. Powers of two are taken out and counted, so that only the product itself overflows."""
     ops = arithmetic_of(dtype)
-    real, number, mul = ops.real, ops.number, ops.mul
+    element, real, number, mul = ops.element, ops.real, ops.number, ops.mul
     size, times = ops.size, ops.times
     iterations = 3 if real.itemsize == 4 else 18  # the most powers that a number has
 
+    @td.func
+    def reduced(value, powers):
+        """A number between the limits, and the powers that were counted."""
+        for _ in range(iterations):
+            if size(value) > real(_LARGE):
+                value = times(value, real(_DOWN))
+                powers += 1
+            elif size(value) < real(_TINY) and size(value) > real(0):
+                value = times(value, real(_UP))
+                powers -= 1
+        return value, powers
+
     @td.kernel(checked=False)
     def multiply_pivots(a, a_layout: Layout, pivots: td.Array[td.i32, 2], product):
-        m = td.grid(1)
+        m = td.grid(1) if threads == 1 else td.block_idx.x
+        t = 0 if threads == 1 else td.thread_idx.x
         first = a_layout.at + m * a_layout.step
+        products = td.shared(threads, element)
+        counts = td.shared(threads, td.i32)
         total = number(real(1))
         powers = 0
-        for k in range(2 * a_layout.rows):  # a pivot, then the product
-            value = total
-            if k % 2 == 0:
-                value = a[first + k // 2 * (a_layout.down + a_layout.along)]
-            for _ in range(iterations):
-                if size(value) > real(_LARGE):
-                    value = times(value, real(_DOWN))
-                    powers += 1
-                elif size(value) < real(_TINY) and size(value) > real(0):
-                    value = times(value, real(_UP))
-                    powers -= 1
-            if k % 2 == 0:
-                total = mul(total, value)
-                if pivots[m, k // 2] != k // 2:
-                    total = number(real(0)) - total
-            else:
-                total = value
-        back = real(_UP) if powers > 0 else real(_DOWN)
-        for _ in range(td.minimum(td.abs(powers), 2 * iterations)):
-            total = times(total, back)
-        product[m] = total
+        for k in range(t, a_layout.rows, threads):
+            value, powers = reduced(a[first + k * (a_layout.down + a_layout.along)], powers)
+            total, powers = reduced(mul(total, value), powers)
+            if pivots[m, k] != k:
+                total = number(real(0)) - total
+        if threads > 1:
+            products[t] = total
+            counts[t] = powers
+            td.sync_threads()
+        if t == 0:
+            for other in range(1, threads):
+                total, powers = reduced(mul(total, products[other]), powers + counts[other])
+            back = real(_UP) if powers > 0 else real(_DOWN)
+            for _ in range(td.minimum(td.abs(powers), 2 * iterations)):
+                total = times(total, back)
+            product[m] = total
 
     return multiply_pivots
 
 
 @functools.cache
-def log_determinants(dtype: DType) -> Kernel:
+def log_determinants(dtype: DType, threads: int) -> Kernel:
     """A kernel that makes of the pivots of each matrix a product of magnitude 1 (0 for a singular
-    matrix) and the logarithm of their magnitudes' product."""
+    matrix) and the logarithm of their magnitudes' product. A block has one
+    matrix, or with one thread each thread has one."""
     ops = arithmetic_of(dtype)
-    real, number, mul, div = ops.real, ops.number, ops.mul, ops.div
+    element, real, number, mul, div = ops.element, ops.real, ops.number, ops.mul, ops.div
     magnitude = td.func(complex_arithmetic.abs) if dtype.is_complex else ops.size
 
     @td.kernel(checked=False)
     def add_logarithms(a, a_layout: Layout, pivots: td.Array[td.i32, 2], signs, logs):
-        m = td.grid(1)
+        m = td.grid(1) if threads == 1 else td.block_idx.x
+        t = 0 if threads == 1 else td.thread_idx.x
         first = a_layout.at + m * a_layout.step
+        products = td.shared(threads, element)
+        sums = td.shared(threads, real)
         total = number(real(1))
         log = real(0)
-        for k in range(a_layout.rows):
+        for k in range(t, a_layout.rows, threads):
             pivot = a[first + k * (a_layout.down + a_layout.along)]
             size = magnitude(pivot)
             log += td.log(size)
             total = mul(total, div(pivot, number(size if size != real(0) else real(1))))
             if pivots[m, k] != k:
                 total = number(real(0)) - total
-        signs[m] = total
-        logs[m] = log
+        if threads > 1:
+            products[t] = total
+            sums[t] = log
+            td.sync_threads()
+        if t == 0:
+            for other in range(1, threads):
+                total = mul(total, products[other])
+                log += sums[other]
+            signs[m] = total
+            logs[m] = log
 
     return add_logarithms

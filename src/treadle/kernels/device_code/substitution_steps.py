@@ -38,6 +38,8 @@ def substitution_step(what: Substitution) -> Kernel:
     across = 16
     down = threads // across
     out_rows, out_columns = max(1, tile // down), tile // across
+    triangle_rounds, tile_rounds = -(-width * width // threads), -(-width * tile // threads)
+    unrolled = min(width, 4)
 
     @td.kernel(checked=False)
     def step(a, a_layout: Layout, y, y_layout: Layout, x, x_layout: Layout, at, end, unit):
@@ -69,54 +71,64 @@ def substitution_step(what: Substitution) -> Kernel:
                     value = y[place(y_layout, y_first, top + i, j)]
                 sums[p * out_columns + q] = value
         # Row k of the triangle has what is below the diagonal in column k, then zeros.
-        for e in range(t, width * width, threads):
+        for each in td.static_range(triangle_rounds):
+            e = each * threads + t
             k = e // width
             i = k + 1 + e % width
             value = number(real(0))
             if i < known:
                 value = a[place(a_layout, a_first, at + i, at + k)]
-            triangle[e] = value
+            if e < width * width:
+                triangle[e] = value
         for k in range(t, width, threads):
             value = number(real(1))
             if k < known and unit == 0:
                 value = a[place(a_layout, a_first, at + k, at + k)]
             diagonal[k] = value
-        for e in range(t, width * tile, threads):
+        for each in td.static_range(tile_rounds):
+            e = each * threads + t
             k = e // tile
             j = left + e % tile
             value = number(real(0))
             if k < known and j < x_layout.columns:
                 value = y[place(y_layout, y_first, at + k, j)]
-            strip[e] = value
             other = e // width  # along the columns
-            k = e % width
-            value = number(real(0))
-            if k < known and top + other < x_layout.rows:
-                value = a[place(a_layout, a_first, top + other, at + k)]
-            lefts[k * tile + other] = value
+            inner = e % width
+            factor = number(real(0))
+            if inner < known and top + other < x_layout.rows:
+                factor = a[place(a_layout, a_first, top + other, at + inner)]
+            if e < width * tile:
+                strip[e] = value
+                lefts[inner * tile + other] = factor
         td.sync_threads()
         for j in range(t, tile, threads):
             ahead = td.local(width, element)
+            line = td.local(width, element)
             for k in td.static_range(width):
                 ahead[k] = strip[k * tile + j]
             for k in range(known):
-                value = div(ahead[0], diagonal[k])
-                strip[k * tile + j] = value
                 for i in td.static_range(width - 1):
-                    ahead[i] = ahead[i + 1] - mul(triangle[k * width + i], value)
+                    line[i] = triangle[k * width + i]
+                value = div(ahead[0], diagonal[k])
+                for i in td.static_range(width - 1):
+                    ahead[i] = ahead[i + 1] - mul(line[i], value)
+                ahead[width - 1] = number(real(0))
+                strip[k * tile + j] = value
         td.sync_threads()
         if top == end:
             for e in range(t, known * tile, threads):
                 j = left + e % tile
                 if j < x_layout.columns:
                     x[place(x_layout, x_first, at + e // tile, j)] = strip[e]
-        for k in range(known):
-            for p in td.static_range(out_rows):
-                factor = lefts[k * tile + row + p * down]
-                for q in td.static_range(out_columns):
-                    above = strip[k * tile + column + q * across]
-                    z = sums[p * out_columns + q]
-                    sums[p * out_columns + q] = z - mul(factor, above)
+        for start in range(0, known, unrolled):
+            for e in td.static_range(unrolled):
+                k = start + e
+                for p in td.static_range(out_rows):
+                    factor = lefts[k * tile + row + p * down]
+                    for q in td.static_range(out_columns):
+                        above = strip[k * tile + column + q * across]
+                        z = sums[p * out_columns + q]
+                        sums[p * out_columns + q] = z - mul(factor, above)
         for p in td.static_range(out_rows):
             i = row + p * down
             for q in td.static_range(out_columns):

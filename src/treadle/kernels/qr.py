@@ -1,0 +1,76 @@
+"""QR of matrices on GPUs: a launch for each panel of columns, and one that applies its reflections.
+
+See `device_code.qr_steps`.
+"""
+
+from __future__ import annotations
+
+from treadle.core.dtypes import DType
+from treadle.kernels.device_code.matrix_blocks import IDENTITY, UPPER
+from treadle.kernels.device_code.qr_steps import WIDEST, Panel, Reflection, qr_panel, reflector
+from treadle.kernels.launching import flat, new
+from treadle.kernels.lu import block_of
+from treadle.kernels.triangular import copy_of, fill, whole
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+
+def factor(a: DeviceArray, q: DeviceArray, r: DeviceArray) -> None:
+    """Write both factors; Q has as many columns as `q` has."""
+    assert isinstance(a.dtype, DType)
+    device, dtype = a.device, a.dtype
+    count, height, wide = a.shape
+    steps = min(height, wide)
+    work = copy_of(a)
+    vectors, triangles = new(a, dtype, count * height * steps), new(a, dtype, count * steps * WIDEST)
+
+    def reflect(c: DeviceArray, left: int, at: int, end: int, width: int, back: int) -> None:
+        """Apply the reflections of a panel to the columns of c from `left` on."""
+        columns = c.shape[2]
+        if left < columns:
+            what = reflection_of(device, dtype, width)
+            blocks = count * -(-(columns - left) // what.strip)
+            reflector(what)[blocks, what.threads](
+                vectors, triangles, flat(c), height, columns, steps, at, end - at, left, back
+            )
+
+    panels = []
+    at = 0
+    while at < steps:
+        what = panel_of(device, dtype, height, height - at)
+        end = min(at + what.width, steps)
+        qr_panel(what)[count, what.threads](
+            flat(work), vectors, triangles, height, wide, steps, at, end - at
+        )
+        reflect(work, end, at, end, what.width, 1)
+        panels.append((at, end, what.width))
+        at = end
+    fill(whole(r), UPPER, whole(work))
+    fill(whole(q), IDENTITY)
+    for at, end, width in reversed(panels):
+        reflect(q, at, at, end, width, 0)
+
+
+def panel_of(device: Device, dtype: DType, height: int, rows: int) -> Panel:
+    """How a panel of so many rows of matrices of `height` rows is factored."""
+    threads, each, width = block_of(device, dtype, height, rows)
+    while (what := Panel(dtype, threads, each, width)).shared_bytes > (
+        device.limits.max_shared_memory
+    ):
+        width //= 2
+    return what
+
+
+def reflection_of(device: Device, dtype: DType, width: int) -> Reflection:
+    """How reflections of panels of so many columns are applied."""
+    serial = device.traits.software or device.traits.serial_threads
+    threads = min(64 if serial else 256, device.limits.max_threads_per_block)
+    chunk = 64 if serial else 128
+    while (what := Reflection(dtype, threads, width, 16, chunk)).shared_bytes > (
+        device.limits.max_shared_memory
+    ):
+        if chunk > 32:
+            chunk //= 2
+        else:
+            threads //= 2
+    return what
