@@ -10,7 +10,7 @@ from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
 _USUAL = 256, 32, 64  # threads, rows of a block on the diagonal, rows and columns of a tile
-_SOFTWARE = 64, 8, 32  # code that is compiled quickly
+_SOFTWARE = 64, 4, 32  # code that is compiled quickly
 
 
 def factor(a: DeviceArray, out: DeviceArray, status: DeviceArray) -> None:

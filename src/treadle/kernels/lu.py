@@ -22,7 +22,7 @@ _NARROWEST = 4  # columns of a panel at least
 # By the most rows: threads of the panel's block.
 _THREADS = {32: 32, 64: 64, 128: 128, 1024: 256, 2048: 512, _MOST_ROWS: 1024}
 _REGISTERS = {256: 128, 512: 64, 1024: 32}  # of 32 bits, for the elements of a thread
-_SOFTWARE = 64, 8  # threads, columns: code that is compiled quickly
+_SOFTWARE = 64, 4  # threads, columns: code that is compiled quickly
 
 
 def fits(a: DeviceArray, columns: int) -> bool:

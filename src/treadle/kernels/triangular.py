@@ -69,7 +69,7 @@ def substitute(a: Part, y: Part, x: Part, *, lower: bool = True, unit: bool = Fa
 def _substituting(device: Device, dtype: DType) -> substitution_steps.Substitution:
     """The widest steps that the shared memory of a device has room for."""
     tile = 32 if device.traits.software or device.traits.serial_threads else 64
-    width = 8 if device.traits.software or device.traits.serial_threads else 32
+    width = 4 if device.traits.software or device.traits.serial_threads else 32
     threads = min(256, device.limits.max_threads_per_block)
     while True:
         what = substitution_steps.Substitution(dtype, threads, width, tile)
