@@ -16,7 +16,7 @@ from treadle.kernels import cholesky as cholesky_steps
 from treadle.kernels import lapack, lu, triangular
 from treadle.kernels import qr as qr_steps
 from treadle.kernels.device_code import batched_factors, panels
-from treadle.kernels.device_code.matrix_blocks import IDENTITY, LOWER, UPPER
+from treadle.kernels.device_code.matrix_blocks import IDENTITY, UPPER
 from treadle.kernels.launching import flat, new, serial_threads, zeros
 from treadle.kernels.triangular import (
     Part,
@@ -26,7 +26,6 @@ from treadle.kernels.triangular import (
     solve_through,
     stretches,
     whole,
-    width_of,
 )
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arrays import DeviceArray
@@ -261,7 +260,7 @@ def qr(a: DeviceArray, complete: bool = False) -> tuple[DeviceArray, DeviceArray
             count, _in_columns(a), work, taus, _in_columns(q), q_work, _in_columns(r),
             rows, columns, steps, wide, wide,
         )  # fmt: skip
-    elif lu.has_room(a.device, dtype, rows):
+    elif qr_steps.fits(a):
         qr_steps.factor(a, q, r)
     else:
         factors, product = whole(copy_of(a)), whole(q)

@@ -93,10 +93,11 @@ def block_of(device: Device, dtype: DType, n: int, rows: int) -> tuple[int, int,
     # A panel's rows go through shared memory when they are loaded, with some more beside them.
     most = min(most, limits.max_shared_memory // (3 * _NARROWEST * dtype.itemsize))
     threads = _THREADS[min(room for room in _THREADS if room >= max(rows, min(n, 256)))]
-    threads = max(min(threads, 1 << (most.bit_length() - 1)), warp)
     width = WIDEST
     if traits.software or traits.serial_threads:
-        threads, width = max(_SOFTWARE[0], warp), _SOFTWARE[1]
+        threads, width = _SOFTWARE
+    threads = max(min(threads, 1 << (most.bit_length() - 1)), warp)
+    width = min(width, threads)
     each = 1
     while each * threads < rows:
         each *= 2

@@ -6,13 +6,25 @@ See `device_code.qr_steps`.
 from __future__ import annotations
 
 from treadle.core.dtypes import DType
+from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code.matrix_blocks import IDENTITY, UPPER
 from treadle.kernels.device_code.qr_steps import WIDEST, Panel, Reflection, qr_panel, reflector
 from treadle.kernels.launching import flat, new
-from treadle.kernels.lu import block_of
+from treadle.kernels.lu import block_of, has_room
 from treadle.kernels.triangular import copy_of, fill, whole
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
+
+_STRIP = 16  # columns that a block applies reflections to
+_LEAST_CHUNK = 16  # rows that are in shared memory at once
+
+
+def fits(a: DeviceArray) -> bool:
+    """Whether the matrices can be factored here."""
+    count, height, wide = a.shape
+    assert isinstance(a.dtype, DType)
+    size = count * min(height, wide) * WIDEST
+    return size < MOST_NARROW and has_room(a.device, a.dtype, height)
 
 
 def factor(a: DeviceArray, q: DeviceArray, r: DeviceArray) -> None:
@@ -22,7 +34,10 @@ def factor(a: DeviceArray, q: DeviceArray, r: DeviceArray) -> None:
     count, height, wide = a.shape
     steps = min(height, wide)
     work = copy_of(a)
-    vectors, triangles = new(a, dtype, count * height * steps), new(a, dtype, count * steps * WIDEST)
+    vectors, triangles = (
+        new(a, dtype, count * height * steps),
+        new(a, dtype, count * steps * WIDEST),
+    )
 
     def reflect(c: DeviceArray, left: int, at: int, end: int, width: int, back: int) -> None:
         """Apply the reflections of a panel to the columns of c from `left` on."""
@@ -54,23 +69,28 @@ def factor(a: DeviceArray, q: DeviceArray, r: DeviceArray) -> None:
 def panel_of(device: Device, dtype: DType, height: int, rows: int) -> Panel:
     """How a panel of so many rows of matrices of `height` rows is factored."""
     threads, each, width = block_of(device, dtype, height, rows)
-    while (what := Panel(dtype, threads, each, width)).shared_bytes > (
-        device.limits.max_shared_memory
-    ):
+    room = device.limits.max_shared_memory
+    while (
+        (what := Panel(dtype, threads, each, width)).shared_bytes > room
+        or reflection_of(device, dtype, width).shared_bytes > room
+    ):  # fmt: skip
         width //= 2
     return what
 
 
 def reflection_of(device: Device, dtype: DType, width: int) -> Reflection:
-    """How reflections of panels of so many columns are applied."""
+    """How reflections of panels of so many columns are applied: with the most threads and rows at a
+    time that a device has room for."""
     serial = device.traits.software or device.traits.serial_threads
     threads = min(64 if serial else 256, device.limits.max_threads_per_block)
-    chunk = 64 if serial else 128
-    while (what := Reflection(dtype, threads, width, 16, chunk)).shared_bytes > (
-        device.limits.max_shared_memory
-    ):
-        if chunk > 32:
+    chunk = 32 if serial else 128
+    while True:
+        what = Reflection(dtype, threads, width, _STRIP, chunk)
+        if what.shared_bytes <= device.limits.max_shared_memory:
+            return what
+        if chunk > _LEAST_CHUNK:
             chunk //= 2
-        else:
+        elif threads > max(width, _STRIP):
             threads //= 2
-    return what
+        else:
+            return what

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.kernels import product
-from treadle.kernels.device_code import matrix_blocks, substitution_steps
+from treadle.kernels.device_code import matrix_blocks
 from treadle.kernels.device_code.matrix_blocks import Layout, Multiplying, Substituting
+from treadle.kernels.device_code.substitution_steps import Substitution, substitution_step
 from treadle.kernels.factors import Factor, Product
-from treadle.kernels.launching import flat, new, packed
+from treadle.kernels.launching import flat, new, packed, serial_threads
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
 from treadle.runtime.devices import Device
@@ -25,11 +26,6 @@ DEEP = 64  # from here on the library's product pays, although it writes to a te
 # block on the diagonal, and the columns that are solved for at once: in 16 KiB of shared memory.
 _TILES = {4: (4, 4), 8: (4, 2), 16: (1, 2)}
 _WIDTHS = {4: (32, 64), 8: (16, 64), 16: (16, 32)}
-
-
-def width_of(dtype: DType) -> int:
-    """The rows of a block on the diagonal."""
-    return _WIDTHS[dtype.itemsize][0]
 
 
 def solve_triangular(
@@ -46,9 +42,14 @@ def solve_triangular(
     """
     assert isinstance(b.dtype, DType)
     x = copy_of(b)
-    if x.size:
+    if not x.size:
+        return x
+    if serial_threads(a.device):  # in small blocks, which stay in the cache
         solve_through(whole(a), whole(x), lower=lower, unit=unit)
-    return x
+        return x
+    found = new(b, b.dtype, *b.shape)
+    substitute(whole(a), whole(x), whole(found), lower=lower, unit=unit)
+    return found
 
 
 def substitute(a: Part, y: Part, x: Part, *, lower: bool = True, unit: bool = False) -> None:
@@ -56,8 +57,8 @@ def substitute(a: Part, y: Part, x: Part, *, lower: bool = True, unit: bool = Fa
     if not lower:  # an upper triangle, reversed, is a lower one
         a = a.upside_down().transposed().upside_down().transposed()
         x, y = x.upside_down(), y.upside_down()
-    what = _substituting(x.array.device, x.dtype)
-    kernel = substitution_steps.substitution_step(what)
+    what = substitution_of(x.array.device, x.dtype)
+    kernel = substitution_step(what)
     n, wide = x.rows, -(-x.columns // what.tile)
     for at, end in stretches(0, n, what.width):
         high = max(1, -(-(n - end) // what.tile))
@@ -66,16 +67,15 @@ def substitute(a: Part, y: Part, x: Part, *, lower: bool = True, unit: bool = Fa
         )
 
 
-def _substituting(device: Device, dtype: DType) -> substitution_steps.Substitution:
+def substitution_of(device: Device, dtype: DType) -> Substitution:
     """The widest steps that the shared memory of a device has room for."""
-    tile = 32 if device.traits.software or device.traits.serial_threads else 64
-    width = 4 if device.traits.software or device.traits.serial_threads else 32
+    width, tile = (4, 32) if device.traits.software else (32, 64)
     threads = min(256, device.limits.max_threads_per_block)
-    while True:
-        what = substitution_steps.Substitution(dtype, threads, width, tile)
-        if what.shared_bytes <= device.limits.max_shared_memory:
-            return what
+    while (what := Substitution(dtype, threads, width, tile)).shared_bytes > (
+        device.limits.max_shared_memory
+    ):
         width //= 2
+    return what
 
 
 class Part(NamedTuple):
@@ -126,15 +126,13 @@ def whole(a: DeviceArray) -> Part:
     return Part(flat(a), count, 0, rows * columns, columns, 1, rows, columns)
 
 
-def solve_through(
-    a: Part, x: Part, *, lower: bool = True, unit: bool = False, conj: bool = False
-) -> None:
-    """Replace x by the solution of a @ … = x, through a triangle of `a` (or of its conjugate)."""
+def solve_through(a: Part, x: Part, *, lower: bool = True, unit: bool = False) -> None:
+    """Replace x by the solution of a @ … = x, through a triangle of `a`."""
     if not lower:  # an upper triangle, reversed, is a lower one
         a = a.upside_down().transposed().upside_down().transposed()
         x = x.upside_down()
     width, threads = _WIDTHS[x.dtype.itemsize]
-    what = Substituting(x.dtype, width, threads, conj and x.dtype.is_complex)
+    what = Substituting(x.dtype, width, threads)
     substitute = matrix_blocks.substituter(what)[x.matrices * -(-x.columns // threads), threads]
     n = x.rows
     for start, stop in stretches(0, n, WIDE):

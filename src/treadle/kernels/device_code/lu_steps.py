@@ -154,9 +154,7 @@ def searching(what: Step) -> Function:
                     slots[at + j] = r[s * width + j]
 
     @td.func
-    def search_subgroups(
-        best, where, side, tops, places, few_tops, few_places, slots, r, place
-    ):
+    def search_subgroups(best, where, side, tops, places, few_tops, few_places, slots, r, place):
         own = td.thread_idx.x // warp
         lane = td.lane()
         top = td.subgroup_max(best)
@@ -180,9 +178,7 @@ def searching(what: Step) -> Function:
         return other > top or (other == top and place < where)
 
     @td.func
-    def search_threads(
-        best, where, side, tops, places, few_tops, few_places, slots, r, place
-    ):
+    def search_threads(best, where, side, tops, places, few_tops, few_places, slots, r, place):
         t = td.thread_idx.x
         tops[t] = best
         places[t] = where
@@ -210,11 +206,11 @@ def searching(what: Step) -> Function:
 
 @functools.cache
 def lu_step(what: Step) -> Kernel:
-    """The kernel. `work` and `u` have the layout (matrices, n, m), `lower` (2, matrices, WIDEST, n),
-    `order` (2, 2, matrices, n): the row at each position, then where in its panel it was. The panel before begins at column `first` and has `known` columns, the
-    next at `at` and has `columns`; either may have none. `status` becomes the first pivot
-    (counted from 1) that is 0."""
-    dtype, threads, warp, rows_each, width, before, tile = what
+    """The kernel. `work` and `u` have the layout (matrices, n, m), `lower` (2, matrices, WIDEST,
+    n), `order` (2, 2, matrices, n): the row at each position, then where in its panel it was. The
+    panel before begins at column `first` and has `known` columns, the next at `at` and has
+    `columns`; either may have none. `status` becomes the first pivot (counted from 1) that is 0."""
+    dtype, threads, _, rows_each, width, before, tile = what
     ops = arithmetic_of(dtype)
     element, mul, div, number, real = ops.element, ops.mul, ops.div, ops.number, ops.real
     key, measure = pivoting(dtype)

@@ -16,7 +16,7 @@ from treadle.lang.decorators import Kernel
 
 SIDE = 16  # threads along either side of a tile of a product
 DEPTH = 16
-IDENTITY, LOWER, UPPER = range(3)  # kinds of `filler`
+IDENTITY, UPPER = range(2)  # kinds of `filler`
 
 
 @td.struct
@@ -129,7 +129,6 @@ class Substituting(NamedTuple):
     dtype: DType
     width: int
     threads: int
-    conj: bool = False  # whether the triangle is taken as its conjugate
 
 
 @functools.cache
@@ -138,7 +137,6 @@ def substituter(what: Substituting) -> Kernel:
     diagonal is taken for ones."""
     ops = arithmetic_of(what.dtype)
     element, mul, div = ops.element, ops.mul, ops.div
-    conj = ops.conj if what.conj else _same
     width, threads = what.width, what.threads
 
     @td.kernel(checked=False)
@@ -154,7 +152,7 @@ def substituter(what: Substituting) -> Kernel:
         known = td.shared(width * threads, element)
         for e in range(thread, n * n, threads):
             i = e // n
-            lefts[e] = conj(t[place(t_layout, t_first, i, e - i * n)])
+            lefts[e] = t[place(t_layout, t_first, i, e - i * n)]
         td.sync_threads()
         if column < x_layout.columns:
             for i in range(n):
@@ -172,8 +170,8 @@ def substituter(what: Substituting) -> Kernel:
 
 @functools.cache
 def filler(dtype: DType) -> Kernel:
-    """A kernel that, by `kind`, copies the upper or the lower triangle with its diagonal and writes
-    zeros elsewhere, or writes the identity. A thread writes one element."""
+    """A kernel that, by `kind`, copies the upper triangle with its diagonal and writes zeros
+    elsewhere, or writes the identity. A thread writes one element."""
     ops = arithmetic_of(dtype)
     number, real = ops.number, ops.real
 
@@ -187,7 +185,7 @@ def filler(dtype: DType) -> Kernel:
         out_first = out_layout.at + m * out_layout.step
         i = row - m * out_layout.rows
         value = number(real(1) if kind == IDENTITY and i == j else real(0))
-        if (kind == LOWER and j <= i) or (kind == UPPER and j >= i):
+        if kind == UPPER and j >= i:
             value = a[place(a_layout, a_first, i, j)]
         out[place(out_layout, out_first, i, j)] = value
 

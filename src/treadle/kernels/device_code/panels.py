@@ -1,4 +1,4 @@
-"""Blocked factorizations: a block of threads factors one panel, some columns of a matrix.
+"""Panels that are too long for registers, factored in memory; and what is made of pivots.
 
 Each matrix is followed by the layout of its rows and columns, counted from the panel.
 """
@@ -13,52 +13,6 @@ from treadle.kernels.device_code.element_arithmetic import arithmetic_of
 from treadle.kernels.device_code.matrix_blocks import Layout, place
 from treadle.lang.decorators import Kernel
 from treadle.lang.math import complex_arithmetic
-
-
-@functools.cache
-def cholesky_block(dtype: DType, width: int, threads: int) -> Kernel:
-    """A kernel that replaces a block of up to `width` rows and columns by its lower factor, and
-    notes the first row (counted from 1 in the whole matrix) where there is none."""
-    ops = arithmetic_of(dtype)
-    element, real, number, mul = ops.element, ops.real, ops.number, ops.mul
-    part, times, conj = ops.part, ops.times, ops.conj
-
-    @td.kernel(checked=False)
-    def factor_block(a, a_layout: Layout, status: td.Array[td.i32], first):
-        m = td.block_idx.x
-        a_first = a_layout.at + m * a_layout.step
-        t = td.thread_idx.x
-        n = a_layout.rows
-        s = td.shared(width * width, element)
-        for e in range(t, n * n, threads):
-            i = e // n
-            s[e] = a[place(a_layout, a_first, i, e - i * n)]
-        bad = 0
-        for k in range(n):
-            td.sync_threads()
-            pivot = part(s[k * n + k])
-            if (td.isnan(pivot) or pivot <= real(0)) and bad == 0:
-                bad = first + k + 1
-            root = td.sqrt(pivot)
-            inverse = real(1) / root
-            td.sync_threads()
-            for i in range(k + t, n, threads):
-                s[i * n + k] = number(root) if i == k else times(s[i * n + k], inverse)
-            td.sync_threads()
-            for e in range(t, n * n, threads):
-                i = e // n
-                j = e - i * n
-                if j > k and i >= j:
-                    s[e] = s[e] - mul(s[i * n + k], conj(s[j * n + k]))
-        td.sync_threads()
-        for e in range(t, n * n, threads):
-            i = e // n
-            j = e - i * n
-            a[place(a_layout, a_first, i, j)] = s[e] if j <= i else number(real(0))
-        if t == 0 and bad != 0 and status[m] == 0:
-            status[m] = bad
-
-    return factor_block
 
 
 @functools.cache
@@ -300,7 +254,8 @@ _LARGE, _TINY = 2.0**30, 2.0**-30
 @functools.cache
 def determinants(dtype: DType, threads: int) -> Kernel:
     """A kernel that multiplies the pivots of each matrix. A block has one matrix, or with one
-    thread each thread has one. Powers of two are taken out and counted, so that only the product itself overflows."""
+    thread each thread has one. Powers of two are taken out and counted, so that only the product
+    itself overflows."""
     ops = arithmetic_of(dtype)
     element, real, number, mul = ops.element, ops.real, ops.number, ops.mul
     size, times = ops.size, ops.times

@@ -189,7 +189,8 @@ def qr_panel(what: Panel) -> Kernel:
                     r[s * width + j] = z - mul(vector, pushed[j + 1])
                 r[s * width + width - 1] = last
         td.sync_threads()
-        # A row of T times (the inverses of tau, and the products of vectors above them) is one of I.
+        # A row of T, times the products of vectors with the inverses of tau on the diagonal, is
+        # one of I.
         if t < columns:
             ahead = td.local(width, element)
             for k in td.static_range(width):
