@@ -29,6 +29,7 @@ def step_of(device: Device, dtype: DType, n: int) -> Step:
     """The widest steps that the shared memory of a device has room for."""
     serial = device.traits.software or device.traits.serial_threads
     threads, width, tile = _SOFTWARE if serial else _USUAL
+    width = min(width, 128 // dtype.itemsize)  # a row, twice, is in the registers of a thread
     if n <= 64:
         threads, tile = min(threads, 64), 32
     threads = min(threads, device.limits.max_threads_per_block)

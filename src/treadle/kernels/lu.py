@@ -1,6 +1,6 @@
 """LU of matrices with partial pivoting, a launch for each panel; and systems solved by it.
 
-What a launch does is told in `device_code.lu_steps`. Right sides are columns behind those of the
+What a launch does stands in `device_code.lu_steps`. Right sides are columns behind those of the
 matrix, so that the substitution through L is part of the factorization; L itself is not kept.
 """
 
@@ -19,8 +19,8 @@ from treadle.runtime.devices import Device
 
 _MOST_ROWS = 4096
 _NARROWEST = 4  # columns of a panel at least
-# By the most rows: threads of the panel's block.
-_THREADS = {32: 32, 64: 64, 128: 128, 1024: 256, 2048: 512, _MOST_ROWS: 1024}
+# By the most rows: threads of the panel's block, if there is shared memory for them.
+_THREADS = {32: 32, 64: 64, 128: 128, 512: 256, 2048: 512, _MOST_ROWS: 1024}
 _REGISTERS = {256: 128, 512: 64, 1024: 32}  # of 32 bits, for the elements of a thread
 _SOFTWARE = 64, 4  # threads, columns: code that is compiled quickly
 
@@ -84,26 +84,33 @@ def _factored(a: DeviceArray, b: DeviceArray | None, status: DeviceArray) -> _Fa
     return _Factored(Part(u, count, 0, n * m, m, 1, n, m), pivots)
 
 
+def width_of(dtype: DType) -> int:
+    """The columns of a panel at most, a row of which is in 128 bytes."""
+    return min(WIDEST, 128 // dtype.itemsize)
+
+
 def block_of(device: Device, dtype: DType, n: int, rows: int) -> tuple[int, int, int]:
     """Threads of the block that factors a panel of so many rows of a matrix of n rows, the rows of
     each of them, and the columns of the panel that their registers have room for."""
     limits, traits = device.limits, device.traits
     warp = limits.subgroup_size
     most = min(limits.max_threads_per_block, limits.max_block.x, warp * warp or 256)
-    # A panel's rows go through shared memory when they are loaded, with some more beside them.
-    most = min(most, limits.max_shared_memory // (3 * _NARROWEST * dtype.itemsize))
     threads = _THREADS[min(room for room in _THREADS if room >= max(rows, min(n, 256)))]
-    width = WIDEST
+    widest = width_of(dtype)
     if traits.software or traits.serial_threads:
-        threads, width = _SOFTWARE
+        threads, widest = _SOFTWARE
     threads = max(min(threads, 1 << (most.bit_length() - 1)), warp)
-    width = min(width, threads)
-    each = 1
-    while each * threads < rows:
-        each *= 2
-    while width > 1 and each * width * dtype.itemsize > 4 * _REGISTERS.get(threads, 128):
-        width //= 2
-    return threads, each, width
+    while True:
+        width, each = min(widest, threads), 1
+        while each * threads < rows:
+            each *= 2
+        while width > 1 and each * width * dtype.itemsize > 4 * _REGISTERS.get(threads, 128):
+            width //= 2
+        # The rows of all threads, one of each at a time, go through shared memory.
+        shared = threads * (width + 2) * dtype.itemsize
+        if shared <= limits.max_shared_memory * 7 // 8 or threads <= max(warp, _SOFTWARE[0]):
+            return threads, each, width
+        threads //= 2
 
 
 def step_of(device: Device, dtype: DType, n: int, rows: int, before: int) -> Step:

@@ -69,7 +69,8 @@ def substitute(a: Part, y: Part, x: Part, *, lower: bool = True, unit: bool = Fa
 
 def substitution_of(device: Device, dtype: DType) -> Substitution:
     """The widest steps that the shared memory of a device has room for."""
-    width, tile = (4, 32) if device.traits.software else (32, 64)
+    # A row of a block, twice, is in the registers of a thread.
+    width, tile = (4, 32) if device.traits.software else (128 // dtype.itemsize, 64)
     threads = min(256, device.limits.max_threads_per_block)
     while (what := Substitution(dtype, threads, width, tile)).shared_bytes > (
         device.limits.max_shared_memory

@@ -50,7 +50,7 @@ class Step(NamedTuple):
         item = self.dtype.itemsize
         pairs = self.dtype.component.itemsize + 4
         rows = self.shared_elements + 2 * self.slots * self.width
-        return rows * item + (2 * self.candidates + _SIDE) * pairs
+        return rows * item + (self.candidates + _SIDE) * pairs
 
     @property
     def slots(self) -> int:
@@ -59,8 +59,8 @@ class Step(NamedTuple):
 
     @property
     def candidates(self) -> int:
-        """How many numbers are compared in shared memory."""
-        return self.slots if self.warp else self.threads
+        """How many numbers are compared in shared memory, those of two steps together."""
+        return 2 * self.slots if self.warp else self.threads
 
 
 @functools.cache
@@ -240,8 +240,8 @@ def lu_step(what: Step) -> Kernel:
         t = td.thread_idx.x
         board = td.shared(shared_elements, element)
         slots = td.shared(2 * slots_each * width, element)
-        tops = td.shared(2 * candidates, key)
-        places = td.shared(2 * candidates, td.i32)
+        tops = td.shared(candidates, key)
+        places = td.shared(candidates, td.i32)
         few_tops = td.shared(_SIDE, key)
         few_places = td.shared(_SIDE, td.i32)
         panels = matrices if columns > 0 else 0
