@@ -3,12 +3,13 @@ them, and what other cards and languages get."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
 
 import treadle as td
-from tests.support.ptxas import assemble
+from tests.support.ptxas import assemble, disassembled
 from treadle.codegen import pipeline
 from treadle.codegen.records import KernelCode, Options
 from treadle.codegen.target import find_target
@@ -80,6 +81,20 @@ def assert_good(code: KernelCode, tile: GroupTile) -> None:
     assert "C75" not in found.log
     assert found.number("bytes spill stores") == 0
     assert found.number("registers") <= 65536 // tile.threads
+
+
+def test_the_loops_are_short():
+    """Copies are begun from uniform registers, and no step waits for all that was written: either
+    would take about as long as the multiplications of a step."""
+    code = _printed("ptx", "sm_90", TILES[0]._replace(tall=2, apart=True), (True, False))
+    lines = disassembled(code.source, "sm_90a")
+    kinds = [line.split()[0] if not line.startswith("@") else line.split()[1] for line in lines]
+    copies = [at for at, kind in enumerate(kinds) if kind.startswith("UTMALDG")]
+    first, last = kinds.index("UCGABAR_WAIT"), len(kinds) - 1 - kinds[::-1].index("UCGABAR_ARV")
+    assert copies
+    assert not any(kind.startswith("MEMBAR") for kind in kinds[first:last])
+    between = [kinds[a:b] for a, b in itertools.pairwise(copies) if b - a < 40]
+    assert not any("R2UR" in some for some in between)
 
 
 def test_kernels_without_tiles_are_for_all_cards():

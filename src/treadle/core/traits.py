@@ -63,6 +63,10 @@ class Traits:
     memory, fed by copies of boxes of matrices, in the language that kernels are usually printed as;
     named as in `matrix_products`."""
 
+    clusters: bool = False
+    """Whether blocks run side by side as a cluster, and reach each other's shared memory, in the
+    language that kernels are usually printed as."""
+
     multiprocessors: int = 0
     """How many blocks of the largest size run at once; 0 if that is not known."""
 

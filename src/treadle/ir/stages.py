@@ -6,18 +6,36 @@ memory of u64 belong to it, on which the arrival of its bytes and the end of its
 phases. A step that waits says for which phase, by its parity. All threads of a block say of a stage
 in the same order:
 
-    prepare     before everything else: `numbers` stages have been neither filled nor read
+    prepare     before everything else: `numbers` says how many stages there are, none of them
+                filled or read, how many blocks that follow each other are a cluster, how many of
+                these, again of those that follow each other, share boxes, and whether copies have
+                threads of their own (1), where the target can give it some
     claim       wait until all groups have released the stage; its parity is 1 the first time, then
                 0, 1, … Then so many bytes (`numbers`) will be copied to it
-    copy        begin to copy a box of a matrix to the stage
+    copy        begin to copy a box of a matrix to the stage; `numbers` are its lines, how many
+                blocks share it, and how far these are apart: the blocks whose rank in the cluster
+                differs from this one's in the digit that counts in such steps all ask for this box
     wait        wait until all bytes have come; the parity is 0 the first time, then 1, 0, …
     release     this group of 128 threads has read the stage
     multiply    begin to add the product of two tiles to the sums of a group of 128 threads
     settle      wait until at most `numbers` multiplications of this group are not done, the newest
+    meet        wait for all groups of the cluster, whose shared memory is then as they left it
+    take        elements of the shared memory of the block with a rank, one after the other
+    leave       after everything else: wait for the other blocks of the cluster
 
 A copy may happen at any time from where it stands until the wait for its stage ends, and a
 multiplication until a `settle` says that it is done. Until then nothing else writes the tiles, and
 nothing touches the sums (`verify` looks for the latter). Sums are ready after `settle 0`.
+
+Blocks that share boxes read each a part of a box's lines for all, and do so when the groups of all
+of these blocks have released the stage. So they claim the same stages in the same order, for as
+many bytes. Where a target has no clusters, each block is one: it reads its boxes alone, and takes
+from itself, whatever the rank. A kernel that takes from others must be launched there as if it were
+so.
+
+Where copies have threads of their own, claims and copies are done by these, and everything else by
+the groups (`ir.passes.roles`). What is copied then depends on parameters, the block and variables
+that are computed from these, and on nothing that is in memory.
 
 A *tile* is a sequence of lines of 128 bytes. The eight pieces (16 bytes) of line l are permuted:
 piece p is at place p ^ (l % 8). It begins at a multiple of 1,024 bytes. So eight lines are read at
@@ -52,6 +70,8 @@ ALIGNMENT = 1024  # bytes
 LINE = DEPTH = 64  # elements of 16 bits: of a line, and of the inner axis in a tile
 MOST_LINES = 256  # of a copy
 MOST_COLUMNS = 256
+COPIERS = 32  # threads that a block has in addition where copies have threads of their own
+CLUSTERS = (1, 2, 4, 8)  # blocks
 
 # What is multiplied, and what its sums are. Factors of 8 bits may differ in their signs.
 SUMS: dict[Scalar, Scalar] = {F16: F32, BF16: F32, F32: F32, I8: I32, U8: I32}
@@ -77,13 +97,16 @@ class Operation(NamedTuple):
 
 
 OPERATIONS: dict[str, Operation] = {
-    "prepare": Operation(1, 0, 1),
+    "prepare": Operation(1, 0, 4),
     "claim": Operation(1, 1, 1),
     # Target and stage; source, extents (near, far, stack), steps (far, stack), place in each axis;
-    # lines.
-    "copy": Operation(2, 9, 1),
+    # lines, blocks that share them, ranks from one of these to the next.
+    "copy": Operation(2, 9, 3),
     "wait": Operation(1, 1, 0),
     "release": Operation(1, 0, 0),
     "multiply": Operation(None, 2, 2),
     "settle": Operation(0, 0, 1),
+    "meet": Operation(0, 0, 0),
+    "take": Operation(None, 2, 0),  # element, rank
+    "leave": Operation(0, 0, 0),
 }

@@ -16,7 +16,7 @@ from treadle.ir.matrices import FIRST, operand_types
 from treadle.ir.opaque import ELEMENTS, LOADS, MULTIPLIED
 from treadle.ir.rules import subgroup_type
 from treadle.ir.verify_expressions import ExpressionRules, is_integer, is_number
-from treadle.ir.verify_stages import check_sums, fault_of
+from treadle.ir.verify_stages import check_order, check_sums, fault_of
 
 ATOMIC_TYPES = (t.I32, t.U32, t.I64, t.U64, t.F32, t.F64)
 
@@ -60,6 +60,7 @@ class _Body(ExpressionRules):
             self.declare(n.Variable(parameter.name, parameter.type), parameter.span, "a parameter")
         self.memories_of(kernel.memories)
         self.block(kernel.body)
+        check_order(kernel.body)
         check_sums(kernel.body)
 
     def function(self, function: n.Function) -> None:

@@ -35,9 +35,13 @@ def fault_of(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> str
         return f"the numbers of staged {node.op} are not negative"
     if node.op == "multiply":
         return _multiply(node, shared, spaces)
+    if node.op == "take":
+        return _take(node, shared, spaces)
     barriers = node.places[-1:]
     if barriers and not _is_shared(barriers[0], shared, (t.U64,)):
         return f"staged {node.op} takes an element of a shared memory of u64, without checks"
+    if node.op == "prepare":
+        return _prepare(node)
     if node.op == "copy":
         return _copy(node, shared, spaces)
     for operand in node.operands:
@@ -68,10 +72,39 @@ def _copy(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> str | 
         return f"staged copy goes from {source.type} to {target.type}"
     if any(operand.type not in _INTEGERS for operand in node.operands[1:]):
         return "extents, steps and places of staged copy are i32 or i64"
-    (lines,) = node.numbers
-    if lines % 8 or not 0 < lines <= stages.MOST_LINES:
+    lines, shared_by, apart = node.numbers
+    if shared_by not in stages.CLUSTERS:
+        return f"a box of staged copy is shared by one of {stages.CLUSTERS} blocks, not {shared_by}"
+    if apart not in stages.CLUSTERS:
+        return f"blocks that share a box are 1, 2, … ranks apart in their cluster, not {apart}"
+    if lines % (8 * shared_by) or not 0 < lines <= stages.MOST_LINES:
         return f"staged copy has 8 to {stages.MOST_LINES} lines, a multiple of 8, not {lines}"
     return None
+
+
+def _prepare(node: n.Staged) -> str | None:
+    _, cluster, sharing, apart = node.numbers
+    if cluster not in stages.CLUSTERS:
+        return f"a cluster has one of {stages.CLUSTERS} blocks, not {cluster}"
+    if sharing not in stages.CLUSTERS or sharing > cluster:
+        return f"{sharing} blocks of a cluster of {cluster} cannot share boxes"
+    if apart > 1:
+        return "whether copies have threads of their own is 0 or 1"
+    return None
+
+
+def _take(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> str | None:
+    source, rank = node.operands
+    types = tuple(t.Vector(kind, lanes) for kind in (t.F32, t.I32) for lanes in (2, 4))
+    if not isinstance(source, n.Load) or not _is_shared(source.place, shared, types):
+        return "staged take takes elements of a shared memory of vec2s or vec4s of f32 or i32"
+    if rank.type != t.I32:
+        return f"staged take takes its rank as i32, not as {rank.type}"
+    for place in node.places:
+        own = not isinstance(place, n.Element) or spaces.get(place.memory) == "local"
+        if place.type != source.type or not own:
+            return "staged take goes to variables of the thread's own, of the elements' type"
+    return None if node.places else "staged take goes somewhere"
 
 
 def _multiply(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> str | None:
@@ -104,6 +137,30 @@ def _multiply(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> st
     if any(number not in (0, 1) for number in node.numbers):
         return "the numbers of staged multiply say whether the inner axis is near: 0 or 1"
     return None
+
+
+def check_order(body: n.Block) -> None:
+    """CompileError where stages are not prepared once and before they are used, or where a
+    block could end while others of its cluster still write to its memory."""
+    steps = [node for node in statements_in(body) if isinstance(node, n.Staged)]
+    if not steps:
+        return
+    first, last = steps[0], body[-1]
+    if first.op != "prepare" or first not in body or sum(s.op == "prepare" for s in steps) > 1:
+        raise CompileError("stages are prepared once, before all other steps", first.span)
+    _, cluster, sharing, _ = first.numbers
+    for node in steps:
+        if node.op == "copy" and node.numbers[1] * node.numbers[2] > sharing:
+            raise CompileError(
+                f"a box is shared by more blocks than the {sharing} that share some", node.span
+            )
+        if node.op == "leave" and node is not last:
+            raise CompileError("staged leave is the last statement of a kernel", node.span)
+    if cluster > 1 and not (isinstance(last, n.Staged) and last.op == "leave"):
+        raise CompileError(
+            "blocks of a cluster wait for each other before they end: staged leave is the last "
+            "statement", last.span,
+        )  # fmt: skip
 
 
 def check_sums(body: n.Block) -> None:

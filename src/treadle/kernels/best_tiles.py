@@ -91,6 +91,8 @@ def choice_from(
         return Choice(first)
     item = wide(problem.dtype).itemsize if kind is Tile else problem.dtype.itemsize
     fits = tile.shared_bytes(item) <= machine.shared_bytes and tile.threads <= machine.most_threads
+    if isinstance(tile, GroupTile):
+        fits = fits and tile.divides(problem.inner, item)
     return Choice(tile, parts) if fits and kind_of(tile) == candidate.kind else Choice(first)
 
 

@@ -26,6 +26,7 @@ class Machine:
     opaque_products: bool = False  # the same of float16, with a layout that is hidden
     choices: Choices = NO_CHOICES  # what was measured there
     group_products: Set[str] = frozenset()  # and those that groups of 128 threads do
+    clusters: bool = False  # of blocks that reach each other's shared memory
     multiprocessors: int = 0  # that run blocks side by side; 0 if that is not known
 
 
@@ -44,5 +45,6 @@ def machine_of(device: Device) -> Machine:
         opaque_products(device),
         choices_of(device),
         usable_groups(device) if settings.cuda_language == "ptx" else frozenset(),
+        traits.clusters and settings.cuda_language == "ptx",
         traits.multiprocessors,
     )

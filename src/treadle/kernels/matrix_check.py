@@ -23,7 +23,7 @@ from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
 TRIED = FragmentTile(32, 32, 32, 16, 16, 3)
-TRIED_BY_GROUPS = GroupTile(64, 64, 2)
+TRIED_BY_GROUPS = GroupTile(64, 64, 2, apart=True)
 _INNER = 64
 _HALF = 2  # bytes
 _BITS = {1: u8, 2: u16, 4: u32}
@@ -121,8 +121,14 @@ def is_right(device: Device, name: str, tile: FragmentTile | GroupTile = TRIED) 
     dtype, other = dtypes_of(name)
     made = i32 if dtype.itemsize == 1 else dtype
     draw = np.random.default_rng(22)
-    rows, columns = tile.rows, tile.columns
-    shapes = ((rows, _INNER), (_INNER, columns), (rows, columns))
+    rows, columns, inner, chunk, blocks = tile.rows, tile.columns, _INNER, _INNER, 1
+    if isinstance(tile, GroupTile):  # all blocks of a cluster
+        depth = tile.depth_of(dtype.itemsize)
+        rows, columns, blocks = rows * tile.tall, columns * tile.wide, tile.cluster
+        inner = chunk = depth * tile.split
+        if device.traits.clusters:
+            chunk = depth
+    shapes = ((rows, inner), (inner, columns), (rows, columns))
     x, y = (_drawn(draw, *each) for each in zip(shapes[:2], (dtype, other), strict=True))
     # Tiles of groups have an inner axis that is near, unless elements have 16 bits.
     along = isinstance(tile, GroupTile) and dtype.itemsize != _HALF
@@ -143,14 +149,14 @@ def is_right(device: Device, name: str, tile: FragmentTile | GroupTile = TRIED) 
         dtype, 0, loading, loading._replace(inner=along), 1, True, False, result=result,
         other=None if other is dtype else other,
     )  # fmt: skip
-    line = _INNER // loading.lanes
+    line = inner // loading.lanes
     of_second = (line, 1) if along else (1, columns // loading.lanes)
     if isinstance(tile, GroupTile):
         kernel = group_multiplier(form, tile)
     else:
         kernel = fragment_multiplier(form, tile.of(dtype))
-    numbers = (1, 1, 0, 0, 0, line, 1, 0, 0, 0, 0, *of_second, 0, 1, _INNER)
-    kernel[(1, 1, 1), tile.threads](*arrays, rows, columns, _INNER, *numbers)
+    numbers = (1, 1, 0, 0, 0, line, 1, 0, 0, 0, 0, *of_second, 0, 1, chunk)
+    kernel[(blocks, 1, 1), tile.threads](*arrays, rows, columns, inner, *numbers)
     return bool(np.array_equal(bits[2].to_host(), _bits(x @ y, made).reshape(-1)))
 
 

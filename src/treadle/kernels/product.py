@@ -165,12 +165,17 @@ def launch_by(tile: AnyTile, problem: Problem, machine: Machine, parts: int = 0)
     stay for several tiles, as many as run at once."""
     columns, rows = -(-problem.columns // tile.columns), -(-problem.rows // tile.rows)
     if isinstance(tile, GroupTile):
-        count = columns * rows * problem.matrices
+        item = problem.dtype.itemsize
+        clusters = -(-columns // tile.wide) * -(-rows // tile.tall) * problem.matrices
         if machine.multiprocessors:
-            each = tile.shared_bytes(problem.dtype.itemsize)
-            together = min(machine.shared_bytes // each, _MOST_TOGETHER)
-            count = min(count, machine.multiprocessors * together)
-        return Launch(tile, True, (count, 1, 1), 1, problem.inner)
+            together = min(machine.shared_bytes // tile.shared_bytes(item), _MOST_TOGETHER)
+            most = machine.multiprocessors * together // tile.cluster
+            clusters = min(clusters, max(most, 1))
+        chunk = problem.inner
+        if tile.split > 1 and machine.clusters:
+            depth = tile.depth_of(item)
+            chunk = -(-problem.inner // (tile.split * depth)) * depth
+        return Launch(tile, True, (clusters * tile.cluster, 1, 1), 1, chunk)
     exact = problem.inner % tile.depth == 0 and not tile.guarded
     chunk = chunk_for(problem, tile, columns * rows * problem.matrices)
     if parts:
@@ -274,6 +279,11 @@ def by_tiles(
             "tiles of groups of threads multiply 16-bit floats, and TF32 and 8-bit integers along "
             "the inner axis, whose lines begin at multiples of 16 bytes, in one stack at most: let "
             "the product choose its tiles"
+        )
+    if isinstance(tile, GroupTile) and not tile.divides(product.inner, dtype.itemsize):
+        raise UnsupportedOnTarget(
+            f"an inner axis of {product.inner} is too short to be split over {tile.split} blocks: "
+            "let the product choose its tiles"
         )
     _, exact, grid, parts, chunk = launch_by(tile, problem, machine, parts)
     form = form._replace(exact=exact, parts=parts > 1)

@@ -73,14 +73,41 @@ OPAQUE_TILES: dict[Class, tuple[OpaqueTile, ...]] = {
     "middle": (OpaqueTile(128, 64, 32, 64, 32), OpaqueTile(64, 64, 32, 32, 32)),
     "small": (OpaqueTile(64, 64, 32, 32, 32), OpaqueTile(32, 32, 32, 16, 16)),
 }
-# Of dtypes that groups of 128 threads multiply from boxes in shared memory: the tiles, and how fast
-# a multiprocessor is with them, beside the first one (measured on an H200).
-GROUP_TILES: dict[GroupTile, float] = {
-    GroupTile(128, 256, 4): 1.0,
-    GroupTile(128, 128, 6): 0.78,
-    GroupTile(64, 128, 8): 0.45,
+
+
+class Pace(NamedTuple):
+    """How long products by groups of 128 threads take, in microseconds: a launch of blocks that
+    have a tile of one step each, another step of all of them, and what is between two tiles."""
+
+    launch: float
+    step: float
+    between: float
+
+
+# Of dtypes that groups of 128 threads multiply from boxes in shared memory (measured on an H200).
+GROUP_TILES: dict[GroupTile, Pace] = {
+    GroupTile(128, 256, 4, 16): Pace(5.1, 0.66, 2.0),
+    GroupTile(128, 128, 6): Pace(3.7, 0.42, 2.0),
+    GroupTile(64, 128, 8, apart=True): Pace(3.1, 0.23, 1.0),
 }
-_FEWEST_GROUPS = 64  # tiles; with fewer, small fragments or parts of the inner axis are better
+# Others that the autotuner tries: copies by threads of their own, and clusters whose blocks share
+# boxes or the inner axis.
+OTHER_GROUP_TILES = (
+    GroupTile(128, 256, 4, 16, apart=True),
+    GroupTile(128, 256, 4, 8, tall=2, apart=True),
+    GroupTile(128, 256, 4, 16, wide=2, apart=True),
+    GroupTile(192, 192, 4, apart=True),
+    GroupTile(128, 128, 6, apart=True),
+    GroupTile(128, 128, 6, tall=2, apart=True),
+    GroupTile(64, 128, 8),
+    GroupTile(64, 128, 8, tall=2, apart=True),
+    GroupTile(64, 128, 8, tall=2, wide=2, apart=True),
+    GroupTile(128, 128, 4, apart=True, split=2),
+    GroupTile(128, 128, 4, apart=True, split=4),
+    GroupTile(128, 128, 4, apart=True, split=8),
+    GroupTile(64, 128, 6, apart=True, split=2),
+)
+_FEWEST_GROUPS = 64  # blocks; with fewer, fragments, and parts of the inner axis, are better
 _MODEST_FRAGMENTS = FragmentTile(32, 32, 32, 16, 16, 3)
 _LAST = (Tile(32, 32, 16, 1, 1, warp_columns=8), Tile(32, 32, 8, 1, 1, warp_columns=8), _MODEST)
 _FEW = 24  # rows of a thin product, columns of a narrow one
@@ -184,18 +211,19 @@ def _takes_groups(machine: Machine, problem: Problem) -> bool:
 
 def _group(machine: Machine, problem: Problem) -> GroupTile | None:
     """The tile of groups of threads that takes the least time, if all multiprocessors begin with
-    one and go on together; None where there are few tiles, or few rows or columns."""
+    one and go on together; None where there are few blocks, or few rows or columns."""
     if class_of(problem) in ("thin", "narrow"):
         return None
     best: tuple[float, GroupTile] | None = None
-    for tile, rate in GROUP_TILES.items():
+    for tile, pace in GROUP_TILES.items():
         count = _blocks(problem, tile.rows, tile.columns)
         if count < _FEWEST_GROUPS or not _fits(machine, tile, problem.dtype.itemsize):
             continue
+        steps = -(-problem.inner // tile.depth_of(problem.dtype.itemsize))
         rounds = -(-count // machine.multiprocessors) if machine.multiprocessors else count
-        cost = rounds * tile.rows * tile.columns / rate
-        if best is None or cost < best[0]:
-            best = cost, tile
+        time = pace.launch + rounds * (steps - 1) * pace.step + (rounds - 1) * pace.between
+        if best is None or time < best[0]:
+            best = time, tile
     return best[1] if best else None
 
 

@@ -24,7 +24,15 @@ from treadle.kernels.factors import TF32, Factor, Product, dtypes_of
 from treadle.kernels.launching import serial_threads
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.product import by_tiles
-from treadle.kernels.tiles import FRAGMENT_TILES, GROUP_TILES, TILES, AnyTile, Problem, tile_for
+from treadle.kernels.tiles import (
+    FRAGMENT_TILES,
+    GROUP_TILES,
+    OTHER_GROUP_TILES,
+    TILES,
+    AnyTile,
+    Problem,
+    tile_for,
+)
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.tuning import records
@@ -173,6 +181,7 @@ def tiles_of(machine: Machine, kind: str | None) -> list[AnyTile]:
     elif kind == "groups":
         table += GROUP_TILES
         others += [tile._replace(together=count) for tile in GROUP_TILES for count in _TOGETHER]
+        others += [tile for tile in OTHER_GROUP_TILES if machine.clusters or tile.cluster == 1]
     elif kind == "registers":
         for row in TILES.values():
             table += [t._replace(unrolled=not machine.software and t.unrolled) for t in row]

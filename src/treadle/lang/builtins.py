@@ -267,12 +267,15 @@ copy_later = BuiltinFunction("copy_later", "value", (3, 3), "Begin to copy to ar
 end_copies = BuiltinFunction("end_copies", "barrier", (0, 0), "Begun copies become a group.")
 wait_copies = BuiltinFunction("wait_copies", "value", (1, 1), "Wait until so many groups are left.")
 # And for tiles in stages of shared memory (`ir.stages`; `lang.lower.stages` names the arguments).
-prepare_stages = BuiltinFunction("prepare_stages", "value", (2, 2), "Stages are ready to be used.")
+prepare_stages = BuiltinFunction("prepare_stages", "value", (2, 5), "Stages are ready to be used.")
 claim_stage = BuiltinFunction("claim_stage", "value", (4, 4), "A stage may be filled.")
-copy_tile = BuiltinFunction("copy_tile", "value", (10, 10), "Begin to copy a box of a matrix.")
+copy_tile = BuiltinFunction("copy_tile", "value", (10, 12), "Begin to copy a box of a matrix.")
 wait_stage = BuiltinFunction("wait_stage", "value", (3, 3), "Wait until a stage is filled.")
 release_stage = BuiltinFunction("release_stage", "value", (2, 2), "A group has read a stage.")
 multiply_tiles = BuiltinFunction("multiply_tiles", "value", (7, 7), "Begin to add a product.")
+meet_cluster = BuiltinFunction("meet_cluster", "barrier", (0, 0), "Wait for the cluster's groups.")
+take_elements = BuiltinFunction("take_elements", "value", (4, 4), "Elements of another block's.")
+leave_stages = BuiltinFunction("leave_stages", "value", (0, 0), "Wait for the cluster's blocks.")
 settle_products = BuiltinFunction("settle_products", "value", (1, 1), "Wait for multiplications.")
 
 # --- values --------------------------------------------------------------------------------------

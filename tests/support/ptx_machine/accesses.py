@@ -33,6 +33,8 @@ def _access_words(one: Instruction) -> tuple[str, PtxType, int]:
     """The space ("" for generic), type and length of a vector of a load or store."""
     type = type_of(one.modifiers)
     space = next((word for word in one.modifiers if word in SPACES), "")
+    if "shared::cluster" in one.modifiers:
+        space = "shared"
     known = _CACHE_WORDS.union(SPACES, TYPES)
     unknown = [word for word in one.modifiers if word not in known and "::" not in word]
     if unknown:
@@ -193,15 +195,26 @@ def _warp_barrier(w: Writer, one: Instruction) -> None:
     w.lines.append(f"F.warps.check_members(T, {w.each(mask)}, {w.constant(one)})")
 
 
+def _elect(w: Writer, one: Instruction) -> None:
+    """One lane of the warp: the last, where programs might think of the first."""
+    only(one, "sync")
+    if w.program.target < 90 or w.guard:
+        raise PtxError(f"{one}: has a guard, or is before sm_90")
+    mask = w.read(one.operands[1], U32)
+    w.lines.append(f"F.warps.check_members(T, {w.each(mask)}, {w.constant(one)})")
+    _, second = pair(one.operands[0])
+    w.write(second, PRED, V(w.name("F.warps.lane[T] == 31")))
+
+
 def _nothing(w: Writer, one: Instruction) -> None:
     """Fences and hints: threads here see each other's writes at once."""
 
 
 HANDLERS: dict[str, Callable[[Writer, Instruction], None]] = {
     "cp": copies.cp, "mbarrier": stages.mbarrier, "wgmma": stages.wgmma, "mma": matrices.mma,
-    "ldmatrix": matrices.ldmatrix,
+    "ldmatrix": matrices.ldmatrix, "mapa": stages.mapa, "barrier": stages.barrier,
     "ld": _ld, "st": _st, "atom": _atomic, "red": _atomic, "shfl": _shfl, "vote": _vote,
-    "match": _match, "redux": _redux, "activemask": _activemask, "bar": _warp_barrier,
-    "membar": _nothing, "fence": _nothing, "nanosleep": _nothing, "prefetch": _nothing,
-    "prefetchu": _nothing,
+    "match": _match, "elect": _elect, "redux": _redux, "activemask": _activemask,
+    "bar": _warp_barrier, "membar": _nothing, "fence": _nothing, "nanosleep": _nothing,
+    "prefetch": _nothing, "prefetchu": _nothing,
 }  # fmt: skip

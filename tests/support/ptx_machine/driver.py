@@ -344,6 +344,7 @@ def _info(number: int, name: str) -> DeviceInfo:
             TRAITS,
             matrix_products=matrix_products(int(dialect[3:])),
             later_copies=int(dialect[3:]) >= 80,
+            clusters=name == "sm_90",
         ),
         driver="NumPy",
         api="cuda",

@@ -21,6 +21,7 @@ GLOBAL = 0x7F00_0000_0000
 SHARED_WINDOW = 0x0100_0000_0000
 LOCAL_WINDOW = 0x0200_0000_0000
 WINDOW_SIZE = 1 << 32
+RANK_AT = 24  # the bit of a shared address from which on a block's rank in its cluster stands
 _RESERVED = 1 << 34  # bytes of address space; only what is touched takes memory
 _GAP = 256  # bytes that belong to nobody, between allocations
 _NO_RESERVE = 0x4000  # MAP_NORESERVE on Linux
@@ -138,9 +139,11 @@ class Spaces:
     """
 
     def __init__(
-        self, memory: GlobalMemory, blocks: int, lanes: int, shared_bytes: int, local_bytes: int
-    ) -> None:
+        self, memory: GlobalMemory, blocks: int, lanes: int, shared_bytes: int, local_bytes: int,
+        cluster: int = 1,
+    ) -> None:  # fmt: skip
         self.memory = memory
+        self.cluster = cluster
         self.shared_bytes, self.local_bytes = shared_bytes, local_bytes
         self._shared_step = -(-shared_bytes // 16) * 16
         self._local_step = -(-local_bytes // 16) * 16
@@ -201,6 +204,8 @@ class Spaces:
         one: Instruction,
     ) -> tuple[dict[int, Any], Any, Array]:
         shared = space == "shared"
+        if shared and self.cluster > 1:
+            offsets, rows = self.in_cluster(offsets, rows, "shared::cluster" in one.modifiers, one)
         most = self.shared_bytes if shared else self.local_bytes
         outside = offsets > np.uint64(max(most - size, 0)) if most >= size else offsets >= 0
         if outside.any():
@@ -213,6 +218,19 @@ class Spaces:
         step = self._shared_step if shared else self._local_step
         base = (rows if shared else threads) * step
         return self._shared if shared else self._local, which, offsets.view("i8") + base
+
+    def in_cluster(
+        self, address: Array, rows: Array, any_block: bool, one: Instruction
+    ) -> tuple[Array, Array]:
+        """Places in blocks' shared memory, and the rows of these blocks: threads' own, or any of
+        their clusters."""
+        rank = (address >> np.uint64(RANK_AT)).astype(np.int64)
+        if np.any(rank >= self.cluster) or not (any_block or np.all(rank == rows % self.cluster)):
+            raise MachineFault(
+                f"{one}: an address of another block, as if it were the thread's own"
+            )
+        place = address & np.uint64((1 << RANK_AT) - 1)
+        return place, rows - rows % self.cluster + rank
 
 
 def _check_aligned(address: Array, threads: Array, size: int, one: Instruction) -> None:

@@ -36,8 +36,11 @@ NO_RESULT = frozenset({
     "prefetch", "prefetchu", "nanosleep", "brkpt", "discard", "cp",
 })  # fmt: skip
 _ENDS = frozenset({"bra", "ret", "exit", "trap", "bar", "barrier"})
-_TOGETHER = frozenset({"shfl", "vote", "match", "redux", "bar", "mma", "ldmatrix", "wgmma"})
+_TOGETHER = frozenset(
+    {"shfl", "elect", "vote", "match", "redux", "bar", "mma", "ldmatrix", "wgmma"}
+)
 WARP_BARRIERS = ("warp",)
+_CLUSTERS = ("cluster",)
 _WAITS = ("wait_group",)  # of wgmma: other warps may have to come first
 
 
@@ -281,10 +284,11 @@ def _blocks_of(body: list[Instruction | Label], structured: bool) -> list[BasicB
             labels[one.name] = block.number
             continue
         alone = one.opcode in _TOGETHER and not structured
-        if (alone or one.modifiers[:1] == _WAITS) and block.body:
+        waits = one.modifiers[:1] == _WAITS or one.modifiers[:2] == (*_CLUSTERS, "wait")
+        if (alone or waits) and block.body:
             block.target = block.next = len(blocks)
             block = begin()
-        if one.opcode not in _ENDS or one.modifiers[:1] == WARP_BARRIERS:
+        if one.opcode not in _ENDS or one.modifiers[:1] in (WARP_BARRIERS, _CLUSTERS):
             block.body.append(one)
             continue
         block.last, block.next = one, len(blocks)

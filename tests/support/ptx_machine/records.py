@@ -122,6 +122,7 @@ class Function:
     body: list[Instruction | Label] = field(default_factory=list)
     block: tuple[int, ...] = ()  # .reqntid, or the most that .maxntid allows
     exact_block: bool = False
+    cluster: int = 1  # blocks, along x
 
 
 @dataclass(slots=True)

@@ -98,8 +98,10 @@ class Kernel:
             )
         threads = block[0] * block[1] * block[2]
         most = min(_CHUNK_THREADS // threads, _CHUNK_LOCAL // max(threads * self.local_bytes, 1))
-        chunk = max(most, 1)
-        count = grid[0] * grid[1] * grid[2]
+        count, cluster = grid[0] * grid[1] * grid[2], self.program.function.cluster
+        chunk = max(most // cluster, 1) * cluster
+        if grid[0] % cluster:
+            raise MachineFault(f"{name}: {grid[0]} blocks, in clusters of {cluster}")
         self.memory.begin_launch()
         with np.errstate(all="ignore"):
             for first in range(0, count, chunk):
@@ -144,7 +146,12 @@ class Frame:
         self.lanes, self.all, self.rows = self.layout.lanes, self.layout.all, self.layout.rows
         self.warps = self.layout.warps()
         self.spaces = Spaces(
-            kernel.memory, len(blocks), self.lanes, shared_bytes, kernel.local_bytes
+            kernel.memory,
+            len(blocks),
+            self.lanes,
+            shared_bytes,
+            kernel.local_bytes,
+            self.program.function.cluster,
         )
         self.registers: list[Any] = [None] * len(self.program.registers)
         self._defined: dict[int, Any] = {}
@@ -220,6 +227,7 @@ class Frame:
             "ntid": lambda: self._all(self._block[at]),
             "nctaid": lambda: self._all(self._grid[at]),
             "laneid": lambda: lane,
+            "cluster_ctarank": lambda: self.rows % self.program.function.cluster,
             "warpid": lambda: self.warps.warp_in_block,
             "nwarpid": lambda: self._all(self.warps.per_block),
             "lanemask_eq": lambda: bit,
@@ -233,6 +241,11 @@ class Frame:
         if word not in made:
             raise MachineFault(f"{self.program.name}: the special register {name} is unknown")
         return made[word]()
+
+    def ranked(self, threads: Any, address: Any) -> Array:
+        """An address of shared memory, as each thread of a cluster has it."""
+        found = address + (self.special("%cluster_ctarank", threads) << memories.RANK_AT)
+        return found.astype(address.dtype)
 
     def _all(self, value: int) -> Array:
         return np.full(self.lanes, value)

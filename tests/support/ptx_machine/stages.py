@@ -16,7 +16,7 @@ import numpy as np
 
 from tests.support.ptx_machine.arithmetic import Array
 from tests.support.ptx_machine.matrices import lanes_of, whole
-from tests.support.ptx_machine.memory import GLOBAL, MachineFault, NotYet
+from tests.support.ptx_machine.memory import GLOBAL, RANK_AT, MachineFault, NotYet
 from tests.support.ptx_machine.records import Address, Group, Instruction, PtxError
 from tests.support.ptx_machine.types import TYPES
 from tests.support.ptx_machine.writer import V, Writer
@@ -27,6 +27,7 @@ _MAP = struct.Struct("<8sQ3Q2Q2I")
 _SPOILED = 0xFF  # each byte
 _GROUP_WARPS, _WARP = 4, 32
 _PERMUTED = 1  # of 128 bytes, in the two topmost bits of a descriptor
+_OTHER = 0xFF << 46 | 0xFFF << 50 | 3 << 30 | 3 << 14  # bits that say nothing here
 _LINE = 128  # bytes
 _MIXED_VERSION = (8, 4)  # of PTX, for products of integers with signs by those without
 _BITS: dict[str, str] = {"f16": "u2", "bf16": "u2", "f32": "u4", "i8": "u1", "u8": "u1"}
@@ -77,6 +78,40 @@ class Stages:
         self.barriers: dict[tuple[int, int], Barrier] = {}
         self.multiplied: dict[int, list[tuple[int, Array, Array, Instruction]]] = {}  # of warps
         self.groups: dict[int, int] = {}
+        self.cluster = frame.program.function.cluster
+        self.met = np.zeros(frame.lanes, np.int64)  # how often each thread came to its cluster
+
+    def _placed(
+        self, address: Array, rows: Array, one: Instruction, mask: Any = None
+    ) -> tuple[Array, Array]:
+        """Places in shared memory, and the rows of the blocks that they are in."""
+        if self.cluster == 1:
+            return address, rows
+        place, found = address.copy(), rows.copy()
+        at = np.flatnonzero(np.ones(len(rows), bool) if mask is None else mask)
+        if len(at):
+            any_block = "shared::cluster" in one.modifiers and one.opcode == "mbarrier"
+            place[at], found[at] = self.frame.spaces.in_cluster(
+                address[at], rows[at], any_block, one
+            )
+        return place, found
+
+    def together(self, threads: Array, one: Instruction) -> None:
+        """MachineFault unless whole warps come."""
+        whole(self.frame.warps, self.frame.all if threads is None else threads, one)
+
+    def meet(self, threads: Array) -> None:
+        """Threads come to the barrier of their cluster."""
+        self.met[self.frame.all if threads is None else threads] += 1
+
+    def leave(self, threads: Array, one: Instruction) -> None:
+        """NotYet unless all threads of their clusters have come as often."""
+        threads = self.frame.all if threads is None else threads
+        clusters = self.frame.rows // self.cluster
+        fewest = np.full(clusters.max() + 1, 1 << 62)
+        np.minimum.at(fewest, clusters, self.met)
+        if np.any(fewest[clusters[threads]] < self.met[threads]):
+            raise NotYet(f"{one}: threads of the cluster do not come")
 
     def barrier(self, row: int, address: int, one: Instruction) -> Barrier:
         found = self.barriers.get((row, address))
@@ -85,6 +120,7 @@ class Stages:
         return found
 
     def init(self, address: Array, count: Array, rows: Array, one: Instruction) -> None:
+        address, rows = self._placed(address, rows, one)
         for at, many, row in zip(address.tolist(), count.tolist(), rows.tolist(), strict=True):
             if at % 8:
                 raise MachineFault(f"{one}: is not aligned")
@@ -93,6 +129,7 @@ class Stages:
     def arrive(
         self, address: Array, bytes: Array | None, rows: Array, mask: Array | None, one: Instruction
     ) -> None:
+        address, rows = self._placed(address, rows, one, mask)
         for i, (at, row) in enumerate(zip(address.tolist(), rows.tolist(), strict=True)):
             if mask is not None and not mask[i]:
                 continue
@@ -109,6 +146,7 @@ class Stages:
     def complete(self, address: Array, parity: Array, rows: Array, one: Instruction) -> Array:
         """Of each thread, whether the phase with a parity is over; NotYet if none is."""
         found = np.zeros(len(address), bool)
+        address, rows = self._placed(address, rows, one)
         given = (address.tolist(), parity.tolist(), rows.tolist())
         for i, (at, wanted, row) in enumerate(zip(*given, strict=True)):
             barrier = self.barrier(row, at, one)
@@ -128,10 +166,13 @@ class Stages:
         barrier.phase += 1
 
     def copy(
-        self, target: Array, described: Array, at: list[Array], address: Array,
+        self, target: Array, described: Array, at: list[Array], address: Array, mask: Array,
         guard: Array | None, rows: Array, one: Instruction,
     ) -> None:  # fmt: skip
-        for i, row in enumerate(rows.tolist()):
+        (target, own), (address, _) = (
+            self._placed(each, rows, one, guard) for each in (target, address)
+        )
+        for i, row in enumerate(own.tolist()):
             if guard is not None and not guard[i]:
                 continue
             matrix = self._matrix(int(described[i]), one)
@@ -141,8 +182,15 @@ class Stages:
             x, y, z = (int(each[i].astype(np.uint32).view(np.int32)) for each in at)
             box = Box(matrix, (x, y, z), place, one)
             spoiled = np.full((matrix.box[1], matrix.box[0] * _item(matrix)), _SPOILED, np.uint8)
-            self._write(box, row, spoiled.view(_BITS[matrix.element]))
-            self.barrier(row, int(address[i]), one).boxes.append(box)
+            spoiled = spoiled.view(_BITS[matrix.element])
+            wanted = int(mask[i])
+            if wanted >> self.cluster:
+                raise MachineFault(f"{one}: blocks {wanted:b} of a cluster of {self.cluster}")
+            first = row - row % self.cluster
+            peers = [first + r for r in range(self.cluster) if wanted >> r & 1] if wanted else [row]
+            for peer in peers:
+                self._write(box, peer, spoiled)
+                self.barrier(peer, int(address[i]), one).boxes.append(box)
 
     def _matrix(self, address: int, one: Instruction) -> Matrix:
         start = address - PARAMETERS
@@ -290,7 +338,7 @@ def _permuted(place: Array) -> Array:
 
 def _places(word: int, lines: Array, turned: bool, item: int, one: Instruction) -> Array:
     """The addresses of the elements of 32 bytes of the inner axis, a row for each line."""
-    if word >> 62 != _PERMUTED or word >> 49 & 7:
+    if word >> 62 != _PERMUTED or word & _OTHER:
         raise PtxError(f"{one}: describes a tile in another way")
     start, leading, stride = ((word >> at & 0x3FFF) << 4 for at in (0, 16, 32))
     inner = np.arange(32 // item)
@@ -323,6 +371,9 @@ def _exactly(w: Writer, one: Instruction) -> None:
 def mbarrier(w: Writer, one: Instruction) -> None:
     """The code of an operation on an mbarrier."""
     words, name = one.modifiers, w.constant(one)
+    remote = ("arrive", "shared::cluster", "b64")
+    if words == remote:
+        words = ("arrive", "shared::cta", "b64")
     if w.program.target < 90 or words[-2:] != ("shared::cta", "b64"):
         raise PtxError(f"{one}: unknown instruction, or before sm_90")
     guard = w.each(w.guard) if w.guard else "None"
@@ -345,21 +396,48 @@ def mbarrier(w: Writer, one: Instruction) -> None:
             raise PtxError(f"{one}: unknown instruction")
 
 
+def mapa(w: Writer, one: Instruction) -> None:
+    """The code of an address in another block of the cluster."""
+    if one.modifiers != ("shared::cluster", "u32") or w.program.target < 90 or w.guard:
+        raise PtxError(f"{one}: unknown instruction, or before sm_90")
+    to, place, rank = one.operands
+    values = [w.read(part, TYPES["u32"]) for part in (place, rank)]
+    form = f"({{0}} & np.uint32({(1 << RANK_AT) - 1})) | ({{1}} << np.uint32({RANK_AT}))"
+    w.write(to, TYPES["u32"], w.make(form, *values))
+
+
+def barrier(w: Writer, one: Instruction) -> None:
+    """The code of the barrier of a cluster."""
+    if w.program.target < 90 or w.guard:
+        raise PtxError(f"{one}: has a guard, or is before sm_90")
+    where, what, *aligned = one.modifiers
+    if aligned[:1] in ([["relaxed"], ["release"]] if what == "arrive" else [["acquire"]]):
+        del aligned[0]
+    if where != "cluster" or what not in ("arrive", "wait") or aligned not in ([], ["aligned"]):
+        raise PtxError(f"{one}: unknown instruction")
+    name = w.constant(one)
+    if aligned:
+        w.lines.append(f"F.stages.together(T, {name})")
+    w.lines.append("F.stages.meet(T)" if what == "arrive" else f"F.stages.leave(T, {name})")
+
+
 def bulk(w: Writer, one: Instruction) -> None:
     """The code of a copy of a box."""
     expected = (
         "async", "bulk", "tensor", "3d", "shared::cluster", "global", "tile",
         "mbarrier::complete_tx::bytes",
     )  # fmt: skip
-    target, source, barrier = one.operands
-    if one.modifiers != expected or w.program.target < 90:
+    target, source, barrier, *to_all = one.operands
+    to_many = ("multicast::cluster",) if to_all else ()
+    if one.modifiers != (*expected, *to_many) or w.program.target < 90:
         raise PtxError(f"{one}: unknown instruction, or before sm_90")
     if not isinstance(source, Address) or len(source.at) != 3:
         raise PtxError(f"{one}: three places are needed")
     at = ", ".join(w.each(w.read(part, TYPES["u32"])) for part in source.at)
     described = w.address(Address(source.base, source.offset), "global")
+    mask = w.each(w.read(to_all[0], TYPES["b16"])) if to_all else "np.zeros(n, 'u2')"
     given = f"{w.address(target, 'shared')}, {described}, [{at}], {w.address(barrier, 'shared')}"
-    given += f", {w.each(w.guard) if w.guard else None}"
+    given += f", {mask}, {w.each(w.guard) if w.guard else None}"
     w.lines.append(f"F.stages.copy({given}, W, {w.constant(one)})")
 
 

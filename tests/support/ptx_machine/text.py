@@ -40,7 +40,14 @@ _TOKEN = re.compile(
 _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 _LINKAGE = {".visible", ".extern", ".weak", ".common"}
 _SPACES = {".shared", ".global", ".const", ".local", ".param"}
-_READ_OVER = {".minnctapersm", ".maxnreg", ".maxnctapersm", ".pragma", ".noreturn"}
+_READ_OVER = {
+    ".explicitcluster",
+    ".minnctapersm",
+    ".maxnreg",
+    ".maxnctapersm",
+    ".pragma",
+    ".noreturn",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +205,8 @@ class _Parser:
             if word in (".reqntid", ".maxntid"):
                 function.block = self.numbers()
                 function.exact_block = word == ".reqntid"
+            elif word == ".reqnctapercluster":
+                function.cluster = self.numbers()[0]
             elif word in _READ_OVER:
                 while self.peek()[0].isdigit() or self.peek()[0] == '"':
                     self.next()

@@ -155,6 +155,9 @@ class Writer:
 
     def special(self, name: str, type: PtxType) -> V:
         """A special register, or the address of a variable."""
+        if name in self.places and self._in_cluster(name):
+            place = self.constant(np.dtype(f"u{type.bytes}").type(self.places[name]))
+            return V(self.name(f"F.ranked(idx, {place})"), False)
         if name in self.places:
             return V(self.constant(np.dtype(f"u{type.bytes}").type(self.places[name])), True)
         if name in _CONSTANTS:
@@ -164,6 +167,12 @@ class Writer:
         value = V(self.name(f"F.special({name!r}, idx)"), False)
         held = TYPES["u64" if name in ("%clock64", "%globaltimer", "%gridid") else "u32"]
         return self.viewed(value, held, type)
+
+    def _in_cluster(self, name: str) -> bool:
+        """Whether a name is that of shared memory, whose addresses carry the block's rank."""
+        variable = self.program.variables.get(name)
+        shared = variable is not None and variable.space == "shared"
+        return shared and self.program.function.cluster > 1
 
     def address(self, operand: Operand, space: str) -> str:
         """A vector of 64-bit addresses."""
@@ -185,6 +194,9 @@ class Writer:
             if base.name not in self.places:
                 raise PtxError(f"{self.one}: {base.name} is declared nowhere")
             start = self.places[base.name]
+            if self._in_cluster(base.name):
+                place = self.constant(np.uint64((start + offset) % (1 << 64)))
+                return self.each(V(self.name(f"F.ranked(idx, {place})"), False))
         else:
             start = base.value
         return self.each(V(self.constant(np.uint64((start + offset) % (1 << 64))), True))

@@ -23,10 +23,10 @@ kernel product block(128, 1, 1) {
   shared barriers: u64[4]
   local sums: vec4<f32>[8]
 
-  staged prepare [2] barriers[0]
+  staged prepare [2, 1, 1, 0] barriers[0]
   staged claim [16384] barriers[0] from 1
-  staged copy [64] left[0], barriers[0] from a[0], 64, rows, 1, 64, 0, 0, 0, 0
-  staged copy [64] right[0], barriers[0] from a[0], 64, rows, 1, 64, 0, 0, 0, 0
+  staged copy [64, 1, 1] left[0], barriers[0] from a[0], 64, rows, 1, 64, 0, 0, 0, 0
+  staged copy [64, 1, 1] right[0], barriers[0] from a[0], 64, rows, 1, 64, 0, 0, 0, 0
   staged wait [] barriers[0] from 0
   staged multiply [1, 0] SUMS from left[0], right[0]
   staged settle [0]
@@ -56,7 +56,16 @@ WRONG = [
     ("staged claim [16384] barriers[0] from 1", "staged claim [] barriers[0] from 1", "1 numbers"),
     ("staged wait [] barriers[0] from 0", "staged wait [] left[0] from 0", "memory of u64"),
     ("staged wait [] barriers[0] from 0", "staged wait [] barriers[0] from 0:i64", "as i32"),
-    ("staged copy [64] left", "staged copy [65] left", "a multiple of 8"),
+    ("staged copy [64, 1, 1] left", "staged copy [65, 1, 1] left", "a multiple of 8"),
+    ("staged copy [64, 1, 1] left", "staged copy [64, 1, 3] left", "ranks apart"),
+    ("staged copy [64, 1, 1] left", "staged copy [64, 3, 1] left", "shared by one of"),
+    ("prepare [2, 1, 1, 0]", "prepare [2, 3, 1, 0]", "a cluster has"),
+    ("prepare [2, 1, 1, 0]", "prepare [2, 2, 1, 0]", "wait for each other"),
+    ("staged copy [64, 1, 1] left", "staged copy [64, 2, 1] left", "than the 1 that"),
+    ("  staged claim", "  staged leave []\n  staged claim", "the last statement"),
+    ("  staged claim", "  staged prepare [2, 1, 1, 0] barriers[0]\n  staged claim", "once"),
+    ("  staged prepare [2, 1, 1, 0] barriers[0]\n", "", "once"),
+    ("prepare [2, 1, 1, 0]", "prepare [2, 1, 1, 2]", "0 or 1"),
     ("left[0], barriers[0] from a[0]", "left[0], barriers[0] from right[0]", "element of a buffer"),
     ("left[0], barriers[0] from a[0]", "sums[0], barriers[0] from a[0]", "of what is multiplied"),
     ("multiply [1, 0]", "multiply [1, 2]", "0 or 1"),

@@ -130,6 +130,7 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   var sums: matrix.sums
   sums = subgroup opaque_fill 0.5
   opaque columns tile[4], 16, sums
+  staged prepare [1, 1, 1, 0] barriers[0]
   staged settle [0]
   staged claim [96] barriers[0] from `if`
   call fill(&tile, 1.0)

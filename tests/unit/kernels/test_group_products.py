@@ -4,6 +4,7 @@ copies of boxes and `wgmma`, and on the CPU, which does at once what they do."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tests.support.ptx_machine import stages as evaluated
 from tests.support.ptx_machine.memory import MachineFault
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.kernels import matrix_check, product, tiles
+from treadle.kernels.best_tiles import Choice, candidate_of, choice_from
 from treadle.kernels.device_code.fragment_product import FragmentTile
 from treadle.kernels.device_code.group_product import GroupTile
 from treadle.kernels.factors import Factor, Product
@@ -48,8 +50,9 @@ def _factor(rows: int, columns: int, turned: bool, batch: tuple[int, ...] = ()) 
 
 
 def _multiplied(
-    device: td.Device, x: np.ndarray, y: np.ndarray, tile: GroupTile, turned: tuple[bool, bool]
-) -> np.ndarray:
+    device: td.Device, x: np.ndarray, y: np.ndarray, tile: GroupTile, turned: tuple[bool, bool],
+    parts: int = 0,
+) -> np.ndarray:  # fmt: skip
     """x @ y, of arrays that lie in memory as they are, or turned."""
     (m, k), n = x.shape, y.shape[1]
     a, b = (
@@ -59,7 +62,7 @@ def _multiplied(
     with poisoned(device):
         out = td.empty((1, m, n), dtype=td.float16, device=device)._array
     first, second = _factor(m, k, turned[0]), _factor(n, k, not turned[1])
-    by_tiles(a, b, out, Product((), m, n, k, first, second), tile)
+    by_tiles(a, b, out, Product((), m, n, k, first, second), tile, parts)
     return np.asarray(out.to_host()[0])
 
 
@@ -76,6 +79,12 @@ CASES = [
     (136, 72, 72, GroupTile(128, 64, 2), (True, True)),
     (137, 264, 136, GroupTile(128, 128, 2), (False, True)),
     (8, 8, 8, GroupTile(64, 128, 4), (True, False)),
+    (136, 72, 200, GroupTile(64, 64, 2, tall=2), (False, False)),
+    (136, 136, 200, GroupTile(64, 64, 3, tall=2, wide=2, apart=True), (False, True)),
+    (200, 72, 264, GroupTile(128, 64, 3, tall=2, apart=True), (True, True)),
+    (72, 72, 328, GroupTile(64, 64, 2, split=2), (False, False)),
+    (136, 72, 456, GroupTile(128, 64, 2, split=4, apart=True), (True, True)),
+    (136, 70, 200, GroupTile(64, 64, 2, tall=2, split=2, apart=True), (False, True)),
 ]
 
 
@@ -83,6 +92,18 @@ CASES = [
 def test_layouts_and_edges(card, rng, m, n, k, tile, turned):
     x, y = _drawn(rng, m, k), _drawn(rng, k, n)
     _check(_multiplied(card, x, y, tile, turned), x, y)
+
+
+def test_a_cluster_stays_for_several_tiles(card, rng, monkeypatch):
+    """The sums of a tile are taken before those of the next one come in their place."""
+    real = product.launch_by
+    monkeypatch.setattr(
+        product, "launch_by", lambda *given: real(*given)._replace(grid=(given[0].cluster, 1, 1))
+    )
+    x, y = _drawn(rng, 264, 200), _drawn(rng, 200, 64)
+    tile = GroupTile(64, 64, 2, tall=2, split=2, apart=True)
+    _check(_multiplied(card, x, y, tile, (False, False)), x, y)
+    _check(_multiplied(card, x, y, GroupTile(64, 64, 2, tall=2), (False, True)), x, y)
 
 
 def test_on_the_cpu(rng):
@@ -162,7 +183,7 @@ def test_who_takes_groups():
     assert launch_by(tile, problem, card).grid == (132, 1, 1)
     # Of fewer tiles than multiprocessors, smaller ones.
     small = problem._replace(rows=1024, columns=1024)
-    assert tile_for(card, small) == GroupTile(64, 128, 8)
+    assert tile_for(card, small) == GroupTile(64, 128, 8, apart=True)
     assert launch_by(GroupTile(64, 128, 8), small, card).grid == (128, 1, 1)
     assert isinstance(tile_for(card, problem._replace(boxes=False)), FragmentTile)
     assert isinstance(tile_for(card, problem._replace(rows=64, columns=64)), FragmentTile)
@@ -178,6 +199,30 @@ def test_what_does_not_suit_is_refused(card, rng):
     x, y = _drawn(rng, 64, 63), _drawn(rng, 63, 64)
     with pytest.raises(UnsupportedOnTarget, match="multiples of 16 bytes"):
         _multiplied(card, x, y, SMALL, (False, False))
+
+
+def test_an_inner_axis_too_short_to_split_is_refused(card, rng):
+    x, y = _drawn(rng, 64, 320), _drawn(rng, 320, 64)
+    with pytest.raises(UnsupportedOnTarget, match="too short to be split over 4"):
+        _multiplied(card, x, y, GroupTile(64, 64, 2, split=4), (False, False))
+
+
+def test_tiles_of_clusters_for_a_problem():
+    """What the tuner has found for sizes nearby is not used where blocks would get no part."""
+    names = frozenset({"f16"})
+    card = Machine(
+        1024, 227 << 10, 32, matrix_products=names, group_products=names, clusters=True,
+        multiprocessors=132,
+    )  # fmt: skip
+    tile = GroupTile(128, 128, 4, apart=True, split=4)
+    problem = Problem(td.float16, 1, 1024, 1024, 1024, boxes=True)
+    first, found = tile_for(card, problem), candidate_of(Choice(tile))
+    assert choice_from(card, problem, first, found).tile == tile
+    assert choice_from(card, problem._replace(inner=320), first, found).tile == first
+    # As many clusters as run at once, and a part of the inner axis for each of their blocks.
+    assert launch_by(tile, problem, card)[2:] == ((132, 1, 1), 1, 256)
+    older = replace(card, clusters=False)
+    assert launch_by(tile, problem, older)[2:] == ((132, 1, 1), 1, 1024)
 
 
 def test_an_older_card_refuses(rng):

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from treadle.codegen.blocks import title
 from treadle.codegen.nvidia import LARGEST_STATIC, check_parameters
 from treadle.codegen.ptx import casts
+from treadle.codegen.ptx import stages as ptx_stages
 from treadle.codegen.ptx.accesses import Scope
 from treadle.codegen.ptx.emitter import Emitter, Module
 from treadle.codegen.ptx.memory import Storage
@@ -27,6 +28,7 @@ from treadle.ir import nodes as n
 from treadle.ir import stages
 from treadle.ir.intervals import Interval, parameter_interval
 from treadle.ir.passes.access import buffer_access
+from treadle.ir.passes.roles import APART, copies_apart, with_roles
 from treadle.ir.traverse import statements_in
 from treadle.ir.types import BOOL, F16, SCALARS, align_of, size_of
 
@@ -53,6 +55,10 @@ def print_kernel(
     block = kernel.block
     if block is None:
         raise CompileError(f"`{kernel.name}` has no block size yet", kernel.span)
+    apart = copies_apart(kernel)
+    if apart:
+        kernel = with_roles(kernel)
+    threads = Dim3(block.count + stages.COPIERS) if apart else block
     layout = ParameterLayout.of(kernel.parameters)
     architecture = _architecture(target)
     late = architecture in FUSES_ADDITIONS and finds_constants_late(kernel)
@@ -68,6 +74,8 @@ def print_kernel(
     parameters = _load_parameters(body, kernel, slots, bindings, layout)
     _local_memories(body, kernel)
     body.maps = TensorMaps(body.e, kernel, slots, layout)
+    if apart:
+        body.scope.values[APART.name] = ptx_stages.copiers(body)
     if body.block(kernel.body):
         body.e.do("ret")
     parameters += body.maps.declared
@@ -75,8 +83,9 @@ def print_kernel(
         *_head(module, kernel, entry, block),
         *_shared_declarations(shared, kernel, dynamic),
         f".visible .entry {entry}({','.join(parameters)}{chr(10) if parameters else ''})",
-        f".reqntid {block.x}, {block.y}, {block.z}",
+        f".reqntid {threads.x}, {threads.y}, {threads.z}",
         *_residence(body, block, kernel.registers),
+        *_clusters(body.maps.cluster),
         "{",
         *body.e.declarations(),
         *body.locals,
@@ -92,7 +101,7 @@ def print_kernel(
         entry=entry,
         source=source,
         block=block,
-        workgroup=block,
+        workgroup=threads,
         bindings=bindings,
         layout=layout,
         shared_bytes=shared_bytes,
@@ -133,6 +142,11 @@ def _residence(body: Statements, block: Dim3, enough: int) -> list[str]:
     blocks = _REGISTERS // (enough or _PER_THREAD) // block.count
     wanted = blocks > 1 and words >= _FEWEST_WORDS and (enough or words <= _MOST_WORDS)
     return [f".minnctapersm {min(blocks, _MOST_BLOCKS)}"] if wanted else []
+
+
+def _clusters(blocks: int) -> list[str]:
+    """Blocks that share boxes run side by side."""
+    return [".explicitcluster", f".reqnctapercluster {blocks}, 1, 1"] if blocks > 1 else []
 
 
 # --- parameters -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ one that groups release it on.
 from __future__ import annotations
 
 from treadle.codegen.ptx import memory
-from treadle.codegen.ptx.emitter import Emitter, unless, when
+from treadle.codegen.ptx.emitter import Emitter, Instruction, unless, when
 from treadle.codegen.ptx.expressions import Expressions
 from treadle.codegen.ptx.memory import Address
 from treadle.codegen.ptx.tensor_maps import TensorMaps
@@ -17,11 +17,12 @@ from treadle.codegen.ptx.values import Value
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir import stages
-from treadle.ir.types import Scalar, Vector
+from treadle.ir.types import Scalar, Vector, size_of
 
 _ARCHITECTURE, _VERSION = 90, (8, 0)
 _MIXED_VERSION = (8, 4)  # for factors of integers with and without signs
 _RELEASED = 8  # bytes from a stage's first word to its second
+_PLACE = 0x3FFFF  # the bits of an address that say where in a block's shared memory
 _INNER = 32  # bytes of the inner axis that an instruction multiplies
 # Of the 64-bit words that describe a tile: permuted lines of 128 bytes; the bytes from eight lines
 # to the next eight; from a tile to the next one, where lines are the inner axis.
@@ -48,20 +49,24 @@ def staged(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
         case "prepare":
             _prepare(body, node)
         case "claim":
-            _claim(body, node)
+            _claim(body, maps.apart, node)
         case "copy":
             _copy(body, maps, node)
         case "wait":
             parity = body.scalar(node.operands[0])
             _wait(body.e, memory.operand(body.e, body.address(node.places[0])), parity)
         case "release":
-            first = _chosen(body, stages.GROUP)
-            place = memory.operand(body.e, body.address(node.places[0]), _RELEASED)
-            body.e.do("mbarrier.arrive.shared::cta.b64", "_", place, guard=when(first))
+            _release(body, maps, body.address(node.places[0]).moved(_RELEASED))
         case "multiply":
-            _multiply(body, node)
+            _multiply(body, maps.cluster, node)
         case "settle":
             body.e.do("wgmma.wait_group.sync.aligned", str(node.numbers[0]))
+        case "take":
+            _take(body, maps, node)
+        case "meet":
+            _meet_in_order(body, maps)
+        case "leave" if maps.cluster > 1:
+            _meet(body.e, "" if maps.apart else ".aligned")
 
 
 def _is_mixed(node: n.Staged) -> bool:
@@ -71,9 +76,9 @@ def _is_mixed(node: n.Staged) -> bool:
 
 
 def _prepare(body: Expressions, node: n.Staged) -> None:
-    e, (count,) = body.e, node.numbers
+    e, (count, cluster, sharing, _) = body.e, node.numbers
     address = body.address(node.places[0])
-    groups = body.block_size.count // stages.GROUP
+    groups = body.block_size.count // stages.GROUP * sharing
     skip = _skip(body)
     for stage in range(count):
         at = 2 * _RELEASED * stage
@@ -82,30 +87,147 @@ def _prepare(body: Expressions, node: n.Staged) -> None:
         e.do("mbarrier.init.shared::cta.b64", released, str(groups))
     e.do("fence.mbarrier_init.release.cluster")
     e.place(skip)
-    e.do("bar.sync", "0")
+    if cluster > 1:
+        _meet(e)
+    else:
+        e.do("bar.sync", "0")
 
 
-def _claim(body: Expressions, node: n.Staged) -> None:
+def _meet(e: Emitter, aligned: str = ".aligned") -> None:
+    """All threads of the cluster wait for each other. What they wrote to memory is not waited for:
+    no thread of another block reads it, and mbarriers have a fence of their own."""
+    e.do(f"barrier.cluster.arrive.relaxed{aligned}")
+    e.do(f"barrier.cluster.wait{aligned}")
+
+
+def _meet_in_order(body: Expressions, maps: TensorMaps) -> None:
+    """All threads of the cluster wait for each other and for what they wrote."""
+    e = body.e
+    if maps.cluster > 1:
+        e.do("barrier.cluster.arrive.release")
+        e.do("barrier.cluster.wait.acquire")
+    else:
+        e.do("barrier.sync", "0")
+
+
+def _take(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
+    """Read elements of another block's shared memory."""
+    e, (source, rank) = body.e, node.operands
+    assert isinstance(source, n.Load)
+    assert isinstance(source.type, Vector)
+    address, space = _address(body, body.address(source.place)), "shared"
+    if maps.cluster > 1:
+        space = "shared::cluster"
+        address = e.op("b32", "mapa.shared::cluster.u32", address, body.scalar(rank))
+    size = size_of(source.type)
+    for at, place in enumerate(node.places):
+        if not isinstance(place, n.Variable):
+            raise CompileError(
+                "what is taken from another block is indexed by constants only: use "
+                "td.static_range", node.span,
+            )  # fmt: skip
+        where = f"[{address}+{at * size}]" if at else f"[{address}]"
+        kind = f"v{source.type.count}.{'f32' if source.type.element.is_float else 's32'}"
+        e.ops(body.scope.registers[place.name], f"ld.{space}.{kind}", where)
+
+
+def copiers(body: Expressions) -> Value:
+    """Whether a thread is one of those that copies have of their own."""
+    e = body.e
+    thread = body.builtin(n.Builtin("thread_idx")).leaves[0]
+    # By the number of the first lane's warp, so that the assembler knows it to be one for a warp,
+    # and computes in its uniform registers what copies need.
+    warp = e.first("b32", "shr.u32", thread, "5")
+    warp = e.first("b32", "shfl.sync.idx.b32", warp, "0", "31", "-1")
+    return Value((e.first("pred", "setp.ge.u32", warp, str(body.block_size.count // 32)),))
+
+
+def _release(body: Expressions, maps: TensorMaps, released: Address) -> None:
+    """A thread of the group arrives at the barrier of its block; where a cluster shares boxes, as
+    many threads as blocks arrive at one each."""
+    e, sharing = body.e, maps.sharing
+    if sharing == 1:
+        first = when(_chosen(body, stages.GROUP))
+        e.do("mbarrier.arrive.shared::cta.b64", "_", memory.operand(e, released), guard=first)
+        return
+    rank, few = _first_few(body, maps.cluster, sharing)
+    there = e.op("b32", "mapa.shared::cluster.u32", _address(body, released), rank)
+    # Of the default scope, the block: a release for the cluster would wait for all that was written
+    # to memory, at each step, and there is nothing to be seen by others but that stages were read.
+    e.do("mbarrier.arrive.shared::cluster.b64", "_", f"[{there}]", guard=when(few))
+
+
+def _first_few(body: Expressions, cluster: int, count: int) -> tuple[str, str]:
+    """For each of a group's first threads the rank of one of the blocks that share boxes, and
+    whether a thread is one of these."""
+    e, key, within = body.e, (f"first {count}", 0), (f"first {count}", 1)
+    if key not in body.builtins:
+        thread = body.builtin(n.Builtin("thread_idx")).leaves[0]
+        number = e.first("b32", "and.b32", thread, str(stages.GROUP - 1))
+        body.builtins[within] = Value((e.first("pred", "setp.lt.u32", number, str(count)),))
+        if count < cluster:
+            rank = e.first("b32", "mov.u32", "%cluster_ctarank")
+            first = e.first("b32", "and.b32", rank, str(cluster - count))
+            number = e.first("b32", "add.u32", number, first)
+        body.builtins[key] = Value((number,))
+    return body.builtins[key].leaves[0], body.builtins[within].leaves[0]
+
+
+def _sharing(body: Expressions, cluster: int, count: int, apart: int) -> tuple[str, str]:
+    """The block's number among those that share a box with it, and the bits of their ranks."""
+    e, key, bits = (
+        body.e,
+        (f"number of {count} by {apart}", 0),
+        (f"number of {count} by {apart}", 1),
+    )
+    if key not in body.builtins:
+        number = rank = e.first("b32", "mov.u32", "%cluster_ctarank")
+        if apart > 1:
+            number = e.first("b32", "shr.u32", number, str(apart.bit_length() - 1))
+        if count * apart < cluster:
+            number = e.first("b32", "and.b32", number, str(count - 1))
+        those = str(sum(1 << apart * at for at in range(count)))
+        if count < cluster:
+            first = e.first("b32", "and.b32", rank, str(cluster - 1 - (count - 1) * apart))
+            those = e.first("b32", "shl.b32", those, first)
+            those = e.first("b16", "cvt.u16.u32", those)
+        body.builtins[key], body.builtins[bits] = Value((number,)), Value((those,))
+    return body.builtins[key].leaves[0], body.builtins[bits].leaves[0]
+
+
+def _claim(body: Expressions, apart: bool, node: n.Staged) -> None:
     e, address = body.e, body.address(node.places[0])
     filled, released = memory.operand(e, address), memory.operand(e, address, _RELEASED)
     parity = body.scalar(node.operands[0])
+    expect, bytes = "mbarrier.arrive.expect_tx.shared::cta.b64", str(node.numbers[0])
+    if apart:  # the whole warp waits
+        _wait(e, released, parity)
+        e.do(expect, "_", filled, bytes, guard=when(_copier(body, apart)))
+        return
     skip = _skip(body)
     _wait(e, released, parity)
-    bytes = str(node.numbers[0])
-    e.do("mbarrier.arrive.expect_tx.shared::cta.b64", "_", filled, bytes)
+    e.do(expect, "_", filled, bytes)
     e.place(skip)
 
 
 def _copy(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
-    e = body.e
-    place, filled = (memory.operand(e, body.address(each)) for each in node.places)
+    e, (lines, shared_by, apart) = body.e, node.numbers
+    target, filled = (body.address(each) for each in node.places)
     described = maps.register(node)
-    at = [_narrow(body, each) for each in node.operands[-3:]]
-    first = when(_chosen(body, body.block_size.count))
-    e.do(
-        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
-        place, f"[{described}, {{{', '.join(at)}}}]", filled, guard=first,
-    )  # fmt: skip
+    near, far, stack = (_narrow(body, each) for each in node.operands[-3:])
+    opcode = "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+    place = memory.operand(e, target)
+    to_all: list[str] = []
+    if shared_by > 1:  # a part for all blocks, at the same place in each
+        part, (number, those) = lines // shared_by, _sharing(body, maps.cluster, shared_by, apart)
+        far = e.op("b32", "mad.lo.s32", number, str(part), far)
+        size = str(part * stages.LINE_BYTES)
+        place = f"[{e.op('b32', 'mad.lo.s32', number, size, _address(body, target))}]"
+        opcode += ".multicast::cluster"
+        to_all = [those]
+    filled_at, first = memory.operand(e, filled), _copier(body, maps.apart)
+    at = f"[{described}, {{{near}, {far}, {stack}}}]"
+    e.do(opcode, place, at, filled_at, *to_all, guard=when(first))
 
 
 def _narrow(body: Expressions, node: n.Expression) -> str:
@@ -114,7 +236,7 @@ def _narrow(body: Expressions, node: n.Expression) -> str:
     return body.e.op("b32", "cvt.u32.u64", value) if wide else value
 
 
-def _multiply(body: Expressions, node: n.Staged) -> None:
+def _multiply(body: Expressions, cluster: int, node: n.Staged) -> None:
     """Four instructions, each of 32 bytes of the inner axis."""
     e = body.e
     sums: list[str] = []
@@ -126,7 +248,7 @@ def _multiply(body: Expressions, node: n.Staged) -> None:
             )
         sums += body.scope.registers[place.name]
     near = [bool(number) for number in node.numbers]
-    tiles = [_described(body, operand) for operand in node.operands]
+    tiles = [_described(body, cluster, operand) for operand in node.operands]
     kinds = [operand.type for operand in node.operands]
     element, sum_type = kinds[0], node.places[0].type
     assert isinstance(element, Scalar)
@@ -148,11 +270,14 @@ def _multiply(body: Expressions, node: n.Staged) -> None:
     e.do("wgmma.commit_group.sync.aligned")
 
 
-def _described(body: Expressions, operand: n.Expression) -> str:
+def _described(body: Expressions, cluster: int, operand: n.Expression) -> str:
     """The word that describes the tile at a place."""
     assert isinstance(operand, n.Load)
     e = body.e
-    start = e.op("b32", "shr.u32", _address(body, body.address(operand.place)), "4")
+    address = _address(body, body.address(operand.place))
+    if cluster > 1:  # addresses carry the rank of the block above these bits
+        address = e.op("b32", "and.b32", address, str(_PLACE))
+    start = e.op("b32", "shr.u32", address, "4")
     return e.op("b64", "or.b64", e.op("b64", "cvt.u64.u32", start), str(_DESCRIBED))
 
 
@@ -174,6 +299,18 @@ def _skip(body: Expressions) -> str:
     skip = body.e.new_label("others")
     body.e.jump(skip, unless(_chosen(body, body.block_size.count)))
     return skip
+
+
+def _copier(body: Expressions, apart: bool) -> str:
+    """Whether a thread is the one that copies; one of a warp, where a warp copies."""
+    if not apart:
+        return _chosen(body, body.block_size.count)
+    key = ("copier", 0)
+    if key not in body.builtins:
+        e, found = body.e, body.e.register("pred")
+        e.head.append(Instruction("", "elect.sync", [f"_|{found}"], ("-1",)))
+        body.builtins[key] = Value((found,))
+    return body.builtins[key].leaves[0]
 
 
 def _chosen(body: Expressions, among: int) -> str:

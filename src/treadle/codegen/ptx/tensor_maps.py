@@ -42,6 +42,8 @@ class TensorMaps:
         self._values: dict[str, n.Expression | None] | None = None  # of variables that are set once
         self._registers: dict[TensorMap, str] = {}
         self.declared: list[str] = []  # parameters
+        _, self.cluster, self.sharing, apart = _prepared(kernel)
+        self.apart = bool(apart)
 
     @property
     def maps(self) -> tuple[TensorMap, ...]:
@@ -58,7 +60,7 @@ class TensorMaps:
         made = TensorMap(
             self._bindings[self._slots[source.place.memory]], str(source.type),
             self._terms(source.place.index), (near, far, stack), (far_step, stack_step),
-            (line_of(source.type), node.numbers[0]),
+            (line_of(source.type), node.numbers[0] // node.numbers[1]),
         )  # fmt: skip
         if made not in self._registers:
             e = self._e
@@ -117,3 +119,12 @@ class TensorMaps:
                 elif isinstance(node, n.Assign) and isinstance(node.place, n.Variable):
                     self._values[node.place.name] = None
         return self._values.get(name)
+
+
+def _prepared(kernel: n.Kernel) -> tuple[int, ...]:
+    """How many stages a kernel has, how many blocks are a cluster, how many of these share boxes,
+    and whether copies have threads of their own."""
+    for node in statements_in(kernel.body):
+        if isinstance(node, n.Staged) and node.op == "prepare":
+            return node.numbers
+    return 0, 1, 1, 0

@@ -130,6 +130,7 @@ def describe(library: Library, card: Card) -> DeviceInfo:
             matrix_products=matrix_products(card.architecture),
             later_copies=card.architecture >= _LATER_COPIES,
             group_products=group_products(card.architecture, library.version),
+            clusters=card.architecture >= _GROUPS,
             multiprocessors=card.multiprocessors,
         ),
         vendor="NVIDIA",

@@ -36,10 +36,12 @@ def without_stages(kernel: n.Kernel) -> n.Kernel:
         if not isinstance(node, n.Staged):
             return node
         match node.op:
-            case "claim" | "wait":
+            case "claim" | "wait" | "meet":
                 return n.Barrier("block", None, node.span)
             case "copy":
                 return tuple(_copy(node, block, names))
+            case "take":
+                return tuple(_take(node))
             case "multiply":
                 return tuple(_multiply(node, block, names))
         return ()
@@ -114,6 +116,16 @@ def _rounded(value: n.Expression) -> n.Expression:
     nearest = ir.binary("and", ir.add(bits, ir.add(last, _BELOW_HALF)), stages.TF32_BITS)
     is_nan = ir.binary("gt", ir.binary("and", bits, _MAGNITUDE), _INFINITY)
     return ir.select(is_nan, value, n.Bitcast(nearest, F32))
+
+
+def _take(node: n.Staged) -> Iterator[n.Statement]:
+    """A block is its own cluster."""
+    source = node.operands[0]
+    assert isinstance(source, n.Load)
+    assert isinstance(source.place, n.Element)
+    for at, place in enumerate(node.places):
+        found = _moved(source.place, ir.as_expression(at))
+        yield n.Assign(place, n.Load(found, found.type, node.span), node.span)
 
 
 def _multiply(node: n.Staged, block: Dim3, names: Names) -> Iterator[n.Statement]:

@@ -6,9 +6,8 @@ factors on their way to shared memory, across the ends of tiles, and each group 
 of the block's tile by all of its columns (`ir.stages` has what these steps are). While a group
 stores its results the first stages of the next tile arrive.
 
-All threads do the same, the one that starts copies too. Warps that do nothing else, with registers
-moved from them to the groups, gain nothing where two groups multiply: what a block needs is 128
-sums and some tens of other registers a thread, and there are 255.
+Copies are begun by threads of their own (`ir.passes.roles`). Blocks of a cluster may share the
+boxes of a factor, or the inner axis: then each adds up some rows of the sums of all.
 """
 
 from __future__ import annotations
@@ -24,22 +23,41 @@ from treadle.lang.decorators import Kernel
 
 _LANES = 32
 _HALF = 2  # bytes
+_PAIR_BYTES = 8  # of sums
 
 
 class GroupTile(NamedTuple):
     """What a block computes of a product at a time: `rows` and `columns` of the result, each 64
-    rows by a group of 128 threads; tiles of 128 bytes of the inner axis lie in `stages`. Blocks
-    that follow each other go down `together` rows of tiles before they go to the next column."""
+    rows by a group of 128 threads; tiles of 128 bytes of the inner axis lie in `stages`. The blocks
+    of a cluster have `tall` rows and `wide` columns of tiles; those in a column share the boxes of
+    the second factor, those in a row the first one's. Clusters that follow each other go down
+    `together` rows of clusters before they go to the next column. Copies have threads of their own
+    if `apart`. With `split`, so many such sets of blocks have a part of the inner axis each, and
+    add up each other's sums."""
 
     rows: int
     columns: int
     stages: int
     together: int = 8
     guarded: bool = True
+    tall: int = 1
+    wide: int = 1
+    apart: bool = False
+    split: int = 1
 
     def depth_of(self, item: int) -> int:
         """Of the inner axis in a stage, in elements of so many bytes."""
         return LINE_BYTES // item
+
+    @property
+    def cluster(self) -> int:
+        """The blocks of a cluster."""
+        return self.tall * self.wide * self.split
+
+    def divides(self, inner: int, item: int) -> bool:
+        """Whether each of the blocks that split an inner axis has a part of it."""
+        steps = -(-inner // self.depth_of(item))
+        return -(-steps // -(-steps // self.split)) == self.split
 
     @property
     def threads(self) -> int:
@@ -53,8 +71,10 @@ class GroupTile(NamedTuple):
 
     def shared_bytes(self, item: int) -> int:
         """The shared memory of a block, for elements of so many bytes."""
-        parked = parking_of(4 if item != _HALF else item)
-        return self.stages * (self.stage_bytes + 16) + self.threads // _LANES * parked.bytes
+        parked = self.threads // _LANES * parking_of(4 if item != _HALF else item).bytes
+        if self.split > 1:
+            parked = self.rows * _pitch_of(self.columns) * _PAIR_BYTES
+        return self.stages * (self.stage_bytes + 16) + parked
 
 
 class Parking(NamedTuple):
@@ -82,6 +102,11 @@ def parking_of(item: int) -> Parking:
     return Parking(columns, columns // 2 + 8 // item, item)
 
 
+def _pitch_of(columns: int) -> int:
+    """Pairs from a row of a tile's sums to the next, where the tile is added up by a cluster."""
+    return columns // 2 + 2
+
+
 def takes(form: Form) -> bool:
     """Whether the kernel reads such factors: both in memory, aligned to 16 bytes, with one stack at
     most, the inner axis not divided, and near unless elements have 16 bits."""
@@ -100,7 +125,8 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
     """A kernel whose blocks compute tiles, with the parameters of `tile_multiplier`. Its grid is
     along x, of any number of blocks. The form is one that it `takes`."""
     (dtype, other), store_lanes, made = form.factors, form.lanes, form.made
-    rows, columns, stages, together, _ = tile
+    rows, columns, stages, together, _, tall, wide, apart, split = tile
+    cluster, sharing, stacked = tile.cluster, tall * wide, form.batches > 0
     stored: Any = td.vec4[made] if store_lanes == 4 else made
     summed = td.i32 if dtype.itemsize == 1 else td.f32
     # Sums are parked as 16-bit results, if they become these.
@@ -111,6 +137,9 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
     pitch, warp_parked = parking.pitch, parking.size
     part_columns, part_lanes = parking.columns, parking.columns // 4
     part_rows = _LANES // part_lanes
+    whole_pitch, row_threads = _pitch_of(columns), columns // 4
+    iterations = rows // split * row_threads // threads
+    at_once = 4 if iterations % 4 == 0 else 1
     depth = line = tile.depth_of(dtype.itemsize)
     across = columns // 8
     a_near, b_near = form.first.inner, form.second.inner
@@ -122,13 +151,15 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
     prepare, claim, copy = builtins.prepare_stages, builtins.claim_stage, builtins.copy_tile
     wait, release = builtins.wait_stage, builtins.release_stage
     multiply, settle = builtins.multiply_tiles, builtins.settle_products
+    meet, take, leave = builtins.meet_cluster, builtins.take_elements, builtins.leave_stages
+    unit_rows, unit_columns = rows * tall, columns * wide
 
     @td.func
     def place_of(tile, down, side):
         """The matrix of the stack, the row and the column of a tile, counted in tiles."""
         # Unsigned, since that division is short.
         each = td.u32(down * side)
-        z = td.u32(tile) // each
+        z = td.u32(tile) // each if stacked else td.u32(0)
         number = td.u32(tile) - z * each
         many = td.u32(together * side)
         top = number // many
@@ -140,20 +171,22 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
 
     @td.func
     def load_next(
-        left, right, barriers, a, b, m, n, k, matrices, down, side, blocks,
+        left, right, barriers, a, b, m, n, k, matrices, chunk, down, side, blocks, rank, share,
         a_offset, a_far, a_stack, b_offset, b_far, b_stack,
         tile, step, stage, parity, z, row, column,
     ):  # fmt: skip
         """Fill the next stage; what is filled after it."""
         claim(barriers, stage, parity, stage_bytes)
         deep = step * depth
+        if split > 1:
+            deep += share * chunk
         for box in td.static_range(a_boxes):
             copy(
                 left, stage * a_size + box * box_size, barriers, stage, a, a_offset,
                 (k if a_near else m, m if a_near else k, matrices), (a_far, a_stack),
                 (deep if a_near else row + box * line, row if a_near else deep,
                  td.where(a_stack == 0, 0, z)),
-                rows if a_near else line,
+                rows if a_near else line, wide, tall,
             )  # fmt: skip
         for box in td.static_range(b_boxes):
             copy(
@@ -161,20 +194,38 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
                 (k if b_near else n, n if b_near else k, matrices), (b_far, b_stack),
                 (deep if b_near else column + box * line, column if b_near else deep,
                  td.where(b_stack == 0, 0, z)),
-                columns if b_near else line,
+                columns if b_near else line, tall, 1,
             )  # fmt: skip
         stage += 1
         if stage == stages:
             stage = 0
             parity = 1 - parity
         step += 1
-        if step * depth >= k:
+        if step * depth >= (chunk if split > 1 else k):
             step = 0
             tile += blocks
             z, down_at, side_at = place_of(tile, down, side)
-            row = down_at * rows
-            column = side_at * columns
+            row = down_at * unit_rows + rank % tall * rows
+            column = side_at * unit_columns + rank // tall * columns
         return tile, step, stage, parity, z, row, column
+
+    @td.func
+    def keep(c, total, m, n, z, line, at):
+        """Store four neighbours of the result, as far as they are in it."""
+        if line < m:
+            start = (z * m + line) * n
+            if store_lanes == 4:
+                if at < n:
+                    c[(start + at) // 4] = finish(total, z, line, at)
+            else:
+                if at < n:
+                    c[start + at] = finish(total.x, z, line, at)
+                if at + 1 < n:
+                    c[start + at + 1] = finish(total.y, z, line, at + 1)
+                if at + 2 < n:
+                    c[start + at + 2] = finish(total.z, z, line, at + 2)
+                if at + 3 < n:
+                    c[start + at + 3] = finish(total.w, z, line, at + 3)
 
     @td.kernel(checked=False)
     def multiply_groups(
@@ -186,37 +237,45 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
     ):  # fmt: skip
         left = td.shared(stages * a_size, dtype)
         right = td.shared(stages * b_size, other)
-        parked = td.shared(threads // _LANES * warp_parked, pair)
+        if split > 1:
+            whole = td.shared(rows * whole_pitch, two)
+        else:
+            parked = td.shared(threads // _LANES * warp_parked, pair)
         barriers = td.shared(2 * stages, td.u64)
         t = td.thread_idx.x
         group = t // GROUP
         warp = t // _LANES % 4
         lane = t % _LANES
-        down = (m + rows - 1) // rows
-        side = (n + columns - 1) // columns
-        steps = (k + depth - 1) // depth
+        down = (m + unit_rows - 1) // unit_rows
+        side = (n + unit_columns - 1) // unit_columns
+        steps = ((chunk if split > 1 else k) + depth - 1) // depth
         tiles = down * side * matrices
-        blocks = td.grid_dim.x
+        # Sets of blocks that share the inner axis: one where there are no clusters.
+        shares = (k + chunk - 1) // chunk if split > 1 else 1
+        share = td.block_idx.x // sharing % shares
+        blocks = td.grid_dim.x // sharing // shares
+        first = td.block_idx.x // sharing // shares
+        rank = td.block_idx.x % sharing
         # Steps and offsets are counted in vectors of four.
         a_start, b_start = a_offset * 4, b_offset * 4
         a_stack, b_stack = a0 * 4, b0 * 4
         a_far = (a_line if a_near else a_step) * 4
         b_far = (b_line if b_near else b_step) * 4
-        prepare(barriers, stages)
+        prepare(barriers, stages, cluster, sharing, apart)
         # What is filled next: the tile and its place, the step of it, the stage and its parity.
-        coming = td.block_idx.x
+        coming = first
         coming_step = 0
         coming_stage = 0
         coming_parity = 1
         coming_z, down_at, side_at = place_of(coming, down, side)
-        coming_row = down_at * rows
-        coming_column = side_at * columns
+        coming_row = down_at * unit_rows + rank % tall * rows
+        coming_column = side_at * unit_columns + rank // tall * columns
         for _ in range(stages):
             if coming < tiles:
                 (coming, coming_step, coming_stage, coming_parity, coming_z, coming_row,
                  coming_column) = load_next(
-                    left, right, barriers, a, b, m, n, k, matrices, down, side, blocks,
-                    a_start, a_far, a_stack, b_start, b_far, b_stack,
+                    left, right, barriers, a, b, m, n, k, matrices, chunk, down, side,
+                    blocks, rank, share, a_start, a_far, a_stack, b_start, b_far, b_stack,
                     coming, coming_step, coming_stage, coming_parity, coming_z,
                     coming_row, coming_column,
                 )  # fmt: skip
@@ -225,7 +284,9 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
         parity = 0
         before = 0
         sums = td.local(across, sums_type)
-        for tile in range(td.block_idx.x, tiles, blocks):
+        taken = td.local(2, two)
+        totals = td.local(at_once, sums_type)
+        for tile in range(first, tiles, blocks):
             for j in td.static_range(across):
                 sums[j] = sums_type(0)
             for step in range(steps):
@@ -240,8 +301,8 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
                     if coming < tiles:
                         (coming, coming_step, coming_stage, coming_parity, coming_z, coming_row,
                          coming_column) = load_next(
-                            left, right, barriers, a, b, m, n, k, matrices, down, side, blocks,
-                            a_start, a_far, a_stack, b_start, b_far, b_stack,
+                            left, right, barriers, a, b, m, n, k, matrices, chunk, down, side,
+                            blocks, rank, share, a_start, a_far, a_stack, b_start, b_far, b_stack,
                             coming, coming_step, coming_stage, coming_parity, coming_z,
                             coming_row, coming_column,
                         )  # fmt: skip
@@ -255,14 +316,43 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
             if coming < tiles:
                 (coming, coming_step, coming_stage, coming_parity, coming_z, coming_row,
                  coming_column) = load_next(
-                    left, right, barriers, a, b, m, n, k, matrices, down, side, blocks,
-                    a_start, a_far, a_stack, b_start, b_far, b_stack,
+                    left, right, barriers, a, b, m, n, k, matrices, chunk, down, side,
+                    blocks, rank, share, a_start, a_far, a_stack, b_start, b_far, b_stack,
                     coming, coming_step, coming_stage, coming_parity, coming_z,
                     coming_row, coming_column,
                 )  # fmt: skip
             z, down_at, side_at = place_of(tile, down, side)
-            row = down_at * rows + group * ROWS + warp * 16
-            column = side_at * columns
+            row = down_at * unit_rows + rank % tall * rows
+            column = side_at * unit_columns + rank // tall * columns
+            if split > 1:
+                # Each block adds up some rows of the sums of all that share the inner axis.
+                if tile != first:
+                    meet()
+                spot = (group * ROWS + warp * 16 + lane // 4) * whole_pitch + lane % 4
+                for j in td.static_range(across):
+                    found = sums[j]
+                    whole[spot + j * 4] = two(found.x, found.y)
+                    whole[spot + j * 4 + 8 * whole_pitch] = two(found.z, found.w)
+                meet()
+                top = rows // shares * share
+                for i in range(iterations * split // shares // at_once):
+                    for item in td.static_range(at_once):
+                        number = (i * at_once + item) * threads + t
+                        spot = (top + number // row_threads) * whole_pitch
+                        spot += number % row_threads * 2
+                        totals[item] = sums_type(0)
+                        for source in td.static_range(split):
+                            if source < shares:
+                                take(taken, whole, spot, source * sharing + rank)
+                                low, high = taken[0], taken[1]
+                                totals[item] += sums_type(low.x, low.y, high.x, high.y)
+                    for item in td.static_range(at_once):
+                        number = (i * at_once + item) * threads + t
+                        to = row + top + number // row_threads
+                        at = column + number % row_threads * 4
+                        keep(c, td.vec4[made](totals[item]), m, n, z, to, at)
+                continue
+            row += group * ROWS + warp * 16
             # A warp's sums go through shared memory, 128 bytes of lines at a time, so that it
             # stores whole lines of them.
             for part in td.static_range(columns // part_columns):
@@ -280,20 +370,8 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
                     low = parked[spot]
                     high = parked[spot + 1]
                     total = td.vec4[made](four(low.x, low.y, high.x, high.y))
-                    if to < m:
-                        start = (z * m + to) * n
-                        if store_lanes == 4:
-                            if at < n:
-                                c[(start + at) // 4] = finish(total, z, to, at)
-                        else:
-                            if at < n:
-                                c[start + at] = finish(total.x, z, to, at)
-                            if at + 1 < n:
-                                c[start + at + 1] = finish(total.y, z, to, at + 1)
-                            if at + 2 < n:
-                                c[start + at + 2] = finish(total.z, z, to, at + 2)
-                            if at + 3 < n:
-                                c[start + at + 3] = finish(total.w, z, to, at + 3)
+                    keep(c, total, m, n, z, to, at)
                 td.sync_subgroup()
+        leave()
 
     return multiply_groups

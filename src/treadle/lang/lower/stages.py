@@ -18,10 +18,12 @@ from treadle.lang.rules import Literal
 
 
 def _prepare(cx: Context, node: ast.Call) -> n.Staged:
-    """prepare_stages(barriers, count)"""
-    barriers, count = _given(cx, node)
+    """prepare_stages(barriers, count, cluster=1, sharing=1, apart=False)"""
+    barriers, *counts = _given(cx, node)
+    counts += [Literal(1), Literal(1), Literal(0)][len(counts) - 1 :]
     place = _element(cx, barriers, Literal(0), node, "write")
-    return n.Staged("prepare", (place,), (), (_number(cx, count, node),), cx.span(node))
+    numbers = tuple(_number(cx, each, node) for each in counts)
+    return n.Staged("prepare", (place,), (), numbers, cx.span(node))
 
 
 def _step(op: str, cx: Context, node: ast.Call) -> n.Staged:
@@ -35,15 +37,18 @@ def _step(op: str, cx: Context, node: ast.Call) -> n.Staged:
 
 
 def _copy(cx: Context, node: ast.Call) -> n.Staged:
-    """copy_tile(to, index, barriers, stage, x, start, extents, steps, at, lines)"""
-    to, index, barriers, stage, x, start, extents, steps, at, lines = _given(cx, node)
+    """copy_tile(to, index, barriers, stage, x, start, extents, steps, at, lines,
+    shared_by=1, apart=1)"""
+    to, index, barriers, stage, x, start, extents, steps, at, *lines = _given(cx, node)
     target = _element(cx, to, index, node, "write")
     source = _element(cx, x, start, node, "read")
+    lines += [Literal(1), Literal(1)][len(lines) - 1 :]
     parts = [part for each in (extents, steps, at) for part in _items(cx, each, node)]
     operands = [typed(cx, scalar(cx, part, node, "a number of a tile"), node) for part in parts]
     load = n.Load(source, source.type, cx.span(node))
     places = (target, _stage(cx, barriers, stage, node))
-    return n.Staged("copy", places, (load, *operands), (_number(cx, lines, node),), cx.span(node))
+    numbers = tuple(_number(cx, each, node) for each in lines)
+    return n.Staged("copy", places, (load, *operands), numbers, cx.span(node))
 
 
 def _multiply(cx: Context, node: ast.Call) -> n.Staged:
@@ -63,6 +68,28 @@ def _settle(cx: Context, node: ast.Call) -> n.Staged:
     """settle_products(left)"""
     (left,) = _given(cx, node)
     return n.Staged("settle", (), (), (_number(cx, left, node),), cx.span(node))
+
+
+def _meet(cx: Context, node: ast.Call) -> n.Staged:
+    """meet_cluster()"""
+    return n.Staged("meet", span=cx.span(node))
+
+
+def _take(cx: Context, node: ast.Call) -> n.Staged:
+    """take_elements(to, x, index, rank)"""
+    to, x, index, rank = _given(cx, node)
+    if not isinstance(to, ArrayView):
+        raise cx.error(f"td.take_elements fills an array, not {describe(to)}", node)
+    count = _number(cx, to.size, node)
+    places = tuple(_element(cx, to, Literal(at), node, "write") for at in range(count))
+    source = _element(cx, x, index, node, "read")
+    load = n.Load(source, source.type, cx.span(node))
+    return n.Staged("take", places, (load, cast(cx, rank, t.I32, node)), (), cx.span(node))
+
+
+def _leave(cx: Context, node: ast.Call) -> n.Staged:
+    """leave_stages()"""
+    return n.Staged("leave", span=cx.span(node))
 
 
 def _given(cx: Context, node: ast.Call) -> list[Value]:
@@ -115,4 +142,7 @@ FUNCTIONS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
     "release_stage": _lowered(partial(_step, "release")),
     "multiply_tiles": _lowered(_multiply),
     "settle_products": _lowered(_settle),
+    "meet_cluster": _lowered(_meet),
+    "take_elements": _lowered(_take),
+    "leave_stages": _lowered(_leave),
 }
