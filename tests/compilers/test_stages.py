@@ -4,6 +4,7 @@ them, and what other cards and languages get."""
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -16,9 +17,17 @@ from treadle.codegen.target import find_target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir.signature import Signature
+from treadle.kernels import attention_tiles
+from treadle.kernels.device_code.group_attention import GroupAttending, group_attender, lines_of
+from treadle.kernels.device_code.group_attention_gradients import (
+    GroupDeriving,
+    group_key_gradients,
+    group_query_gradient,
+)
 from treadle.kernels.device_code.group_product import GroupTile, group_multiplier
 from treadle.kernels.device_code.matrix_product import Form, Loading
 from treadle.kernels.tiles import GROUP_TILES
+from treadle.lang.decorators import Kernel
 from treadle.runtime.arguments import declared_arguments
 
 TILES = list(GROUP_TILES)
@@ -33,15 +42,18 @@ def _printed(
     result: td.DType | None = None,
     other: td.DType | None = None,
 ) -> KernelCode:
+    first, second = (Loading(each, 4, aligned=True) for each in near)
+    form = Form(dtype, 0, first, second, 4, True, False, result=result, other=other)
+    return _print(language, dialect, group_multiplier(form, tile), tile.threads)
+
+
+def _print(language: str, dialect: str, kernel: Kernel, threads: int) -> KernelCode:
     generic = find_target(language).generic
     limits = replace(generic.limits, max_shared_memory=227 << 10)
     target = replace(generic, dialect=dialect, limits=limits)
-    first, second = (Loading(each, 4, aligned=True) for each in near)
-    form = Form(dtype, 0, first, second, 4, True, False, result=result, other=other)
-    kernel = group_multiplier(form, tile)
     lowered = kernel.lower(Signature(declared_arguments(kernel))).kernel
     slots = tuple((buffer.name, at) for at, buffer in enumerate(lowered.buffers))
-    options = Options(Dim3(tile.threads), slots)
+    options = Options(Dim3(threads), slots)
     return pipeline.print_code(pipeline.lower(lowered, options, target), options, target)
 
 
@@ -95,6 +107,39 @@ def test_the_loops_are_short():
     assert not any(kind.startswith("MEMBAR") for kind in kinds[first:last])
     between = [kinds[a:b] for a, b in itertools.pairwise(copies) if b - a < 40]
     assert not any("R2UR" in some for some in between)
+
+
+def _attention() -> Iterator[object]:
+    """The kernels of the tables, for heads of each number of columns."""
+    for columns, tile in attention_tiles._GROUP_TILES.items():
+        lines = lines_of(columns)
+        what = GroupAttending(td.float16, lines, lines, 4)
+        yield pytest.param(group_attender, what, tile, id=f"{columns}")
+    for columns, (query, keys) in attention_tiles._GROUP_GRADIENTS.items():
+        lines = lines_of(columns)
+        deriving = GroupDeriving(td.float16, lines, lines, td.float16, 4, 4, shared=False)
+        yield pytest.param(group_query_gradient, deriving, query, id=f"{columns} query")
+        for i, tile in enumerate(keys):
+            part = deriving
+            if len(keys) > 1:
+                part = deriving._replace(keys=i == 0, values=i == 1)
+            yield pytest.param(group_key_gradients, part, tile, id=f"{columns} keys {i}")
+
+
+@pytest.mark.parametrize(("make", "what", "tile"), [*_attention()])
+def test_attention_of_the_tables(make, what, tile):
+    """As products; the exponentials of a step are computed while its values are multiplied."""
+    code = _print("ptx", "sm_90", make(what, tile), tile.threads)
+    found = assemble(code.source, "sm_90a")
+    assert found.error is None
+    assert "C75" not in found.log
+    assert found.number("bytes spill stores") == 0
+    if make is group_attender and what.depth == 1:
+        lines = disassembled(code.source, "sm_90a")
+        waits = [at for at, line in enumerate(lines) if "WARPGROUP.DEPBAR" in line]
+        powers = [at for at, line in enumerate(lines) if "MUFU.EX2" in line]
+        between = [sum(a < at < b for at in powers) for a, b in itertools.pairwise(waits)]
+        assert between[:3] == [tile.keys // 2 + 2, tile.keys // 2 + 2, 0]
 
 
 def test_kernels_without_tiles_are_for_all_cards():

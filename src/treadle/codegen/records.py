@@ -80,8 +80,9 @@ Terms = tuple[tuple[int, int, str], ...]
 @dataclass(frozen=True, slots=True)
 class TensorMap:
     """A matrix that a kernel copies boxes of, which the driver describes at each launch: elements
-    of a binding, from `start` on, with extents along three axes, the nearest first, and steps along
-    the others, all counted in elements. A box has so many elements of the first two axes."""
+    of a binding, from `start` on, with extents along its axes (three to five), the nearest first,
+    and steps along the others, all counted in elements. A box has so many elements of the first two
+    axes."""
 
     binding: int
     element: str  # one of `ir.stages.SUMS`; "f32" is rounded to TF32 as it is copied

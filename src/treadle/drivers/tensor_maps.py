@@ -14,19 +14,19 @@ _FORMATS = {"i32": "<i", "u32": "<I", "i64": "<q", "u64": "<Q"}
 
 
 class Matrix(NamedTuple):
-    """A matrix in memory: its first element's address, extents of three axes, the bytes from an
-    element to the next of the second and of the third axis, and the extents of a box."""
+    """A matrix in memory: its first element's address, extents of its axes, the bytes from an
+    element to the next of the second axis and of the further ones, and the extents of a box."""
 
     element: str
     address: int
-    extents: tuple[int, int, int]
-    steps: tuple[int, int]
+    extents: tuple[int, ...]
+    steps: tuple[int, ...]
     box: tuple[int, int]
 
 
 def matrix_of(described: TensorMap, pointers: bytes, parameters: bytes) -> Matrix:
-    """The matrix for the pointers and parameters of a launch. A third axis whose elements are all
-    in one place has one."""
+    """The matrix for the pointers and parameters of a launch. An axis from the third on whose
+    elements are all in one place has one."""
 
     def number(terms: Terms) -> int:
         total = 0
@@ -39,14 +39,15 @@ def matrix_of(described: TensorMap, pointers: bytes, parameters: bytes) -> Matri
 
     size = _ELEMENT_BYTES[described.element]
     (pointer,) = struct.unpack_from("<Q", pointers, 8 * described.binding)
-    near, far, stack = map(number, described.extents)
-    far_step, stack_step = (size * number(terms) for terms in described.steps)
-    if not stack_step:
-        stack, stack_step = 1, far_step
+    near, far, *stacks = map(number, described.extents)
+    far_step, *steps = (size * number(terms) for terms in described.steps)
+    moves = zip(stacks, steps, strict=True)
+    placed = [(stack, step) if step else (1, far_step) for stack, step in moves]
     address = pointer + size * number(described.start)
     return Matrix(
-        described.element, address, (near, far, stack), (far_step, stack_step), described.box
-    )
+        described.element, address, (near, far, *[stack for stack, _ in placed]),
+        (far_step, *[step for _, step in placed]), described.box,
+    )  # fmt: skip
 
 
 def map_places(code: KernelCode) -> tuple[int, ...]:

@@ -17,15 +17,19 @@ in the same order:
                 differs from this one's in the digit that counts in such steps all ask for this box
     wait        wait until all bytes have come; the parity is 0 the first time, then 1, 0, …
     release     this group of 128 threads has read the stage
+    hand        a stage to which nothing is copied is as if it were: who waits for it may go on
     multiply    begin to add the product of two tiles to the sums of a group of 128 threads
-    settle      wait until at most `numbers` multiplications of this group are not done, the newest
+    product     the same, but the sums become the product, whatever they were
+    multiply_held  as multiply, with a first factor that the threads hold
+    settle      wait until at most `numbers` multiplications of this group are not done, the newest;
+                operands are numbers that are to be computed while these go on
     meet        wait for all groups of the cluster, whose shared memory is then as they left it
     take        elements of the shared memory of the block with a rank, one after the other
     leave       after everything else: wait for the other blocks of the cluster
 
 A copy may happen at any time from where it stands until the wait for its stage ends, and a
 multiplication until a `settle` says that it is done. Until then nothing else writes the tiles, and
-nothing touches the sums (`verify` looks for the latter). Sums are ready after `settle 0`.
+nothing touches the sums or the words of a held factor (`verify` looks for the latter two).
 
 Blocks that share boxes read each a part of a box's lines for all, and do so when the groups of all
 of these blocks have released the stage. So they claim the same stages in the same order, for as
@@ -41,11 +45,11 @@ A *tile* is a sequence of lines of 128 bytes. The eight pieces (16 bytes) of lin
 piece p is at place p ^ (l % 8). It begins at a multiple of 1,024 bytes. So eight lines are read at
 once without two pieces in one bank.
 
-`copy` takes a matrix in three axes: near (adjacent elements), far, and a stack, whose extents and
-steps are given, steps in elements, of 16 bytes or multiples. Line l of the box has the elements
-from `near` on of the line `far + l`. What lies outside of the extents is zeros. Numbers of float32
-are rounded to TF32 on their way: to the nearest one with 10 bits of fraction, of two to the even
-one (NaN stays NaN).
+`copy` takes a matrix in three to five axes: near (adjacent elements), far, and stacks, whose
+extents and steps are given, steps in elements, of 16 bytes or multiples. Line l of the box has the
+elements from `near` on of the line `far + l`. What lies outside of the extents is zeros. Numbers of
+float32 are rounded to TF32 on their way: to the nearest one with 10 bits of fraction, of two to the
+even one (NaN stays NaN).
 
 `multiply` adds a product over 128 bytes of the inner axis to sums (`SUMS`): of 64 rows and 8
 columns for each vec4 of a thread. Of the group's thread l in warp w (of four) the numbers i of vec4
@@ -54,11 +58,20 @@ first tile has the 64 rows as lines, if its inner axis is near (`numbers` has 1)
 axis; the second one has the columns as lines, or it is a tile for every 64 columns, one after the
 other, whose lines are the inner axis. Only elements of 16 bits may lie so that lines are the inner
 axis. Of float32 the lowest 13 bits are ignored, as TF32 has none there.
+
+A first factor that is held are vec4s of words with two elements of 16 bits each: vec4 k has the
+numbers 16 k to 16 k + 15 of the inner axis, for the warp's 16 rows, as the first factor in
+`ir.matrices`. Of a second one whose lines are the inner axis, a tile has as many lines as `numbers`
+says, of which the product takes some.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from treadle.ir import nodes as n
 
 from treadle.ir.types import BF16, F16, F32, I8, I32, U8, Scalar
 
@@ -72,6 +85,8 @@ MOST_LINES = 256  # of a copy
 MOST_COLUMNS = 256
 COPIERS = 32  # threads that a block has in addition where copies have threads of their own
 CLUSTERS = (1, 2, 4, 8)  # blocks
+INNER = 16  # elements of the inner axis in a vec4 of words of a first factor
+AXES = (3, 4, 5)  # of a matrix that boxes are copied of
 
 # What is multiplied, and what its sums are. Factors of 8 bits may differ in their signs.
 SUMS: dict[Scalar, Scalar] = {F16: F32, BF16: F32, F32: F32, I8: I32, U8: I32}
@@ -89,24 +104,48 @@ def line_of(element: Scalar) -> int:
 
 
 class Operation(NamedTuple):
-    """How many places, operands and numbers a step has; None for any number of places."""
+    """How many places, operands and numbers a step has; None for any number of places, and for
+    operands whose number depends on the axes of a matrix."""
 
     places: int | None
-    operands: int
+    operands: int | None
     numbers: int
 
 
 OPERATIONS: dict[str, Operation] = {
     "prepare": Operation(1, 0, 4),
     "claim": Operation(1, 1, 1),
-    # Target and stage; source, extents (near, far, stack), steps (far, stack), place in each axis;
-    # lines, blocks that share them, ranks from one of these to the next.
-    "copy": Operation(2, 9, 3),
+    # Target and stage; source, extents (near, far, stacks), steps (far, stacks), place in each
+    # axis; lines, blocks that share them, ranks from one of these to the next.
+    "copy": Operation(2, None, 3),
     "wait": Operation(1, 1, 0),
     "release": Operation(1, 0, 0),
+    "hand": Operation(1, 0, 0),
     "multiply": Operation(None, 2, 2),
-    "settle": Operation(0, 0, 1),
+    "product": Operation(None, 2, 2),
+    # The words, then the second tile; whether its inner axis is near, the lines of a tile.
+    "multiply_held": Operation(None, None, 2),
+    # Numbers that are to be computed before the wait.
+    "settle": Operation(0, None, 1),
     "meet": Operation(0, 0, 0),
     "take": Operation(None, 2, 0),  # element, rank
     "leave": Operation(0, 0, 0),
 }
+MULTIPLICATIONS = ("multiply", "product", "multiply_held")
+
+
+class Box(NamedTuple):
+    """The operands of a copy: the matrix's first element, extents and steps, and the place."""
+
+    source: n.Expression
+    extents: tuple[n.Expression, ...]
+    steps: tuple[n.Expression, ...]
+    place: tuple[n.Expression, ...]
+
+
+def box_of(operands: Sequence[n.Expression]) -> Box:
+    """What the operands of a copy are."""
+    source, *numbers = operands
+    axes = len(operands) // 3
+    cut = 2 * axes - 1
+    return Box(source, tuple(numbers[:axes]), tuple(numbers[axes:cut]), tuple(numbers[cut:]))

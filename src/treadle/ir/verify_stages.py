@@ -9,6 +9,7 @@ from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import stages
 from treadle.ir import types as t
+from treadle.ir.matrices import FIRST
 from treadle.ir.traverse import statements_in, walk
 
 _ELEMENTS = tuple(stages.SUMS)
@@ -24,19 +25,21 @@ def fault_of(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> str
     known = stages.OPERATIONS.get(node.op)
     if known is None:
         return f"there is no step {node.op!r} of staged work"
-    counts = (len(node.operands), len(node.numbers))
     places = len(node.places) if known.places is None else known.places
-    if counts != (known.operands, known.numbers) or places != len(node.places):
+    operands = len(node.operands) if known.operands is None else known.operands
+    counts = (len(node.places), len(node.operands), len(node.numbers))
+    if counts != (places, operands, known.numbers):
         return (
-            f"staged {node.op} has {known.places} places, {known.operands} operands and "
-            f"{known.numbers} numbers"
+            f"staged {node.op} has {places} places, {operands} operands and {known.numbers} numbers"
         )
     if any(number < 0 for number in node.numbers):
         return f"the numbers of staged {node.op} are not negative"
-    if node.op == "multiply":
+    if node.op in stages.MULTIPLICATIONS:
         return _multiply(node, shared, spaces)
     if node.op == "take":
         return _take(node, shared, spaces)
+    if node.op == "settle" and any(operand.type != t.F32 for operand in node.operands):
+        return "staged settle takes numbers of f32"
     barriers = node.places[-1:]
     if barriers and not _is_shared(barriers[0], shared, (t.U64,)):
         return f"staged {node.op} takes an element of a shared memory of u64, without checks"
@@ -44,7 +47,7 @@ def fault_of(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> str
         return _prepare(node)
     if node.op == "copy":
         return _copy(node, shared, spaces)
-    for operand in node.operands:
+    for operand in () if node.op == "settle" else node.operands:
         if operand.type != t.I32:
             return f"staged {node.op} takes its parity as i32, not as {operand.type}"
     return None
@@ -60,6 +63,8 @@ def _is_shared(place: n.Place, shared: Set[str], types: tuple[t.Type, ...]) -> b
 
 
 def _copy(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> str | None:
+    if len(node.operands) not in [3 * axes for axes in stages.AXES]:
+        return "staged copy takes a matrix of three to five axes: 9, 12 or 15 operands"
     target, source = node.places[0], node.operands[0]
     if not _is_shared(target, shared, _ELEMENTS):
         return (
@@ -111,10 +116,18 @@ def _multiply(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> st
     columns = 8 * len(node.places)
     if not 0 < columns <= stages.MOST_COLUMNS:
         return f"staged multiply has 8 to {stages.MOST_COLUMNS} columns, not {columns}"
-    for operand in node.operands:
+    tiles = _tiles(node)
+    for operand in node.operands[: -len(tiles)]:
+        held_at = _own(operand)
+        local = isinstance(held_at, n.Variable) or (
+            isinstance(held_at, n.Element) and spaces.get(held_at.memory) == "local"
+        )
+        if operand.type != FIRST or not local:
+            return "staged multiply_held takes vec4<u32>s of the thread's own"
+    for operand in tiles:
         if not isinstance(operand, n.Load) or not _is_shared(operand.place, shared, _ELEMENTS):
             return f"staged multiply takes elements of shared memory of {_NAMES}"
-    first, second = (operand.type for operand in node.operands)
+    first, second = tiles[0].type, tiles[-1].type
     assert isinstance(first, t.Scalar)
     assert isinstance(second, t.Scalar)
     if first != second and not first.bits == second.bits == _EIGHT:
@@ -125,16 +138,20 @@ def _multiply(node: n.Staged, shared: Set[str], spaces: Mapping[str, str]) -> st
             return f"staged multiply adds to vec4<{stages.SUMS[first]}>s of the thread's own"
     if first.bits == _EIGHT and columns > _FEW and columns % (2 * _EIGHT):
         return f"staged multiply of 8-bit integers has a multiple of 16 columns, not {columns}"
-    if first.bits != stages.TURNED_BITS and not all(node.numbers):
+    held = node.op == "multiply_held"
+    near = node.numbers[:1] if held else node.numbers
+    if held and (fault := _held(node, first)):
+        return fault
+    if first.bits != stages.TURNED_BITS and not all(near):
         return f"staged multiply of {first} has the inner axis near in both tiles"
-    by_columns = not node.numbers[1]
+    by_columns = not near[-1]
     wide = stages.line_of(second)
     if by_columns and columns % wide:
         return (
             f"staged multiply of tiles by inner axis has a multiple of {wide} columns, "
             f"not {columns}"
         )
-    if any(number not in (0, 1) for number in node.numbers):
+    if any(number not in (0, 1) for number in near):
         return "the numbers of staged multiply say whether the inner axis is near: 0 or 1"
     return None
 
@@ -163,23 +180,59 @@ def check_order(body: n.Block) -> None:
         )  # fmt: skip
 
 
+def _held(node: n.Staged, element: t.Scalar) -> str | None:
+    if element.bits != stages.TURNED_BITS:
+        return f"staged multiply_held takes 16-bit floats, not {element}"
+    inner, (near, lines) = stages.INNER * (len(node.operands) - 1), node.numbers
+    most = stages.LINE if near else lines
+    if lines % 8 or not 0 < lines <= stages.MOST_LINES:
+        return (
+            f"tiles of staged multiply_held have 8 to {stages.MOST_LINES} lines, a multiple of 8, "
+            f"not {lines}"
+        )
+    if not 0 < inner <= most:
+        return f"staged multiply_held takes words of 1 to {most} elements, not {inner}"
+    return None
+
+
+def _tiles(node: n.Staged) -> tuple[n.Expression, ...]:
+    """The tiles that a multiplication takes."""
+    return node.operands[-1:] if node.op == "multiply_held" else node.operands
+
+
+def _own(operand: n.Expression) -> n.Place | None:
+    """Where a word of a held factor lies."""
+    if isinstance(operand, n.Variable):
+        return operand
+    return operand.place if isinstance(operand, n.Load) else None
+
+
+# The memories and variables that multiplications may still write or read, each with how many were
+# begun since the last of them, at least.
+_Pending = Mapping[str, int]
+
+
 def check_sums(body: n.Block) -> None:
-    """CompileError where something touches the sums of a multiplication that may not be done."""
+    """CompileError where something touches the sums, or the words of a held factor, of a
+    multiplication that may not be done."""
     if any(isinstance(node, n.Staged) for node in statements_in(body)):
-        _pending(body, frozenset())
+        _pending(body, {})
 
 
-def _pending(block: n.Block, pending: frozenset[str]) -> frozenset[str]:
-    """The memories and variables that a multiplication may still write after a block."""
+def _pending(block: n.Block, pending: _Pending) -> _Pending:
+    """What is pending after a block."""
     for node in block:
         match node:
-            case n.Staged(op="multiply"):
-                pending |= {_name(place) for place in node.places}
-            case n.Staged(op="settle", numbers=(0,)):
-                pending = frozenset()
+            case n.Staged() if node.op in stages.MULTIPLICATIONS:
+                held = map(_own, node.operands[: -len(_tiles(node))])
+                begun = {_name(place) for place in (*node.places, *held) if place is not None}
+                pending = {name: age + 1 for name, age in pending.items()} | dict.fromkeys(begun, 0)
+            case n.Staged(op="settle", numbers=(left,)):
+                _check(node.operands, pending, node.span)
+                pending = {name: age for name, age in pending.items() if age < left}
             case n.If():
                 _check((node.condition,), pending, node.span)
-                pending = _pending(node.then, pending) | _pending(node.otherwise, pending)
+                pending = _either(_pending(node.then, pending), _pending(node.otherwise, pending))
             case n.For():
                 _check((node.start, node.stop), pending, node.span)
                 pending = _repeated(node.body, pending)
@@ -191,20 +244,32 @@ def _pending(block: n.Block, pending: frozenset[str]) -> frozenset[str]:
     return pending
 
 
-def _repeated(body: n.Block, pending: frozenset[str]) -> frozenset[str]:
-    again = pending | _pending(body, pending)
-    return again | _pending(body, again)
+def _either(one: _Pending, other: _Pending) -> _Pending:
+    both = {**one, **other}
+    return {name: min(one.get(name, age), other.get(name, age)) for name, age in both.items()}
 
 
-def _check(parts: tuple[object, ...], pending: frozenset[str], span: Span) -> None:
+def _repeated(body: n.Block, pending: _Pending) -> _Pending:
+    """What is pending after any number of rounds. Ages only fall, so this ends."""
+    while True:
+        again = _either(pending, _pending(body, pending))
+        if again == pending:
+            return pending
+        pending = again
+
+
+def _check(parts: tuple[object, ...], pending: _Pending, span: Span) -> None:
     if not pending:
         return
     for part in parts:
         for each in walk(part):
-            if isinstance(each, (n.Element, n.Variable)) and _name(each) in pending:
+            if not isinstance(each, (n.Element, n.Variable, n.MemoryReference)):
+                continue
+            name = each.memory if isinstance(each, n.MemoryReference) else _name(each)
+            if name in pending:
                 raise CompileError(
-                    f"`{_name(each)}` holds sums of a multiplication that may not be done: wait "
-                    "for it (settle 0) first",
+                    f"`{name}` belongs to a multiplication that may not be done: wait for "
+                    "it (settle) first",
                     span,
                 )
 

@@ -15,13 +15,28 @@ from typing import Any, NamedTuple
 from treadle.core.dtypes import DType, float32, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.attention_tiles import Lengths, best_tile_for, rows_of, takes_fragments
+from treadle.kernels.attention_tiles import (
+    Lengths,
+    best_tile_for,
+    group_tile_for,
+    rows_of,
+    takes_fragments,
+)
 from treadle.kernels.device_code import attention, attention_cpu
 from treadle.kernels.device_code.attention import Attending, Tile
 from treadle.kernels.device_code.attention_cpu import COLUMNS, Lanes
 from treadle.kernels.device_code.attention_fragments import FragmentAttending, fragment_attender
+from treadle.kernels.device_code.group_attention import (
+    GroupAttending,
+    GroupAttentionTile,
+    Heads,
+    Placed,
+    group_attender,
+    lines_of,
+)
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import flat, for_any_sizes, new, packed, serial_threads
+from treadle.kernels.machine import machine_of
 from treadle.kernels.tuned_tiles import TileKind, best_tile
 from treadle.lang.types import VectorType
 from treadle.runtime.arrays import DeviceArray
@@ -43,7 +58,10 @@ _PLAIN = Tile(across=8, down=8, rows=1, keys=2, vectors=1, deep=2, passes=1)
 _NARROW = 64  # columns of the value that any tile may have
 _BUSY = 1 << 17  # threads that keep a GPU busy
 _BUSY_FRAGMENTS = 1 << 15  # the same of kernels with many registers each
+NEAR_BYTES = 32 << 20  # of keys and values that blocks read at one time, from the second cache
 _FEW = 8  # queries up to which transposing the keys does not pay on a CPU
+_FEW_OF_GROUP = 64  # queries up to which a group of threads would compute for none
+_KEYS_TOGETHER = 64  # of fragments, at a time
 _FEWEST_TILES = 4  # of keys, that a block goes over if keys are split
 
 
@@ -217,36 +235,55 @@ class _Operands(NamedTuple):
     numbers: tuple[Any, ...]
 
 
-def _operands(arrays: _Arrays, p: Problem, done: int, count: int, parts: int, tiles: int) -> Any:
-    """The arguments of a kernel that counts in vectors of `count` elements."""
+class _Placed(NamedTuple):
+    """Where a launch finds query, key and value, as arrays and their first elements; where the
+    results are, which begin with those of so many heads before; and how far a query sees."""
+
+    seen: list[tuple[DeviceArray, int]]
+    out: DeviceArray
+    norms: DeviceArray
+    before: int
+    left: int
+    right: int
+
+
+def _place(arrays: _Arrays, p: Problem, done: int, of_parts: bool) -> _Placed:
+    """Of a launch after which so many heads are `done`; the results are seen from their
+    beginning on if they are combined of parts."""
     most = _most(arrays)
     laid = [
         (arrays.query, p.query, (*p.heads, p.queries, p.depth)),
         (arrays.key, p.key, (*p.heads, p.keys, p.depth)),
         (arrays.value, p.value, (*p.heads, p.keys, p.width)),
     ]
-    found = [_seen(*each, most) for each in laid]
+    lines = math.prod(p.heads) * p.queries
+    out, norms, before = arrays.out, arrays.norms, done
+    if of_parts or out.size >= most:
+        out = _some(out, done * p.queries * p.width, lines * p.width)
+        norms, before = _some(norms, done * p.queries, lines), 0
+    left = p.queries if p.left is None else min(p.left, p.queries)
+    right = p.keys if p.right is None else min(p.right, p.keys)
+    return _Placed([_seen(*each, most) for each in laid], out, norms, before, left, right)
+
+
+def _operands(arrays: _Arrays, p: Problem, done: int, count: int, parts: int, tiles: int) -> Any:
+    """The arguments of a kernel that counts in vectors of `count` elements."""
+    most = _most(arrays)
+    placed = _place(arrays, p, done, parts > 1)
     mask: Any = 0
     mask_start, mask_steps, mask_step = 0, four(0, 0, 0, 0), 0
     if arrays.mask is not None and p.mask is not None:
         mask, mask_start = _seen(arrays.mask, p.mask, (*p.heads, p.queries, p.keys), most)
         mask_steps, mask_step = _steps(p.mask.strides[:-1], 1), p.mask.strides[-1]
-    lines = math.prod(p.heads) * p.queries
-    out, norms, before = arrays.out, arrays.norms, done
-    if parts > 1 or out.size >= most:
-        out = _some(out, done * p.queries * p.width, lines * p.width)
-        norms, before = _some(norms, done * p.queries, lines), 0
-    starts = four(*[start // count for _, start in found], mask_start)
+    starts = four(*[start // count for _, start in placed.seen], mask_start)
     front = _front(p.heads, 1)
-    left = p.queries if p.left is None else min(p.left, p.queries)
-    right = p.keys if p.right is None else min(p.right, p.keys)
     return _Operands(
-        (*[array for array, _ in found], mask, out, norms),
+        (*[array for array, _ in placed.seen], mask, placed.out, placed.norms),
         starts,
         (*(_steps(each.strides, count) for each in (p.query, p.key, p.value)), mask_steps,
          mask_step),
         (four(p.queries, p.keys, p.depth, p.width), four(front[1], front[2], parts, tiles),
-         four(left, right, done, before), p.scale * attention.LOG2_E,
+         four(placed.left, placed.right, done, placed.before), p.scale * attention.LOG2_E,
          0 if arrays.draws is None else arrays.draws, 1.0 - p.dropout),
     )  # fmt: skip
 
@@ -329,6 +366,12 @@ def _by_fragments(arrays: _Arrays, p: Problem, done: int) -> None:
         (*laid.strides, laid.offset, array.offset)
         for array, laid in zip(arrays[:3], (p.query, p.key, p.value), strict=True)
     ]
+    if arrays.mask is None and not p.dropout and p.queries > _FEW_OF_GROUP:
+        group = group_tile_for(device, dtype, p.depth, p.width, sum(counts, ()))
+        count = 0 if group is None else math.prod(p.heads) * -(-p.queries // group.queries)
+        if group and _split(p, count * group.threads, _KEYS_TOGETHER, _BUSY_FRAGMENTS)[0] == 1:
+            _by_groups(arrays, p, done, group)
+            return
     query = rows_of(dtype, p.depth, counts[0] + counts[1])
     value = rows_of(dtype, p.width, counts[2])
     tile = best_tile_for(device, Lengths(math.prod(p.heads), p.queries, p.keys), query, value)
@@ -341,6 +384,31 @@ def _by_fragments(arrays: _Arrays, p: Problem, done: int) -> None:
     kernel = fragment_attender(what, tile)[blocks * parts, tile.threads]
     joined = _attending(arrays, p, lanes == 4, parts > 1)
     _launch(kernel, _operands(arrays, p, done, 1, parts, each), p, parts, joined)
+
+
+def _by_groups(arrays: _Arrays, p: Problem, done: int, tile: GroupAttentionTile) -> None:
+    """As `_by_fragments`, where groups of 128 threads multiply tiles from boxes of memory."""
+    dtype = arrays.query.dtype
+    assert isinstance(dtype, DType)
+    placed = _place(arrays, p, done, False)
+    laid = zip(placed.seen, (p.query, p.key, p.value), strict=True)
+    heads, columns = _front(p.heads, 1), p.depth + p.width
+    shared = p.heads[-1] if p.heads and not p.key.strides[-2] else 1  # heads with the same keys
+    together = max(NEAR_BYTES // (p.keys * columns * dtype.itemsize), 1) * shared
+    what = GroupAttending(dtype, lines_of(p.depth), lines_of(p.width), 4 if p.width % 4 == 0 else 1)
+    tiles = math.prod(heads) * -(-p.queries // tile.queries)
+    blocks = min(tiles, machine_of(arrays.query.device).multiprocessors or tiles)
+    group_attender(what, tile)[blocks, tile.threads](
+        *[array for array, _ in placed.seen], placed.out, placed.norms,
+        *[placed_at(start, each.strides) for (_, start), each in laid],
+        p.queries, p.keys, p.depth, p.width, packed(Heads, *heads, min(together, math.prod(heads))),
+        placed.left, placed.right, placed.before, p.scale * attention.LOG2_E,
+    )  # fmt: skip
+
+
+def placed_at(start: int, strides: tuple[int, ...]) -> Packed:
+    """Where an operand is, for kernels by groups of threads."""
+    return packed(Placed, start, *_front(strides[:-1], 0), strides[-1])
 
 
 def _split(p: Problem, threads: int, keys: int, busy: int) -> tuple[int, int]:

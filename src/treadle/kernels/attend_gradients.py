@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.dtypes import DType, i32
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.attend import Laid, Problem, four
+from treadle.kernels.attend import NEAR_BYTES, Laid, Problem, four, placed_at
 from treadle.kernels.attention_tiles import (
+    group_gradient_tiles,
     key_gradient_tiles,
     query_gradient_tile,
     rows_of,
@@ -22,6 +24,13 @@ from treadle.kernels.device_code.attention_gradients import (
     Strides,
     key_gradients,
     query_gradient,
+)
+from treadle.kernels.device_code.group_attention import Heads, lines_of
+from treadle.kernels.device_code.group_attention_gradients import (
+    GroupDeriving,
+    GroupGradientTile,
+    group_key_gradients,
+    group_query_gradient,
 )
 from treadle.kernels.launching import flat, for_any_sizes, new, packed, serial_threads
 from treadle.lang.types import VectorType
@@ -67,8 +76,9 @@ def attend_backward_by_fragments(
     draws = given.pop() if p.dropout else None
     arrays = query, key, value, gradient
     what = _deriving(arrays, p, None if mask is None else mask.dtype, result)
+    read = [flat(array) for array in (*arrays, norms, sums)]
     operands = (
-        *map(flat, (*arrays, norms, sums)),
+        *read,
         0 if mask is None else flat(mask),
         0 if draws is None else draws,
     )
@@ -81,6 +91,17 @@ def attend_backward_by_fragments(
     reach = four(left, right, 0, 0)
     numbers = p.scale * attention.LOG2_E, p.scale, 1.0 - p.dropout
     device = query.device
+    if mask is None and draws is None:
+        laid = (p.query, p.key, p.value, Laid((p.width,), 0))
+        counts = [
+            count
+            for array, each in zip(arrays, laid, strict=True)
+            for count in (*each.strides, each.offset, array.offset)
+        ]
+        groups = group_gradient_tiles(device, dtype, p.depth, p.width, tuple(counts))
+        if groups is not None:
+            _by_groups(read, (of_query, of_key, of_value), p, groups)
+            return of_query, of_key, of_value
     if of_query.size:
         count = math.prod(p.heads)
         tile = query_gradient_tile(device, count, p.queries, what.query, what.value)
@@ -103,6 +124,51 @@ def attend_backward_by_fragments(
             reach, *numbers,
         )  # fmt: skip
     return of_query, of_key, of_value
+
+
+def _by_groups(
+    operands: Sequence[DeviceArray],
+    results: tuple[DeviceArray, DeviceArray, DeviceArray],
+    p: Problem,
+    tiles: tuple[GroupGradientTile, tuple[GroupGradientTile, ...]],
+) -> None:
+    """The gradients, where groups of 128 threads multiply tiles from boxes of memory."""
+    of_query, of_key, of_value = results
+    dtype, result = of_query.dtype, of_key.dtype
+    assert isinstance(dtype, DType)
+    assert isinstance(result, DType)
+    heads, own = _front(p.heads), _front(p.own)
+    lanes, value_lanes = (4 if columns % 4 == 0 else 1 for columns in (p.depth, p.width))
+    deep, wide = lines_of(p.depth), lines_of(p.width)
+    what = GroupDeriving(dtype, deep, wide, dtype, lanes, value_lanes)
+    size = p.queries * p.width
+    of_gradient = (heads[1] * heads[2] * size, heads[2] * size, size, p.width)
+    places = [placed_at(laid.offset, laid.strides) for laid in (p.query, p.key, p.value)]
+    places.append(placed_at(0, of_gradient))
+    left = p.queries if p.left is None else min(p.left, p.queries)
+    right = p.keys if p.right is None else min(p.right, p.keys)
+    sizes = p.queries, p.keys, p.depth, p.width
+    numbers = left, right, p.scale * attention.LOG2_E, p.scale
+    near = NEAR_BYTES // ((p.depth + p.width) * dtype.itemsize)
+    tile, key_tiles = tiles
+    several = tuple(n // o for n, o in zip(heads, own, strict=True))
+    count, shares = math.prod(heads), math.prod(several)
+    if of_query.size:
+        together = min(max(near // p.keys, 1) * several[2], count)
+        blocks = count * -(-p.queries // tile.rows)
+        group_query_gradient(what, tile)[blocks, tile.threads](
+            *operands, flat(of_query), *places, *sizes, packed(Heads, *heads, together), *numbers
+        )
+    for i, each in enumerate(key_tiles if of_key.size or of_value.size else ()):
+        part = what._replace(result=result, shared=shares > 1)
+        if len(key_tiles) > 1:
+            part = part._replace(keys=i == 0, values=i == 1)
+        together = min(max(near // (p.queries * shares), 1), math.prod(own))
+        blocks = math.prod(own) * -(-p.keys // each.rows)
+        group_key_gradients(part, each)[blocks, each.threads](
+            *operands, flat(of_key), flat(of_value), *places, *sizes, packed(Heads, *heads, 1),
+            packed(Heads, *own, together), packed(Heads, *several, 1), *numbers,
+        )  # fmt: skip
 
 
 def _deriving(

@@ -14,7 +14,9 @@ from treadle.core.dtypes import DType, bfloat16, float16
 from treadle.kernels.device_code.attention_fragments import FragmentTile
 from treadle.kernels.device_code.attention_gradients import GradientTile
 from treadle.kernels.device_code.attention_tiles import PIECE, Rows
-from treadle.kernels.matrix_check import usable_products
+from treadle.kernels.device_code.group_attention import GroupAttentionTile
+from treadle.kernels.device_code.group_attention_gradients import GroupGradientTile
+from treadle.kernels.matrix_check import usable_groups, usable_products
 from treadle.kernels.tuned_tiles import TileKind, best_tile
 from treadle.runtime.devices import Device
 
@@ -42,6 +44,20 @@ _KEY_GRADIENTS: dict[int, tuple[tuple[GradientTile, ...], ...]] = {
     64: ((GradientTile(128, 32, 32),), (GradientTile(64, 64, 16, True),)),
     128: ((GradientTile(64, 64, 16),), (GradientTile(64, 32, 16),)),
     MOST_COLUMNS: ((GradientTile(64, 32, 16),) * 2, (GradientTile(64, 16, 16),) * 2),
+}
+# Of groups of 128 threads, where a device has them.
+_GROUP_TILES: dict[int, GroupAttentionTile] = {
+    64: GroupAttentionTile(128, 192, 3),
+    128: GroupAttentionTile(128, 176, 2, True),
+    192: GroupAttentionTile(128, 64, 3),
+    MOST_COLUMNS: GroupAttentionTile(128, 64, 2),
+}
+# For the gradient of the query; for those of both key and value, or one for each.
+_GROUP_GRADIENTS: dict[int, tuple[GroupGradientTile, tuple[GroupGradientTile, ...]]] = {
+    64: (GroupGradientTile(192, 64, 4), (GroupGradientTile(128, 64, 4),)),
+    128: (GroupGradientTile(128, 128, 2), (GroupGradientTile(128, 64, 3),)),
+    192: (GroupGradientTile(128, 64, 2), (GroupGradientTile(64, 64, 2),) * 2),
+    MOST_COLUMNS: (GroupGradientTile(128, 48, 2), (GroupGradientTile(64, 64, 2),) * 2),
 }
 _MODEST_GRADIENT = GradientTile(16, 16, 16)
 _BUSY_BLOCKS = 192  # that keep a card busy: with fewer, smaller tiles are better
@@ -87,6 +103,37 @@ def tile_for(device: Device, lengths: Lengths, query: Rows, value: Rows) -> Frag
         if _busy(lengths.heads, lengths.queries, tile.queries):
             return tile
     return min(fitting, key=lambda tile: tile.queries, default=_MODEST)
+
+
+def group_tile_for(
+    device: Device, dtype: DType, depth: int, width: int, counts: tuple[int, ...]
+) -> GroupAttentionTile | None:
+    """The tile of groups of threads for heads of so many columns, of operands whose strides and
+    offsets are `counts`; None where the device has none, or rows do not begin at multiples of 16
+    bytes."""
+    if dtype.short not in usable_groups(device) or any(count % PIECE for count in counts):
+        return None
+    tile = next(found for most, found in _GROUP_TILES.items() if max(depth, width) <= most)
+    return tile if _has_room(device, tile.threads, tile.bytes(depth, width)) else None
+
+
+def group_gradient_tiles(
+    device: Device, dtype: DType, depth: int, width: int, counts: tuple[int, ...]
+) -> tuple[GroupGradientTile, tuple[GroupGradientTile, ...]] | None:
+    """As `group_tile_for`: the tile for the gradient of the query, and those of
+    `key_gradient_tiles`."""
+    if dtype.short not in usable_groups(device) or any(count % PIECE for count in counts):
+        return None
+    columns = max(depth, width)
+    query, keys = next(found for most, found in _GROUP_GRADIENTS.items() if columns <= most)
+    asked = [(query.threads, query.bytes(depth, width))]
+    asked += [(tile.threads, tile.key_bytes(depth, width)) for tile in keys]
+    return (query, keys) if all(_has_room(device, *each) for each in asked) else None
+
+
+def _has_room(device: Device, threads: int, bytes: int) -> bool:
+    limits = device.limits
+    return threads <= limits.max_threads_per_block and bytes <= limits.max_shared_memory
 
 
 def query_gradient_tile(

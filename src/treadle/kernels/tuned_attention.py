@@ -14,7 +14,7 @@ from treadle.kernels.attention_tiles import TUNED_FRAGMENTS, Lengths, rows_of, t
 from treadle.kernels.device_code.attention import Tile
 from treadle.kernels.device_code.attention_fragments import FragmentTile
 from treadle.kernels.launching import serial_threads
-from treadle.kernels.matrix_check import usable_products
+from treadle.kernels.matrix_check import usable_groups, usable_products
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.tuning.choices import forcing
@@ -55,11 +55,12 @@ _FRAGMENTS = tuple(
 
 
 def _workloads(device: Device) -> list[Workload]:
-    """None on the CPU, and none for software adapters, whose compilers take long for these."""
+    """None on the CPU, and none for software adapters, whose compilers take long for these. Where
+    groups of threads compute attention of float16 their tiles are a table."""
     if serial_threads(device) or device.traits.software:
         return []
     made = [workload_of(each) for each in _HEADS]
-    if "f16" in usable_products(device):
+    if "f16" in usable_products(device) and "f16" not in usable_groups(device):
         made += [workload_of(each._replace(dtype="f16")) for each in _HEADS]
     return made
 

@@ -272,11 +272,14 @@ claim_stage = BuiltinFunction("claim_stage", "value", (4, 4), "A stage may be fi
 copy_tile = BuiltinFunction("copy_tile", "value", (10, 12), "Begin to copy a box of a matrix.")
 wait_stage = BuiltinFunction("wait_stage", "value", (3, 3), "Wait until a stage is filled.")
 release_stage = BuiltinFunction("release_stage", "value", (2, 2), "A group has read a stage.")
+hand_stage = BuiltinFunction("hand_stage", "value", (2, 2), "Who waits for a stage may go on.")
 multiply_tiles = BuiltinFunction("multiply_tiles", "value", (7, 7), "Begin to add a product.")
+begin_product = BuiltinFunction("begin_product", "value", (7, 7), "Begin a product.")
+multiply_held = BuiltinFunction("multiply_held", "value", (6, 6), "Begin to add one of held rows.")
 meet_cluster = BuiltinFunction("meet_cluster", "barrier", (0, 0), "Wait for the cluster's groups.")
 take_elements = BuiltinFunction("take_elements", "value", (4, 4), "Elements of another block's.")
 leave_stages = BuiltinFunction("leave_stages", "value", (0, 0), "Wait for the cluster's blocks.")
-settle_products = BuiltinFunction("settle_products", "value", (1, 1), "Wait for multiplications.")
+settle_products = BuiltinFunction("settle_products", "value", (1, 3), "Wait for multiplications.")
 
 # --- values --------------------------------------------------------------------------------------
 

@@ -23,13 +23,15 @@ from tests.support.ptx_machine.writer import V, Writer
 from treadle.drivers.tensor_maps import Matrix
 
 PARAMETERS = 0x0300_0000_0000  # where a kernel's parameters lie among generic addresses
-_MAP = struct.Struct("<8sQ3Q2Q2I")
+_MAP = struct.Struct("<8sQI5Q4Q2I")
+_AXES = 5
 _SPOILED = 0xFF  # each byte
 _GROUP_WARPS, _WARP = 4, 32
 _PERMUTED = 1  # of 128 bytes, in the two topmost bits of a descriptor
 _OTHER = 0xFF << 46 | 0xFFF << 50 | 3 << 30 | 3 << 14  # bits that say nothing here
 _LINE = 128  # bytes
 _MIXED_VERSION = (8, 4)  # of PTX, for products of integers with signs by those without
+_HELD_WORDS = 4  # that a thread holds of a first factor
 _BITS: dict[str, str] = {"f16": "u2", "bf16": "u2", "f32": "u4", "i8": "u1", "u8": "u1"}
 # Of an instruction, by the types of its factors: elements of the inner axis, what is summed.
 _MULTIPLIED = {
@@ -43,9 +45,9 @@ _FEW_COLUMNS = 24  # more than these are multiples of 16, of integers
 
 def encode(matrix: Matrix) -> bytes:
     """The evaluator's own tensor map."""
-    made = _MAP.pack(
-        matrix.element.encode(), matrix.address, *matrix.extents, *matrix.steps, *matrix.box
-    )
+    rank = len(matrix.extents)
+    extents, steps = ((*each, *(0,) * (_AXES - rank)) for each in (matrix.extents, matrix.steps))
+    made = _MAP.pack(matrix.element.encode(), matrix.address, rank, *extents, *steps, *matrix.box)
     return made.ljust(128, b"\0")
 
 
@@ -65,7 +67,7 @@ class Box:
     """A copy that is not done."""
 
     matrix: Matrix
-    at: tuple[int, int, int]
+    at: tuple[int, ...]
     target: int
     one: Instruction
 
@@ -179,8 +181,10 @@ class Stages:
             place = int(target[i])
             if place % _LINE:
                 raise MachineFault(f"{one}: the target is not aligned to {_LINE} bytes")
-            x, y, z = (int(each[i].astype(np.uint32).view(np.int32)) for each in at)
-            box = Box(matrix, (x, y, z), place, one)
+            if len(at) != len(matrix.extents):
+                raise MachineFault(f"{one}: the map has {len(matrix.extents)} axes")
+            where = tuple(int(each[i].astype(np.uint32).view(np.int32)) for each in at)
+            box = Box(matrix, where, place, one)
             spoiled = np.full((matrix.box[1], matrix.box[0] * _item(matrix)), _SPOILED, np.uint8)
             spoiled = spoiled.view(_BITS[matrix.element])
             wanted = int(mask[i])
@@ -196,8 +200,9 @@ class Stages:
         start = address - PARAMETERS
         if start % 64:
             raise MachineFault(f"{one}: the tensor map is not aligned to 64 bytes")
-        element, place, *numbers = _MAP.unpack_from(self.frame._parameters, start)
-        extents, steps, box = tuple(numbers[:3]), tuple(numbers[3:5]), tuple(numbers[5:])
+        element, place, rank, *numbers = _MAP.unpack_from(self.frame._parameters, start)
+        extents, steps = tuple(numbers[:rank]), tuple(numbers[_AXES : _AXES + rank - 1])
+        box = tuple(numbers[-2:])
         if place % 16 or any(step % 16 for step in steps) or min(extents) < 1:
             raise MachineFault(f"{one}: a matrix that no tensor map describes")
         matrix = Matrix(element.rstrip(b"\0").decode(), place, extents, steps, box)  # type: ignore[arg-type]
@@ -206,18 +211,20 @@ class Stages:
         return matrix
 
     def _fill(self, box: Box, row: int) -> None:
-        matrix, (x, y, z) = box.matrix, box.at
+        matrix, (x, y, *stacks) = box.matrix, box.at
         across, down = matrix.box
         bits, item = _BITS[matrix.element], _item(matrix)
         found = np.zeros((down, across), bits)
         memory = self.frame.kernel.memory
         width = max(min(x + across, matrix.extents[0]) - max(x, 0), 0)
+        moves = zip(stacks, matrix.extents[2:], strict=True)
+        there = width and all(0 <= z < extent for z, extent in moves)
         for line in range(down):
-            if not (0 <= y + line < matrix.extents[1] and 0 <= z < matrix.extents[2] and width):
+            if not (there and 0 <= y + line < matrix.extents[1]):
                 continue
             first = max(x, 0)
-            start = matrix.address + item * first
-            start += (y + line) * matrix.steps[0] + z * matrix.steps[1]
+            start = matrix.address + item * first + (y + line) * matrix.steps[0]
+            start += sum(z * step for z, step in zip(stacks, matrix.steps[1:], strict=True))
             size = item * width
             offset = np.array([start, start + size - item], np.uint64) - np.uint64(GLOBAL)
             if memory.check(offset.view("i8"), item) == [-1]:
@@ -240,31 +247,33 @@ class Stages:
     # --- multiplying ---
 
     def multiply(
-        self, threads: Array, form: tuple[int, str, str, int, int], operands: tuple[Array, ...],
-        one: Instruction,
+        self, threads: Array, form: tuple[tuple[int, str, str], tuple[int, ...], int, int],
+        operands: tuple[Array, ...], one: Instruction,
     ) -> list[Array]:  # fmt: skip
-        """The sums of each thread."""
+        """The sums of each thread. The operands are words of held rows, descriptions of as many
+        tiles as there are numbers that say whether they are turned, and sums."""
         warps = self.frame.warps
         threads = self.frame.all if threads is None else threads
         whole(warps, threads, one)
-        columns, *elements, left_turned, right_turned = form
-        turned = left_turned, right_turned
+        (columns, *elements), turned, held_words, added = form
         item = 32 // _MULTIPLIED[elements[0], elements[1]][0]
         shared = self.frame.spaces._shared[item]
         tables = [lanes_of(warps, threads, each) for each in operands]
+        sums = tables[held_words + len(turned) :]
         lane = np.arange(_WARP)
-        results = [np.zeros_like(table) for table in tables[2:]]
+        results = [np.zeros_like(table) for table in sums]
         for warp in np.unique(warps.warp[threads]).tolist():
-            words = [tables[i][warp] for i in (0, 1)]
+            words = [table[warp] for table in tables[held_words : held_words + len(turned)]]
             if any(np.any(word != word[0]) for word in words):
                 raise MachineFault(f"{one}: the lanes of a warp describe different tiles")
             number = warp % warps.per_block
             row = warp // warps.per_block
             first = number % _GROUP_WARPS * 16
             tiles = []
-            for word, lines, away, trans, element in zip(
-                words, (16, columns), (first, 0), turned, elements, strict=True
-            ):
+            if held_words:
+                tiles.append(_rows([table[warp] for table in tables[:held_words]], elements[0]))
+            given = list(zip(elements, ((16, first), (columns, 0)), strict=True))[-len(words) :]
+            for word, (element, (lines, away)), trans in zip(words, given, turned, strict=True):
                 place = _places(int(word[0]), np.arange(lines) + away, bool(trans), item, one)
                 at = self._words(place, row, item, one)
                 held = shared[at]
@@ -273,10 +282,11 @@ class Stages:
                 )
                 tiles.append(_values(held, element))
             product = tiles[0] @ tiles[1].T
-            for i, table in enumerate(tables[2:]):
+            for i, table in enumerate(sums):
                 down = lane // 4 + 8 * (i // 2 % 2)
                 along = 8 * (i // 4) + 2 * (lane % 4) + i % 2
-                results[i][warp] = (product[down, along] + table[warp]).astype(table.dtype)
+                before = table[warp] if added else np.zeros_like(table[warp])
+                results[i][warp] = (product[down, along] + before).astype(table.dtype)
         return [result.reshape(-1)[warps.slot[threads]] for result in results]
 
     def commit(self, threads: Array) -> None:
@@ -347,6 +357,19 @@ def _places(word: int, lines: Array, turned: bool, item: int, one: Instruction) 
         return _permuted(start + across[:, None] + inner // 8 * stride + inner % 8 * _LINE)
     down = lines // 8 * stride + lines % 8 * _LINE
     return _permuted(start + down[:, None] + item * inner)
+
+
+def _rows(words: list[Array], element: str) -> Array:
+    """The 16 rows that a warp holds of a first factor, over 16 of the inner axis."""
+    found = np.zeros((16, 16))
+    lane = np.arange(_WARP)
+    for number, word in enumerate(words):
+        halves = word.astype(np.uint32).view(np.uint16).reshape(_WARP, 2)
+        values = _values(np.ascontiguousarray(halves), element)
+        for part in range(2):
+            column = 2 * (lane % 4) + 8 * (number // 2) + part
+            found[lane // 4 + 8 * (number % 2), column] = values[:, part]
+    return found
 
 
 def _values(words: Array, element: str) -> Array:
@@ -423,16 +446,16 @@ def barrier(w: Writer, one: Instruction) -> None:
 
 def bulk(w: Writer, one: Instruction) -> None:
     """The code of a copy of a box."""
-    expected = (
-        "async", "bulk", "tensor", "3d", "shared::cluster", "global", "tile",
-        "mbarrier::complete_tx::bytes",
-    )  # fmt: skip
     target, source, barrier, *to_all = one.operands
     to_many = ("multicast::cluster",) if to_all else ()
-    if one.modifiers != (*expected, *to_many) or w.program.target < 90:
+    axes = len(source.at) if isinstance(source, Address) else 0
+    expected = (
+        "async", "bulk", "tensor", f"{axes}d", "shared::cluster", "global", "tile",
+        "mbarrier::complete_tx::bytes",
+    )  # fmt: skip
+    if one.modifiers != (*expected, *to_many) or w.program.target < 90 or not 3 <= axes <= _AXES:
         raise PtxError(f"{one}: unknown instruction, or before sm_90")
-    if not isinstance(source, Address) or len(source.at) != 3:
-        raise PtxError(f"{one}: three places are needed")
+    assert isinstance(source, Address)
     at = ", ".join(w.each(w.read(part, TYPES["u32"])) for part in source.at)
     described = w.address(Address(source.base, source.offset), "global")
     mask = w.each(w.read(to_all[0], TYPES["b16"])) if to_all else "np.zeros(n, 'u2')"
@@ -458,7 +481,7 @@ def wgmma(w: Writer, one: Instruction) -> None:
         left = w.read(one.operands[0], TYPES["u32"]).text
         w.lines.append(f"F.stages.settle(T, int({left}), {w.constant(one)})")
         return
-    sums, left_tile, right_tile, *scales = one.operands
+    sums, first, *others = one.operands
     inner, summed = _MULTIPLIED.get(words[5:], (0, ""))
     if words[:3] != ("mma_async", "sync", "aligned") or words[4:5] != (summed,):
         raise PtxError(f"{one}: unknown instruction")
@@ -467,16 +490,22 @@ def wgmma(w: Writer, one: Instruction) -> None:
         raise PtxError(f"{one}: {columns // 2} registers are needed")
     if summed == "s32" and columns > _FEW_COLUMNS and columns % 16:
         raise PtxError(f"{one}: there is none of integers with {columns} columns")
-    numbers = [getattr(each, "value", None) for each in scales]
-    ones, turned = (1 if summed == "s32" else 3), (numbers[3:] or [0, 0])
-    wanted = ones + (2 if words[5] in _HALVES else 0)
-    if numbers[:ones] != [1] * ones or any(each not in (0, 1) for each in turned):
+    held = first.parts if isinstance(first, Group) else ()
+    if held and (len(held) != _HELD_WORDS or words[5] not in _HALVES):
+        raise PtxError(f"{one}: {_HELD_WORDS} registers of 16-bit floats are a first factor")
+    tiles = others[:1] if held else [first, others[0]]
+    added, *scales = [getattr(each, "value", None) for each in others[1:]]
+    ones = 0 if summed == "s32" else 2
+    wanted = ones + (len(tiles) if words[5] in _HALVES else 0)
+    if len(scales) != wanted:
+        raise PtxError(f"{one}: {wanted + 1} numbers follow the tiles")
+    turned = tuple(scales[ones:] or [0, 0])
+    if scales[:ones] != [1] * ones or any(each not in (0, 1) for each in (added, *turned)):
         raise PtxError(f"{one}: other scales are not known here")
-    if len(numbers) != wanted:
-        raise PtxError(f"{one}: {wanted} numbers follow the tiles")
-    texts = [w.each(w.read(part, TYPES["b64"])) for part in (left_tile, right_tile)]
+    texts = [w.each(w.read(part, TYPES["b32"])) for part in held]
+    texts += [w.each(w.read(part, TYPES["b64"])) for part in tiles]
     texts += [w.each(w.read(part, TYPES[summed])) for part in sums.parts]
-    form = (columns, *words[5:], *turned)
+    form = ((columns, *words[5:]), turned, len(held), added)
     found = w.name(f"F.stages.multiply(T, {form!r}, ({', '.join(texts)},), {w.constant(one)})")
     for at, part in enumerate(sums.parts):
         w.write(part, TYPES[summed], V(w.name(f"{found}[{at}]")))

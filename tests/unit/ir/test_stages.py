@@ -124,6 +124,86 @@ def test_sums_of_a_loop():
         verify(from_text(text))
 
 
+ZEROS = "vec4<u32>{0:u32, 0:u32, 0:u32, 0:u32}"
+HELD = (
+    """\
+kernel held block(128, 1, 1) {
+  buffer a: f16
+  buffer out: f32
+  parameter rows: i32
+  shared left: f16[4096]
+  shared right: f16[4096]
+  shared barriers: u64[4]
+  local sums: vec4<f32>[8]
+  local others: vec4<f32>[8]
+  local words: vec4<u32>[2]
+
+  staged prepare [2, 1, 1, 0] barriers[0]
+  staged claim [16384] barriers[0] from 1
+  staged copy [64, 1, 1] left[0], barriers[0] from a[0], 64, rows, 1, 2, 64, 0, 0, 0, 0, 0, 0
+  staged copy [64, 1, 1] right[0], barriers[0] from a[0], 64, rows, 1, 1, 1, 64, FIVE
+  staged wait [] barriers[0] from 0
+  staged multiply_held [0, 64] SUMS from words[0], words[1], right[0]
+  staged product [1, 0] OTHERS from left[0], right[0]
+  staged settle [1]
+  words[0] = ZEROS
+  out[0] = (sums[0])->x
+  staged settle [0] from (sums[0])->x
+  staged hand [] barriers[2]
+  out[thread_idx.x] = (others[0])->x
+}
+""".replace("SUMS", SUMS)
+    .replace("OTHERS", SUMS.replace("sums", "others"))
+    .replace("ZEROS", ZEROS)
+    .replace("FIVE", "0, 0, 0, 0, 0, 0, 0, 0")
+)
+
+
+def test_a_held_factor_and_the_age_of_multiplications():
+    """What was begun before the newest one is done after a wait that leaves one."""
+    kernel = from_text(HELD)
+    verify(kernel)
+    check_barriers(kernel)
+    assert to_text(from_text(to_text(kernel))) == to_text(kernel)
+    at_once = without_stages(kernel)
+    verify(at_once)
+    assert "multiply_f16" in to_text(at_once)
+
+
+WRONG_HELD = [
+    ("  staged settle [1]\n", "", "`words` belongs to a multiplication"),
+    (f"  words[0] = {ZEROS}\n  out[0] = (sums[0])->x\n  staged settle [0]", "  staged settle [1]",
+     "`others` belongs to a multiplication"),
+    ("  staged settle [1]\n", "  staged settle [2]\n", "may not be done"),
+    ("out[0] = (sums[0])->x", "out[0] = (others[0])->x", "may not be done"),
+    ("settle [0] from (sums[0])->x", "settle [0] from (others[0])->x", "may not be done"),
+    ("settle [0] from (sums[0])->x", "settle [0] from rows", "numbers of f32"),
+    ("[0, 64]", "[0, 60]", "8 to 256 lines, a multiple of 8"),
+    ("[0, 64]", "[0, 24]", "words of 1 to 24 elements, not 32"),
+    ("from words[0], words[1], right[0]", "from right[0]", "of 1 to 64 elements, not 0"),
+    ("from words[0], words[1]", "from sums[0], words[1]", "vec4<u32>s of the thread's own"),
+    ("a[0], 64, rows, 1, 2, 64, 0, 0, 0, 0, 0, 0", "a[0], 64, rows, 1, 2, 64, 0, 0, 0, 0, 0",
+     "three to five axes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("right", "wrong", "message"), WRONG_HELD)
+def test_what_is_wrong_of_held_factors_is_said(right, wrong, message):
+    assert right in HELD
+    with pytest.raises(CompileError, match=message):
+        verify(from_text(HELD.replace(right, wrong, 1)))
+
+
+def test_sums_given_to_a_function():
+    """Before what is done with them is known."""
+    text = KERNEL.replace("  staged settle [0]\n", "  call touch(&sums)\n", 1)
+    function = (
+        "function touch(x: &vec4<f32>) -> void {\n  x[0] = vec4<f32>{0.0, 0.0, 0.0, 0.0}\n}\n"
+    )
+    with pytest.raises(CompileError, match="may not be done"):
+        verify(from_text(function + text))
+
+
 def test_all_threads_of_the_block_reach_it():
     text = KERNEL.replace(
         "  staged settle [0]", "  if (thread_idx.x < 32) {\n    staged settle [0]\n  }\n"

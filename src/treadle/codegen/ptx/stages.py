@@ -12,6 +12,7 @@ from treadle.codegen.ptx import memory
 from treadle.codegen.ptx.emitter import Emitter, Instruction, unless, when
 from treadle.codegen.ptx.expressions import Expressions
 from treadle.codegen.ptx.memory import Address
+from treadle.codegen.ptx.spelling import is_literal
 from treadle.codegen.ptx.tensor_maps import TensorMaps
 from treadle.codegen.ptx.values import Value
 from treadle.core.errors import CompileError, UnsupportedOnTarget
@@ -24,13 +25,14 @@ _MIXED_VERSION = (8, 4)  # for factors of integers with and without signs
 _RELEASED = 8  # bytes from a stage's first word to its second
 _PLACE = 0x3FFFF  # the bits of an address that say where in a block's shared memory
 _INNER = 32  # bytes of the inner axis that an instruction multiplies
+_RARE = 0x7FC0DEAD  # bits that numbers hardly ever have
 # Of the 64-bit words that describe a tile: permuted lines of 128 bytes; the bytes from eight lines
 # to the next eight; from a tile to the next one, where lines are the inner axis.
 _PERMUTED = 1 << 62
 _EIGHT_LINES = (8 * stages.LINE_BYTES) >> 4 << 32
-_NEXT_TILE = (64 * stages.LINE_BYTES) >> 4 << 16
-_DESCRIBED = _PERMUTED | _EIGHT_LINES | _NEXT_TILE
-# How elements are named there; which scales follow the tiles: the sums' (1), those of both factors,
+_NEXT_LINE = stages.LINE_BYTES >> 4 << 16  # times the lines of a tile
+_DESCRIBED = _PERMUTED | _EIGHT_LINES
+# How elements are named there; which scales follow the tiles and the sums': those of both factors,
 # and for elements of 16 bits whether a tile has the inner axis as lines.
 _SPELLED = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "i8": "s8", "u8": "u8"}
 _SUMMED = {"f32": "f32", "i32": "s32"}
@@ -57,10 +59,14 @@ def staged(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
             _wait(body.e, memory.operand(body.e, body.address(node.places[0])), parity)
         case "release":
             _release(body, maps, body.address(node.places[0]).moved(_RELEASED))
-        case "multiply":
+        case "hand":
+            first = when(_chosen(body, stages.GROUP))
+            place = memory.operand(body.e, body.address(node.places[0]))
+            body.e.do("mbarrier.arrive.shared::cta.b64", "_", place, guard=first)
+        case "multiply" | "product" | "multiply_held":
             _multiply(body, maps.cluster, node)
         case "settle":
-            body.e.do("wgmma.wait_group.sync.aligned", str(node.numbers[0]))
+            _settle(body, node)
         case "take":
             _take(body, maps, node)
         case "meet":
@@ -72,7 +78,7 @@ def staged(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
 def _is_mixed(node: n.Staged) -> bool:
     """Whether a multiplication has factors of two types."""
     types = [operand.type for operand in node.operands]
-    return node.op == "multiply" and types[0] != types[-1]
+    return node.op in ("multiply", "product") and types[0] != types[-1]
 
 
 def _prepare(body: Expressions, node: n.Staged) -> None:
@@ -214,8 +220,9 @@ def _copy(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
     e, (lines, shared_by, apart) = body.e, node.numbers
     target, filled = (body.address(each) for each in node.places)
     described = maps.register(node)
-    near, far, stack = (_narrow(body, each) for each in node.operands[-3:])
-    opcode = "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+    near, far, *stacks = (_narrow(body, each) for each in stages.box_of(node.operands).place)
+    opcode = f"cp.async.bulk.tensor.{2 + len(stacks)}d.shared::cluster.global.tile"
+    opcode += ".mbarrier::complete_tx::bytes"
     place = memory.operand(e, target)
     to_all: list[str] = []
     if shared_by > 1:  # a part for all blocks, at the same place in each
@@ -226,7 +233,7 @@ def _copy(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
         opcode += ".multicast::cluster"
         to_all = [those]
     filled_at, first = memory.operand(e, filled), _copier(body, maps.apart)
-    at = f"[{described}, {{{near}, {far}, {stack}}}]"
+    at = f"[{described}, {{{', '.join((near, far, *stacks))}}}]"
     e.do(opcode, place, at, filled_at, *to_all, guard=when(first))
 
 
@@ -237,7 +244,8 @@ def _narrow(body: Expressions, node: n.Expression) -> str:
 
 
 def _multiply(body: Expressions, cluster: int, node: n.Staged) -> None:
-    """Four instructions, each of 32 bytes of the inner axis."""
+    """Instructions, each of 32 bytes of the inner axis. A first factor that is held is in
+    registers, the tiles are described."""
     e = body.e
     sums: list[str] = []
     for place in node.places:
@@ -247,38 +255,66 @@ def _multiply(body: Expressions, cluster: int, node: n.Staged) -> None:
                 node.span,
             )
         sums += body.scope.registers[place.name]
-    near = [bool(number) for number in node.numbers]
-    tiles = [_described(body, cluster, operand) for operand in node.operands]
-    kinds = [operand.type for operand in node.operands]
+    is_held = node.op == "multiply_held"
+    lines = node.numbers[1] if is_held else stages.DEPTH
+    near = [bool(number) for number in (node.numbers[:1] if is_held else node.numbers)]
+    words = [_words(body, operand) for operand in (node.operands[:-1] if is_held else ())]
+    tiles = [_described(body, cluster, each, lines) for each in node.operands[len(words) :]]
+    kinds = [operand.type for operand in node.operands[len(words) :]]
     element, sum_type = kinds[0], node.places[0].type
     assert isinstance(element, Scalar)
     assert isinstance(sum_type, Vector)
     inner = _INNER * 8 // element.bits
+    if is_held:
+        kinds *= 2
     columns = 8 * len(node.places)
     types = (_SUMMED[sum_type.element.name], *(_SPELLED[str(kind)] for kind in kinds))
     opcode = f"wgmma.mma_async.sync.aligned.m64n{columns}k{inner}.{'.'.join(types)}"
-    behind = ["1", "1", "1"] if sum_type.element.is_float else ["1"]
+    behind = ["1", "1"] if sum_type.element.is_float else []
     if element.bits == stages.TURNED_BITS:
         behind += ["0" if is_near else "1" for is_near in near]
     e.do("wgmma.fence.sync.aligned")
-    for part in range(stages.LINE_BYTES // _INNER):
+    for part in range(len(words) or stages.LINE_BYTES // _INNER):
         at = []
         for tile, is_near in zip(tiles, near, strict=True):
             step = (_INNER if is_near else inner * stages.LINE_BYTES) >> 4
             at.append(e.op("b64", "add.s64", tile, str(part * step)) if part else tile)
-        e.do(opcode, f"{{{', '.join(sums)}}}", *at, *behind)
+        first = words[part : part + 1]
+        added = "0" if node.op == "product" and part == 0 else "1"
+        e.do(opcode, f"{{{', '.join(sums)}}}", *first, *at, added, *behind)
     e.do("wgmma.commit_group.sync.aligned")
 
 
-def _described(body: Expressions, cluster: int, operand: n.Expression) -> str:
-    """The word that describes the tile at a place."""
+def _words(body: Expressions, operand: n.Expression) -> str:
+    """The registers of four words of a factor."""
+    leaves = body.value(operand).leaves
+    words = [body.e.op("b32", "mov.b32", each) if is_literal(each) else each for each in leaves]
+    return f"{{{', '.join(words)}}}"
+
+
+def _settle(body: Expressions, node: n.Staged) -> None:
+    """Wait for multiplications. Assemblers move the wait up to these, over all that is computed in
+    between: an instruction that has an effect, and depends on numbers, holds it back."""
+    e, bits = body.e, ""
+    for operand in node.operands:
+        word = e.op("b32", "mov.b32", body.scalar(operand))
+        bits = e.op("b32", "xor.b32", bits, word) if bits else word
+    if bits:
+        rarely = e.op("pred", "setp.eq.u32", bits, str(_RARE))
+        e.do("nanosleep.u32", "1", guard=when(rarely))
+    e.do("wgmma.wait_group.sync.aligned", str(node.numbers[0]))
+
+
+def _described(body: Expressions, cluster: int, operand: n.Expression, lines: int) -> str:
+    """The word that describes the tile at a place, after so many lines of which another follows."""
     assert isinstance(operand, n.Load)
     e = body.e
     address = _address(body, body.address(operand.place))
     if cluster > 1:  # addresses carry the rank of the block above these bits
         address = e.op("b32", "and.b32", address, str(_PLACE))
     start = e.op("b32", "shr.u32", address, "4")
-    return e.op("b64", "or.b64", e.op("b64", "cvt.u64.u32", start), str(_DESCRIBED))
+    described = str(_DESCRIBED | _NEXT_LINE * lines)
+    return e.op("b64", "or.b64", e.op("b64", "cvt.u64.u32", start), described)
 
 
 def _address(body: Expressions, address: Address) -> str:

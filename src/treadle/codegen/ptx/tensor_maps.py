@@ -19,9 +19,9 @@ from treadle.codegen.records import (
 )  # fmt: skip
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
-from treadle.ir.stages import line_of
+from treadle.ir.stages import box_of, line_of
 from treadle.ir.traverse import statements_in
-from treadle.ir.types import I32, I64, Scalar
+from treadle.ir.types import COMPONENTS, I32, I64, Scalar, Struct
 
 _INTEGERS = (I32, I64)
 
@@ -52,14 +52,14 @@ class TensorMaps:
 
     def register(self, node: n.Staged) -> str:
         """The register with the address of the map for a copy."""
-        source, *numbers = node.operands[:6]
+        source, extents, steps, _ = box_of(node.operands)
         assert isinstance(source, n.Load)
         assert isinstance(source.place, n.Element)
         assert isinstance(source.type, Scalar)
-        near, far, stack, far_step, stack_step = map(self._terms, numbers)
         made = TensorMap(
             self._bindings[self._slots[source.place.memory]], str(source.type),
-            self._terms(source.place.index), (near, far, stack), (far_step, stack_step),
+            self._terms(source.place.index), tuple(map(self._terms, extents)),
+            tuple(map(self._terms, steps)),
             (line_of(source.type), node.numbers[0] // node.numbers[1]),
         )  # fmt: skip
         if made not in self._registers:
@@ -93,6 +93,10 @@ class TensorMaps:
                 value = self._value(node.name)
                 if value is not None:
                     return self._sum(value, by)
+            case n.Extract():
+                part = self._part(node)
+                if part is not None:
+                    return self._sum(part, by)
             case n.Binary(op="add" | "sub"):
                 sign = 1 if node.op == "add" else -1
                 return self._sum(node.left, by) + self._sum(node.right, sign * by)
@@ -107,6 +111,18 @@ class TensorMaps:
             "extents and steps are parameters of the kernel, their sums, and multiples",
             node.span,
         )
+
+    def _part(self, node: n.Extract) -> n.Expression | None:
+        """The part of a struct or vector that is extracted."""
+        whole: n.Expression | None = node.operand
+        while isinstance(whole, n.Variable):
+            whole = self._value(whole.name)
+        if not isinstance(whole, n.Construct):
+            return None
+        names = tuple(COMPONENTS)
+        if isinstance(whole.type, Struct):
+            names = tuple([each.name for each in whole.type.fields])
+        return whole.operands[names.index(node.name)]
 
     def _value(self, name: str) -> n.Expression | None:
         """What a variable is for good; None if it changes."""

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _MOST = 1024  # maps that are remembered
 # Of CUtensorMapDataType. float32 is TFLOAT32: numbers are rounded as they are copied.
 _ELEMENTS = {"f16": 6, "bf16": 9, "f32": 11, "i8": 0, "u8": 0}
-_RANK = 3
 # No interleaving; lines of 128 bytes permuted; 256 bytes at a time into the second cache; zeros
 # outside.
 _LAYOUT = (0, 3, 3, 0)
@@ -45,12 +44,13 @@ class TensorMapEncoder:
     def _made(self, matrix: Matrix) -> bytes:
         room = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
         place = -(-ctypes.addressof(room) // MAP_ALIGNMENT) * MAP_ALIGNMENT
-        extents = (ctypes.c_uint64 * _RANK)(*matrix.extents)
-        steps = (ctypes.c_uint64 * (_RANK - 1))(*matrix.steps)
-        box = (ctypes.c_uint32 * _RANK)(*matrix.box, 1)
-        ones = (ctypes.c_uint32 * _RANK)(1, 1, 1)
+        rank = len(matrix.extents)
+        extents = (ctypes.c_uint64 * rank)(*matrix.extents)
+        steps = (ctypes.c_uint64 * (rank - 1))(*matrix.steps)
+        box = (ctypes.c_uint32 * rank)(*matrix.box, *(1,) * (rank - 2))
+        ones = (ctypes.c_uint32 * rank)(*(1,) * rank)
         code = self._encode(
-            place, _ELEMENTS[matrix.element], _RANK, matrix.address,
+            place, _ELEMENTS[matrix.element], rank, matrix.address,
             *(ctypes.addressof(each) for each in (extents, steps, box, ones)), *_LAYOUT,
         )  # fmt: skip
         if code:

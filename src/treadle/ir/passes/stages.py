@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from treadle.core.dim3 import Dim3
+from treadle.core.source import Span
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir import stages
+from treadle.ir.matrices import SECOND
 from treadle.ir.passes.names import Names
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in
-from treadle.ir.types import COMPONENTS, F32, I32, U32, Scalar, Vector
+from treadle.ir.types import COMPONENTS, F16, F32, I32, U16, U32, Scalar, Vector
 
 _TF32_BIT, _BELOW_HALF = 13, 0xFFF  # the last bit that stays; what is less than half of it
 _MAGNITUDE, _INFINITY = 0x7FFFFFFF, 0x7F800000
@@ -44,6 +46,11 @@ def without_stages(kernel: n.Kernel) -> n.Kernel:
                 return tuple(_take(node))
             case "multiply":
                 return tuple(_multiply(node, block, names))
+            case "product":
+                zeros = tuple(_cleared(place, node.span) for place in node.places)
+                return (*zeros, *_multiply(node, block, names))
+            case "multiply_held":
+                return tuple(_multiply_held(node, block, names))
         return ()
 
     return rewrite_kernel(kernel, change)
@@ -84,16 +91,18 @@ def _copy(node: n.Staged, block: Dim3, names: Names) -> Iterator[n.Statement]:
     given = [n.Variable(names.fresh("tile.number"), kind) for _ in node.operands[1:]]
     for variable, operand in zip(given, node.operands[1:], strict=True):
         yield n.Declare(variable, ir.cast(operand, kind), span)
-    near_extent, far_extent, stack_extent, far_step, stack_step, near, far, stack = given
+    _, extents, steps, places = stages.box_of((source, *given))
+    near, far, *stacks = places
     item = n.Variable(names.fresh("tile.item"), I32)
     line = ir.binary("shr", item, wide.bit_length() - 1)
     at = ir.binary("and", item, wide - 1)
     near_at, far_at = ir.add(near, ir.cast(at, kind)), ir.add(far, ir.cast(line, kind))
-    inside = ir.both(
-        ir.both(ir.less(near_at, near_extent), ir.less(far_at, far_extent)),
-        ir.less(stack, stack_extent),
-    )
-    offset = ir.add(near_at, ir.add(ir.mul(far_at, far_step), ir.mul(stack, stack_step)))
+    inside: n.Expression = ir.less(near_at, extents[0])
+    for place, extent in zip((far_at, *stacks), extents[1:], strict=True):
+        inside = ir.both(inside, ir.less(place, extent))
+    offset: n.Expression = near_at
+    for place, step in zip((far_at, *stacks), steps, strict=True):
+        offset = ir.add(offset, ir.mul(place, step))
     to = _moved(target, _permuted(element, line, at))
     found = n.Variable(names.fresh("tile.element"), element)
     body = n.If(
@@ -126,6 +135,48 @@ def _take(node: n.Staged) -> Iterator[n.Statement]:
     for at, place in enumerate(node.places):
         found = _moved(source.place, ir.as_expression(at))
         yield n.Assign(place, n.Load(found, found.type, node.span), node.span)
+
+
+def _cleared(place: n.Place, span: Span) -> n.Assign:
+    assert isinstance(place.type, Vector)
+    zero = ir.constant(0, place.type.element)
+    return n.Assign(place, n.Construct((zero,) * 4, place.type), span)
+
+
+def _multiply_held(node: n.Staged, block: Dim3, names: Names) -> Iterator[n.Statement]:
+    """A warp multiplies its words by fragments: a lane reads two words of the tile for each."""
+    *words, tile = node.operands
+    assert isinstance(tile, n.Load)
+    assert isinstance(tile.place, n.Element)
+    (near, lines), span, right = node.numbers, node.span, tile.place
+    lane, line = (n.Variable(names.fresh(f"tile.{name}"), I32) for name in ("lane", "line"))
+    yield n.Declare(lane, ir.binary("and", thread_number(block), 31), span)
+    yield n.Declare(line, ir.binary("shr", lane, 2), span)
+    type = tile.type
+    assert isinstance(type, Scalar)
+    op = "multiply_f16" if type == F16 else "multiply_bf16"
+
+    def element(column: int, inner: n.Expression) -> n.Expression:
+        at, start = (0, column) if near else divmod(column, stages.LINE)
+        along = ir.add(line, start)
+        moved = _permuted(type, along, inner) if near else _permuted(type, inner, along)
+        found = _moved(right, ir.add(moved, at * lines * stages.LINE) if at else moved)
+        return ir.cast(n.Bitcast(n.Load(found, found.type, span), U16), U32)
+
+    for number, place in enumerate(node.places):
+        for part, word in enumerate(words):
+            first = ir.add(ir.mul(ir.binary("and", lane, 3), 2), 16 * part)
+            factor = n.Variable(names.fresh("tile.factor"), SECOND)
+            halves = []
+            for start in (0, 8):
+                low, high = (element(8 * number, ir.add(first, start + k)) for k in (0, 1))
+                halves.append(ir.binary("or", low, ir.binary("shl", high, 16)))
+            yield n.Declare(factor, n.Construct(tuple(halves), SECOND), span)
+            sums = place if isinstance(place, n.Variable) else n.Load(place, place.type, span)
+            total = n.Variable(names.fresh("tile.total"), place.type)
+            yield n.Declare(total, None, span)
+            yield n.Subgroup(op, (word, factor, sums), total, None, span)
+            yield n.Assign(place, total, span)
 
 
 def _multiply(node: n.Staged, block: Dim3, names: Names) -> Iterator[n.Statement]:

@@ -28,7 +28,7 @@ def _prepare(cx: Context, node: ast.Call) -> n.Staged:
 
 def _step(op: str, cx: Context, node: ast.Call) -> n.Staged:
     """claim_stage(barriers, stage, parity, bytes), wait_stage(barriers, stage, parity),
-    release_stage(barriers, stage)"""
+    release_stage(barriers, stage), hand_stage(barriers, stage)"""
     barriers, stage, *others = _given(cx, node)
     place = _stage(cx, barriers, stage, node)
     operands = tuple(cast(cx, parity, t.I32, node) for parity in others[:1])
@@ -51,23 +51,44 @@ def _copy(cx: Context, node: ast.Call) -> n.Staged:
     return n.Staged("copy", places, (load, *operands), numbers, cx.span(node))
 
 
-def _multiply(cx: Context, node: ast.Call) -> n.Staged:
-    """multiply_tiles(sums, left, left_at, right, right_at, left_near, right_near)"""
+def _multiply(op: str, cx: Context, node: ast.Call) -> n.Staged:
+    """multiply_tiles(sums, left, left_at, right, right_at, left_near, right_near) and
+    begin_product(…), which does not add to what the sums were"""
     sums, left, left_at, right, right_at, *near = _given(cx, node)
-    if not isinstance(sums, ArrayView):
-        raise cx.error(f"td.multiply_tiles adds to an array, not to {describe(sums)}", node)
-    count = _number(cx, sums.size, node)
-    places = tuple(_element(cx, sums, Literal(at), node, "write") for at in range(count))
-    tiles = (_element(cx, x, at, node, "read") for x, at in ((left, left_at), (right, right_at)))
-    operands = tuple(n.Load(place, place.type, cx.span(node)) for place in tiles)
+    tiles = tuple(_read(cx, x, at, node) for x, at in ((left, left_at), (right, right_at)))
     numbers = tuple(_number(cx, each, node) for each in near)
-    return n.Staged("multiply", places, operands, numbers, cx.span(node))
+    return n.Staged(op, _sums(cx, sums, node), tiles, numbers, cx.span(node))
+
+
+def _multiply_held(cx: Context, node: ast.Call) -> n.Staged:
+    """multiply_held(sums, words, right, right_at, right_near, lines)"""
+    sums, words, right, right_at, *numbers = _given(cx, node)
+    if not isinstance(words, ArrayView):
+        raise cx.error(f"an array of words is multiplied, not {describe(words)}", node)
+    count = _number(cx, words.size, node)
+    held = [_read(cx, words, Literal(at), node) for at in range(count)]
+    operands = (*held, _read(cx, right, right_at, node))
+    given = tuple(_number(cx, each, node) for each in numbers)
+    return n.Staged("multiply_held", _sums(cx, sums, node), operands, given, cx.span(node))
+
+
+def _sums(cx: Context, sums: Value, node: ast.Call) -> tuple[n.Element, ...]:
+    if not isinstance(sums, ArrayView):
+        raise cx.error(f"a product is added to an array, not to {describe(sums)}", node)
+    count = _number(cx, sums.size, node)
+    return tuple(_element(cx, sums, Literal(at), node, "write") for at in range(count))
+
+
+def _read(cx: Context, array: Value, index: Value, node: ast.Call) -> n.Load:
+    place = _element(cx, array, index, node, "read")
+    return n.Load(place, place.type, cx.span(node))
 
 
 def _settle(cx: Context, node: ast.Call) -> n.Staged:
-    """settle_products(left)"""
-    (left,) = _given(cx, node)
-    return n.Staged("settle", (), (), (_number(cx, left, node),), cx.span(node))
+    """settle_products(left, …), where numbers of float32 are to be computed before the wait"""
+    left, *numbers = _given(cx, node)
+    operands = tuple(cast(cx, number, t.F32, node) for number in numbers)
+    return n.Staged("settle", (), operands, (_number(cx, left, node),), cx.span(node))
 
 
 def _meet(cx: Context, node: ast.Call) -> n.Staged:
@@ -140,7 +161,10 @@ FUNCTIONS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
     "copy_tile": _lowered(_copy),
     "wait_stage": _lowered(partial(_step, "wait")),
     "release_stage": _lowered(partial(_step, "release")),
-    "multiply_tiles": _lowered(_multiply),
+    "hand_stage": _lowered(partial(_step, "hand")),
+    "multiply_tiles": _lowered(partial(_multiply, "multiply")),
+    "begin_product": _lowered(partial(_multiply, "product")),
+    "multiply_held": _lowered(_multiply_held),
     "settle_products": _lowered(_settle),
     "meet_cluster": _lowered(_meet),
     "take_elements": _lowered(_take),
