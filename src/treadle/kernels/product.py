@@ -162,7 +162,8 @@ def launch_for(machine: Machine, problem: Problem) -> Launch:
 
 def launch_by(tile: AnyTile, problem: Problem, machine: Machine, parts: int = 0) -> Launch:
     """The launch for a tile, and for so many parts of the inner axis, if not 0. Blocks of groups
-    stay for several tiles, as many as run at once."""
+    stay for several tiles, as many as run at once. UnsupportedOnTarget where blocks of a cluster
+    would have no part of the inner axis."""
     columns, rows = -(-problem.columns // tile.columns), -(-problem.rows // tile.rows)
     if isinstance(tile, GroupTile):
         item = problem.dtype.itemsize
@@ -173,6 +174,11 @@ def launch_by(tile: AnyTile, problem: Problem, machine: Machine, parts: int = 0)
             clusters = min(clusters, max(most, 1))
         chunk = problem.inner
         if tile.split > 1 and machine.clusters:
+            if not tile.divides(problem.inner, item):
+                raise UnsupportedOnTarget(
+                    f"an inner axis of {problem.inner} is too short to be split over {tile.split} "
+                    "blocks: let the product choose its tiles"
+                )
             depth = tile.depth_of(item)
             chunk = -(-problem.inner // (tile.split * depth)) * depth
         return Launch(tile, True, (clusters * tile.cluster, 1, 1), 1, chunk)
@@ -279,11 +285,6 @@ def by_tiles(
             "tiles of groups of threads multiply 16-bit floats, and TF32 and 8-bit integers along "
             "the inner axis, whose lines begin at multiples of 16 bytes, in one stack at most: let "
             "the product choose its tiles"
-        )
-    if isinstance(tile, GroupTile) and not tile.divides(product.inner, dtype.itemsize):
-        raise UnsupportedOnTarget(
-            f"an inner axis of {product.inner} is too short to be split over {tile.split} blocks: "
-            "let the product choose its tiles"
         )
     _, exact, grid, parts, chunk = launch_by(tile, problem, machine, parts)
     form = form._replace(exact=exact, parts=parts > 1)
