@@ -33,6 +33,7 @@ TILES: dict[tuple[bool, int, Class], tuple[Tile, ...]] = {
     (True, 4, "large"): (
         Tile(128, 256, 8, 2, 4, copies=3),
         Tile(128, 128, 8, 2, 2, copies=4),
+        Tile(64, 128, 8, 2, 2, copies=4),
         Tile(128, 128, 8, 2, 2, copies=2, guarded=True),
         _MIDDLE,
     ),
@@ -170,8 +171,10 @@ def tile_for(machine: Machine, problem: Problem) -> AnyTile:
 
 
 def _suits(tile: Tile, problem: Problem) -> bool:
-    """Whether a tile of which one block fits a multiprocessor is worth it: with a second factor
-    that is copied by vectors, and a few blocks for each."""
+    """Whether a tile is not half empty, and one of which one block fits a multiprocessor is worth
+    it: with a second factor that is copied by vectors, and a few blocks for each."""
+    if problem.rows <= tile.rows // 2 and tile.rows > _MIDDLE.rows:
+        return False
     if tile.rows * tile.columns <= _USUAL_LARGE:
         return True
     return problem.across[1] and _blocks(problem, tile.rows, tile.columns) >= _FULL_BLOCKS

@@ -10,7 +10,6 @@ from treadle.core.dtypes import DType
 from treadle.core.dtypes import float32 as f32
 from treadle.core.sizes import has_sizes
 from treadle.kernels.convolve_plans import Axis, Channels, passed, plain
-from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.device_code.winograd import (
     POINTS,
     image_transformer,
@@ -30,8 +29,6 @@ _MOST_OF_IMAGE = 256 << 20  # bytes
 _EDGE = 2  # outputs along an axis of a tile
 _TAPS = 3
 _LANES = 4
-# Of the products, which often have few rows.
-_TILE = Tile(64, 128, 8, 2, 2, copies=4)
 
 
 def suits(
@@ -96,7 +93,7 @@ def by_winograd(
         image_transformer(dtype).launch(
             (ins, tiles), source, factor, passed(axes), ins, down, side, tiles, pitch
         )
-        by_tiles(weights, factor, made, product, _TILE)
+        by_tiles(weights, factor, made, product)
         finish.launch(
             (outs, tiles), made, source, flat(weight), addend, target, passed(axes), ins, outs,
             in_step, out_step, down, side, tiles, pitch,

@@ -283,6 +283,9 @@ def test_who_takes_fragments():
     assert 4 * rounded.depth == bytes_.depth
     later = Machine(1024, 227 << 10, 32, double_buffers=True, later_copies=True)
     assert tile_for(later, whole).is_copied
+    low = tile_for(later, whole._replace(matrices=16, rows=64, columns=6272, inner=64))
+    assert low.is_copied
+    assert low.rows == 64  # others would be half empty
     assert not tile_for(later, whole._replace(computed=True)).is_copied
     assert not tile_for(later, problem).is_copied
     assert not tile_for(replace(later, later_copies=False), whole).is_copied
