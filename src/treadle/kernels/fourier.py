@@ -1,6 +1,6 @@
 """Fourier transforms along one axis, of any length.
 
-A length without prime factors above 13 that fits a block (or, where threads are serial, a thread)
+A length without prime factors above 31 that fits a block (or, where threads are serial, a thread)
 takes one pass over memory. A longer one is split into n = n1 * n2: transforms of length n1 over
 elements n2 apart, a multiplication by twiddle factors, then transforms of length n2, written
 transposed (Bailey 1990, FFTs in external or hierarchical memory); or into three such passes. Other

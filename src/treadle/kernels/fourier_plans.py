@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.kernels.device_code.butterflies import RADICES
-from treadle.kernels.device_code.fourier_blocks import Tile
+from treadle.kernels.device_code.fourier_blocks import COALESCED, Tile
 from treadle.kernels.device_code.fourier_passes import twiddle_places
 
 Table = np.ndarray[Any, Any]
@@ -54,9 +54,9 @@ _SHARED_ELEMENTS = 4608  # of one of several blocks that a GPU's core works on a
 # Instructions of a butterfly, without reading and writing its elements.
 _WORK = {
     1: 0, 2: 4, 3: 14, 4: 16, 5: 36, 6: 44, 7: 70, 8: 60, 9: 110, 10: 110, 11: 160, 12: 116,
-    13: 220, 14: 190, 15: 200, 16: 170,
+    13: 220, 14: 190, 15: 200, 16: 170, 17: 350, 19: 430, 23: 600, 29: 920, 31: 1030,
 }  # fmt: skip
-_PER_ELEMENT, _PER_STAGE = 16, 60
+_PER_ELEMENT, _PER_STAGE, _MOVED = 16, 60, 48
 
 
 def capacity_of_blocks(elements: int, threads: int) -> Capacity:
@@ -131,6 +131,8 @@ def _best_radices(n: int, threads: int) -> tuple[float, tuple[int, ...], int]:
             work = sum(
                 -(-n // (radix * lanes)) * (_WORK[radix] + _PER_ELEMENT * radix) for radix in found
             )
+            if lanes < COALESCED:
+                work += -(-n // lanes) * _MOVED
             cost = lanes * (work + _PER_STAGE * len(found)) * (1.3 if is_much else 1.0)
             if best is None or cost < best[0]:
                 best = cost, found, lanes
@@ -189,7 +191,7 @@ def _parts(n: int, count: int, most: int) -> tuple[int, ...] | None:
 def _divisors(n: int) -> tuple[int, ...]:
     found = [1]
     cofactor = n
-    for prime in (2, 3, 5, 7, 11, 13):
+    for prime in (2, *(radix for radix in RADICES if radix % 2)):
         powers = [1]
         while cofactor % prime == 0:
             cofactor //= prime
@@ -202,7 +204,7 @@ def _divisors(n: int) -> tuple[int, ...]:
 def radices(n: int) -> tuple[int, ...] | None:
     """Butterflies whose product is n; None if there are none.
 
-    >>> radices(1024), radices(60), radices(17)
+    >>> radices(1024), radices(60), radices(37)
     ((8, 8, 4, 4), (5, 3, 4), None)
     """
     if n == 1:
@@ -239,8 +241,10 @@ def convolution_parts(n: int, capacity: Capacity) -> tuple[int, int] | None:
     the rows in several stages; None where there are none."""
     for m in _convolution_lengths(n):
         parts = _parts(m, 2, capacity.part)
-        if m <= _MOST_BY_PARTS and parts is not None and max(parts) > max(_WORK):
-            return min(parts), max(parts)
+        if m <= _MOST_BY_PARTS and parts is not None:
+            rows = max(parts)
+            if len(block_radices(rows, capacity.threads)[0]) > 1:
+                return m // rows, rows
     return None
 
 

@@ -16,7 +16,7 @@ from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.lang.decorators import Function
 
-RADICES = (2, 3, 4, 5, 7, 8, 11, 13)
+RADICES = (2, 3, 4, 5, 7, 8, 11, 13, 17, 19, 23, 29, 31)
 # Those that are made of others, as columns times rows.
 PRODUCTS = {6: (3, 2), 9: (3, 3), 10: (5, 2), 12: (3, 4), 14: (7, 2), 15: (5, 3)}
 

@@ -34,7 +34,7 @@ from treadle.kernels.device_code.fourier_passes import (
 from treadle.lang.decorators import Function, Kernel
 
 _GAP = 16  # elements between gaps in shared memory, which has so many banks for pairs of numbers
-_COALESCED = 4  # lanes whose adjacent elements are a memory sector
+COALESCED = 4  # lanes whose adjacent elements are a memory sector
 
 
 class Tile(NamedTuple):
@@ -71,7 +71,7 @@ def _exchanges(what: Pass, tile: Tile) -> bool:
 
 def _staged(tile: Tile, across: bool) -> bool:
     """Whether elements are moved in order, because the lanes of a line have too few neighbours."""
-    return not across and tile.lanes < _COALESCED and tile.lines > 1
+    return not across and tile.lanes < COALESCED and tile.lines > 1
 
 
 @functools.cache
@@ -158,7 +158,7 @@ def convolver_elements(what: Pass, tile: Tile) -> int:
 def _own_room(radices: tuple[int, ...], tile: Tile) -> int:
     """Elements that a thread holds at once."""
     n = math.prod(radices)
-    return max(-(-n // (radix * tile.lanes)) * radix for radix in radices)
+    return max(-(-n // tile.lanes), *(-(-n // (radix * tile.lanes)) * radix for radix in radices))
 
 
 @functools.cache
@@ -223,21 +223,29 @@ def _mover_in(what: Pass, tile: Tile) -> Function:
     """Reads the elements of a block in order, to shared memory."""
     n, threads, held = what.length, tile.threads, tile.lines
     load, start_of, is_next = loader(what), starter(what), what.read_next
-    spot = _spot(_layout(what, tile))
-    iterations, uneven = -(-n * held // threads), n * held % threads != 0
+    spot, pair = _spot(_layout(what, tile)), td.vec2[what.component]
+    iterations = -(-n * held // threads)
 
     @td.func
-    def move_in(x, before, read, lines, whole, sign, shared):
+    def move_in(x, before, read, lines, whole, sign, own, shared):
+        first = td.block_idx.x * held
+        count = td.minimum(held, lines.count - first) * n
+        for p in td.static_range(iterations):  # all are loaded before the first is needed
+            each = p * threads + td.thread_idx.x
+            line = each // n
+            value = pair(0.0, 0.0)
+            if each < count:
+                start = start_of(first + line, lines, read)
+                k = each - line * n
+                place = start.place + (k if is_next else k * read.place_k)
+                at = start.origin + (place if is_next else place * read.unit)
+                value = load(x, before, start.origin, at, place, read, whole, sign)
+            own[p] = value
         for p in td.static_range(iterations):
             each = p * threads + td.thread_idx.x
             line = each // n
-            k = each - line * n
-            number = td.block_idx.x * held + line
-            if (not uneven or each < n * held) and number < lines.count:
-                start = start_of(number, lines, read)
-                place = start.place + (k if is_next else k * read.place_k)
-                at = start.origin + (place if is_next else place * read.unit)
-                shared[spot(line, k)] = load(x, before, start.origin, at, place, read, whole, sign)
+            if (p + 1) * threads <= n * held or each < n * held:
+                shared[spot(line, each - line * n)] = own[p]
         td.sync_threads()
 
     return move_in
@@ -250,26 +258,32 @@ def _mover_out(what: Pass, tile: Tile) -> Function:
     behind = stages(what.radices)[-1].behind
     finish, start_of, common = finisher(what), starter(what), near_factor(what)
     spot, is_next = _spot(_layout(what, tile)), what.write_next
-    iterations, uneven = -(-n * held // threads), n * held % threads != 0
+    iterations = -(-n * held // threads)
 
     @td.func
-    def move_out(out, after, write, lines, scale, shared):
+    def move_out(out, after, write, lines, scale, own, shared):
         td.sync_threads()
+        first = td.block_idx.x * held
+        count = td.minimum(held, lines.count - first) * n
+        for p in td.static_range(iterations):
+            each = p * threads + td.thread_idx.x
+            line = each // n
+            if (p + 1) * threads <= n * held or each < n * held:
+                own[p] = shared[spot(line, each - line * n)]
         for p in td.static_range(iterations):
             each = p * threads + td.thread_idx.x
             line = each // n
             k = each - line * n
             r = k // behind
             q = k - r * behind
-            number = td.block_idx.x * held + line
-            if (not uneven or each < n * held) and number < lines.count:
-                start = start_of(number, lines, write)
+            if each < count:
+                start = start_of(first + line, lines, write)
                 place = start.place
                 at = start.origin + (place if is_next else place * write.unit)
                 near = common(after, start.a, lines.along_a, q)
                 finish(
                     out, after, start.origin, at, place, start.a, lines.along_a, near, write, q, r,
-                    shared[spot(line, k)], scale,
+                    own[p], scale,
                 )  # fmt: skip
 
     return move_out
@@ -296,7 +310,7 @@ def _first_stage(what: Pass, tile: Tile) -> Function:
         line = line_of(td.thread_idx.x)
         lane = lane_of(td.thread_idx.x)
         if moved:
-            move_in(x, before, read, lines, whole, sign, shared)
+            move_in(x, before, read, lines, whole, sign, own, shared)
             for p in td.static_range(iterations):
                 j = p * lanes + lane
                 if not uneven or j < reach:
@@ -375,7 +389,7 @@ def _writer(what: Pass, tile: Tile) -> Function:
     def write_out(out, after, write, lines, line, lane, own, scale, shared):
         if moved:
             keep(line, lane, own, shared)
-            move_out(out, after, write, lines, scale, shared)
+            move_out(out, after, write, lines, scale, own, shared)
         else:
             number = td.block_idx.x * held + line
             if number < lines.count:
