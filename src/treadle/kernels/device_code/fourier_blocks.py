@@ -34,7 +34,7 @@ from treadle.kernels.device_code.fourier_passes import (
 from treadle.lang.decorators import Function, Kernel
 
 _GAP = 16  # elements between gaps in shared memory, which has so many banks for pairs of numbers
-COALESCED = 4  # lanes whose adjacent elements are a memory sector
+COALESCED = 8  # lanes whose adjacent elements are two memory sectors
 
 
 class Tile(NamedTuple):
