@@ -19,8 +19,8 @@ from treadle.graph.complex_operations import COMPLEX_DIRECT, complex_definition
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.traverse import walk
-from treadle.ir.types import BF16, BOOL, F16, F32, SCALARS, Scalar, Type, Vector
-from treadle.lang.math import bits, draws
+from treadle.ir.types import BF16, BOOL, F16, F32, F64, SCALARS, Scalar, Type, Vector
+from treadle.lang.math import bits, draws, inverse_error
 from treadle.lang.source import function_from_text, source_of
 
 Direct = Callable[..., n.Expression]
@@ -103,7 +103,8 @@ COSTS: dict[str, int] = dict.fromkeys(
 ) | dict.fromkeys(("constant", "index", "view"), 0) | {"gather": 50, "join": 2} | {
     "bitwise_invert": 1, "bitwise_left_shift": 2, "bitwise_right_shift": 2,
     "sin": 40, "cos": 40, "tan": 45, "pow": 50, "lgamma": 60, "gamma": 70,
-    "remainder": 20, "erf": 20, "erfc": 25, "logaddexp": 20, "atan2": 15, "angle": 15,
+    "remainder": 20, "erf": 20, "erfc": 25, "normcdf": 25, "logaddexp": 20,
+    "atan2": 15, "angle": 15,
     "random_word": 20, "random_word_64": 20, "random_low": 20, "random_high": 20,
     "random_below": 25, "random_below_64": 25, "random_chance": 25,
     "random_normal": 45, "random_normal_64": 50, "exponential_f64": 15,
@@ -177,6 +178,8 @@ def definition_of(op: str, types: Sequence[Type]) -> FunctionType:
     if op == "careful_quotient":
         careful: FunctionType = vars(bits)[op]
         return careful
+    if op == "normcdf":
+        return inverse_error.quick_normcdf.version("f64" if types[-1] is F64 else "f32")
     if op in DRAWS:
         found: FunctionType = vars(draws)[op]
         return found

@@ -17,10 +17,8 @@ from treadle.tensor import products, reductions
 from treadle.tensor.annotations import ArrayLike, Axes, DTypeLike
 from treadle.tensor.conversions import is_number, number_as
 from treadle.tensor.creation import asarray
-from treadle.tensor.elementwise_functions import apply
+from treadle.tensor.elementwise_functions import apply, normcdf
 from treadle.tensor.tensor import Tensor, from_node
-
-HALF_ROOT = 0.7071067811865476
 
 
 class BatchArray:
@@ -252,8 +250,7 @@ def _swish(x: Tensor) -> Tensor:
 
 
 def _gelu(x: Tensor) -> Tensor:
-    share = apply("add", apply("erf", apply("multiply", x, HALF_ROOT)), 1.0)
-    return apply("multiply", apply("multiply", x, 0.5), share)
+    return apply("multiply", x, normcdf(x))
 
 
 def _softmax(x: Tensor, axis: int) -> Tensor:

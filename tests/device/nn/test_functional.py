@@ -55,6 +55,26 @@ def test_values(device, rng, case):
         np.testing.assert_allclose(found.numpy(), wanted, tolerance, tolerance)
 
 
+def test_gelu_keeps_its_precision(device, rng):
+    """Far below 0, where values are small, and their gradients too."""
+    x = np.concatenate([rng.uniform(-12.5, 6, 500), [-3.9, -0.7, 0.0, 0.7]]).astype(np.float32)
+    wide = x.astype(np.float64)
+    share = np.array([math.erfc(-v / math.sqrt(2)) / 2 for v in wide])
+    density = np.exp(-wide * wide / 2) / math.sqrt(2 * math.pi)
+    t = td.asarray(x)
+    t.requires_grad = True
+    found = F.gelu(t)
+    found.sum().backward()
+    np.testing.assert_allclose(found.detach().numpy(), wide * share, 1e-6)
+    slope = share + wide * density
+    level = (np.abs(wide + 0.75) < 0.5) * 1e-6  # the gradient crosses 0 there
+    assert (np.abs(t.grad.numpy() - slope) <= level + 2e-6 * np.abs(slope)).all()
+    y = wide + 0.044715 * wide**3
+    near = wide > -8  # below, the rounding of y costs more
+    expected = wide / (1 + np.exp(-2 * math.sqrt(2 / math.pi) * y))
+    np.testing.assert_allclose(F.gelu(t, "tanh").detach().numpy()[near], expected[near], 1e-5)
+
+
 def test_layer_norm(device, rng):
     x = rng.standard_normal((3, 4, 5)).astype(np.float32) * 2 + 7
     weight, bias = rng.standard_normal((2, 4, 5)).astype(np.float32)

@@ -10,12 +10,13 @@ import math
 from typing import Any
 
 from treadle.autograd.derivative import Rule
-from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.autograd.rules.elementwise import normal_density
+from treadle.tensor.elementwise_functions import FUNCTIONS, normcdf
 from treadle.tensor.functional.activations import SELU_ALPHA, SELU_SCALE
 from treadle.tensor.functional.compute_dtype import widened
 from treadle.tensor.reductions import sum as total
 
-_abs, _erf, _exp, _tanh = (FUNCTIONS[name] for name in ("abs", "erf", "exp", "tanh"))
+_abs, _exp, _tanh = (FUNCTIONS[name] for name in ("abs", "exp", "tanh"))
 _conj, _real, _sign = FUNCTIONS["conj"], FUNCTIONS["real"], FUNCTIONS["sign"]
 _square, _where, _sigmoid = FUNCTIONS["square"], FUNCTIONS["where"], FUNCTIONS["sigmoid"]
 
@@ -108,13 +109,11 @@ def _gelu(g: Any, input: Any, approximate: str) -> Any:
     x, _ = widened(input)
     g, _ = widened(g)
     if approximate == "none":
-        inner = _erf(x * math.sqrt(0.5))
-        slope = _exp(_square(x) * -0.5) * math.sqrt(2 / math.pi)
-    else:
-        scale = math.sqrt(2 / math.pi)
-        inner = _tanh((x + _square(x) * x * 0.044715) * scale)
-        slope = (1 - _square(inner)) * (_square(x) * (3 * 0.044715) + 1) * scale
-    return g * ((inner + 1) * 0.5 + x * slope * 0.5)
+        return g * (normcdf(x) + x * normal_density(x))
+    scale = 2 * math.sqrt(2 / math.pi)
+    part = _sigmoid((x + _square(x) * x * 0.044715) * scale)
+    slope = part * (1 - part) * (_square(x) * (3 * 0.044715) + 1) * scale
+    return g * (part + x * slope)
 
 
 def _silu(g: Any, input: Any) -> Any:

@@ -82,6 +82,34 @@ def exp_by_power(x: td.f32) -> td.f32:
     return near_exp2(r) * td.bitcast((td.bitcast(at_bits, td.i32) << 23) + 0x3F800000, td.f32)
 
 
+def exp_of_half_square_by_power(x: td.f32) -> td.f32:
+    """`exp_of_half_square` on targets that have powers of two."""
+    square = x * x
+    at_bits = td.fma(square, -0.5 * LOG2_E_NEAR, INTEGER_IN_BITS)
+    at_bits = td.maximum(at_bits, INTEGER_IN_BITS - 126.0)
+    n = at_bits - INTEGER_IN_BITS
+    r = td.fma(square, -0.5 * LOG2_E_REST, td.fma(square, -0.5 * LOG2_E_NEAR, -n))
+    r = td.fma(td.fma(x, x, -square), -0.5 * LOG2_E_NEAR, r)
+    return near_exp2(r) * td.bitcast((td.bitcast(at_bits, td.i32) << 23) + 0x3F800000, td.f32)
+
+
+@generic
+def exp_of_half_square_of_parts(x_head: Float, x: Float) -> Float:
+    """The same on other targets."""
+    return exp_sum(-0.5 * (x_head * x_head), 0.5 * ((x_head - x) * (x_head + x)), 0)
+
+
+@generic
+def exp_of_half_square(x: Float) -> Float:
+    """exp(-x^2 / 2) for 0 <= x < 17, with an exact square."""
+    y = Float(0.0)
+    if has_near_functions(x):
+        y = exp_of_half_square_by_power(x)
+    else:
+        y = exp_of_half_square_of_parts(head(x), x)
+    return y
+
+
 @generic
 def exp_inside(x: Float) -> Float:
     """exp(x) for |x| < 150."""

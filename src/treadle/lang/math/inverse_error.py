@@ -7,8 +7,8 @@ function of (w - MIDDLE)/(w + MIDDLE), and w is as precise as p, down to the sma
 from __future__ import annotations
 
 from treadle.lang import namespace as td
-from treadle.lang.math.bits import exact_root, head, quotient_of_parts, with_sign_of
-from treadle.lang.math.exponential import exp_sum
+from treadle.lang.math.bits import exact_root, head, inverse_of, quotient_of_parts, with_sign_of
+from treadle.lang.math.exponential import exp_of_half_square, exp_sum
 from treadle.lang.math.formats import INFINITY, NAN, Float
 from treadle.lang.math.generic import either, generic
 from treadle.lang.math.logarithm import log
@@ -17,6 +17,8 @@ from treadle.lang.math.special_polynomials import (
     erfcinv_tail,
     erfcx_near,
     erfinv_center,
+    normcdf_center,
+    normcdf_tail,
 )
 
 ONE_OVER_ROOT_PI = 0.5641895835477563
@@ -32,6 +34,7 @@ ERFCX_LAST = either(9.0, 13.0)
 ERFCX_FACTORS = either((7.0, 5.0, 3.0), (11.0, 9.0, 7.0, 5.0, 3.0))
 ERFCX_OVERFLOWS = either(9.5, 26.7)  # at the negative of it
 NORMCDF_VANISHES = either(14.6, 38.6)  # at the negative of it
+NORMCDF_NEAR = 0.7
 MIDDLE = either(3.0, 5.0)
 
 
@@ -74,14 +77,36 @@ def normcdf(x: Float) -> Float:
     a = td.abs(x)
     inside = td.where(a < NORMCDF_VANISHES, a, NORMCDF_VANISHES)
     t = inside * ROOT_HALF_HIGH + inside * ROOT_HALF_LOW
-    z = td.where(a < 0.7, t * t, 0.0)
+    z = td.where(a < NORMCDF_NEAR, t * t, 0.0)
     half = 0.5 * (t + t * erf_tail(z))
     close = td.where(x < 0.0, 0.5 - half, 0.5 + half)
     b_head = head(inside)
     power = exp_sum(-0.5 * (b_head * b_head), 0.5 * ((b_head - inside) * (b_head + inside)), 64)
     tail = power * erfcx_positive(t) * TWO_TO_MINUS_65
-    y = td.where(a < 0.7, close, td.where(x < 0.0, tail, 1.0 - tail))
+    y = td.where(a < NORMCDF_NEAR, close, td.where(x < 0.0, tail, 1.0 - tail))
     return td.where(td.isnan(x), x, y)
+
+
+@generic
+def quick_normcdf(x: Float) -> Float:
+    """`normcdf` to 9 ULP of float32, in half as many instructions, for activations.
+
+    Near 0 it is a polynomial; at -|x| it is exp(-x^2 / 2) p((|x| - 5) / (|x| + 5)) / (|x| + 5) with
+    another one, where the square is exact. The other tail is the rest to 1.
+    """
+    a = td.abs(x)
+    b = td.where(a > NORMCDF_VANISHES, NORMCDF_VANISHES, a)
+    inverse = inverse_of(b + 5.0)
+    tail = exp_of_half_square(b) * (normcdf_tail((b - 5.0) * inverse) * inverse)
+    y = td.where(x < 0.0, tail, 1.0 - tail)
+    y = td.where(a < NORMCDF_NEAR, 0.5 + x * normcdf_center(b * b), y)
+    return td.where(td.isnan(x), x, y)
+
+
+@quick_normcdf.double
+def quick_normcdf(x: Float) -> Float:
+    """`normcdf`."""
+    return normcdf(x)
 
 
 @generic

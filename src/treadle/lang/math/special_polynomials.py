@@ -28,6 +28,21 @@ erfcx_near = Polynomial(
     ),
 )
 
+# (exp(x^2 / 2) normcdf(-x)) (x + 5) = p((x - 5)/(x + 5)), 0.7 <= x <= 14.6
+normcdf_tail = Polynomial(
+    "normcdf_tail",
+    f32=(  # good to 26.3 bits
+        0.76919305, -0.6653825, 0.4953057, -0.313533, 0.16501875, -0.06912067, 0.020808497,
+        -0.00297974, -0.0008437362, 0.0005019818,
+    ),
+)
+
+# normcdf(x) = 1/2 + x p(x^2), |x| <= 0.7
+normcdf_center = Polynomial(
+    "normcdf_center",
+    f32=(0.3989423, -0.06649073, 0.009976078, -0.0011924349, 0.00011372532),  # good to 25.1 bits
+)
+
 # erfinv(x) = x p(x^2), |x| <= 1/2
 erfinv_center = Polynomial(
     "erfinv_center",

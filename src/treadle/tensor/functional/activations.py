@@ -10,7 +10,7 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.composites import as_one_node, composite
-from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
+from treadle.tensor.elementwise_functions import FUNCTIONS, clip, normcdf, where
 from treadle.tensor.functional.compute_dtype import may_write, widened
 from treadle.tensor.functional.normalization import softmax
 from treadle.tensor.generator import Generator
@@ -30,7 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 _abs, _exp, _log = (FUNCTIONS[name] for name in ("abs", "exp", "log"))
-_erf, _expm1, _log1p = (FUNCTIONS[name] for name in ("erf", "expm1", "log1p"))
+_expm1, _log1p = FUNCTIONS["expm1"], FUNCTIONS["log1p"]
 _maximum, _minimum = FUNCTIONS["maximum"], FUNCTIONS["minimum"]
 _tanh, _sigmoid, _square = FUNCTIONS["tanh"], FUNCTIONS["sigmoid"], FUNCTIONS["square"]
 
@@ -248,12 +248,12 @@ def gelu(input: ArrayLike, approximate: str = "none") -> Tensor:
     """
     x, dtype = widened(input)
     if approximate == "none":
-        inner = _erf(x * math.sqrt(0.5))
-    elif approximate == "tanh":
-        inner = _tanh((x + _square(x) * x * 0.044715) * math.sqrt(2 / math.pi))
-    else:
+        return (x * normcdf(x)).to(dtype)
+    if approximate != "tanh":
         raise ValueError(f'gelu: approximate is "none" or "tanh", not {approximate!r}')
-    return (x * 0.5 * (inner + 1)).to(dtype)
+    # (1 + tanh(y)) / 2, without its loss of precision far below 0
+    part = _sigmoid((x + _square(x) * x * 0.044715) * (2 * math.sqrt(2 / math.pi)))
+    return (x * part).to(dtype)
 
 
 @may_write
