@@ -166,7 +166,8 @@ def absolute(name: str, says: str, function: RealFunction, weight: Callable[[Rea
 FITS = (
     relative("erfcx_near", "exp(x^2) erfc(x) = p(x - 1/2), 0 <= x <= 1",
              lambda s: erfcx(s + mp.mpf(1) / 2), -0.5001, 0.5001),
-    relative("normcdf_tail", "(exp(x^2 / 2) normcdf(-x)) (x + 5) = p((x - 5)/(x + 5)), 0.7 <= x <= 14.6",
+    relative("normcdf_tail",
+             "(exp(x^2 / 2) normcdf(-x)) (x + 5) = p((x - 5)/(x + 5)), 0.7 <= x <= 14.6",
              lambda u: erfcx(5 * (1 + u) / (1 - u) / mp.sqrt(2)) * 5 / (1 - u),
              tail_u(5, 0.699), tail_u(5, 14.6), ONE_F32),
     relative("normcdf_center", "normcdf(x) = 1/2 + x p(x^2), |x| <= 0.7",

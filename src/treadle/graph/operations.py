@@ -179,7 +179,10 @@ def definition_of(op: str, types: Sequence[Type]) -> FunctionType:
         careful: FunctionType = vars(bits)[op]
         return careful
     if op == "normcdf":
-        return inverse_error.quick_normcdf.version("f64" if types[-1] is F64 else "f32")
+        quick: FunctionType = inverse_error.quick_normcdf.version(
+            "f64" if types[-1] is F64 else "f32"
+        )
+        return quick
     if op in DRAWS:
         found: FunctionType = vars(draws)[op]
         return found

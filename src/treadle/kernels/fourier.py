@@ -462,10 +462,12 @@ def _launch_of(
             write_next=layout.write.place_k == 1 and job.inner == 1,
             one_outer=layout.outer == 1, one_b=layout.along_b == 1, one_a=layout.along_a == 1,
         )  # fmt: skip
+        make, elements = fourier_blocks.block_transformer, fourier_blocks.shared_elements
+        if kind.convolved:
+            make, elements = fourier_blocks.block_convolver, fourier_blocks.convolver_elements
+        while tile.lines > 1 and elements(what, tile) > room:  # gaps between short lines count
+            tile = tile._replace(lines=tile.lines // 2)
         blocks = -(-count // tile.lines)
-        make = (
-            fourier_blocks.block_convolver if kind.convolved else fourier_blocks.block_transformer
-        )
         launch = make(what, tile)[blocks, tile.threads]
     elif layout.read_across or layout.write_across:
         blocks = layout.outer * layout.along_b * -(-columns // fourier_lines.LANES)

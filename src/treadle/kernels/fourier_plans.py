@@ -108,7 +108,7 @@ def block_radices(n: int, threads: int) -> tuple[tuple[int, ...], int]:
     work.
 
     >>> block_radices(1024, 256), block_radices(1000, 256)
-    (((16, 8, 8), 64), ((10, 10, 10), 100))
+    (((16, 16, 4), 64), ((10, 10, 10), 50))
     """
     return _best_radices(n, threads)[1:]
 

@@ -54,7 +54,10 @@ def test_short_lengths(device, rng, n):
 
 def test_short_rows(device, rng):
     """Of few threads each, which share blocks: their elements go through shared memory in order."""
-    n, count = int(rng.choice([2, 6, 8, 10, 14, 15, 16, 17, 19, 22, 23, 26, 29, 31])), int(rng.choice([1, 3, 37]))
+    n, count = (
+        int(rng.choice([2, 6, 8, 10, 14, 15, 16, 17, 19, 22, 23, 26, 29, 31])),
+        int(rng.choice([1, 3, 37])),
+    )
     x = complex_numbers(rng, count, n)
     t, wide = td.asarray(x), x.astype(complex)
     near(td.fft.ifft(t), np.fft.ifft(wide))

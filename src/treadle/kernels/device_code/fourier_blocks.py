@@ -85,7 +85,7 @@ def _layout(what: Pass, tile: Tile) -> _Layout:
     if what.read_across or what.write_across:
         wanted = max(_GAP // tile.lines, 1)
     elif _staged(tile, False):
-        wanted = 1
+        wanted = length % _GAP | 1
     else:
         wanted = tile.lanes if tile.lanes < _GAP else 0
     if tile.lines > 1 and wanted:
