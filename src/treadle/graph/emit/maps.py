@@ -148,10 +148,11 @@ def _several(body: Body, point: list[n.Expression]) -> None:
 
 
 def store_lanes(
-    body: Body, point: Sequence[n.Expression], known: Sequence[Mapping[int, n.Expression]]
-) -> None:
-    """The steps for some neighbours along the last axis, and their results stored together. `known`
-    has for each lane the steps that have a value already."""
+    body: Body, point: Sequence[n.Expression], known: Sequence[Mapping[int, n.Expression]],
+    here: n.Expression | None = None,
+) -> None:  # fmt: skip
+    """The steps for some neighbours along the last axis, and their results stored together, where
+    `here` holds if it is given. `known` has for each lane the steps that have a value already."""
     program, b = body.program, body.builder
     lanes = program.lanes
     wanted = [output.step for output in program.outputs]
@@ -162,7 +163,12 @@ def store_lanes(
         assert isinstance(memory.element, Scalar)
         vector = Vector(memory.element, lanes)
         start = ir.binary("floordiv", body.place(output.access, point), lanes)
-        b.assign(ir.element(memory, start, type=vector), n.Construct(tuple(found), vector))
+        place, value = ir.element(memory, start, type=vector), n.Construct(tuple(found), vector)
+        if here is None:
+            b.assign(place, value)
+            continue
+        with b.when(here):
+            b.assign(place, value)
 
 
 def values_of_lanes(

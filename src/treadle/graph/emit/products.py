@@ -27,7 +27,7 @@ from treadle.ir.signature import Signature
 from treadle.ir.substitute import substitute
 from treadle.ir.traverse import rewrite_block
 from treadle.ir.types import COMPONENTS, Scalar, Vector
-from treadle.kernels.device_code.group_product import takes
+from treadle.kernels.device_code.group_product import GroupTile, takes
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import (
     Form,
@@ -45,6 +45,7 @@ from treadle.runtime.arguments import declared_arguments
 FINISH = finish.definition.__name__
 PROLOGUES = tuple([prologue_of(second, f32).definition.__name__ for second in (False, True)])
 _OWN = 2  # numbers of a launch, beside the program's
+_PLACED = 4  # arguments of `finish`: the value, and the element's stack, row and column
 
 
 class ProductVariant(NamedTuple):
@@ -165,6 +166,9 @@ def emit_product(program: Program, variant: ProductVariant) -> n.Kernel:
     }
     block = substitute(lowered.body, values, memories)
 
+    if isinstance(variant.tile, GroupTile) and detail.form.lanes > 1:
+        block = rewrite_block(block, _loads_first)
+
     def change(node: Any) -> Any:
         if not (isinstance(node, n.Assign) and isinstance(node.value, n.Call)):
             return node
@@ -184,6 +188,22 @@ def emit_product(program: Program, variant: ProductVariant) -> n.Kernel:
     return body.kernel()
 
 
+def _loads_first(node: Any) -> Any:
+    """What is stored under tests of its row and its column, with the tests as further arguments of
+    `finish`: operands are loaded whether they hold or not. Few warps do an epilogue there, one
+    element after the other; branches would keep the next loads behind the last store."""
+    if not isinstance(node, n.If) or node.otherwise or not node.then:
+        return node
+    *before, last = node.then
+    if not (isinstance(last, n.Assign) and isinstance(last.value, n.Call)):
+        return node
+    call = last.value
+    if call.function != FINISH or not all(isinstance(each, n.Declare) for each in before):
+        return node
+    arguments = (*call.arguments[:_PLACED], node.condition, *call.arguments[_PLACED:])
+    return (*before, replace(last, value=replace(call, arguments=arguments)))
+
+
 def _library_kernel(form: Form, variant: ProductVariant) -> Kernel:
     if variant.phase == Phase.JOIN:
         return part_joiner(form.made, form.lanes, form.big)
@@ -196,12 +216,17 @@ def _library_kernel(form: Form, variant: ProductVariant) -> Kernel:
 def _finish(body: Body, number: int, detail: Multiplied, arguments: Sequence[n.Expression]) -> None:
     """The epilogue of an element of the product, or of four neighbours, and storing it."""
     program = body.program
-    value, *places = arguments
+    value, *places = arguments[:_PLACED]
     total = body.let("total", value)
+    tests = [body.let("inside", each) for each in arguments[_PLACED:]]
+    here = ir.both(*tests) if tests else None
     point: list[n.Expression] = []
     done = 0
-    for place, axes in zip(places, detail.axes, strict=True):
-        at = body.let("at", ir.cast(place, body.index_type))
+    for number_of, (place, axes) in enumerate(zip(places, detail.axes, strict=True)):
+        seen = ir.cast(place, body.index_type)
+        if tests and number_of:  # a row and a column that exist; tests are of rows, then of columns
+            seen = ir.select(tests[number_of - 1], seen, 0)
+        at = body.let("at", seen)
         point += _split(body, at, body.extents[done : done + axes])
         done += axes
     if isinstance(total.type, Vector):
@@ -209,8 +234,9 @@ def _finish(body: Body, number: int, detail: Multiplied, arguments: Sequence[n.E
             {number: body.let("part", ir.extract(total, COMPONENTS[lane]))}
             for lane in range(program.lanes)
         ]
-        store_lanes(body, point, lanes)
+        store_lanes(body, point, lanes, here)
         return
+    assert here is None, "tests are arguments where lanes are stored together"
     values = body.evaluate(point, [output.step for output in program.outputs], {number: total})
     for output in program.outputs:
         body.store(output.access, point, values[output.step])
