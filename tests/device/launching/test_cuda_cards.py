@@ -224,7 +224,9 @@ def test_what_the_driver_says_of_tiles(card):
         code = pipeline.print_code(pipeline.lower(lowered, options, target), options, target)
         _, remarks = link_ptx(device.handle, code)
         assert "C75" not in remarks
-        assert "0 bytes spill stores, 0 bytes spill loads" in remarks
+        # Spilled registers are local memory, and where there are some, another line counts them.
+        assert "registers" in remarks
+        assert re.search(r"\b[1-9]\d* (bytes spill|bytes lmem|stack)", remarks) is None, remarks
 
 
 @pytest.mark.parametrize("how", ["float16", "float32", "tf32"])
