@@ -1,6 +1,7 @@
 """NVIDIA's cards as processes see them: shared, hidden, full, lost, and their code kept on disk."""
 
 import os
+import re
 import subprocess
 import sys
 
