@@ -300,12 +300,10 @@ def finisher(what: Pass) -> Function:
 
     @td.func
     def finish(out, factors, origin, at, place, a, count, near, steps, q, r, value, scale):
+        # Each name is assigned once, for the vectorizer, as in `fourier_lines`.
         made = value
-        distance = q + r * behind
-        further = distance
-        if not is_next:
-            distance = distance * steps.place_k
-            further = distance * steps.unit
+        distance = (q + r * behind) * (1 if is_next else steps.place_k)
+        further = distance * (1 if is_next else steps.unit)
         if two_tables:
             factor = factors[r * count + a]
             if has_near:
