@@ -61,7 +61,7 @@ def steps(
         for name in devices:
             given = ("--commit", commit) if commit else ()
             command = ("-m", "benchmarks", name, "--name", f"{name}-{card}", *given)
-            yield Step(f"benchmarks-{name}", command, 420)
+            yield Step(f"benchmarks-{name}", command, 900)
 
 
 def short(card: str) -> str:

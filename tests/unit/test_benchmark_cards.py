@@ -48,9 +48,9 @@ def test_products(host):
 
 
 def test_attention(host, monkeypatch):
-    for name, size in (("_BATCH", 2), ("_HEADS", 3), ("_LENGTH", 17)):
+    for name, size in (("_BATCH", 1), ("_HEADS", 2), ("_LENGTH", 9)):
         monkeypatch.setattr(attention, name, size)
-    for size, causal, back in ((8, True, False), (16, False, False), (8, True, True)):
+    for size, causal, back in ((8, False, False), (8, True, True)):
         made = attention._case(size, causal, back, "float16", 1.0)
         assert len(measure("attention-cuda", host, made)) == 1
 
