@@ -212,8 +212,16 @@ def test_what_the_driver_says_of_tiles(card):
         return
     first = Loading(True, 4, aligned=True)
     form = Form(td.float16, 0, first, first._replace(inner=False), 4, True, False)
+    others = [
+        Form(dtype, 0, first, first, 4, True, False, result=result, other=other)
+        for dtype, result, other in (
+            (td.float32, None, None), (td.int8, td.int32, None), (td.uint8, td.int32, td.int8),
+        )
+    ]  # fmt: skip
+    largest = next(iter(GROUP_TILES))
     kernels = [
         *((group_multiplier(form, tile), tile.threads) for tile in GROUP_TILES),
+        *((group_multiplier(other, largest), largest.threads) for other in others),
         *((group_convolver(td.float16, tile, True, True), tile.threads) for tile in TILES),
         *((group_weight_summer(td.float16, tile), tile.threads) for tile in WEIGHT_TILES),
     ]
