@@ -133,7 +133,7 @@ def _head(
         what,
         f"{dtype}, for {info.name}; printed by treadle {__version__}",
         "",
-        f"Launch for {shown}: grid {tuple(grid)}, block {tuple(code.block)}, {static} bytes of "
+        f"Launch for {shown}: grid {tuple(grid)}, block {tuple(code.workgroup)}, {static} bytes of "
         f"shared memory and {code.dynamic_shared} of dynamic shared memory.",
         *(_GROUPS if code.maps and what.startswith("gemm") else ()),
         "Numbers that depend on the sizes are those of this launch; the text serves other sizes if "
@@ -212,7 +212,7 @@ def _call(one: offline.Launch) -> list[str]:
             "  cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, "
             f"{code.dynamic_shared});"
         )
-    extents = ", ".join(map(str, (*one.grid, *code.block, code.dynamic_shared)))
+    extents = ", ".join(map(str, (*one.grid, *code.workgroup, code.dynamic_shared)))
     return [
         *lines,
         f"  void *parameters[] = {{{parameters}}};",

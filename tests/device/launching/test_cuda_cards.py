@@ -19,6 +19,7 @@ from treadle.kernels.device_code.group_convolution import group_convolver
 from treadle.kernels.device_code.group_convolution_weights import group_weight_summer
 from treadle.kernels.device_code.group_product import group_multiplier
 from treadle.kernels.device_code.matrix_product import Form, Loading
+from treadle.kernels.matrix_check import usable_groups, usable_products
 from treadle.kernels.tiles import GROUP_TILES
 from treadle.runtime import settings
 from treadle.runtime.arguments import declared_arguments
@@ -264,3 +265,10 @@ def test_convolutions_of_many_channels(card, how, stride, monkeypatch):
     bound = 1e-5 if how == "float32" else 2e-3
     for mine, right in zip(*found, strict=True):
         assert np.abs(mine - right).max() <= bound * np.abs(right).max()
+
+
+def test_all_products_that_are_offered_are_used(card):
+    """None is computed wrongly by the card, or refused by its driver."""
+    device = td.device("cuda")
+    assert set(usable_products(device)) == device.traits.matrix_products
+    assert set(usable_groups(device)) == device.traits.group_products
