@@ -366,7 +366,8 @@ def _by_fragments(arrays: _Arrays, p: Problem, done: int) -> None:
         (*laid.strides, laid.offset, array.offset)
         for array, laid in zip(arrays[:3], (p.query, p.key, p.value), strict=True)
     ]
-    if arrays.mask is None and not p.dropout and p.queries > _FEW_OF_GROUP:
+    boxes = arrays.mask is None and not p.dropout and has_rows(p)
+    if boxes and p.queries > _FEW_OF_GROUP:
         group = group_tile_for(device, dtype, p.depth, p.width, sum(counts, ()))
         count = 0 if group is None else math.prod(p.heads) * -(-p.queries // group.queries)
         if group and _split(p, count * group.threads, _KEYS_TOGETHER, _BUSY_FRAGMENTS)[0] == 1:
@@ -409,6 +410,11 @@ def _by_groups(arrays: _Arrays, p: Problem, done: int, tile: GroupAttentionTile)
 def placed_at(start: int, strides: tuple[int, ...]) -> Packed:
     """Where an operand is, for kernels by groups of threads."""
     return packed(Placed, start, *_front(strides[:-1], 0), strides[-1])
+
+
+def has_rows(p: Problem) -> bool:
+    """Whether the rows of an operand are at different places, as boxes of them need it."""
+    return all(laid.strides[-1] != 0 for laid in (p.query, p.key, p.value))
 
 
 def _split(p: Problem, threads: int, keys: int, busy: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from treadle.core.dtypes import DType, i32
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.attend import NEAR_BYTES, Laid, Problem, four, placed_at
+from treadle.kernels.attend import NEAR_BYTES, Laid, Problem, four, has_rows, placed_at
 from treadle.kernels.attention_tiles import (
     group_gradient_tiles,
     key_gradient_tiles,
@@ -91,7 +91,7 @@ def attend_backward_by_fragments(
     reach = four(left, right, 0, 0)
     numbers = p.scale * attention.LOG2_E, p.scale, 1.0 - p.dropout
     device = query.device
-    if mask is None and draws is None:
+    if mask is None and draws is None and has_rows(p):
         laid = (p.query, p.key, p.value, Laid((p.width,), 0))
         counts = [
             count

@@ -198,6 +198,8 @@ def test_who_takes_groups(card, launched, rng, monkeypatch):
     attend(q, k, v, td.asarray(np.ones((20, 20), bool))).numpy()
     attend(q, k, v, dropout_p=0.5).numpy()
     monkeypatch.setattr(forward, "_BUSY_FRAGMENTS", 1 << 15)
+    rows = td.broadcast_to(td.asarray(drawn(rng, 1, 1, 1, 16)), (1, 1, 20, 16))
+    attend(q, rows, rows).numpy()
     long = td.asarray(drawn(rng, 1, 1, 1024, 16))
     attend(q, long, long).numpy()  # its keys are split
     monkeypatch.setattr(forward, "_BUSY_FRAGMENTS", 1)

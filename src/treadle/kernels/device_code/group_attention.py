@@ -22,7 +22,7 @@ from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.ir.stages import GROUP, INNER, LINE, LINE_BYTES, ROWS
 from treadle.kernels.device_code.attention import LN_2, share_of
-from treadle.kernels.device_code.attention_tiles import score_hider, sum_storer, weight_packer
+from treadle.kernels.device_code.attention_tiles import sum_storer, weight_packer
 from treadle.lang import builtins
 from treadle.lang.decorators import Function, Kernel
 
@@ -116,6 +116,35 @@ def box_loader(parts: int, lines: int, claimed: int | None = None) -> Function:
     return load
 
 
+@functools.cache
+def window_hider(across: int) -> Function:
+    """A function that makes scores -infinity outside of a window: those of a thread's first row
+    whose columns are before `low`, after `high` or not below `count`, and those of its other row,
+    whose window lies 8 columns further. `column` is the thread's first."""
+    four = td.vec4[td.f32]
+
+    @td.func
+    def hide(scores, column, low, high, count):
+        # Counted from `column` on, columns are known to the compiler.
+        near_first = low - column
+        far_first = near_first + 8
+        near_end = td.minimum(high + 1, count) - column
+        far_end = td.minimum(high + 9, count) - column
+        hidden = td.f32(-td.inf)
+        for j in td.static_range(across):
+            found = scores[j]
+            one = j * 8
+            other = j * 8 + 1
+            scores[j] = four(
+                found.x if near_first <= one and one < near_end else hidden,
+                found.y if near_first <= other and other < near_end else hidden,
+                found.z if far_first <= one and one < far_end else hidden,
+                found.w if far_first <= other and other < far_end else hidden,
+            )
+
+    return hide
+
+
 @td.func
 def item_of(iteration, block, blocks):
     """The number of a block's tile: forth and back, so that none has the longest of each
@@ -152,7 +181,7 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
     )  # fmt: skip
     load_queries = box_loader(deep, a_tile)
     load_keys, load_values = box_loader(deep, b_tile), box_loader(wide, b_tile)
-    hide = score_hider(None, 1, across, False)
+    hide = window_hider(across)
     pack = weight_packer(dtype, 1, across)
     store = sum_storer(dtype, lanes)
     share = share_of(td.f32, False)
@@ -357,10 +386,7 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                 and start + b_tile - 1 - right <= group_row
             )
             if not whole:
-                hide(
-                    scores, own_row, start + lane % 4 * 2, queries, count, left, right, 0, 0, 0, 0,
-                    scale,
-                )  # fmt: skip
+                hide(scores, start + lane % 4 * 2, own_row - left, own_row + right, count)
             weigh(scores, peaks, totals, shrinks, scale)
             pack(scores, weights)
             for step in range(first + 1, last):
@@ -396,10 +422,7 @@ def group_attender(what: GroupAttending, tile: GroupAttentionTile) -> Kernel:
                     and start + b_tile - 1 - right <= group_row
                 )
                 if not whole:
-                    hide(
-                        scores, own_row, start + lane % 4 * 2, queries, count, left, right, 0, 0,
-                        0, 0, scale,
-                    )  # fmt: skip
+                    hide(scores, start + lane % 4 * 2, own_row - left, own_row + right, count)
                 weigh(scores, peaks, totals, shrinks, scale)
                 settle(0, totals[0], totals[1])
                 release(barriers, 1 + stages + stage_of(done - 1))

@@ -16,8 +16,14 @@ from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.ir.stages import GROUP, INNER, LINE, LINE_BYTES, ROWS
 from treadle.kernels.device_code.attention import LOG2_E
-from treadle.kernels.device_code.attention_tiles import score_hider, sum_storer, weight_packer
-from treadle.kernels.device_code.group_attention import Heads, Placed, box_loader, lines_of
+from treadle.kernels.device_code.attention_tiles import sum_storer, weight_packer
+from treadle.kernels.device_code.group_attention import (
+    Heads,
+    Placed,
+    box_loader,
+    lines_of,
+    window_hider,
+)
 from treadle.lang import builtins
 from treadle.lang.decorators import Kernel
 
@@ -106,7 +112,7 @@ def group_query_gradient(what: GroupDeriving, tile: GroupGradientTile) -> Kernel
     load_gradients = box_loader(wide, rows, 0)
     load_keys = box_loader(deep, others, others * (deep + wide))
     load_values = box_loader(wide, others, 0)
-    hide = score_hider(None, 1, across, False)
+    hide = window_hider(across)
     pack = weight_packer(dtype, 1, across)
     store = sum_storer(result, lanes)
     stored: Any = td.vec4[result] if lanes == 4 else result
@@ -230,10 +236,7 @@ def group_query_gradient(what: GroupDeriving, tile: GroupGradientTile) -> Kernel
                 and start + others - 1 - right <= group_row
             )
             if not whole:
-                hide(
-                    scores, own_row, start + lane % 4 * 2, queries, count, left, right, 0, 0, 0, 0,
-                    scale,
-                )  # fmt: skip
+                hide(scores, start + lane % 4 * 2, own_row - left, own_row + right, count)
             for j in td.static_range(across):
                 score = scores[j]
                 scores[j] = four(
@@ -292,7 +295,7 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
     load_values = box_loader(wide, rows, 0)
     load_queries = box_loader(deep, others, others * (deep + wide))
     load_gradients = box_loader(wide, others, 0)
-    hide = score_hider(None, 1, across, True)
+    hide = window_hider(across)
     pack = weight_packer(dtype, 1, across)
     store, store_value = sum_storer(result, lanes), sum_storer(result, value_lanes)
     stored: Any = td.vec4[result] if lanes == 4 else result
@@ -468,10 +471,7 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
                         coming_share += 1
             whole = group_row + ROWS - 1 - right <= start and start + others - 1 - left <= group_row
             if not whole:
-                hide(
-                    scores, own_row, start + lane % 4 * 2, queries, count, left, right, 0, 0, 0, 0,
-                    scale,
-                )  # fmt: skip
+                hide(scores, start + lane % 4 * 2, own_row - right, own_row + left, queries)
             for j in td.static_range(across):
                 score = scores[j]
                 pair = of_pairs[pair_at + j * 4 + lane % 4]
