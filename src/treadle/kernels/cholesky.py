@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.cholesky_steps import Step, cholesky_step
+from treadle.kernels.device_code.cholesky_steps import (
+    COLUMNS,
+    REMAINDER,
+    WHOLE,
+    Step,
+    cholesky_step,
+)
 from treadle.kernels.launching import flat
 from treadle.kernels.triangular import copy_of, stretches
 from treadle.runtime.arrays import DeviceArray
@@ -11,18 +17,24 @@ from treadle.runtime.devices import Device
 
 _USUAL = 256, 32, 64  # threads, rows of a block on the diagonal, rows and columns of a tile
 _SOFTWARE = 64, 4, 32  # code that is compiled quickly
+# Tiles from which on it pays to factor in a launch of its own what all of them need.
+_MANY_TILES = 400
 
 
 def factor(a: DeviceArray, out: DeviceArray, status: DeviceArray) -> None:
     """Write the lower factors, and to `status` where a matrix has none (counted from 1)."""
     assert isinstance(a.dtype, DType)
     count, n, _ = a.shape
-    what = step_of(a.device, a.dtype, n)
-    kernel, work = cholesky_step(what), flat(copy_of(a))
+    what, work = step_of(a.device, a.dtype, n), flat(copy_of(a))
     for at, end in stretches(0, n, what.width):
         high = max(1, -(-(n - end) // what.tile))
-        blocks = count * (high * (high + 1) // 2)
-        kernel[blocks, what.threads](work, flat(out), status, count, n, at, end)
+        tiles = high * (high + 1) // 2
+        kinds = [(WHOLE, tiles)]
+        if high > 1 and count * tiles >= _MANY_TILES:
+            kinds = [(COLUMNS, high), (REMAINDER, tiles)]
+        for kind, blocks in kinds:
+            kernel = cholesky_step(what._replace(kind=kind))
+            kernel[count * blocks, what.threads](work, flat(out), status, n, at, end)
 
 
 def step_of(device: Device, dtype: DType, n: int) -> Step:
@@ -31,8 +43,9 @@ def step_of(device: Device, dtype: DType, n: int) -> Step:
     threads, width, tile = _SOFTWARE if serial else _USUAL
     width = min(width, 128 // dtype.itemsize)  # a row, twice, is in the registers of a thread
     if n <= 64:
-        threads, tile = min(threads, 64), 32
+        threads, tile = min(threads, 128), 32
     threads = min(threads, device.limits.max_threads_per_block)
+    width = min(width, threads)
     while (what := Step(dtype, threads, width, tile)).shared_bytes > (
         device.limits.max_shared_memory
     ):

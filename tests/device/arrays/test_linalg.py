@@ -10,7 +10,7 @@ import pytest
 import treadle as td
 from tests.support.poison import poisoned
 from treadle.core.errors import HostWarning
-from treadle.kernels import decompose, lu, triangular
+from treadle.kernels import cholesky, decompose, lu, triangular
 from treadle.tensor.dtypes import supports
 from treadle.tensor.linalg import stacks
 
@@ -118,6 +118,19 @@ def test_rows_beyond_registers(device, rng, monkeypatch):
     monkeypatch.setattr(triangular, "WIDE", 32)
     monkeypatch.setattr(triangular, "DEEP", 16)
     check_factors(rng, 35, "float32")
+
+
+def test_columns_before_the_remainder(device, rng, monkeypatch):
+    """Cholesky of large matrices, in two launches for each block on the diagonal."""
+    monkeypatch.setattr(decompose, "forced", "panels")
+    monkeypatch.setattr(cholesky, "_MANY_TILES", 0)
+    h = definite(drawn(rng, (2, 75, 75)))
+    h[1, 60, 60] = -1
+    factors, status = decompose.cholesky(td.asarray(h)._array)
+    assert status.to_host().tolist() == [0, 61]
+    lower = factors.to_host()[0]
+    close(lower @ lower.T, h[0])
+    assert not np.triu(lower, 1).any()
 
 
 @pytest.mark.parametrize("n", [9, 40])

@@ -55,7 +55,7 @@ def test_steps_fit_the_device(limits):
         for n in (5, 500):
             block = cholesky.step_of(device, dtype, n)
             assert block.shared_bytes <= shared
-            assert block.threads <= threads
+            assert block.width <= block.threads <= threads
         by = triangular.substitution_of(device, dtype)
         assert by.shared_bytes <= shared
         assert by.threads <= threads

@@ -21,6 +21,7 @@ from treadle.kernels.device_code.element_arithmetic import arithmetic_of
 from treadle.lang.decorators import Function, Kernel
 
 WIDEST = 32  # columns of a panel at most
+_INVERTIBLE = 2.0**-120  # pivots from here on have a reciprocal
 _SIDE = 16  # threads that compare the candidates of all others
 NOWHERE = 1 << 20  # behind all positions, and still small when it is multiplied
 
@@ -213,6 +214,7 @@ def lu_step(what: Step) -> Kernel:
     dtype, threads, _, rows_each, width, before, tile = what
     ops = arithmetic_of(dtype)
     element, mul, div, number, real = ops.element, ops.mul, ops.div, ops.number, ops.real
+    size = ops.size
     key, measure = pivoting(dtype)
     load_triangle = loading_triangle(dtype, before, threads)
     eliminate_panel = eliminating(dtype, before, width)
@@ -340,19 +342,23 @@ def lu_step(what: Step) -> Kernel:
                     if most == key(0) and bad == 0:
                         bad = at + k + 1
                 pivot = slots[from_slot]
+                inverse = number(real(1))
+                invertible = size(pivot) >= real(_INVERTIBLE)
+                if invertible:
+                    inverse = div(number(real(1)), pivot)
                 for s in td.static_range(rows_each):
                     here = place[s]
                     i = s * threads + t
                     if here == found:
-                        order[new_order + at + k] = order[old_order + at + i]
-                        order[new_order + 2 * matrices * n + at + k] = i
-                        here = -1
+                        here = -2 - k  # it stays there, and takes no part any more
                     elif here == k:
                         here = found
                     place[s] = here
                     if here > k:
                         last = r[s * width]
-                        if most != key(0):
+                        if invertible:
+                            last = mul(last, inverse)
+                        elif most != key(0):
                             last = div(last, pivot)
                         lower[new_lower + k * n + at + i] = last
                         for j in td.static_range(width - 1):
@@ -363,6 +369,7 @@ def lu_step(what: Step) -> Kernel:
                 status[block] = bad
             for s in td.static_range(rows_each):
                 here = place[s]
+                here = -2 - here if here < -1 else here
                 if here >= 0:
                     i = s * threads + t
                     order[new_order + at + here] = order[old_order + at + i]

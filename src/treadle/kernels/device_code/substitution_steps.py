@@ -24,7 +24,7 @@ class Substitution(NamedTuple):
     @property
     def shared_bytes(self) -> int:
         """The shared memory of a block."""
-        return self.width * (self.width + 1 + 2 * self.tile) * self.dtype.itemsize
+        return self.width * (self.width + 2 + 2 * self.tile) * self.dtype.itemsize
 
 
 @functools.cache
@@ -40,6 +40,7 @@ def substitution_step(what: Substitution) -> Kernel:
     out_rows, out_columns = max(1, tile // down), tile // across
     triangle_rounds, tile_rounds = -(-width * width // threads), -(-width * tile // threads)
     unrolled = min(width, 4)
+    pitch = tile + 1  # so that a row is in all banks
 
     @td.kernel(checked=False)
     def step(a, a_layout: Layout, y, y_layout: Layout, x, x_layout: Layout, at, end, unit):
@@ -58,7 +59,7 @@ def substitution_step(what: Substitution) -> Kernel:
         triangle = td.shared(width * width, element)
         diagonal = td.shared(width, element)
         strip = td.shared(width * tile, element)
-        lefts = td.shared(width * tile, element)
+        lefts = td.shared(width * pitch, element)
         row = t // across
         column = t % across
         sums = td.local(out_rows * out_columns, element)
@@ -99,7 +100,7 @@ def substitution_step(what: Substitution) -> Kernel:
                 factor = a[place(a_layout, a_first, top + other, at + inner)]
             if e < width * tile:
                 strip[e] = value
-                lefts[inner * tile + other] = factor
+                lefts[inner * pitch + other] = factor
         td.sync_threads()
         for j in range(t, tile, threads):
             ahead = td.local(width, element)
@@ -124,7 +125,7 @@ def substitution_step(what: Substitution) -> Kernel:
             for e in td.static_range(unrolled):
                 k = start + e
                 for p in td.static_range(out_rows):
-                    factor = lefts[k * tile + row + p * down]
+                    factor = lefts[k * pitch + row + p * down]
                     for q in td.static_range(out_columns):
                         above = strip[k * tile + column + q * across]
                         z = sums[p * out_columns + q]
