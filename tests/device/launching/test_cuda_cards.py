@@ -262,7 +262,7 @@ def test_convolutions_of_many_channels(card, how, stride, monkeypatch):
             made.backward(td.asarray(g).astype(kind))
             results = [made.detach(), *(each.grad for each in given)]
             found.append([each.astype(td.float64).numpy() for each in results])
-    bound = 1e-5 if how == "float32" else 2e-3
+    bound = 4e-5 if how == "float32" else 2e-3  # of sums over 22,000 places
     for mine, right in zip(*found, strict=True):
         assert np.abs(mine - right).max() <= bound * np.abs(right).max()
 
