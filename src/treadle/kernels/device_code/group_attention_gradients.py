@@ -423,14 +423,6 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
             s0, s1, s2 = sharing(share, sharers, o0, o1, o2)
             lines = ((s0 * heads.second + s1) * heads.third + s2) * queries
             start = tile_at * others
-            # Each warp has norms and sums of its own.
-            td.sync_subgroup()
-            for v in td.static_range((pairs + _LANES - 1) // _LANES):
-                if v * _LANES + lane < pairs:
-                    of_pairs[pair_at + v * _LANES + lane] = lines_of_pair(
-                        norms, sums, lines, start + (v * _LANES + lane) * 2, queries
-                    )
-            td.sync_subgroup()
             wait(barriers, 1 + stage, parity)
             if of_keys and of_values:
                 settle(1)  # the weights' registers are needed
@@ -449,6 +441,14 @@ def group_key_gradients(what: GroupDeriving, tile: GroupGradientTile) -> Kernel:
                         slopes, value_tile, own + part * own_part, gradient_tiles,
                         gradient_from + part * part_size, True, True,
                     )  # fmt: skip
+            # Each warp has norms and sums of its own, which come while tiles are multiplied.
+            td.sync_subgroup()
+            for v in td.static_range((pairs + _LANES - 1) // _LANES):
+                if v * _LANES + lane < pairs:
+                    of_pairs[pair_at + v * _LANES + lane] = lines_of_pair(
+                        norms, sums, lines, start + (v * _LANES + lane) * 2, queries
+                    )
+            td.sync_subgroup()
             settle(later)
             # The scores are there, and the last step's products are done.
             if step > 0:
