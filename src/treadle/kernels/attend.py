@@ -18,6 +18,7 @@ from treadle.core.limits import MOST_NARROW
 from treadle.kernels.attention_tiles import (
     Lengths,
     best_tile_for,
+    fills_groups,
     group_tile_for,
     rows_of,
     takes_fragments,
@@ -60,7 +61,6 @@ _BUSY = 1 << 17  # threads that keep a GPU busy
 _BUSY_FRAGMENTS = 1 << 15  # the same of kernels with many registers each
 NEAR_BYTES = 32 << 20  # of keys and values that blocks read at one time, from the second cache
 _FEW = 8  # queries up to which transposing the keys does not pay on a CPU
-_FEW_OF_GROUP = 64  # queries up to which a group of threads would compute for none
 _KEYS_TOGETHER = 64  # of fragments, at a time
 _FEWEST_TILES = 4  # of keys, that a block goes over if keys are split
 
@@ -367,7 +367,7 @@ def _by_fragments(arrays: _Arrays, p: Problem, done: int) -> None:
         for array, laid in zip(arrays[:3], (p.query, p.key, p.value), strict=True)
     ]
     boxes = arrays.mask is None and not p.dropout and has_rows(p)
-    if boxes and p.queries > _FEW_OF_GROUP:
+    if boxes and fills_groups(p.queries):
         group = group_tile_for(device, dtype, p.depth, p.width, sum(counts, ()))
         count = 0 if group is None else math.prod(p.heads) * -(-p.queries // group.queries)
         if group and _split(p, count * group.threads, _KEYS_TOGETHER, _BUSY_FRAGMENTS)[0] == 1:

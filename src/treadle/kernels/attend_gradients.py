@@ -12,6 +12,7 @@ from treadle.core.dtypes import DType, i32
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.attend import NEAR_BYTES, Laid, Problem, four, has_rows, placed_at
 from treadle.kernels.attention_tiles import (
+    fills_groups,
     group_gradient_tiles,
     key_gradient_tiles,
     query_gradient_tile,
@@ -91,7 +92,7 @@ def attend_backward_by_fragments(
     reach = four(left, right, 0, 0)
     numbers = p.scale * attention.LOG2_E, p.scale, 1.0 - p.dropout
     device = query.device
-    if mask is None and draws is None and has_rows(p):
+    if mask is None and draws is None and has_rows(p) and fills_groups(p.queries, p.keys):
         laid = (p.query, p.key, p.value, Laid((p.width,), 0))
         counts = [
             count

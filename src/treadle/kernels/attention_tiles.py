@@ -60,6 +60,7 @@ _GROUP_GRADIENTS: dict[int, tuple[GroupGradientTile, tuple[GroupGradientTile, ..
     MOST_COLUMNS: (GroupGradientTile(128, 48, 2), (GroupGradientTile(64, 64, 2),) * 2),
 }
 _MODEST_GRADIENT = GradientTile(16, 16, 16)
+_FEW_OF_GROUP = 64  # rows
 _BUSY_BLOCKS = 192  # that keep a card busy: with fewer, smaller tiles are better
 
 
@@ -103,6 +104,12 @@ def tile_for(device: Device, lengths: Lengths, query: Rows, value: Rows) -> Frag
         if _busy(lengths.heads, lengths.queries, tile.queries):
             return tile
     return min(fitting, key=lambda tile: tile.queries, default=_MODEST)
+
+
+def fills_groups(*rows: int) -> bool:
+    """Whether there are more rows of each operand than a group of threads has: with fewer, most of
+    a block would compute what is not needed."""
+    return all(count > _FEW_OF_GROUP for count in rows)
 
 
 def group_tile_for(

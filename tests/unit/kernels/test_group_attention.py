@@ -28,7 +28,7 @@ attend = td.nn.functional.scaled_dot_product_attention
 def card(monkeypatch) -> Iterator[td.Device]:
     """A device on which problems of any size take the kernel."""
     monkeypatch.setattr(forward, "_BUSY_FRAGMENTS", 1)
-    monkeypatch.setattr(forward, "_FEW_OF_GROUP", 0)
+    monkeypatch.setattr(attention_tiles, "_FEW_OF_GROUP", 0)
     monkeypatch.setattr(attention_tiles, "usable_groups", lambda _: {"f16", "bf16"})
     # Few blocks, which stay for several tiles.
     machine = Machine(1024, 227 << 10, 32, multiprocessors=2)
@@ -203,7 +203,7 @@ def test_who_takes_groups(card, launched, rng, monkeypatch):
     long = td.asarray(drawn(rng, 1, 1, 1024, 16))
     attend(q, long, long).numpy()  # its keys are split
     monkeypatch.setattr(forward, "_BUSY_FRAGMENTS", 1)
-    monkeypatch.setattr(forward, "_FEW_OF_GROUP", 64)
+    monkeypatch.setattr(attention_tiles, "_FEW_OF_GROUP", 64)
     attend(q, k, v).numpy()
     monkeypatch.setattr(attention_tiles, "usable_groups", lambda _: frozenset())
     attend(q, k, v).numpy()
