@@ -89,13 +89,18 @@ def width_of(dtype: DType) -> int:
     return min(WIDEST, 128 // dtype.itemsize)
 
 
-def block_of(device: Device, dtype: DType, n: int, rows: int) -> tuple[int, int, int]:
+def block_of(
+    device: Device, dtype: DType, n: int, rows: int, *, few: bool = False
+) -> tuple[int, int, int]:
     """Threads of the block that factors a panel of so many rows of a matrix of n rows, the rows of
-    each of them, and the columns of the panel that their registers have room for."""
+    each of them, and the columns of the panel that their registers have room for. With `few`,
+    threads have four rows where that leaves room for as many columns."""
     limits, traits = device.limits, device.traits
     warp = limits.subgroup_size
     most = min(limits.max_threads_per_block, limits.max_block.x, warp * warp or 256)
     threads = _THREADS[min(room for room in _THREADS if room >= max(rows, min(n, 256)))]
+    if few and rows <= 4 * 256:
+        threads = min(threads, 256)
     widest = width_of(dtype)
     if traits.software or traits.serial_threads:
         threads, widest = _SOFTWARE

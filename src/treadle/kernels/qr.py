@@ -68,7 +68,8 @@ def factor(a: DeviceArray, q: DeviceArray, r: DeviceArray) -> None:
 
 def panel_of(device: Device, dtype: DType, height: int, rows: int) -> Panel:
     """How a panel of so many rows of matrices of `height` rows is factored."""
-    threads, each, width = block_of(device, dtype, height, rows)
+    # Each thread writes as many sums as columns at every step: fewer threads write fewer.
+    threads, each, width = block_of(device, dtype, height, rows, few=True)
     room = device.limits.max_shared_memory
     while (
         (what := Panel(dtype, threads, each, width)).shared_bytes > room
