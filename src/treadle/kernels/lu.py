@@ -123,7 +123,9 @@ def step_of(device: Device, dtype: DType, n: int, rows: int, before: int) -> Ste
     columns (0 for the first)."""
     threads, each, width = block_of(device, dtype, n, rows)
     warp, room = device.limits.subgroup_size, device.limits.max_shared_memory
-    tile = 64 if threads >= 256 else 32
+    # Narrow panels of tall matrices come with large tiles, since few multiplications of an element
+    # pay for reading it.
+    tile = 128 if threads >= 512 and dtype.itemsize <= 4 else 64 if threads >= 256 else 32
     while (what := Step(dtype, threads, warp, each, width, before or width, tile)).shared_bytes > (
         room
     ):
