@@ -1,4 +1,4 @@
-"""Factors of matrices and what they are for: a large one, and many small ones."""
+"""Factors and spectra of matrices: a large one, and many small ones."""
 
 from __future__ import annotations
 
@@ -64,9 +64,35 @@ def _cases(name: str, count: int, n: int, columns: int) -> list[Case]:
     ]  # fmt: skip
 
 
+def _symmetric(*shape: int) -> Arrays:
+    a = np.random.default_rng(2).standard_normal(shape)
+    return [(a + a.swapaxes(-1, -2)).astype(np.float32)]
+
+
+def _spectra(name: str, *shape: int) -> list[Case]:
+    devices = ("cuda", "webgpu", "dawn")  # on the CPU they are NumPy's
+    cube = float(np.prod(shape)) * shape[-1]
+    return [
+        Case(
+            "linalg", f"eigenvectors of {name}", lambda: _symmetric(*shape),
+            td.linalg.eigh, cube * 9, "GFLOP/s", devices,
+            torch=lambda torch, a: torch.linalg.eigh(a)[0], numpy=lambda a: np.linalg.eigh(a)[0],
+            reference=lambda a: np.linalg.eigvalsh(a.astype(np.float64)), tolerance=1e-4,
+        ),
+        Case(
+            "linalg", f"singular vectors of {name}", lambda: _general(*shape),
+            lambda a: td.linalg.svd(a)[1::-1], cube * 21, "GFLOP/s", devices,
+            torch=lambda torch, a: torch.linalg.svd(a)[1], numpy=lambda a: np.linalg.svd(a)[1],
+            reference=lambda a: np.linalg.svdvals(a.astype(np.float64)), tolerance=1e-4,
+        ),
+    ]  # fmt: skip
+
+
 CASES = [
     *_cases("1024 × 1024 float32", 1, _LARGE, _COLUMNS),
     *_cases("10,000 of 8 × 8 float32", _MANY, _SMALL, 1),
+    *_spectra("1024 × 1024 float32", _LARGE, _LARGE),
+    *_spectra("1,000 of 32 × 32 float32", 1000, 32, 32),
     Case(
         "linalg", "norm of 4096 rows of 4096 float32",
         lambda: [np.random.default_rng(0).standard_normal((4096, 4096)).astype(np.float32)],

@@ -29,7 +29,7 @@ _TOGETHER = 32  # reflections that are applied together
 _MOST_IN_SOFTWARE = 512  # rows; software drivers end long loops early
 _FEW, _MANY = 64, 256  # threads of a block
 _GRIDS = 32  # that the steps for a matrix have
-_LONG = 2048  # elements of rows of which two are multiplied at once
+_MANY_ROWS = 16384
 
 forced: Route | None = None
 """For tests, which run the device's kernels on the CPU, too."""
@@ -187,7 +187,7 @@ def tridiagonal(a: DeviceArray, scales: DeviceArray) -> Tridiagonal:
     vectors, taus = zeros(a, dtype, count, steps, n), zeros(a, dtype, count, steps)
     products = [zeros(a, dtype, count * n) for _ in range(2)]
     diagonal, off_diagonal = new(a, dtype, count, n), new(a, dtype, count, n)
-    threads, rows = threads_for(n), rows_for(n)
+    threads, rows = threads_for(n), rows_for(count * n)
     step = Steps(condensing.symmetric_step(dtype, threads, rows), threads)
     known = flat(work), flat(vectors)
     found = flat(taus), flat(diagonal), flat(off_diagonal)
@@ -344,9 +344,10 @@ def blocks_of(lines: int, lines_of_each: int) -> int:
     return max(-(-(lines - 1) // lines_of_each), 1)
 
 
-def rows_for(n: int) -> int:
-    """That `LANES` threads multiply at once, of n elements each."""
-    return 2 if n >= _LONG else 1
+def rows_for(rows: int) -> int:
+    """That `LANES` threads multiply at once, of so many in all matrices: several where there are
+    enough, since each block finds the vector."""
+    return 4 if rows >= _MANY_ROWS else 2 if rows >= _MANY_ROWS // 8 else 1
 
 
 def _dtype(a: DeviceArray) -> DType:

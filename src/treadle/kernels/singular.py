@@ -178,7 +178,7 @@ def _bidiagonal(work: DeviceArray) -> Bidiagonal:
     column = new(work, dtype, count * rows)
     condensing.first_column_copier().launch(column.size, flat(work), column, columns)
     a_flat, u, v = map(flat, (work, left, right))
-    threads, side = threads_for(columns), rows_for(columns)
+    threads, side = threads_for(columns), rows_for(count * rows)
     column_step = Steps(condensing.column_step(dtype, _MANY), _MANY)
     row_step = Steps(condensing.row_step(dtype, threads, side), threads)
     arrays, sizes = (a_flat, column, u, y, x, v), (rows, columns, steps)

@@ -113,6 +113,13 @@ def test_singular_values_of_many_shapes(device, rng):
             check_singular(a, full)
 
 
+def test_several_rows_at_once(device, rng, monkeypatch):
+    for many in some(device, (64, 500)):  # four rows, then two
+        monkeypatch.setattr(eigen, "_MANY_ROWS", many)
+        check_eigen(drawn(rng, 2, 37, 37))
+        check_singular(drawn(rng, 2, 37, 35), False)
+
+
 def test_many_small_matrices(device, rng):
     count = 300 if device.kind == "software" else 9000  # more blocks than an axis of a grid has
     a = drawn(rng, count, 8, 8)
