@@ -98,7 +98,7 @@ def assert_good(code: KernelCode, tile: GroupTile) -> None:
 def test_the_loops_are_short():
     """Copies are begun from uniform registers, and no step waits for all that was written: either
     would take about as long as the multiplications of a step."""
-    code = _printed("ptx", "sm_90", TILES[0]._replace(tall=2, apart=True), (True, False))
+    code = _printed("ptx", "sm_90", TILES[0]._replace(tall=2), (True, False))
     lines = disassembled(code.source, "sm_90a")
     kinds = [line.split()[0] if not line.startswith("@") else line.split()[1] for line in lines]
     copies = [at for at, kind in enumerate(kinds) if kind.startswith("UTMALDG")]

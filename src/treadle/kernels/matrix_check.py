@@ -23,7 +23,7 @@ from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
 TRIED = FragmentTile(32, 32, 32, 16, 16, 3)
-TRIED_BY_GROUPS = GroupTile(64, 64, 2, apart=True)
+TRIED_BY_GROUPS = GroupTile(64, 64, 2)
 _INNER = 64
 _HALF = 2  # bytes
 _BITS = {1: u8, 2: u16, 4: u32}

@@ -80,11 +80,11 @@ CASES = [
     (137, 264, 136, GroupTile(128, 128, 2), (False, True)),
     (8, 8, 8, GroupTile(64, 128, 4), (True, False)),
     (136, 72, 200, GroupTile(64, 64, 2, tall=2), (False, False)),
-    (136, 136, 200, GroupTile(64, 64, 3, tall=2, wide=2, apart=True), (False, True)),
-    (200, 72, 264, GroupTile(128, 64, 3, tall=2, apart=True), (True, True)),
+    (136, 136, 200, GroupTile(64, 64, 3, tall=2, wide=2), (False, True)),
+    (200, 72, 264, GroupTile(128, 64, 3, tall=2), (True, True)),
     (72, 72, 328, GroupTile(64, 64, 2, split=2), (False, False)),
-    (136, 72, 456, GroupTile(128, 64, 2, split=4, apart=True), (True, True)),
-    (136, 70, 200, GroupTile(64, 64, 2, tall=2, split=2, apart=True), (False, True)),
+    (136, 72, 456, GroupTile(128, 64, 2, split=4), (True, True)),
+    (136, 70, 200, GroupTile(64, 64, 2, tall=2, split=2), (False, True)),
 ]
 
 
@@ -101,7 +101,7 @@ def test_a_cluster_stays_for_several_tiles(card, rng, monkeypatch):
         product, "launch_by", lambda *given: real(*given)._replace(grid=(given[0].cluster, 1, 1))
     )
     x, y = _drawn(rng, 264, 200), _drawn(rng, 200, 64)
-    tile = GroupTile(64, 64, 2, tall=2, split=2, apart=True)
+    tile = GroupTile(64, 64, 2, tall=2, split=2)
     _check(_multiplied(card, x, y, tile, (False, False)), x, y)
     _check(_multiplied(card, x, y, GroupTile(64, 64, 2, tall=2), (False, True)), x, y)
 
@@ -125,7 +125,7 @@ def test_special_values(card, rng):
 
 def test_stacks_and_epilogues(card, rng, monkeypatch):
     """Through the planner: fused steps behind the product, one factor for all of a stack."""
-    split = GroupTile(64, 64, 2, apart=True, split=2)
+    split = GroupTile(64, 64, 2, split=2)
     monkeypatch.setattr(
         tiles, "_group", lambda machine, problem: split if problem.matrices > 1 else SMALL
     )
@@ -186,7 +186,7 @@ def test_who_takes_groups():
     assert launch_by(tile, problem, card).grid == (132, 1, 1)
     # Of fewer tiles than multiprocessors, smaller ones.
     small = problem._replace(rows=1024, columns=1024)
-    assert tile_for(card, small) == GroupTile(64, 128, 8, apart=True)
+    assert tile_for(card, small) == GroupTile(64, 128, 8)
     assert launch_by(GroupTile(64, 128, 8), small, card).grid == (128, 1, 1)
     assert isinstance(tile_for(card, problem._replace(boxes=False)), FragmentTile)
     assert isinstance(tile_for(card, problem._replace(rows=64, columns=64)), FragmentTile)
@@ -217,7 +217,7 @@ def test_tiles_of_clusters_for_a_problem():
         1024, 227 << 10, 32, matrix_products=names, group_products=names, clusters=True,
         multiprocessors=132,
     )  # fmt: skip
-    tile = GroupTile(128, 128, 4, apart=True, split=4)
+    tile = GroupTile(128, 128, 4, split=4)
     problem = Problem(td.float16, 1, 1024, 1024, 1024, boxes=True)
     first, found = tile_for(card, problem), candidate_of(Choice(tile))
     assert choice_from(card, problem, first, found).tile == tile
