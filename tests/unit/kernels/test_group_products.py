@@ -262,7 +262,6 @@ def test_a_tile_that_is_filled_too_early_is_a_fault(card, rng, monkeypatch):
 
     monkeypatch.setattr("treadle.codegen.ptx.statements.stages.staged", early)
     x, y = _drawn(rng, 64, 264), _drawn(rng, 264, 64)
+    tile = GroupTile(64, 64, 2, together=7)  # a kernel of its own
     with pytest.raises(MachineFault, match=r"changed before|never ends"):
-        _multiplied(
-            card, x, y, GroupTile(64, 64, 3, together=7), (False, False)
-        )  # a kernel of its own
+        _multiplied(card, x, y, tile, (False, False))
