@@ -80,7 +80,7 @@ def print_kernel(
         body.e.do("ret")
     parameters += body.maps.declared
     source = "\n".join((
-        *_head(module, kernel, entry, block),
+        *_head(module, kernel, entry, threads),
         *_shared_declarations(shared, kernel, dynamic),
         f".visible .entry {entry}({','.join(parameters)}{chr(10) if parameters else ''})",
         f".reqntid {threads.x}, {threads.y}, {threads.z}",
@@ -123,10 +123,10 @@ def _architecture(target: Target) -> int:
     return int(found[1])
 
 
-def _head(module: Module, kernel: n.Kernel, entry: str, block: Dim3) -> list[str]:
+def _head(module: Module, kernel: n.Kernel, entry: str, threads: Dim3) -> list[str]:
     major, minor = module.version
     return [
-        f"// {title(kernel, entry, block).encode('ascii', 'replace').decode()}",
+        f"// {title(kernel, entry, threads).encode('ascii', 'replace').decode()}",
         f".version {major}.{minor}",
         f".target sm_{module.target}{'a' if module.exact else ''}",
         ".address_size 64",
