@@ -29,8 +29,15 @@ def fits(a: DeviceArray, columns: int) -> bool:
     """Whether the matrices, with so many columns of right sides, can be factored here."""
     count, n, _ = a.shape
     assert isinstance(a.dtype, DType)
-    size = count * n * max(n + columns, 2 * WIDEST)
-    return size < MOST_NARROW and has_room(a.device, a.dtype, n)
+    return is_seen(a, count * n * max(n + columns, 2 * WIDEST)) and has_room(a.device, a.dtype, n)
+
+
+def is_seen(like: DeviceArray, size: int) -> bool:
+    """Whether kernels see an array of so many elements of that dtype, and count them in 32 bits."""
+    assert isinstance(like.dtype, DType)
+    limits = like.device.limits
+    most = min(limits.max_binding_size, limits.max_buffer_size) // like.dtype.itemsize
+    return size < MOST_NARROW and size <= most
 
 
 def has_room(device: Device, dtype: DType, rows: int) -> bool:

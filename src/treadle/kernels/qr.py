@@ -6,11 +6,10 @@ See `device_code.qr_steps`.
 from __future__ import annotations
 
 from treadle.core.dtypes import DType
-from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code.matrix_blocks import IDENTITY, UPPER
 from treadle.kernels.device_code.qr_steps import WIDEST, Panel, Reflection, qr_panel, reflector
 from treadle.kernels.launching import flat, new
-from treadle.kernels.lu import block_of, has_room
+from treadle.kernels.lu import block_of, has_room, is_seen
 from treadle.kernels.triangular import copy_of, fill, whole
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -24,7 +23,7 @@ def fits(a: DeviceArray) -> bool:
     count, height, wide = a.shape
     assert isinstance(a.dtype, DType)
     size = count * min(height, wide) * WIDEST
-    return size < MOST_NARROW and has_room(a.device, a.dtype, height)
+    return is_seen(a, size) and has_room(a.device, a.dtype, height)
 
 
 def factor(a: DeviceArray, q: DeviceArray, r: DeviceArray) -> None:
