@@ -205,6 +205,31 @@ def test_large_and_small_numbers(device, monkeypatch):
         assert [x.tolist() for x in td.linalg.slogdet(td.asarray(a))] == [[0.0], [-np.inf]]
 
 
+def test_numbers_near_the_smallest(device, rng, monkeypatch):
+    """Their reciprocals are infinite. What a device takes for 0 is as well without a factor."""
+    for route in (*routes(device), "memory"):
+        monkeypatch.setattr(decompose, "forced", "panels" if route == "memory" else route)
+        if route == "memory":
+            monkeypatch.setattr(lu, "_MOST_ROWS", 0)
+        for scale in (1e-37, 1e-39):
+            a = (drawn(rng, (40, 4, 4), "float64") * scale).astype(np.float32)
+            q, r = (found.numpy() for found in td.linalg.qr(td.asarray(a)))
+            close(q.mT @ q, np.broadcast_to(np.eye(4), (40, 4, 4)))
+            assert abs(q @ r - a).max() <= 1e-5 * abs(a).max() + 1e-38
+            if device.kind == "cpu":
+                h = definite(drawn(rng, (40, 4, 4), "float64"))
+                factors, _ = decompose.cholesky(td.asarray((h * scale).astype(np.float32))._array)
+                lower = factors.to_host().astype(float)
+                assert abs(lower @ lower.mT - h * scale).max() <= 1e-5 * abs(h).max() * scale
+    if device.kind == "cpu":
+        monkeypatch.setattr(decompose, "forced", "each")
+        a = (drawn(rng, (40, 4, 4), "complex128") + 3 * np.eye(4)) * 1e-39
+        a = td.asarray(a.astype(np.complex64))
+        x, status = decompose.solve(a._array, a._array)
+        assert not status.to_host().any()
+        assert abs(x.to_host() - np.eye(4)).max() < 1e-2
+
+
 @pytest.mark.parametrize("upper", [False, True])
 def test_triangles(device, rng, upper):
     a = drawn(rng, (70, 70)) / 70 + np.eye(70, dtype=np.float32)

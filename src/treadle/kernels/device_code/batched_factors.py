@@ -12,7 +12,7 @@ import functools
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.element_arithmetic import arithmetic_of
+from treadle.kernels.device_code.element_arithmetic import MOST_SCALED, arithmetic_of
 from treadle.lang.decorators import Kernel
 
 
@@ -156,19 +156,21 @@ def qr_of_each(dtype: DType) -> Kernel:
                 below = td.maximum(below, size(work[i, k, m]))
             tau = number(real(0))
             if td.isnan(below) or below > real(0):
-                most = td.maximum(below, size(alpha))
+                # All of it relative to the largest magnitude: no square overflows or vanishes.
+                most = td.maximum(td.maximum(below, size(alpha)), real(1.0 / MOST_SCALED))
                 inverse = real(1) / most
-                total = square(times(alpha, inverse))
+                alpha = times(alpha, inverse)
+                total = square(alpha)
                 for i in range(k + 1, rows):
                     total += square(times(work[i, k, m], inverse))
-                beta = most * td.sqrt(total)
+                beta = td.sqrt(total)
                 if part(alpha) >= real(0):
                     beta = -beta
                 tau = times(number(beta) - alpha, real(1) / beta)
                 shifted = alpha - number(beta)
                 for i in range(k + 1, rows):
-                    work[i, k, m] = div(work[i, k, m], shifted)
-                work[k, k, m] = number(beta)
+                    work[i, k, m] = div(times(work[i, k, m], inverse), shifted)
+                work[k, k, m] = number(beta * most)
             taus[k, m] = tau
             for j in range(k + 1, columns):
                 along = work[k, j, m]

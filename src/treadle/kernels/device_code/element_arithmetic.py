@@ -9,6 +9,10 @@ from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.lang.decorators import Function
 
+_TINY, _UP = 2.0**-100, 2.0**100
+MOST_SCALED = 2.0**126
+"""What numbers near the smallest are multiplied by at most, since their reciprocals overflow."""
+
 
 class Arithmetic(NamedTuple):
     """What kernels of linear algebra do with elements, apart from + and -."""
@@ -81,14 +85,18 @@ def _mul_pairs(a, b):
 @td.func
 def _div_pairs(a, b):
     # Divided by the divisor's magnitude first, so that the squares of its parts do not overflow.
-    size = td.abs(b.x) + td.abs(b.y)
+    # Of one near the smallest number the reciprocal might: then both are made larger before.
+    up = td.where(td.abs(b.x) + td.abs(b.y) < _TINY, _UP, 1.0)
+    over = a * up
+    under = b * up
+    size = td.abs(under.x) + td.abs(under.y)
     scale = td.where(size > 0.0, 1.0 / size, 1.0)
-    x = b.x * scale
-    y = b.y * scale
+    x = under.x * scale
+    y = under.y * scale
     inverse = scale / (x * x + y * y)
     out = a
-    out.x = (a.x * x + a.y * y) * inverse
-    out.y = (a.y * x - a.x * y) * inverse
+    out.x = (over.x * x + over.y * y) * inverse
+    out.y = (over.y * x - over.x * y) * inverse
     return out
 
 

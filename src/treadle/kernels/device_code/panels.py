@@ -9,7 +9,7 @@ import functools
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.element_arithmetic import arithmetic_of
+from treadle.kernels.device_code.element_arithmetic import MOST_SCALED, arithmetic_of
 from treadle.kernels.device_code.matrix_blocks import Layout, place
 from treadle.lang.decorators import Kernel
 from treadle.lang.math import complex_arithmetic
@@ -172,8 +172,8 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
             td.sync_threads()
             below = reals[0]
             td.sync_threads()
-            most = td.maximum(below, size(alpha))
-            inverse = real(1) / (most if most != real(0) else real(1))
+            most = td.maximum(td.maximum(below, size(alpha)), real(1.0 / MOST_SCALED))
+            inverse = real(1) / most
             total = real(0)
             for i in range(k + t, a_layout.rows, threads):
                 total += square(times(a[place(a_layout, a_first, i, k)], inverse))
@@ -185,13 +185,14 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
                     reals[t] = reals[t] + reals[t + step]
                 step = step // 2
             td.sync_threads()
-            beta = most * td.sqrt(reals[0])
+            beta = td.sqrt(reals[0])
             if part(alpha) >= real(0):
                 beta = -beta
             tau = number(real(0))
             shifted = number(real(1))
             reflects = td.isnan(below) or below > real(0)
             if reflects:
+                alpha = times(alpha, inverse)
                 tau = times(number(beta) - alpha, real(1) / beta)
                 shifted = alpha - number(beta)
             for i in range(k + t, a_layout.rows, threads):
@@ -200,10 +201,10 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
                 if i > k:
                     value = number(real(0))
                     if reflects:
-                        value = div(a[at], shifted)
+                        value = div(times(a[at], inverse), shifted)
                     a[at] = number(real(0))
                 elif reflects:
-                    a[at] = number(beta)
+                    a[at] = number(beta * most)
                 v[place(v_layout, v_first, i, k)] = value
             for i in range(t, k, threads):
                 v[place(v_layout, v_first, i, k)] = number(real(0))
