@@ -26,11 +26,11 @@ from treadle.kernels.device_code.group_attention_gradients import (
 )
 from treadle.kernels.device_code.group_product import GroupTile, group_multiplier
 from treadle.kernels.device_code.matrix_product import Form, Loading
-from treadle.kernels.tiles import GROUP_TILES
+from treadle.kernels.tiles import GROUP_TILES, OTHER_GROUP_TILES
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arguments import declared_arguments
 
-TILES = list(GROUP_TILES)
+TILES = [*GROUP_TILES, OTHER_GROUP_TILES[0], OTHER_GROUP_TILES[-1]]
 
 
 def _printed(

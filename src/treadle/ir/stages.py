@@ -8,8 +8,9 @@ in the same order:
 
     prepare     before everything else: `numbers` says how many stages there are, none of them
                 filled or read, how many blocks that follow each other are a cluster, how many of
-                these, again of those that follow each other, share boxes, and whether copies have
-                threads of their own (1), where the target can give it some
+                these, again of those that follow each other, share boxes, and which threads copy:
+                those of the groups (0), a warp of its own (1), or a group of its own that gives
+                registers up, so that the others' threads have so many each (a multiple of 8)
     claim       wait until all groups have released the stage; its parity is 1 the first time, then
                 0, 1, … Then so many bytes (`numbers`) will be copied to it
     copy        begin to copy a box of a matrix to the stage; `numbers` are its lines, how many
@@ -26,6 +27,8 @@ in the same order:
     meet        wait for all groups of the cluster, whose shared memory is then as they left it
     take        elements of the shared memory of the block with a rank, one after the other
     leave       after everything else: wait for the other blocks of the cluster
+    registers   each thread of this group has so many from here on, which are more (1) than it began
+                with, or fewer; only `ir.passes.roles` says so
 
 A copy may happen at any time from where it stands until the wait for its stage ends, and a
 multiplication until a `settle` says that it is done. Until then nothing else writes the tiles, and
@@ -83,6 +86,8 @@ ALIGNMENT = 1024  # bytes
 LINE = DEPTH = 64  # elements of 16 bits: of a line, and of the inner axis in a tile
 MOST_LINES = 256  # of a copy
 MOST_COLUMNS = 256
+REGISTERS = 1 << 16  # of a multiprocessor
+FEWEST_REGISTERS, MOST_REGISTERS, REGISTER_STEP = 24, 256, 8  # that a thread can be given
 COPIERS = 32  # threads that a block has in addition where copies have threads of their own
 CLUSTERS = (1, 2, 4, 8)  # blocks
 INNER = 16  # elements of the inner axis in a vec4 of words of a first factor
@@ -130,6 +135,7 @@ OPERATIONS: dict[str, Operation] = {
     "meet": Operation(0, 0, 0),
     "take": Operation(None, 2, 0),  # element, rank
     "leave": Operation(0, 0, 0),
+    "registers": Operation(0, 0, 2),
 }
 MULTIPLICATIONS = ("multiply", "product", "multiply_held")
 

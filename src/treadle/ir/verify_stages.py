@@ -93,8 +93,12 @@ def _prepare(node: n.Staged) -> str | None:
         return f"a cluster has one of {stages.CLUSTERS} blocks, not {cluster}"
     if sharing not in stages.CLUSTERS or sharing > cluster:
         return f"{sharing} blocks of a cluster of {cluster} cannot share boxes"
-    if apart > 1:
-        return "whether copies have threads of their own is 0 or 1"
+    fewest, most = stages.FEWEST_REGISTERS, stages.MOST_REGISTERS
+    if apart > 1 and not (fewest <= apart <= most and apart % stages.REGISTER_STEP == 0):
+        return (
+            f"copies have threads of the groups (0), a warp (1), or leave each thread of these "
+            f"{fewest} to {most} registers, a multiple of {stages.REGISTER_STEP}, not {apart}"
+        )
     return None
 
 

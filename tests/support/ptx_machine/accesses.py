@@ -213,6 +213,7 @@ def _nothing(w: Writer, one: Instruction) -> None:
 HANDLERS: dict[str, Callable[[Writer, Instruction], None]] = {
     "cp": copies.cp, "mbarrier": stages.mbarrier, "wgmma": stages.wgmma, "mma": matrices.mma,
     "ldmatrix": matrices.ldmatrix, "mapa": stages.mapa, "barrier": stages.barrier,
+    "setmaxnreg": stages.setmaxnreg,
     "ld": _ld, "st": _st, "atom": _atomic, "red": _atomic, "shfl": _shfl, "vote": _vote,
     "match": _match, "elect": _elect, "redux": _redux, "activemask": _activemask,
     "bar": _warp_barrier, "membar": _nothing, "fence": _nothing, "nanosleep": _nothing,

@@ -284,7 +284,11 @@ def _blocks_of(body: list[Instruction | Label], structured: bool) -> list[BasicB
             labels[one.name] = block.number
             continue
         alone = one.opcode in _TOGETHER and not structured
-        waits = one.modifiers[:1] == _WAITS or one.modifiers[:2] == (*_CLUSTERS, "wait")
+        waits = (
+            one.opcode == "setmaxnreg"
+            or one.modifiers[:1] == _WAITS
+            or one.modifiers[:2] == (*_CLUSTERS, "wait")
+        )
         if (alone or waits) and block.body:
             block.target = block.next = len(blocks)
             block = begin()

@@ -27,6 +27,7 @@ _MAP = struct.Struct("<8sQI5Q4Q2I")
 _AXES = 5
 _SPOILED = 0xFF  # each byte
 _GROUP_WARPS, _WARP = 4, 32
+_REGISTERS = 1 << 16  # of a multiprocessor
 _PERMUTED = 1  # of 128 bytes, in the two topmost bits of a descriptor
 _OTHER = 0xFF << 46 | 0xFFF << 50 | 3 << 30 | 3 << 14  # bits that say nothing here
 _LINE = 128  # bytes
@@ -80,6 +81,7 @@ class Stages:
         self.barriers: dict[tuple[int, int], Barrier] = {}
         self.multiplied: dict[int, list[tuple[int, Array, Array, Instruction]]] = {}  # of warps
         self.groups: dict[int, int] = {}
+        self.held: dict[int, list[int]] = {}  # registers of a thread, by blocks and groups
         self.cluster = frame.program.function.cluster
         self.met = np.zeros(frame.lanes, np.int64)  # how often each thread came to its cluster
 
@@ -97,6 +99,25 @@ class Stages:
                 address[at], rows[at], any_block, one
             )
         return place, found
+
+    def set_registers(self, threads: Array, count: int, more: bool, one: Instruction) -> None:
+        """Groups give up registers, or take some: NotYet if others have to give them up first."""
+        threads = self.frame.all if threads is None else threads
+        warps = self.frame.warps
+        groups = -(-warps.per_block // _GROUP_WARPS)
+        begun = _REGISTERS // (groups * _GROUP_WARPS * _WARP) // 8 * 8
+        if count % 8 or not 24 <= count <= 256:
+            raise PtxError(f"{one}: 24 to 256 registers, a multiple of 8")
+        whole(warps, threads, one)
+        for warp in np.unique(warps.warp[threads]).tolist():
+            row, group = warp // warps.per_block, warp % warps.per_block // _GROUP_WARPS
+            held = self.held.setdefault(row, [begun] * groups)
+            if count < held[group] if more else count > held[group]:
+                raise MachineFault(f"{one}: the group has {held[group]} registers for a thread")
+            others = sum(held) - held[group]
+            if (others + count) * _GROUP_WARPS * _WARP > _REGISTERS:
+                raise NotYet(f"{one}: no group gives up the registers that are asked for")
+            held[group] = count
 
     def together(self, threads: Array, one: Instruction) -> None:
         """MachineFault unless whole warps come."""
@@ -417,6 +438,16 @@ def mbarrier(w: Writer, one: Instruction) -> None:
             w.write(to, TYPES["pred"], V(found))
         case _:
             raise PtxError(f"{one}: unknown instruction")
+
+
+def setmaxnreg(w: Writer, one: Instruction) -> None:
+    """The code of giving registers up, or taking them."""
+    _exactly(w, one)
+    how, *words = one.modifiers
+    if w.guard or how not in ("inc", "dec") or words != ["sync", "aligned", "u32"]:
+        raise PtxError(f"{one}: unknown instruction")
+    count = w.read(one.operands[0], TYPES["u32"]).text
+    w.lines.append(f"F.stages.set_registers(T, int({count}), {how == 'inc'}, {w.constant(one)})")
 
 
 def mapa(w: Writer, one: Instruction) -> None:

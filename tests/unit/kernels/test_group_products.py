@@ -83,6 +83,7 @@ CASES = [
     (136, 136, 200, GroupTile(64, 64, 3, tall=2, wide=2), (False, True)),
     (200, 72, 264, GroupTile(128, 64, 3, tall=2), (True, True)),
     (72, 72, 328, GroupTile(64, 64, 2, split=2), (False, False)),
+    (136, 72, 200, GroupTile(128, 64, 2, registers=208), (False, False)),
     (136, 72, 456, GroupTile(128, 64, 2, split=4), (True, True)),
     (136, 70, 200, GroupTile(64, 64, 2, tall=2, split=2), (False, True)),
 ]

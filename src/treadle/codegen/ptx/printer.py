@@ -28,7 +28,7 @@ from treadle.ir import nodes as n
 from treadle.ir import stages
 from treadle.ir.intervals import Interval, parameter_interval
 from treadle.ir.passes.access import buffer_access
-from treadle.ir.passes.roles import APART, copies_apart, with_roles
+from treadle.ir.passes.roles import APART, FIRST, copiers_of, with_roles
 from treadle.ir.traverse import statements_in
 from treadle.ir.types import BOOL, F16, SCALARS, align_of, size_of
 
@@ -55,10 +55,10 @@ def print_kernel(
     block = kernel.block
     if block is None:
         raise CompileError(f"`{kernel.name}` has no block size yet", kernel.span)
-    apart = copies_apart(kernel)
-    if apart:
+    copiers = copiers_of(kernel)
+    if copiers:
         kernel = with_roles(kernel)
-    threads = Dim3(block.count + stages.COPIERS) if apart else block
+    threads = Dim3(block.count + copiers) if copiers else block
     layout = ParameterLayout.of(kernel.parameters)
     architecture = _architecture(target)
     late = architecture in FUSES_ADDITIONS and finds_constants_late(kernel)
@@ -74,8 +74,10 @@ def print_kernel(
     parameters = _load_parameters(body, kernel, slots, bindings, layout)
     _local_memories(body, kernel)
     body.maps = TensorMaps(body.e, kernel, slots, layout)
-    if apart:
-        body.scope.values[APART.name] = ptx_stages.copiers(body)
+    if copiers:
+        body.scope.values[APART.name] = ptx_stages.copiers(body, "ge")
+    if copiers > stages.COPIERS:
+        body.scope.values[FIRST.name] = ptx_stages.copiers(body, "eq")
     if body.block(kernel.body):
         body.e.do("ret")
     parameters += body.maps.declared

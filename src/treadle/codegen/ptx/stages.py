@@ -69,6 +69,9 @@ def staged(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
             _settle(body, node)
         case "take":
             _take(body, maps, node)
+        case "registers":
+            count, more = node.numbers
+            body.e.do(f"setmaxnreg.{'inc' if more else 'dec'}.sync.aligned.u32", str(count))
         case "meet":
             _meet_in_order(body, maps)
         case "leave" if maps.cluster > 1:
@@ -137,15 +140,21 @@ def _take(body: Expressions, maps: TensorMaps, node: n.Staged) -> None:
         e.ops(body.scope.registers[place.name], f"ld.{space}.{kind}", where)
 
 
-def copiers(body: Expressions) -> Value:
-    """Whether a thread is one of those that copies have of their own."""
+def copiers(body: Expressions, compared: str) -> Value:
+    """Whether a thread is one of those that copies have of their own ("ge"), or of the first warp
+    of these ("eq")."""
     e = body.e
-    thread = body.builtin(n.Builtin("thread_idx")).leaves[0]
-    # By the number of the first lane's warp, so that the assembler knows it to be one for a warp,
-    # and computes in its uniform registers what copies need.
-    warp = e.first("b32", "shr.u32", thread, "5")
-    warp = e.first("b32", "shfl.sync.idx.b32", warp, "0", "31", "-1")
-    return Value((e.first("pred", "setp.ge.u32", warp, str(body.block_size.count // 32)),))
+    key = ("warp", 0)
+    if key not in body.builtins:
+        thread = body.builtin(n.Builtin("thread_idx")).leaves[0]
+        # By the number of the first lane's warp, so that the assembler knows it to be one for a
+        # warp, and computes in its uniform registers what copies need.
+        warp = e.first("b32", "shr.u32", thread, "5")
+        warp = e.first("b32", "shfl.sync.idx.b32", warp, "0", "31", "-1")
+        body.builtins[key] = Value((warp,))
+    first = str(body.block_size.count // 32)
+    warp = body.builtins[key].leaves[0]
+    return Value((e.first("pred", f"setp.{compared}.u32", warp, first),))
 
 
 def _release(body: Expressions, maps: TensorMaps, released: Address) -> None:

@@ -15,24 +15,28 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
+from treadle.ir import stages
 from treadle.ir.effects import effect_of
 from treadle.ir.traverse import Node, rewrite_block, root_of, statements_in, walk
 from treadle.ir.types import BOOL
 
 APART = n.Variable("copies.apart", BOOL)
 """Whether a thread is one of those that copy; a printer says which these are."""
+FIRST = n.Variable("copies.first", BOOL)
+"""Whether one of these is of the first warp, which copies where there are several."""
 
 _COPIES = ("claim", "copy")
 _BOTH = ("meet",)  # all threads of a cluster come to
 _JUMPS = (n.Break, n.Continue, n.Return)
 
 
-def copies_apart(kernel: n.Kernel) -> bool:
-    """Whether a kernel leaves copies to threads of their own (`prepare` says so)."""
-    return any(
-        isinstance(node, n.Staged) and node.op == "prepare" and bool(node.numbers[3])
-        for node in statements_in(kernel.body)
-    )
+def copiers_of(kernel: n.Kernel) -> int:
+    """How many threads a block has in addition, for copies."""
+    for node in statements_in(kernel.body):
+        if isinstance(node, n.Staged) and node.op == "prepare":
+            apart = node.numbers[3]
+            return 0 if not apart else stages.COPIERS if apart == 1 else stages.GROUP
+    return 0
 
 
 def with_roles(kernel: n.Kernel) -> n.Kernel:
@@ -60,8 +64,41 @@ def with_roles(kernel: n.Kernel) -> n.Kernel:
                 each.span,
             )
     others = _slice(behind, lambda node: _has_effect(node) and not _is(node, *_COPIES))
-    both = n.If(APART, _renamed(copied), others, kernel.span)
+    copied = _renamed(copied)
+    more = kernel.body[at].numbers[3]  # type: ignore[union-attr]
+    if more > 1:
+        if any(_is(node, *_BOTH) for node in statements_in(behind)):
+            raise CompileError(
+                "a whole group that copies does not come to where a cluster meets: let copies have "
+                "a warp", kernel.span,
+            )  # fmt: skip
+        fewer = _left_registers(kernel, more)
+        copied = (_registers(fewer, 0), n.If(FIRST, copied))
+        others = (_registers(more, 1), *others)
+    both = n.If(APART, copied, others, kernel.span)
     return replace(kernel, body=(*kernel.body[: at + 1], both, *left))
+
+
+def _registers(count: int, more: int) -> n.Staged:
+    return n.Staged("registers", (), (), (count, more))
+
+
+def _left_registers(kernel: n.Kernel, taken: int) -> int:
+    """How many registers are left for a thread that copies, where a thread of the groups takes so
+    many."""
+    assert kernel.block is not None
+    groups = kernel.block.count // stages.GROUP
+    each = stages.REGISTERS // stages.GROUP
+    begun = each // (groups + 1) // stages.REGISTER_STEP * stages.REGISTER_STEP
+    left = (each - groups * taken) // stages.REGISTER_STEP * stages.REGISTER_STEP
+    if left < stages.FEWEST_REGISTERS or taken < begun:
+        raise CompileError(
+            f"{groups} groups of {stages.GROUP} threads with {taken} registers each: threads that "
+            f"copy need {stages.FEWEST_REGISTERS}, of {stages.REGISTERS} in all, and all threads "
+            f"begin with {begun}",
+            kernel.span,
+        )
+    return min(left, begun)
 
 
 def _is(node: Node, *operations: str) -> bool:

@@ -32,7 +32,8 @@ class GroupTile(NamedTuple):
     of a cluster have `tall` rows and `wide` columns of tiles; those in a column share the boxes of
     the second factor, those in a row the first one's. Clusters that follow each other go down
     `together` rows of clusters before they go to the next column. With `split`, so many such sets
-    of blocks have a part of the inner axis each, and add up each other's sums."""
+    of blocks have a part of the inner axis each, and add up each other's sums. With `registers`, a
+    thread of the groups has so many, which a whole group that copies gives up."""
 
     rows: int
     columns: int
@@ -42,6 +43,7 @@ class GroupTile(NamedTuple):
     tall: int = 1
     wide: int = 1
     split: int = 1
+    registers: int = 0
 
     def depth_of(self, item: int) -> int:
         """Of the inner axis in a stage, in elements of so many bytes."""
@@ -123,7 +125,8 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
     """A kernel whose blocks compute tiles, with the parameters of `tile_multiplier`. Its grid is
     along x, of any number of blocks. The form is one that it `takes`."""
     (dtype, other), store_lanes, made = form.factors, form.lanes, form.made
-    rows, columns, stages, together, _, tall, wide, split = tile
+    rows, columns, stages, together, _, tall, wide, split, registers = tile
+    copiers = registers or 1
     cluster, sharing, stacked = tile.cluster, tall * wide, form.batches > 0
     stored: Any = td.vec4[made] if store_lanes == 4 else made
     summed = td.i32 if dtype.itemsize == 1 else td.f32
@@ -259,7 +262,7 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
         a_stack, b_stack = a0 * 4, b0 * 4
         a_far = (a_line if a_near else a_step) * 4
         b_far = (b_line if b_near else b_step) * 4
-        prepare(barriers, stages, cluster, sharing, True)
+        prepare(barriers, stages, cluster, sharing, copiers)
         # What is filled next: the tile and its place, the step of it, the stage and its parity.
         coming = first
         coming_step = 0

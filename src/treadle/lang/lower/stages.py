@@ -18,7 +18,7 @@ from treadle.lang.rules import Literal
 
 
 def _prepare(cx: Context, node: ast.Call) -> n.Staged:
-    """prepare_stages(barriers, count, cluster=1, sharing=1, apart=False)"""
+    """prepare_stages(barriers, count, cluster=1, sharing=1, copiers=0)"""
     barriers, *counts = _given(cx, node)
     counts += [Literal(1), Literal(1), Literal(0)][len(counts) - 1 :]
     place = _element(cx, barriers, Literal(0), node, "write")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.parser import from_text
-from treadle.ir.passes.roles import APART, copies_apart, with_roles
+from treadle.ir.passes.roles import APART, FIRST, copiers_of, with_roles
 from treadle.ir.traverse import statements_in, walk
 
 SUMS = ", ".join(f"sums[{at}]" for at in range(8))
@@ -55,7 +58,7 @@ def _operations(block: n.Block) -> list[str]:
 
 def test_each_part_has_its_own_steps_and_what_they_need():
     kernel = _kernel()
-    assert copies_apart(kernel)
+    assert copiers_of(kernel) == 32
     prepare, both = with_roles(kernel).body
     assert isinstance(prepare, n.Staged)
     assert isinstance(both, n.If)
@@ -74,7 +77,7 @@ def test_each_part_has_its_own_steps_and_what_they_need():
 
 
 def test_all_threads_alike_unless_the_kernel_says_so():
-    assert not copies_apart(_kernel(old="[2, 1, 1, 1] barriers", new="[2, 1, 1, 0] barriers"))
+    assert not copiers_of(_kernel(old="[2, 1, 1, 1] barriers", new="[2, 1, 1, 0] barriers"))
 
 
 WRONG = [
@@ -89,3 +92,21 @@ WRONG = [
 def test_what_copies_may_not_depend_on(between, old, new, message):
     with pytest.raises(CompileError, match=message):
         with_roles(_kernel(between, old, new))
+
+
+def test_a_group_that_copies_gives_up_registers():
+    kernel = _kernel(old="[2, 1, 1, 1] barriers", new="[2, 1, 1, 240] barriers")
+    assert copiers_of(kernel) == 128
+    _, both = with_roles(replace(kernel, block=Dim3(256))).body
+    assert isinstance(both, n.If)
+    fewer, first = both.then
+    assert isinstance(fewer, n.Staged)
+    assert fewer.numbers == (32, 0)  # of 512 that threads of three groups have together
+    assert isinstance(first, n.If)
+    assert first.condition == FIRST
+    assert isinstance(both.otherwise[0], n.Staged)
+    assert both.otherwise[0].numbers == (240, 1)
+    with pytest.raises(CompileError, match="3 groups of 128 threads with 240 registers"):
+        with_roles(replace(kernel, block=Dim3(384)))
+    with pytest.raises(CompileError, match="begin with 256"):
+        with_roles(_kernel(old="[2, 1, 1, 1] barriers", new="[2, 1, 1, 240] barriers"))
