@@ -13,7 +13,7 @@ try:
 except ImportError:
     torch = None
 
-OURS = {"geglu", "reglu", "swiglu", "swish"}
+OURS = {"geglu", "packed_attention", "reglu", "swiglu", "swish"}
 DIM = {"dim": "axis"}
 # What is deprecated there, or has no meaning here; and what only we have.
 LEFT_OUT, MORE = {"_stacklevel", "out"}, {"generator"}

@@ -23,6 +23,7 @@ from treadle.lang.decorators import Function, Kernel
 WIDEST = 32  # columns of a panel at most
 _INVERTIBLE = 2.0**-120  # pivots from here on have a reciprocal
 _SIDE = 16  # threads that compare the candidates of all others
+_NATIVE = 4  # bytes of numbers that subgroups of every target compare
 NOWHERE = 1 << 20  # behind all positions, and still small when it is multiplied
 
 
@@ -146,6 +147,17 @@ def searching(what: Step) -> Function:
     dtype, threads, warp, rows_each, width, _, _ = what
     key, _ = pivoting(dtype)
     slots_each = what.slots
+    native = key.itemsize <= _NATIVE
+
+    @td.func
+    def largest_of_subgroup(value):
+        if native:
+            return td.subgroup_max(value)
+        most = value
+        for step in td.static_range(warp.bit_length() - 1):
+            other = td.shuffle_xor(most, 1 << step)
+            most = other if other > most else most
+        return most
 
     @td.func
     def write_row(row, slots, r, place, at):
@@ -158,7 +170,7 @@ def searching(what: Step) -> Function:
     def search_subgroups(best, where, side, tops, places, few_tops, few_places, slots, r, place):
         own = td.thread_idx.x // warp
         lane = td.lane()
-        top = td.subgroup_max(best)
+        top = largest_of_subgroup(best)
         lowest = td.subgroup_min(where if best == top else NOWHERE)
         if lane == 0:
             tops[side + own] = top
@@ -170,7 +182,7 @@ def searching(what: Step) -> Function:
         if lane < slots_each:
             top = tops[side + lane]
             code = places[side + lane]
-        most = td.subgroup_max(top)
+        most = largest_of_subgroup(top)
         code = td.subgroup_min(code if top == most else NOWHERE * slots_each)
         return code // slots_each, (side + code % slots_each) * width, most
 
