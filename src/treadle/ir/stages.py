@@ -50,9 +50,10 @@ once without two pieces in one bank.
 
 `copy` takes a matrix in three to five axes: near (adjacent elements), far, and stacks, whose
 extents and steps are given, steps in elements, of 16 bytes or multiples. Line l of the box has the
-elements from `near` on of the line `far + l`. What lies outside of the extents is zeros. Numbers of
-float32 are rounded to TF32 on their way: to the nearest one with 10 bits of fraction, of two to the
-even one (NaN stays NaN).
+elements from `near` on of the line `far + l`; `near` counts a multiple of 16 bytes, as a card ends
+the kernel with an illegal instruction otherwise. What lies outside of the extents is zeros. Numbers
+of float32 are rounded to TF32 on their way: to the nearest one with 10 bits of fraction, of two to
+the even one (NaN stays NaN).
 
 `multiply` adds a product over 128 bytes of the inner axis to sums (`SUMS`): of 64 rows and 8
 columns for each vec4 of a thread. Of the group's thread l in warp w (of four) the numbers i of vec4

@@ -27,7 +27,7 @@ from treadle.kernels.convolve_plans import (
     plain,
     windows_of,
 )
-from treadle.kernels.device_code.convolution_packing import channel_padder, weight_packer
+from treadle.kernels.device_code.convolution_packing import weight_packer
 from treadle.kernels.device_code.fragment_convolution import part_adder
 from treadle.kernels.device_code.fragment_pipeline import piece_of
 from treadle.kernels.device_code.group_convolution import (
@@ -248,9 +248,11 @@ def _fill(
 def weights_chosen(
     device: Device, dtype: DType, axes: tuple[Axis, ...], channels: Channels, batch: int
 ) -> Chosen | None:
-    """How groups of threads compute the gradient of weights; None where fragments are better, or
-    the device has none."""
+    """How groups of threads compute the gradient of weights; None where fragments are better, for
+    numbers of 32 bits, or if the device has none."""
     if not device.traits.group_products or has_sizes((axes, channels, batch)):
+        return None
+    if dtype.itemsize * 8 != TURNED_BITS:
         return None
     machine = machine_of(device)
     if FACTORS.get(dtype.short) not in machine.group_products:
@@ -311,30 +313,14 @@ def weights_by_groups(
     paddings, tile = how
     dtype, batch = plain(out.dtype), x.shape[0]
     ins, outs = x.shape[1] // groups, gradient.shape[1] // groups
-    depth, within, taps = (
-        depth_of(dtype),
-        padded_to(ins, LINE),
-        math.prod(axis.taps for axis in axes),
-    )
+    depth, within = depth_of(dtype), padded_to(ins, LINE)
+    taps = math.prod(axis.taps for axis in axes)
     deep, places = taps * within, places_of(paddings, batch)
     remainders = math.prod(each.remainders for each in paddings)
-    windows = windows_of(axes, paddings)
-    if dtype.itemsize * 8 == TURNED_BITS:
-        padded, out_padded = (padded_to(each, piece_of(dtype)) for each in (ins, outs))
-        image = packed_image(x, groups, ins, paddings)
-        slopes = packed_image(gradient, groups, outs, windows)
-        far, out_far, stack, out_stack = groups * padded, groups * out_padded, padded, out_padded
-        images = groups
-        steps_of_x = (far, 1, padded, places * far)
-        steps_of_slopes = (out_far, 1, out_padded)
-    else:
-        padded, out_padded, pitch = ins, outs, padded_to(places, piece_of(dtype))
-        image = _channels_padded(x, paddings, pitch)
-        slopes = _channels_padded(gradient, windows, pitch)
-        far = out_far = pitch
-        stack, out_stack, images = ins * pitch, outs * pitch, remainders * groups
-        steps_of_x = (1, pitch, stack, groups * stack)
-        steps_of_slopes = (1, pitch, out_stack)
+    padded, out_padded = (padded_to(each, piece_of(dtype)) for each in (ins, outs))
+    image = packed_image(x, groups, ins, paddings)
+    slopes = packed_image(gradient, groups, outs, windows_of(axes, paddings))
+    far, out_far = groups * padded, groups * out_padded
     blocks = -(-outs // tile.rows) * -(-deep // tile.columns)
     steps = -(-places // depth)
     at_once = blocks_at_once(machine_of(x.device), tile) or blocks * groups
@@ -344,23 +330,10 @@ def weights_by_groups(
     summed = new(x, f32, splits * size)
     group_weight_summer(dtype, tile)[(blocks, groups, splits), tile.threads](
         slopes, image, summed, passed(axes), passed_paddings(paddings), groups, outs, padded,
-        out_padded, far, out_far, stack, out_stack, deep, images, places, remainders * places,
-        length,
+        out_padded, far, out_far, deep, places, remainders * places, length,
     )  # fmt: skip
     padded_weight_adder(dtype).launch(
         size, summed, slopes, image, flat(out), passed(axes), passed_paddings(paddings), batch,
-        splits, size, taps, taps, groups * outs, ins, within, outs, places, *steps_of_x,
-        *steps_of_slopes,
+        splits, size, taps, taps, groups * outs, ins, within, outs, places,
+        far, 1, padded, places * far, out_far, 1, out_padded,
     )  # fmt: skip
-
-
-def _channels_padded(x: DeviceArray, paddings: tuple[PaddedAxis, ...], pitch: int) -> DeviceArray:
-    """A padded image whose channels have their places behind each other, in lines of `pitch`."""
-    dtype, channels = plain(x.dtype), x.shape[1]
-    lines = channels * math.prod(each.remainders for each in paddings)
-    out = new(x, dtype, lines * pitch)
-    channel_padder(dtype).launch(
-        (lines, pitch // 4), flat(x), out, passed_paddings(paddings), x.shape[0], channels, lines,
-        pitch,
-    )  # fmt: skip
-    return out

@@ -205,6 +205,8 @@ class Stages:
             if len(at) != len(matrix.extents):
                 raise MachineFault(f"{one}: the map has {len(matrix.extents)} axes")
             where = tuple(int(each[i].astype(np.uint32).view(np.int32)) for each in at)
+            if where[0] * _item(matrix) % 16:
+                raise MachineFault(f"{one}: the box begins at no multiple of 16 bytes of a line")
             box = Box(matrix, where, place, one)
             spoiled = np.full((matrix.box[1], matrix.box[0] * _item(matrix)), _SPOILED, np.uint8)
             spoiled = spoiled.view(_BITS[matrix.element])

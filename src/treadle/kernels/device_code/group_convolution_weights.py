@@ -3,8 +3,9 @@
 Rows are output channels, columns the weights of an output channel, and the inner axis are the
 places of a padded image, of which each block sums one split. The gradient of the result is padded
 as the image is, with a zero wherever no window begins: so the tile of a step is a box of places
-that follow each other, of either one. Of 16-bit floats a place has its channels behind each other;
-of TF32 a channel has its places, since instructions turn no elements of 32 bits.
+that follow each other, of either one. A place has its channels behind each other. Instructions turn
+such tiles of 16-bit floats alone. TF32 would need boxes of channels whose places are behind each
+other, and these would begin at any place, where the card copies from multiples of 16 bytes.
 
 Such a zero meets elements of the image, and infinity times zero is NaN. Therefore a weight whose
 sum is NaN is summed again, over windows that exist alone (`padded_weight_adder`).
@@ -16,7 +17,7 @@ import functools
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.ir.stages import GROUP, LINE, LINE_BYTES, ROWS, TURNED_BITS
+from treadle.ir.stages import DEPTH, GROUP, LINE, ROWS
 from treadle.kernels.device_code.convolution import Axes
 from treadle.kernels.device_code.convolution_packing import Paddings, start_of
 from treadle.kernels.device_code.group_convolution import ConvolutionTile
@@ -28,14 +29,13 @@ _LANES = 32
 
 @functools.cache
 def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
-    """A kernel whose blocks each sum a split of `length` steps for a tile of the weights, of a
-    padded gradient and a padded image. `padded` and `out_padded` are the channels of a group in
-    these, `deep` the weights of an output channel, with a multiple of 64 channels for each tap; a
-    split's sums are (groups, outs, deep). `far` and `out_far` are the elements from a place to the
-    next, or from a channel where places are adjacent, `stack` and `out_stack` from a group."""
+    """A kernel of 16-bit floats whose blocks each sum a split of `length` steps for a tile of the
+    weights, of a padded gradient and a padded image. `padded` and `out_padded` are the channels of
+    a group in these, `deep` the weights of an output channel, with a multiple of 64 channels for
+    each tap; a split's sums are (groups, outs, deep). `far` and `out_far` are the elements from a
+    place to the next."""
     rows, columns, across, stages = tile
-    near = dtype.itemsize * 8 != TURNED_BITS  # places are
-    depth = LINE_BYTES // dtype.itemsize
+    depth = DEPTH
     own = columns // across
     count = own // 8
     groups_down = rows // ROWS
@@ -49,9 +49,8 @@ def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
 
     @td.func
     def load_next(
-        left, right, barriers, gradient, x, padded, out_padded, far, out_far, stack, out_stack,
-        groups, images, places, total, row, group, starts, channels, numbers,
-        step, stage, parity,
+        left, right, barriers, gradient, x, padded, out_padded, far, out_far, groups, places,
+        total, row, group, starts, channels, step, stage, parity,
     ):  # fmt: skip
         """Fill the next stage; what is filled after it."""
         claim(barriers, stage, parity, stage_bytes)
@@ -60,17 +59,13 @@ def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
             line = row + box * LINE
             copy(
                 left, stage * a_size + box * box_size, barriers, stage, gradient, 0,
-                (places if near else out_padded, out_padded if near else places, groups),
-                (out_far, out_stack),
-                (place if near else line, line if near else place, group), LINE,
+                (out_padded, places, groups), (out_far, out_padded), (line, place, group), LINE,
             )  # fmt: skip
         for box in td.static_range(b_boxes):
-            at = place + starts[box]
-            line = channels[box]
             copy(
                 right, stage * b_size + box * box_size, barriers, stage, x, 0,
-                (places if near else padded, padded if near else total, images), (far, stack),
-                (at if near else line, line if near else at, numbers[box] if near else group), LINE,
+                (padded, total, groups), (far, padded),
+                (channels[box], place + starts[box], group), LINE,
             )  # fmt: skip
         stage += 1
         if stage == stages:
@@ -82,8 +77,8 @@ def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
     def sum_weights_in_groups(
         gradient: td.Array[dtype], x: td.Array[dtype], out: td.Array[td.vec2[td.f32]],
         axes: Axes, paddings: Paddings, groups: td.i32, outs: td.i32, padded: td.i32,
-        out_padded: td.i32, far: td.i32, out_far: td.i32, stack: td.i32, out_stack: td.i32,
-        deep: td.i32, images: td.i32, places: td.i32, total: td.i32, length: td.i32,
+        out_padded: td.i32, far: td.i32, out_far: td.i32, deep: td.i32, places: td.i32,
+        total: td.i32, length: td.i32,
     ):  # fmt: skip
         left = td.shared(stages * a_size, dtype)
         right = td.shared(stages * b_size, dtype)
@@ -104,15 +99,13 @@ def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
         # Of each 64 columns: their tap and first channel.
         starts = td.local(b_boxes, td.i32)
         channels = td.local(b_boxes, td.i32)
-        numbers = td.local(b_boxes, td.i32)  # of the remainders and groups
         for box in td.static_range(b_boxes):
             # Past the last ones these are read again; the results are not stored.
             lines = td.minimum(column_tile * b_boxes + box, deep // LINE - 1)
             tap = lines // of_tap
             channels[box] = (lines - tap * of_tap) * LINE
             remainders, start = start_of(axes, paddings, tap)
-            numbers[box] = remainders * groups + group
-            starts[box] = start if near else remainders * places + start
+            starts[box] = remainders * places + start
         prepare(barriers, stages)
         coming = step
         coming_stage = 0
@@ -120,9 +113,9 @@ def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
         for _ in range(stages):
             if coming < end:
                 coming, coming_stage, coming_parity = load_next(
-                    left, right, barriers, gradient, x, padded, out_padded, far, out_far, stack,
-                    out_stack, groups, images, places, total, row, group, starts, channels,
-                    numbers, coming, coming_stage, coming_parity,
+                    left, right, barriers, gradient, x, padded, out_padded, far, out_far, groups,
+                    places, total, row, group, starts, channels, coming, coming_stage,
+                    coming_parity,
                 )  # fmt: skip
         stage = 0
         parity = 0
@@ -134,7 +127,7 @@ def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
             wait(barriers, stage, parity)
             multiply(
                 sums, left, stage * a_size + group_down * box_size,
-                right, stage * b_size + group_across * (own * depth), near, near,
+                right, stage * b_size + group_across * (own * depth), False, False,
             )  # fmt: skip
             if number > step:
                 settle(1)
@@ -142,8 +135,8 @@ def group_weight_summer(dtype: DType, tile: ConvolutionTile) -> Kernel:
                 if coming < end:
                     coming, coming_stage, coming_parity = load_next(
                         left, right, barriers, gradient, x, padded, out_padded, far, out_far,
-                        stack, out_stack, groups, images, places, total, row, group, starts,
-                        channels, numbers, coming, coming_stage, coming_parity,
+                        groups, places, total, row, group, starts, channels, coming, coming_stage,
+                        coming_parity,
                     )  # fmt: skip
             before = stage
             stage += 1
