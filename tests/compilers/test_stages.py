@@ -30,7 +30,7 @@ from treadle.kernels.tiles import GROUP_TILES, OTHER_GROUP_TILES
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arguments import declared_arguments
 
-TILES = [*GROUP_TILES, OTHER_GROUP_TILES[0], OTHER_GROUP_TILES[-1]]
+TILES = [*GROUP_TILES, OTHER_GROUP_TILES[0], *OTHER_GROUP_TILES[4:6]]
 
 
 def _printed(
@@ -44,6 +44,7 @@ def _printed(
 ) -> KernelCode:
     first, second = (Loading(each, 4, aligned=True) for each in near)
     form = Form(dtype, 0, first, second, 4, True, False, result=result, other=other)
+    form = form._replace(parts=tile.streamed)
     return _print(language, dialect, group_multiplier(form, tile), tile.threads)
 
 

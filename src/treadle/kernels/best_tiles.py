@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from treadle.core.sizes import has_sizes
 from treadle.kernels.device_code.fragment_product import FragmentTile
-from treadle.kernels.device_code.group_product import GroupTile
+from treadle.kernels.device_code.group_product import MOST_STREAMED, GroupTile
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.machine import Machine
@@ -93,6 +93,8 @@ def choice_from(
     fits = tile.shared_bytes(item) <= machine.shared_bytes and tile.threads <= machine.most_threads
     if isinstance(tile, GroupTile):
         fits = fits and tile.divides(problem.inner, item)
+        size = problem.matrices * problem.rows * problem.columns
+        fits = fits and (not tile.streamed or 2 * size <= MOST_STREAMED)
     return Choice(tile, parts) if fits and kind_of(tile) == candidate.kind else Choice(first)
 
 

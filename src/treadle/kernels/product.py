@@ -18,7 +18,12 @@ from treadle.kernels import blas, vendor_product
 from treadle.kernels.best_tiles import choice_for
 from treadle.kernels.device_code.copied_product import copied_multiplier
 from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
-from treadle.kernels.device_code.group_product import GroupTile, group_multiplier, takes
+from treadle.kernels.device_code.group_product import (
+    MOST_STREAMED,
+    GroupTile,
+    group_multiplier,
+    takes,
+)
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.matrix_product import (
     LINES,
@@ -49,6 +54,7 @@ _TURNED_AS_READ = 2  # bytes of elements that `ldmatrix` turns
 LARGE_PRODUCT = 1 << 31  # operations, from which on another kernel for a factor pays
 MANY_LINES = 512  # of the other factor
 _SIXTEEN = 16  # bytes that are copied at once
+_FEWEST_STEPS = 4  # of a block that has an equal share of all
 _MOST_TOGETHER = 2  # blocks of groups of threads that a multiprocessor runs at once
 
 
@@ -168,10 +174,10 @@ def launch_by(tile: AnyTile, problem: Problem, machine: Machine, parts: int = 0)
     if isinstance(tile, GroupTile):
         item = problem.dtype.itemsize
         clusters = -(-columns // tile.wide) * -(-rows // tile.tall) * problem.matrices
+        if tile.streamed:
+            return _streamed(tile, problem, machine, columns * rows * problem.matrices)
         if machine.multiprocessors:
-            together = min(machine.shared_bytes // tile.shared_bytes(item), _MOST_TOGETHER)
-            most = machine.multiprocessors * together // tile.cluster
-            clusters = min(clusters, max(most, 1))
+            clusters = min(clusters, max(_at_once(tile, machine, item) // tile.cluster, 1))
         chunk = problem.inner
         if tile.split > 1 and machine.clusters:
             if not tile.divides(problem.inner, item):
@@ -188,6 +194,28 @@ def launch_by(tile: AnyTile, problem: Problem, machine: Machine, parts: int = 0)
         chunk = -(-max(problem.inner, 1) // (parts * tile.depth)) * tile.depth
     parts = max(-(-problem.inner // chunk), 1)
     return Launch(tile, exact, (columns, rows, problem.matrices * parts), parts, chunk)
+
+
+def _at_once(tile: GroupTile, machine: Machine, item: int) -> int:
+    """How many blocks run at once."""
+    together = min(machine.shared_bytes // tile.shared_bytes(item), _MOST_TOGETHER)
+    return machine.multiprocessors * together
+
+
+def _streamed(tile: GroupTile, problem: Problem, machine: Machine, tiles: int) -> Launch:
+    """The launch of blocks that have equal shares of the steps of all tiles: `chunk` is how many
+    parts a tile has at most, as many as are kept of each."""
+    item = problem.dtype.itemsize
+    steps = -(-problem.inner // tile.depth_of(item))
+    blocks = min(_at_once(tile, machine, item) or tiles, max(tiles * steps // _FEWEST_STEPS, 1))
+    each = tiles * steps // blocks
+    parts = 1 if tiles % blocks == 0 else 2 if each >= steps else -(-steps // each) + 1
+    if parts * problem.rows * problem.columns * problem.matrices > MOST_STREAMED:
+        raise UnsupportedOnTarget(
+            f"{parts} parts of a result of {problem.rows} x {problem.columns} are more than are "
+            "kept: let the product choose its tiles"
+        )
+    return Launch(tile, True, (blocks, 1, 1), parts, parts)
 
 
 def multiplier_for(form: Form, tile: AnyTile) -> Kernel:

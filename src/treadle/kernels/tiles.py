@@ -92,13 +92,16 @@ GROUP_TILES: dict[GroupTile, Pace] = {
     GroupTile(64, 128, 8): Pace(3.2, 0.19, 2.5),
 }
 # Others that the autotuner tries: clusters whose blocks share boxes or the inner axis, groups that
-# take registers from the threads that copy.
+# take registers from the threads that copy, equal shares of all steps.
 OTHER_GROUP_TILES = (
     GroupTile(128, 256, 4, tall=2),
     GroupTile(128, 128, 6, tall=2),
     GroupTile(64, 128, 8, tall=2),
     GroupTile(64, 128, 6, split=2),
     GroupTile(128, 256, 4, 16, registers=240),
+    GroupTile(128, 256, 4, 16, streamed=True),
+    GroupTile(128, 128, 6, streamed=True),
+    GroupTile(64, 128, 8, streamed=True),
 )
 _FEWEST_GROUPS = 64  # blocks; with fewer, fragments, and parts of the inner axis, are better
 _MODEST_FRAGMENTS = FragmentTile(32, 32, 32, 16, 16, 3)

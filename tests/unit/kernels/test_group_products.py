@@ -107,6 +107,37 @@ def test_a_cluster_stays_for_several_tiles(card, rng, monkeypatch):
     _check(_multiplied(card, x, y, GroupTile(64, 64, 2, tall=2), (False, True)), x, y)
 
 
+# Tiles that several blocks have parts of, and tiles of fewer parts than others; whole ones between;
+# columns that are no multiple of four.
+STREAMED = [
+    (72, 136, 456, 3, GroupTile(64, 64, 2, streamed=True), (False, False)),
+    (136, 72, 136, 5, GroupTile(64, 64, 3, streamed=True), (True, False)),
+    (64, 70, 648, 4, GroupTile(64, 128, 2, streamed=True), (False, True)),
+]
+
+
+@pytest.mark.parametrize(("m", "n", "k", "blocks", "tile", "turned"), STREAMED)
+def test_equal_shares_of_all_steps(card, rng, monkeypatch, m, n, k, blocks, tile, turned):
+    monkeypatch.setattr(product, "_at_once", lambda *given: blocks)
+    x, y = _drawn(rng, m, k), _drawn(rng, k, n)
+    found = _multiplied(card, x, y, tile, turned)
+    _check(found, x, y)
+    np.testing.assert_array_equal(_multiplied(card, x, y, tile, turned), found)
+
+
+def test_equal_shares_in_fused_products(card, rng, monkeypatch):
+    tile = GroupTile(64, 64, 2, streamed=True)
+    monkeypatch.setattr(tiles, "_group", lambda machine, problem: tile)
+    monkeypatch.setattr(tiles, "_takes_groups", lambda machine, problem: problem.boxes)
+    monkeypatch.setattr(product, "_at_once", lambda *given: 3)
+    x, y, bias = _drawn(rng, 2, 40, 200), _drawn(rng, 2, 200, 72), _drawn(rng, 72)
+    found = td.nn.functional.relu(td.asarray(x) @ td.asarray(y) + td.asarray(bias)).numpy()
+    wanted = np.maximum(x.astype("f8") @ y.astype("f8") + bias, 0)
+    np.testing.assert_allclose(found, wanted, rtol=5e-3, atol=5e-2)
+    with pytest.raises(UnsupportedOnTarget, match="more than are kept"):
+        launch_by(tile, Problem(td.float16, 1, 8192, 8320, 64, boxes=True), Machine(1024, 0, 32))
+
+
 def test_on_the_cpu(rng):
     x, y = _drawn(rng, 72, 136), _drawn(rng, 136, 80)
     _check(_multiplied(td.device("cpu"), x, y, SMALL, (True, False)), x, y)
@@ -223,6 +254,10 @@ def test_tiles_of_clusters_for_a_problem():
     first, found = tile_for(card, problem), candidate_of(Choice(tile))
     assert choice_from(card, problem, first, found).tile == tile
     assert choice_from(card, problem._replace(inner=320), first, found).tile == first
+    streamed = candidate_of(Choice(GroupTile(128, 128, 6, streamed=True)))
+    large = problem._replace(rows=1 << 13, columns=1 << 13)
+    assert choice_from(card, problem, first, streamed).tile.streamed
+    assert not choice_from(card, large, first, streamed).tile.streamed
     # As many clusters as run at once, and a part of the inner axis for each of their blocks.
     assert launch_by(tile, problem, card)[2:] == ((132, 1, 1), 1, 256)
     older = replace(card, clusters=False)

@@ -33,7 +33,9 @@ class GroupTile(NamedTuple):
     the second factor, those in a row the first one's. Clusters that follow each other go down
     `together` rows of clusters before they go to the next column. With `split`, so many such sets
     of blocks have a part of the inner axis each, and add up each other's sums. With `registers`, a
-    thread of the groups has so many, which a whole group that copies gives up."""
+    thread of the groups has so many, which a whole group that copies gives up. If `streamed`,
+    blocks have equal shares of the steps of all tiles (stream-K), and what they have of a tile is a
+    part that another kernel adds up."""
 
     rows: int
     columns: int
@@ -44,6 +46,7 @@ class GroupTile(NamedTuple):
     wide: int = 1
     split: int = 1
     registers: int = 0
+    streamed: bool = False
 
     def depth_of(self, item: int) -> int:
         """Of the inner axis in a stage, in elements of so many bytes."""
@@ -107,15 +110,17 @@ def _pitch_of(columns: int) -> int:
     return columns // 2 + 2
 
 
+MOST_STREAMED = 1 << 26  # numbers of all parts of a result
+
+
 def takes(form: Form) -> bool:
     """Whether the kernel reads such factors: both in memory, aligned to 16 bytes, with one stack at
-    most, the inner axis not divided, and near unless elements have 16 bits."""
+    most, and near unless elements have 16 bits."""
     both = (form.first, form.second)
     either = form.dtype.itemsize == _HALF
     return (
         all(each.aligned and not each.computed and (each.inner or either) for each in both)
         and form.batches <= 1
-        and not form.parts
         and not form.big
     )
 
@@ -125,8 +130,8 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
     """A kernel whose blocks compute tiles, with the parameters of `tile_multiplier`. Its grid is
     along x, of any number of blocks. The form is one that it `takes`."""
     (dtype, other), store_lanes, made = form.factors, form.lanes, form.made
-    rows, columns, stages, together, _, tall, wide, split, registers = tile
-    copiers = registers or 1
+    rows, columns, stages, together, _, tall, wide, split, registers, streamed = tile
+    copiers, parts = registers or 1, form.parts and streamed
     cluster, sharing, stacked = tile.cluster, tall * wide, form.batches > 0
     stored: Any = td.vec4[made] if store_lanes == 4 else made
     summed = td.i32 if dtype.itemsize == 1 else td.f32
@@ -141,6 +146,9 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
     whole_pitch, row_threads = _pitch_of(columns), columns // 4
     iterations = rows // split * row_threads // threads
     at_once = 4 if iterations % 4 == 0 else 1
+    pairs = parts and store_lanes == 4
+    if parts:
+        stored = two if pairs else summed
     depth = line = tile.depth_of(dtype.itemsize)
     across = columns // 8
     a_near, b_near = form.first.inner, form.second.inner
@@ -204,11 +212,30 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
         step += 1
         if step * depth >= (chunk if split > 1 else k):
             step = 0
-            tile += blocks
+            tile += 1 if parts else blocks
             z, down_at, side_at = place_of(tile, down, side)
             row = down_at * unit_rows + rank % tall * rows
             column = side_at * unit_columns + rank // tall * columns
         return tile, step, stage, parity, z, row, column
+
+    @td.func
+    def is_left(tile, step, steps, tiles, end):
+        """Whether a step of a tile is still this block's to copy."""
+        return tile * steps + step < end if parts else tile < tiles
+
+    @td.func
+    def keep_part(c, value, other, m, n, plane, line, at):
+        """Store two neighbours of a part of the result."""
+        if line < m:
+            start = (plane * m + line) * n + at
+            if pairs:
+                if at < n:
+                    c[start // 2] = stored(value, other)
+            else:
+                if at < n:
+                    c[start] = value
+                if at + 1 < n:
+                    c[start + 1] = other
 
     @td.func
     def keep(c, total, m, n, z, line, at):
@@ -257,6 +284,17 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
         blocks = td.grid_dim.x // sharing // shares
         first = td.block_idx.x // sharing // shares
         rank = td.block_idx.x % sharing
+        # In parts, a block has an equal share of all steps: those from `begin` on to `end`.
+        begin = 0
+        end = 0
+        if parts:
+            each = tiles * steps // blocks
+            more = tiles * steps - each * blocks
+            begin = first * each + td.minimum(first, more)
+            end = begin + each + td.where(first < more, 1, 0)
+        tile_of_first = begin // steps if parts else first
+        stop = (end + steps - 1) // steps if parts else tiles
+        stride = 1 if parts else blocks
         # Steps and offsets are counted in vectors of four.
         a_start, b_start = a_offset * 4, b_offset * 4
         a_stack, b_stack = a0 * 4, b0 * 4
@@ -264,15 +302,15 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
         b_far = (b_line if b_near else b_step) * 4
         prepare(barriers, stages, cluster, sharing, copiers)
         # What is filled next: the tile and its place, the step of it, the stage and its parity.
-        coming = first
-        coming_step = 0
+        coming = tile_of_first
+        coming_step = begin - coming * steps if parts else 0
         coming_stage = 0
         coming_parity = 1
         coming_z, down_at, side_at = place_of(coming, down, side)
         coming_row = down_at * unit_rows + rank % tall * rows
         coming_column = side_at * unit_columns + rank // tall * columns
         for _ in range(stages):
-            if coming < tiles:
+            if is_left(coming, coming_step, steps, tiles, end):
                 (coming, coming_step, coming_stage, coming_parity, coming_z, coming_row,
                  coming_column) = load_next(
                     left, right, barriers, a, b, m, n, k, matrices, chunk, down, side,
@@ -287,10 +325,12 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
         sums = td.local(across, sums_type)
         taken = td.local(2, two)
         totals = td.local(at_once, sums_type)
-        for tile in range(first, tiles, blocks):
+        for tile in range(tile_of_first, stop, stride):
             for j in td.static_range(across):
                 sums[j] = sums_type(0)
-            for step in range(steps):
+            from_step = td.maximum(begin - tile * steps, 0) if parts else 0
+            to_step = td.minimum(end - tile * steps, steps) if parts else steps
+            for step in range(to_step - from_step):
                 wait(barriers, stage, parity)
                 multiply(
                     sums, left, stage * a_size + group * group_size, right, stage * b_size,
@@ -299,7 +339,7 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
                 if step > 0:
                     settle(1)
                     release(barriers, before)
-                    if coming < tiles:
+                    if is_left(coming, coming_step, steps, tiles, end):
                         (coming, coming_step, coming_stage, coming_parity, coming_z, coming_row,
                          coming_column) = load_next(
                             left, right, barriers, a, b, m, n, k, matrices, chunk, down, side,
@@ -314,7 +354,7 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
                     parity = 1 - parity
             settle(0)
             release(barriers, before)
-            if coming < tiles:
+            if is_left(coming, coming_step, steps, tiles, end):
                 (coming, coming_step, coming_stage, coming_parity, coming_z, coming_row,
                  coming_column) = load_next(
                     left, right, barriers, a, b, m, n, k, matrices, chunk, down, side,
@@ -354,6 +394,32 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
                         keep(c, td.vec4[made](totals[item]), m, n, z, to, at)
                 continue
             row += group * ROWS + warp * 16
+            if parts:
+                # The number of this part of the tile. Where other tiles have more parts, the block
+                # of the last one fills these with zeros.
+                before_tile, longer = tile * steps, more * (each + 1)
+                number = first - td.where(
+                    before_tile < longer,
+                    before_tile // (each + 1),
+                    more + (before_tile - longer) // each,
+                )
+                for part in range(number, td.where(to_step == steps, chunk, number + 1)):
+                    plane = part * matrices + z
+                    mine = part == number
+                    for j in td.static_range(across):
+                        found = sums[j]
+                        at = column + j * 8 + lane % 4 * 2
+                        to = row + lane // 4
+                        nothing = summed(0)
+                        keep_part(
+                            c, td.where(mine, found.x, nothing), td.where(mine, found.y, nothing),
+                            m, n, plane, to, at,
+                        )  # fmt: skip
+                        keep_part(
+                            c, td.where(mine, found.z, nothing), td.where(mine, found.w, nothing),
+                            m, n, plane, to + 8, at,
+                        )  # fmt: skip
+                continue
             # A warp's sums go through shared memory, 128 bytes of lines at a time, so that it
             # stores whole lines of them.
             for part in td.static_range(columns // part_columns):
