@@ -115,7 +115,7 @@ class Stages:
             if count < held[group] if more else count > held[group]:
                 raise MachineFault(f"{one}: the group has {held[group]} registers for a thread")
             others = sum(held) - held[group]
-            if (others + count) * _GROUP_WARPS * _WARP > _REGISTERS:
+            if others + count > begun * groups:  # what the block was launched with
                 raise NotYet(f"{one}: no group gives up the registers that are asked for")
             held[group] = count
 

@@ -85,20 +85,19 @@ def _registers(count: int, more: int) -> n.Staged:
 
 def _left_registers(kernel: n.Kernel, taken: int) -> int:
     """How many registers are left for a thread that copies, where a thread of the groups takes so
-    many."""
+    many, of those that the block is launched with: a card hands out no others."""
     assert kernel.block is not None
     groups = kernel.block.count // stages.GROUP
-    each = stages.REGISTERS // stages.GROUP
-    begun = each // (groups + 1) // stages.REGISTER_STEP * stages.REGISTER_STEP
-    left = (each - groups * taken) // stages.REGISTER_STEP * stages.REGISTER_STEP
+    step = stages.REGISTER_STEP
+    begun = stages.REGISTERS // (stages.GROUP * (groups + 1)) // step * step
+    left = begun * (groups + 1) - groups * taken
     if left < stages.FEWEST_REGISTERS or taken < begun:
         raise CompileError(
             f"{groups} groups of {stages.GROUP} threads with {taken} registers each: threads that "
-            f"copy need {stages.FEWEST_REGISTERS}, of {stages.REGISTERS} in all, and all threads "
-            f"begin with {begun}",
+            f"copy need {stages.FEWEST_REGISTERS}, and all threads begin with {begun}",
             kernel.span,
         )
-    return min(left, begun)
+    return left // step * step
 
 
 def _is(node: Node, *operations: str) -> bool:

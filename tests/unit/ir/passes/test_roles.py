@@ -101,7 +101,7 @@ def test_a_group_that_copies_gives_up_registers():
     assert isinstance(both, n.If)
     fewer, first = both.then
     assert isinstance(fewer, n.Staged)
-    assert fewer.numbers == (32, 0)  # of 512 that threads of three groups have together
+    assert fewer.numbers == (24, 0)  # three groups begin with 168
     assert isinstance(first, n.If)
     assert first.condition == FIRST
     assert isinstance(both.otherwise[0], n.Staged)
