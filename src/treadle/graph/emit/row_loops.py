@@ -18,6 +18,7 @@ from treadle.graph.emit.combine import (
     identity,
     new_totals,
 )
+from treadle.graph.emit.row_analysis import cost, needed, row_analysis
 from treadle.graph.emit.row_walk import (
     ROW,
     Axes,
@@ -39,6 +40,11 @@ LANES = 16  # of a vector
 _FEWEST_LANES = 4
 TILE = 4096  # elements of a row after which a run of sums ends
 RUN = 64  # the same, in additions, where lanes are rows
+
+
+def vectors_at_once(cost: int) -> int:
+    """How many vectors along a row are computed together whose elements cost so much."""
+    return 4 if cost <= 8 else 2 if cost <= 20 else 1
 
 
 class _Loops(Walk):
@@ -90,6 +96,7 @@ class RowLoops(_Loops):
             for r in reductions
         ]
         first, stop = self.bounds(self._tiles(axes))
+        unroll = self._unroll(reductions)
         with b.loop(body.fresh("lane"), 0, LANES, type=type, parallel=True) as lane:
             totals = new_totals(body, reductions)
             with b.loop(body.fresh("tile"), first, stop, type=type) as tile:
@@ -100,7 +107,7 @@ class RowLoops(_Loops):
                     for k, run in enumerate(runs):
                         run.add(body, combine_all(body, run.reduction, [s[k] for s in states]))
 
-                self._in_lanes(tile, axes, lane, take)
+                self._in_lanes(tile, axes, lane, unroll, take)
                 for total, run in zip(totals, runs, strict=True):
                     total.add(body, run.state)
             for total, parts in zip(totals, memories, strict=True):
@@ -108,6 +115,15 @@ class RowLoops(_Loops):
                     b.store(memory, lane, variable)
         states = self._joined(reductions, memories)
         done(states, self.row)
+
+    def _unroll(self, reductions: Sequence[Reduction]) -> int:
+        """The vectors that a pass takes at once: each total is a chain of instructions, of which
+        a maximum has long ones, so a pass that computes little takes more than the others do."""
+        if not self.variant.long:
+            return self.variant.unroll
+        program, sources = self.body.program, [reduction.source for reduction in reductions]
+        steps = row_analysis(program).varying.intersection(needed(program, sources, self.known))
+        return max(self.variant.unroll, vectors_at_once(cost(program, steps)))
 
     def _joined(
         self, reductions: Sequence[Reduction], memories: list[list[n.Memory]]
@@ -177,17 +193,22 @@ class RowLoops(_Loops):
         return Spot((*self.point, *front, at), ir.add(number, at))
 
     def _in_lanes(
-        self, tile: n.Expression, axes: Axes, lane: n.Expression, take: Callable[[list[Spot]], None]
+        self,
+        tile: n.Expression,
+        axes: Axes,
+        lane: n.Expression,
+        unroll: int,
+        take: Callable[[list[Spot]], None],
     ) -> None:
         """A tile's elements for one lane, a few at a time and then one by one."""
         body, b, type = self.body, self.body.builder, self.body.index_type
         front, start, end, number = self._tile(tile, axes)
-        step = LANES * self.variant.unroll
+        step = LANES * unroll
         whole = self.whole(start, end, step)
         with b.loop(body.fresh("at"), start, whole, step, type=type) as at:
             take([
                 self._spot(front, number, body.let("e", ir.add(ir.add(at, k * LANES), lane)))
-                for k in range(self.variant.unroll)
+                for k in range(unroll)
             ])  # fmt: skip
         with b.loop(body.fresh("at"), whole, end, LANES, type=type) as at:
             place = body.let("e", ir.add(at, lane))

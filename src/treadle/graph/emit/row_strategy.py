@@ -18,7 +18,7 @@ from treadle.graph.emit.row_analysis import (
     steady,
     wanted_in,
 )
-from treadle.graph.emit.row_loops import LANES, TILE
+from treadle.graph.emit.row_loops import LANES, TILE, vectors_at_once
 from treadle.graph.emit.row_walk import Neighbours, RowVariant
 from treadle.graph.program import IN_PARTS, NEXT, Phase, Program, Stage, Strategy, Style
 from treadle.ir.types import size_of
@@ -27,6 +27,7 @@ from treadle.kernels.machine import Machine
 # A CPU: blocks that give many cores work, and elements that are worth a block.
 _BLOCKS = 128
 _BLOCK_ELEMENTS = 1 << 14
+_LONG = 256  # elements of a row of which few are left when four vectors are taken at once
 _STRIP = 1024  # rows that are done together, side by side
 _NARROW = 256  # the fewest: lines of memory that are pages apart are slow to reach
 _STRIP_BYTES = 1 << 20  # what they may take to be near when they are visited again
@@ -103,10 +104,10 @@ def _loops(
         analysis = row_analysis(program)
     cost = analysis.cost
     if along:
-        variant = RowVariant(
-            Phase.WHOLE, Neighbours.ELEMENTS, unroll=4 if cost <= 8 else 2 if cost <= 20 else 1
-        )
         last = row[-1] if row else 1
+        variant = RowVariant(
+            Phase.WHOLE, Neighbours.ELEMENTS, unroll=vectors_at_once(cost), long=last >= _LONG
+        )
         units = -(-last // TILE) * math.prod(row[:-1])
         blocks = rows
     else:
@@ -124,7 +125,7 @@ def _loops(
     parts = 1 if near else _parts_of_loops(program, rows * length, blocks)
     span = -(-units // max(min(parts, units), 1))
     parts = -(-units // max(span, 1))
-    join = variant._replace(unroll=1 if variant.along == Neighbours.ELEMENTS else 4)
+    join = variant._replace(unroll=1 if variant.along == Neighbours.ELEMENTS else 4, long=False)
     return _stages(program, variant, join, rows, (blocks, blocks), 1, parts, span)
 
 

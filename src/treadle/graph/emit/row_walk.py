@@ -34,7 +34,8 @@ class RowVariant(NamedTuple):
     together and by how many threads each; `unroll` elements are under variant at once in each, of
     `lanes` neighbours each. Of a row that is `held` in registers each thread has so many elements,
     or with `even` exactly so many. Threads of a `subgroup` exchange values, if it is not 0. The
-    program is `online` before it is printed, if that is said."""
+    program is `online` before it is printed, if that is said. Over rows that are `long` a CPU's
+    passes that compute little take more elements at once than the others."""
 
     phase: Phase
     along: Neighbours
@@ -47,6 +48,7 @@ class RowVariant(NamedTuple):
     even: bool = False
     subgroup: int = 0
     online: bool = False
+    long: bool = False
 
 
 class Spot(NamedTuple):
