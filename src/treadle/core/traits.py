@@ -40,6 +40,10 @@ class Traits:
     usual_row: int = 32
     """How many of these lie along x, where there are other axes."""
 
+    streamed_bytes: int = 0
+    """Results of more bytes than this are quicker if they are stored past the caches, which they do
+    not fit in; 0 if none are."""
+
     vector_loads: bool = True
     """Whether a thread is quicker if it works on several neighbours, loaded at once."""
 

@@ -31,6 +31,17 @@ def thread_count() -> int:
     return usable_processors()
 
 
+def cache_bytes() -> int:
+    """Bytes of the largest cache of a processor; 0 if unknown."""
+    sizes = [0]
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        with contextlib.suppress(OSError, ValueError):
+            text = path.read_text().strip()
+            unit = {"K": 1 << 10, "M": 1 << 20}.get(text[-1:], 1)
+            sizes.append(int(text.rstrip("KM")) * unit)
+    return max(sizes)
+
+
 def total_memory() -> int:
     """Bytes of memory that this process may use at most; 0 if unknown."""
     total = 0

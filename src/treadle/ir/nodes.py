@@ -563,7 +563,8 @@ class Buffer:
 
     Of a `volatile` one, which the host or another kernel writes meanwhile, each access reaches the
     memory, where it stands; fences of the system order them. What follows a load of an `acquired`
-    one in the program sees all that was written before the value that was loaded.
+    one in the program sees all that was written before the value that was loaded. What is stored in
+    a `streamed` one is larger than the caches and not read soon: a target may store it past them.
     """
 
     name: str
@@ -571,6 +572,7 @@ class Buffer:
     span: Span = field(default=NOWHERE, compare=False)
     volatile: bool = False
     acquired: bool = False
+    streamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ class _Parser(ExpressionParser):
         self.skip_lines()
         buffers: list[n.Buffer] = []
         parameters: list[n.Parameter] = []
-        while self.peek("acquired", "volatile", "buffer", "parameter"):
-            if self.peek("acquired", "volatile", "buffer"):
+        while self.peek("streamed", "acquired", "volatile", "buffer", "parameter"):
+            if self.peek("streamed", "acquired", "volatile", "buffer"):
                 buffers.append(self.buffer())
             else:
                 parameters.append(self.parameter())
@@ -95,6 +95,7 @@ class _Parser(ExpressionParser):
 
     def buffer(self) -> n.Buffer:
         span = self.next.span
+        streamed = self.accept("streamed")
         acquired = self.accept("acquired")
         volatile = self.accept("volatile")
         self.expect("buffer")
@@ -102,7 +103,8 @@ class _Parser(ExpressionParser):
         self.expect(":")
         element = self.type()
         self.memories[name] = element
-        return n.Buffer(name, element, self.place(span), bool(volatile), bool(acquired))
+        place = self.place(span)
+        return n.Buffer(name, element, place, bool(volatile), bool(acquired), bool(streamed))
 
     def parameter(self) -> n.Parameter:
         span = self.take().span

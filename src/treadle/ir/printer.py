@@ -44,8 +44,8 @@ UNARY_SIGNS: dict[str, str] = {"neg": "-", "not": "!", "invert": "~"}
 
 # Words that mean something to the parser; a name that begins with one is put in backticks.
 _WORDS = """
-    struct function kernel block fastmath trusting registers acquired volatile buffer parameter
-    from shared local
+    struct function kernel block fastmath trusting registers streamed acquired volatile buffer
+    parameter from shared local
     var if else for in range unroll parallel while update break continue return barrier fence
     sequential atomic subgroup clock call print assert true false nan inf select bitcast void
     vec2 vec3 vec4 array
@@ -99,7 +99,8 @@ class _Printer:
         words = f"{block}{fastmath}{trusting}{enough}"
         self.open(f"kernel {spell_name(kernel.name)}{words}", kernel.span)
         for buffer in kernel.buffers:
-            word = "acquired " if buffer.acquired else ""
+            word = "streamed " if buffer.streamed else ""
+            word += "acquired " if buffer.acquired else ""
             word += "volatile buffer" if buffer.volatile else "buffer"
             self.line(f"{word} {spell_name(buffer.name)}: {self.type(buffer.element)}", buffer.span)
         for parameter in kernel.parameters:

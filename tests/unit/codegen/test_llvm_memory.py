@@ -13,6 +13,7 @@ from tests.support.printing import print_llvm
 from treadle.codegen.llvm import VECTORIZED, LlvmOptions
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir.parser import from_text
+from treadle.ir.printer import to_text
 
 LANES = [1, 16]
 ATOMIC_TYPES = {
@@ -152,6 +153,38 @@ def test_two_parameters_may_be_one_array():
     assert code.bindings[0].writes
     x = np.arange(64, dtype=np.int32)
     np.testing.assert_array_equal(run(text, [x], options=options)[0], (x + 1) * 2)
+
+
+STREAMED = """kernel test block(80, 1, 1) {
+  streamed buffer x: f64
+  buffer y: f64
+  for t: i32 in range(0, 77, 1) parallel {
+    x[t + 3] = y[t] * 2.0
+  }
+}"""
+
+
+def test_streamed_results_pass_the_caches_where_they_are_aligned():
+    kernel = from_text(STREAMED)
+    assert from_text(to_text(kernel)) == kernel
+    assert kernel.buffers[0].streamed
+    source = print_llvm(kernel).source
+    assert source.count("!nontemporal") == 1  # of the whole vectors; the remainder has a mask
+    assert source.count("align 64, !nontemporal") == 1
+    assert "fence seq_cst\n  ret void" in source
+    x, y = np.full(90, np.nan), np.random.default_rng().standard_normal(77)
+    for shift in (3, 8):
+        moved = from_text(STREAMED.replace("t + 3", f"t + {shift}"))
+        wanted = x.copy()
+        wanted[shift : shift + 77] = y * 2
+        np.testing.assert_array_equal(run(moved, [x, y])[0], wanted)
+
+
+def test_results_that_are_read_too_are_not_streamed():
+    text = STREAMED.replace("t + 3", "t")
+    source = print_llvm(from_text(text), LlvmOptions(bindings=(("x", 0), ("y", 0)))).source
+    assert "!nontemporal" not in source
+    assert "fence" not in source
 
 
 @pytest.mark.parametrize("grid", [(3, 5, 4), (7, 1, 1), (1, 1, 6)])

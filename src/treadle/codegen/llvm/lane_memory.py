@@ -17,6 +17,8 @@ from treadle.codegen.llvm.spelling import splat, stored_type, suffix, widened
 from treadle.codegen.llvm.values import Value
 from treadle.ir.types import Scalar, Type, leaves, size_of
 
+_LINE = 64  # bytes of a cache line, which the widest vectors are too
+
 Mask = str | None  # an operand of <lanes x i1>; None: all lanes
 
 
@@ -246,13 +248,35 @@ def store(
         vector = stored_type(scalar, width)
         contiguous = _contiguous(e, place, size, width)
         if contiguous and mask is None:
-            e.do(f"store {vector} {stored}, ptr {contiguous}, align {size}{marks}")
+            whole = f"store {vector} {stored}, ptr {contiguous}"
+            if address.storage.streamed:
+                _stream(e, whole, contiguous, size, width, marks)
+            else:
+                e.do(f"{whole}, align {size}{marks}")
             continue
         kind, pointer = "ptr", contiguous
         if not contiguous:
             kind, pointer = f"<{width} x ptr>", leaf_pointers(e, place, size, width)
         every = mask or splat("i1", "true", width)
         _masked_store(e, kind, pointer, vector, stored, size, every, width, marks)
+
+
+def _stream(e: Emitter, store: str, pointer: str, size: int, width: int, marks: str) -> None:
+    """A store of a whole vector past the caches, which processors have for aligned ones: a view
+    may begin anywhere."""
+    bytes = min(size * width, _LINE)
+    aligned, other, join = e.new_label(), e.new_label(), e.new_label()
+    place = e.op(f"ptrtoint ptr {pointer} to i64")
+    remainder = e.op(f"and i64 {place}, {bytes - 1}")
+    e.branch(e.op(f"icmp eq i64 {remainder}, 0"), aligned, other)
+    e.place(aligned)
+    one = e.module.node("i32 1")
+    e.do(f"{store}, align {bytes}, !nontemporal {one}{marks}")
+    e.jump(join)
+    e.place(other)
+    e.do(f"{store}, align {size}{marks}")
+    e.jump(join)
+    e.place(join)
 
 
 def _masked_store(

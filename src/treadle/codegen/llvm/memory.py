@@ -26,6 +26,7 @@ class Storage:
     copies: int = 1  # lanes, where each of them has a copy of everything
     volatile: bool = False  # the host writes it meanwhile
     acquired: bool = False  # what follows a load sees what was written before
+    streamed: bool = False  # whole vectors are stored past the caches
 
 
 @dataclass(frozen=True, slots=True)

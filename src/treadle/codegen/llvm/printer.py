@@ -170,9 +170,12 @@ def _load_bindings(e: Emitter, scope: Scope, kernel: n.Kernel, slots: dict[str, 
         pointers[slot] = e.op(f"load ptr, ptr {place}, align 8, !invariant.load !0")
     for buffer in kernel.buffers:
         slot = slots[buffer.name]
+        # What is loaded from the same array is in the caches already.
+        unshared = sum(other == slot for other in slots.values()) == 1
         storage = Storage(
-            pointers[slot], marks[slot], volatile=buffer.volatile, acquired=buffer.acquired
-        )
+            pointers[slot], marks[slot], volatile=buffer.volatile, acquired=buffer.acquired,
+            streamed=buffer.streamed and unshared,
+        )  # fmt: skip
         scope.memories[buffer.name] = (storage, buffer.element)
 
 
@@ -259,4 +262,6 @@ def _block_loop(
         carry = over
     e.jump(test)
     e.place(done)
+    if any(storage.streamed for storage, _ in scope.memories.values()):
+        e.do("fence seq_cst")  # stores past the caches are ordered with nothing else
     e.do("ret void")

@@ -117,7 +117,7 @@ class Backend(base.Backend):
                 name=machine.processor_name(),
                 backend="cpu",
                 kind="cpu",
-                traits=TRAITS,
+                traits=replace(TRAITS, streamed_bytes=machine.cache_bytes()),
                 driver=f"llvmlite {version}",
                 limits=LIMITS,
                 features=FEATURES,

@@ -9,14 +9,16 @@ binds a memory as an array of vectors or as one of numbers, and a kernel that ne
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 
 from treadle.core.dim3 import Dim3
+from treadle.core.sizes import is_size
 from treadle.graph.emit.body import Body, Values, type_named
 from treadle.graph.program import NEXT, Program, Stage, Strategy, Style
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
-from treadle.ir.types import COMPONENTS, F64, I32, Scalar, Vector
+from treadle.ir.types import COMPONENTS, F64, I32, Scalar, Vector, size_of
 from treadle.runtime.devices import Device
 from treadle.runtime.launch import suitable_block
 
@@ -32,6 +34,7 @@ class MapVariant(Enum):
     POINTS = "points"  # a thread for each point, or for a vector of them
     LONG = "long"  # the same along an axis that is longer than a grid's
     TAIL = "tail"  # the points that do not fill a vector
+    STREAM = "stream"  # all points along one axis, of results that are larger than the caches
 
 
 def map_strategy(program: Program, extents: tuple[int, ...], device: Device) -> Strategy:
@@ -46,10 +49,24 @@ def map_strategy(program: Program, extents: tuple[int, ...], device: Device) -> 
     if program.kept == 1 and sizes[0] >= MOST_THREADS:
         variant, axes, front = MapVariant.LONG, 2, 0
         sizes = [-(-sizes[0] // LONG_ROW), LONG_ROW]
+    elif _is_streamed(program, extents, device):
+        variant = MapVariant.STREAM
     stages = [_stage(variant, Dim3(*reversed(sizes[front:])), axes, device)]
     if left:
         stages.append(_stage(MapVariant.TAIL, Dim3(left), 1, device))
     return Strategy(tuple(stages))
+
+
+def _is_streamed(program: Program, extents: tuple[int, ...], device: Device) -> bool:
+    """Whether the results lie in one piece each, and caches hold none of them."""
+    bound = device.traits.streamed_bytes
+    if not bound or program.kept != 1 or is_size(extents[0]):
+        return False
+    accesses = [program.accesses[output.access] for output in program.outputs]
+    types = [type_named(program.buffers[access.buffer]) for access in accesses]
+    return all(access.axes == (NEXT,) for access in accesses) and all(
+        isinstance(type, Scalar) and extents[0] * size_of(type) > bound for type in types
+    )
 
 
 def _stage(variant: MapVariant, threads: Dim3, axes: int, device: Device) -> Stage:
@@ -94,7 +111,16 @@ def emit_map(program: Program, variant: MapVariant) -> n.Kernel:
             _compute(body, [body.let("i", ir.add(first, ir.cast(threads[0], body.index_type)))])
         else:
             _compute(body, _point(body, threads))
-    return body.kernel()
+    return _streamed(body) if variant == MapVariant.STREAM else body.kernel()
+
+
+def _streamed(body: Body) -> n.Kernel:
+    """The kernel, whose results are stored past the caches."""
+    program, kernel = body.program, body.kernel()
+    results = {program.accesses[output.access].buffer for output in program.outputs}
+    names = {body.buffers[buffer].name for buffer in results}
+    buffers = (replace(b, streamed=b.name in names) for b in kernel.buffers)
+    return replace(kernel, buffers=tuple(buffers))
 
 
 def _compute(body: Body, point: list[n.Expression]) -> None:
