@@ -93,6 +93,18 @@ def test_tensor_cores_of_all_generations(dtype):
     )  # CUDA C++ has none of them
 
 
+def test_attention_by_own_instructions():
+    """Its matrices have more axes than those of products."""
+    found = print_kernels("causal-attention", "f16", None, None, "90a", "ptx", None).texts
+    text = "".join(found.values())
+    assert ".target sm_90a" in text
+    extents = [line for line in text.splitlines() if "cuuint64_t extents_" in line]
+    boxes = [line for line in text.splitlines() if "cuuint32_t box_" in line]
+    assert len(extents) == len(boxes) == text.count("cuTensorMapEncodeTiled(&") >= 3
+    for one, other in zip(extents, boxes, strict=True):
+        assert other.count(",") == 2 * one.count(",") + 1
+
+
 def test_tensor_maps_are_described():
     """Their extents, steps and boxes, for the caller's `cuTensorMapEncodeTiled`."""
     (text,) = print_kernels(

@@ -176,14 +176,17 @@ def _matrices(one: offline.Launch) -> list[str]:
     for name, each, matrix in zip(_map_names(one), code.maps, one.matrices, strict=True):
         buffer = re.sub(r"\W", "_", code.bindings[each.binding].buffers[0])
         start = f" + {matrix.address}" if matrix.address else ""
-        near, far, stack = matrix.extents
+        rank = len(matrix.extents)
+        box = matrix.box + (1,) * (rank - 2)
+        extents, steps, boxes, ones = (
+            ", ".join(map(str, each)) for each in (matrix.extents, matrix.steps, box, (1,) * rank)
+        )
         lines += [
-            f"  cuuint64_t extents_{name}[] = {{{near}, {far}, {stack}}};",
-            f"  cuuint64_t steps_{name}[] = {{{matrix.steps[0]}, {matrix.steps[1]}}};  // bytes",
-            f"  cuuint32_t box_{name}[] = {{{matrix.box[0]}, {matrix.box[1]}, 1}}, "
-            f"ones_{name}[] = {{1, 1, 1}};",
+            f"  cuuint64_t extents_{name}[] = {{{extents}}};",
+            f"  cuuint64_t steps_{name}[] = {{{steps}}};  // bytes",
+            f"  cuuint32_t box_{name}[] = {{{boxes}}}, ones_{name}[] = {{{ones}}};",
             f"  cuTensorMapEncodeTiled(&{name}, CU_TENSOR_MAP_DATA_TYPE_{_MAPPED[matrix.element]}, "
-            f"3, (void *)({buffer}{start}),",
+            f"{rank}, (void *)({buffer}{start}),",
             f"      extents_{name}, steps_{name}, box_{name}, ones_{name},",
             "      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,",
             "      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);",
