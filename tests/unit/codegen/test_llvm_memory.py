@@ -283,6 +283,12 @@ STENCIL = """kernel test block(64, 1, 1) {
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("triple", ["aarch64-unknown-linux-gnu", "arm64-apple-macosx14"])
 def test_arm_machine_code(triple, lanes):
+    assembly = arm_assembly(triple, STENCIL, lanes)
+    assert ".4s" in assembly or lanes == 1  # vector registers of four floats
+    assert ("stnp" in arm_assembly(triple, STREAMED, lanes)) == (lanes > 1)
+
+
+def arm_assembly(triple: str, text: str, lanes: int) -> str:
     import llvmlite.binding as llvm
 
     from treadle.drivers.cpu.compiler import optimize
@@ -291,7 +297,7 @@ def test_arm_machine_code(triple, lanes):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(triple).create_target_machine(opt=2, reloc="pic")
-    code = print_llvm(from_text(STENCIL), LlvmOptions(lanes=lanes))
+    code = print_llvm(from_text(text), LlvmOptions(lanes=lanes))
     assert code.source.startswith(VECTORIZED) == (lanes > 1)
     with closing(Module(Calls(), code.source)) as module:
         module.set_target(triple, str(machine.target_data))
@@ -299,7 +305,7 @@ def test_arm_machine_code(triple, lanes):
         image = module.emit(machine, as_object=True)
         assembly = module.emit(machine, as_object=False).decode()
     assert image[:4] in (b"\x7fELF", b"\xcf\xfa\xed\xfe")
-    assert ".4s" in assembly or lanes == 1  # vector registers of four floats
+    return assembly
 
 
 def test_compile_errors_show_the_module():

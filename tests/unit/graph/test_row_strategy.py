@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import treadle as td
@@ -129,3 +130,19 @@ def test_parts_are_joined_by_threads_that_share_them():
     row = program_of(lambda x: F.softmax(x, dim=1))
     _, join, _ = row_strategy(row, (1, 10_000_000), CARD).stages
     assert (join.variant.rows, join.variant.threads, join.variant.unroll) == (1, 256, 4)
+
+
+@pytest.mark.parametrize("length", [64, 255, 256, 257, 319, 321, 4097])
+def test_passes_of_a_cpu_over_long_rows_take_more_vectors(length):
+    x = np.random.default_rng().standard_normal((3, length)).astype(np.float32)
+    x[1, length // 3] = np.nan
+    x[2, ::2] = -np.inf
+    with td.use_device("cpu"):
+        result = F.softmax(td.asarray(x), dim=1)
+        (group,) = groups_of(Plan([result._node]))
+        variant = variant_of(group.program, (3, length), CARD)
+    assert variant.long == (length >= 256)
+    wide = x.astype(np.float64)
+    powers = np.exp(wide - wide.max(1, keepdims=True))
+    wanted = powers / powers.sum(1, keepdims=True)
+    np.testing.assert_allclose(result.numpy(), wanted, rtol=3e-6, atol=1e-38)
