@@ -51,10 +51,9 @@ TEN = (
     ("arrays-webgpu", "gelu_tanh(x * w + b), w and b numbers, 64 M float32",
      "WebGPU: gelu(x * w + b) of an array"),
     ("cuda_cpp-webgpu", "n-body, 32768 bodies", "WebGPU: 32768 bodies, a CUDA C++ kernel"),
-    ("library-cuda", "products: float16 4096^3",
-     "CUDA: float16 matrix product of 4096³, by cuBLAS"),
-    ("library-cuda", "attention: 4 × 16 × 4096 × 64 float16, causal",
-     "CUDA: float16 attention, 4096 tokens"),
+    ("products-cuda", "float16 4096³", "CUDA, H200: float16 matrix product of 4096³"),
+    ("attention-cuda", "forward, 4 × 16 × 4096 × 128 float16, causal",
+     "CUDA, H200: float16 attention, 4096 tokens"),
 )  # fmt: skip
 
 
@@ -81,19 +80,21 @@ def tables(results: Iterable[Result], is_old: IsOld = commits.never) -> str:
 def ten(results: Iterable[Result], is_old: IsOld = commits.never) -> str:
     """The README's table."""
     results = list(results)
-    rows, where = [], {}
+    rows: list[str] = []
+    where: dict[str, set[str]] = {}
     for name, figure_name, shown in TEN:
         machine, figures = suite_with_results(results, name)
         if figure_name in figures:
-            where[name.rpartition("-")[2] if "-" in name else "cpu"] = machine
+            where.setdefault(name.rpartition("-")[2] if "-" in name else "cpu", set()).add(machine)
             figure, result = figures[figure_name]
             peers = ", ".join(f"{peer} {amount(v, figure.unit)}" for peer, v in _peers(figure))
             cells = (shown, amount(figure.ours, figure.unit), peers, _commit(name, result, is_old))
             rows.append(f"| {' | '.join(cells)} |")
     if not rows:
         return NONE_YET
-    cpu, cards = where.get("cpu"), sorted({m for name, m in where.items() if name != "cpu"})
-    machines = [f"CPU: {cpu}"] if cpu else []
+    cpus = sorted(where.pop("cpu", ()))
+    cards = sorted(set().union(*where.values()))
+    machines = [f"CPU: {', '.join(cpus)}"] if cpus else []
     machines += [f"CUDA and WebGPU: {', '.join(cards)}; PyTorch runs on CUDA"] if cards else []
     return "\n".join(
         ["| what | treadle | others, in the same run | commit |", "|---|---|---|---|", *rows, "",
