@@ -160,6 +160,8 @@ def test_tiles(rng):
         (("gemm", None, None, None, "60", "ptx"), "--sm is one of 70, 75,"),
         (("gemm", None, None, None, "x", "ptx"), "--sm is one of 70, 75,"),
         (("gemm", None, None, None, "80", "msl"), "--sm is for ptx and cuda, not for msl"),
+        (("gemm", "f64", None, None, None, "msl"), "msl has no f64: there gemm is printed for f16"),
+        (("quantized", "q4_0", "7x1x7", None, None, "ptx"), "is a multiple of 32, not 7"),
     ],
 )
 def test_wrong_usage(given, message):

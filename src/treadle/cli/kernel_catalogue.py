@@ -21,6 +21,7 @@ from treadle.kernels.machine import machine_of
 from treadle.kernels.product import by_lines, by_tiles
 from treadle.kernels.tiles import AnyTile, Problem
 from treadle.kernels.tuned_products import tiles_of
+from treadle.quant.blocks import FORMATS
 from treadle.quant.quantizing import quantize
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -176,6 +177,12 @@ def _gemv(asked: Asked) -> Tensor:
 
 def _quantized(asked: Asked) -> Tensor:
     rows, n, k = asked.sizes
+    block = FORMATS[asked.dtype].elements
+    if k % block:
+        raise ValueError(
+            f"rows of {asked.dtype} are blocks of {block} elements: K, the last number of --size, "
+            f"is a multiple of {block}, not {k}"
+        )
     weights = quantize(np.zeros((n, k), np.float32), asked.dtype, device=asked.device)
     activations = empty((rows, k), dtype=float32, device=asked.device)
     result: Tensor = activations @ weights.T

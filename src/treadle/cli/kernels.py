@@ -9,11 +9,13 @@ from pathlib import Path
 
 from treadle.cli.kernel_catalogue import CATALOGUE, Asked, Entry, launch
 from treadle.cli.transpile import Printed, check_output
+from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.core.limits import DeviceInfo
 from treadle.core.version import __version__
 from treadle.drivers import offline
 from treadle.runtime.devices import Device, use_device
 from treadle.runtime.graphs import Graph
+from treadle.tensor.dtypes import supports
 
 TARGETS = ("ptx", "cuda", "msl", "wgsl")
 _OF_NVIDIA = ("ptx", "cuda")
@@ -78,6 +80,9 @@ def print_kernels(
     short = dtype or entry.usual_dtype
     if short not in entry.dtypes:
         raise ValueError(f"{name} is printed for {', '.join(entry.dtypes)}, not for {short!r}")
+    there = [each for each in entry.dtypes if _has(device, each)]
+    if short not in there:
+        raise ValueError(f"{target} has no {short}: there {name} is printed for {', '.join(there)}")
     asked = Asked(device, short, sizes, None if wanted is None else wanted[:3])  # type: ignore[arg-type]
     with use_device(device), Graph(device).capture():  # where the planner tries nothing
         launch(entry, asked)
@@ -93,6 +98,12 @@ def print_kernels(
         key = each.code.name if each.code.name not in texts else f"{each.code.name}{number}"
         texts[key] = f"{head}\n{each.code.source}"
     return Printed(texts, ())
+
+
+def _has(device: Device, short: str) -> bool:
+    """Whether a device computes with what `--dtype` names."""
+    dtype = BY_SHORT_NAME.get(short)
+    return dtype is None or supports(device, dtype)
 
 
 def described(target: str, sm: str | None) -> DeviceInfo:

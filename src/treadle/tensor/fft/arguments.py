@@ -52,8 +52,8 @@ def length(name: str, n: Any, given: int, what: str = "n") -> int:
     if n is None:
         if given < 1:
             raise ValueError(
-                f"{name}: there are {given} elements along the axis, and a transform has at least "
-                f"1: give {what}"
+                f"{name}: a transform has at least 1 element, and with this axis as it is there "
+                f"would be {given}: give {what}"
             )
         return given
     wanted = integer(name, n, what)
