@@ -98,6 +98,16 @@ def test_compiled_for_other_starts(device, rng):
         check(found, 1 + alone([q] * 3, q, starts, starts, right=0)[0])
 
 
+def test_nothing_is_read_behind_the_last_text(device, rng):
+    """As in a cache that is not full."""
+    q, k = (rng.standard_normal((2, rows, 16)).astype(np.float32) for rows in (21, 90))
+    starts, key_starts = np.array([0, 13, 21]), np.array([0, 30, 43])
+    wanted = alone([q, k, k], q, starts, key_starts)[0]
+    k[:, 43:] = np.nan
+    q, k = (td.asarray(x, device=device) for x in (q, k))
+    check(attend(q, k, k, starts, key_starts), wanted)
+
+
 def test_dropout_keeps_its_texts(device):
     """Weights that stay are divided by their probability; no other text's value appears."""
     starts = [0, 40, 100]

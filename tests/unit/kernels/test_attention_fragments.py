@@ -184,15 +184,24 @@ def test_who_takes_fragments(card, monkeypatch):
 def test_packed_texts(card, rng, right):
     """Texts that end within tiles, in forward and backward kernels; grouped heads."""
     starts = np.array([0, 3, 3, 40, 57])
-    arrays = [drawn(rng, (1, heads, 57, 24)) for heads in (2, 1, 1)]
-    g = drawn(rng, (1, 2, 57, 24))
-    text = np.searchsorted(starts, np.arange(57), side="right")
-    bias = np.where(text[:, None] == text, 0.0, -np.inf) + hidden(57, 57, None, right)
-    leaves = [td.asarray(x).astype(td.float16).requires_grad_() for x in arrays]
+    arrays = [drawn(rng, (1, heads, 60, 24)) for heads in (2, 1, 1)]
+    g = drawn(rng, (1, 2, 60, 24))
+    text = np.searchsorted(starts, np.arange(60), side="right")
+    seen = (text[:, None] == text) & (text < len(starts))
+    bias = np.where(seen, 0.0, -np.inf) + hidden(60, 60, None, right)
     packed = td.nn.functional.packed_attention
+    given = [x.copy() for x in arrays]
+    for x in given[1:]:
+        x[:, :, 57:] = np.nan  # behind the last text
+    plain = packed(
+        *(td.asarray(x).astype(td.float16) for x in given), starts, enable_gqa=True,
+        is_causal=right == 0,
+    )  # fmt: skip
+    leaves = [td.asarray(x).astype(td.float16).requires_grad_() for x in arrays]
     out = packed(*leaves, starts, enable_gqa=True, is_causal=right == 0)
     out.backward(td.asarray(g).astype(td.float16))
     found = (out, *(leaf.grad for leaf in leaves))
+    np.testing.assert_array_equal(plain.numpy(), out.detach().numpy())
     for x, wanted in zip(found, exact(arrays, g, 24**-0.5, bias), strict=True):
         bound = BOUNDS["float16"] * max(1, np.abs(wanted).max())
         np.testing.assert_allclose(x.detach().astype(td.float32).numpy(), wanted, 0, bound)

@@ -160,11 +160,13 @@ def attender(what: Attending, tile: Tile) -> Kernel:
         last = td.minimum(count, td.minimum(row + a_tile, queries) + reach.y)
         low = 0
         high = 0
+        until = count
         if spans:
             top = mask_at + row * mask_steps.w
             bottom = mask_at + (td.minimum(row + a_tile, queries) - 1) * mask_steps.w
             first = mask[top] // b_tile
             last = mask[bottom + mask_step]
+            until = last  # what is behind may be anything, and nothing times NaN is NaN
             # All queries of the block see the keys between these.
             low = mask[bottom]
             high = mask[top + mask_step]
@@ -291,7 +293,7 @@ def attender(what: Attending, tile: Tile) -> Kernel:
                     r = i // wide
                     if r < slots:
                         right[i] = load(
-                            value, value_at, value_steps.w, start + number * slots + r, count,
+                            value, value_at, value_steps.w, start + number * slots + r, until,
                             column_tile * wide + i % wide, width,
                         )  # fmt: skip
                 td.sync_threads()

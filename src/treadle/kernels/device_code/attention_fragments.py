@@ -135,11 +135,13 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
         last = td.minimum(count, td.minimum(row + a_tile, queries) + reach.y)
         low = 0
         high = 0
+        until = count
         if spans:
             top = mask_at + row * mask_steps.w
             bottom = mask_at + (td.minimum(row + a_tile, queries) - 1) * mask_steps.w
             first = mask[top] // b_tile
             last = mask[bottom + mask_step]
+            until = last  # what is behind may be anything, and nothing times NaN is NaN
             # All queries of the block see the keys between these.
             low = mask[bottom]
             high = mask[top + mask_step]
@@ -183,7 +185,7 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
             # The keys are here, and no thread needs the values of the last step.
             wait_copies(0)
             td.sync_threads()
-            fetch_values(value, value_tile, 0, t, value_at, value_steps.w, start, count, sizes.w)
+            fetch_values(value, value_tile, 0, t, value_at, value_steps.w, start, until, sizes.w)
             end_copies()
             multiply_rows(own, query_tile, query_from, key_tile, key_from, scores)
             # Scores of keys that a query must not see are -infinity.

@@ -223,11 +223,13 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
         last = td.minimum(count, td.minimum(row + rows, queries) + reach.y)
         low = 0
         high = 0
+        until = count
         if spans:
             top = mask_at + row * mask_steps.row
             bottom = mask_at + (td.minimum(row + rows, queries) - 1) * mask_steps.row
             first = mask[top] // others
             last = mask[bottom + mask_steps.column]
+            until = last  # what is behind may be anything, and nothing times NaN is NaN
             # All queries of the block see the keys between these.
             low = mask[bottom]
             high = mask[top + mask_steps.column]
@@ -243,8 +245,8 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
         )
         if first < last:
             start = first * others
-            fetch_keys(key, key_tile, 0, t, key_at, key_steps.row, start, count, sizes.z)
-            fetch_values(value, value_tile, 0, t, value_at, value_steps.row, start, count, sizes.w)
+            fetch_keys(key, key_tile, 0, t, key_at, key_steps.row, start, until, sizes.z)
+            fetch_values(value, value_tile, 0, t, value_at, value_steps.row, start, until, sizes.w)
         end_copies()
         query_from = warp_row * pitch + first_piece(lane, pitch)
         gradient_from = warp_row * value_pitch + first_piece(lane, value_pitch)
@@ -285,11 +287,11 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
             if step + 1 < last:
                 fetch_keys(
                     key, key_tile, (1 - slot) * key_size, t, key_at, key_steps.row,
-                    start + others, count, sizes.z,
+                    start + others, until, sizes.z,
                 )  # fmt: skip
                 fetch_values(
                     value, value_tile, (1 - slot) * value_size, t, value_at, value_steps.row,
-                    start + others, count, sizes.w,
+                    start + others, until, sizes.w,
                 )  # fmt: skip
             end_copies()
             score(own, query_tile, query_from, key_tile, slot * key_size + key_from, scores)
@@ -418,6 +420,7 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
         low = 0
         high = 0
         key_spans = 0
+        until = queries
         if spans:
             # Those of the keys follow those of the queries, and are the same for all heads.
             key_spans = mask_steps.start + queries * mask_steps.row
@@ -425,6 +428,7 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
             bottom = key_spans + (td.minimum(row + rows, count) - 1) * mask_steps.row
             first = mask[top] // others
             last = mask[bottom + mask_steps.column]
+            until = last
             # The queries between these see all keys of the block.
             low = mask[bottom]
             high = mask[top + mask_steps.column]
@@ -495,11 +499,11 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
                 start = next_step * others
                 fetch_queries(
                     query, query_tile, slot * query_size, t, _place(query_steps, h0, h1, h2),
-                    query_steps.row, start, queries, sizes.z,
+                    query_steps.row, start, until, sizes.z,
                 )  # fmt: skip
                 fetch_gradients(
                     gradient, gradient_tile, slot * gradient_size, t, head * queries * sizes.w,
-                    sizes.w, start, queries, sizes.w,
+                    sizes.w, start, until, sizes.w,
                 )  # fmt: skip
                 fetch_lines(
                     norms, sums, tile_norms, tile_sums, slot, t, head * queries, start, queries

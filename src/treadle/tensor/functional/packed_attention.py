@@ -80,6 +80,10 @@ def packed_attention(
     without small matrix products), texts are padded to the length of the longest one, `longest`,
     which is read from `starts` unless it is given. A text that is longer gets NaN.
 
+    As with a mask, a NaN or an infinity in a row of `value` may make rows NaN that do not see it:
+    those of neighbouring texts, and those before them. Rows behind the last text may be anything.
+    Dropout draws other weights where texts are padded.
+
     ShapeError, DtypeError or ValueError for arguments that do not fit; what `starts` has on a
     device is not checked.
 
