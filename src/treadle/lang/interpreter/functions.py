@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import as_number_dtype
+from treadle.core.dtypes import DType, as_number_dtype
 from treadle.ir import types as t
 from treadle.ir.nodes import MATRIX_OPERATIONS
 from treadle.lang import rules
@@ -21,10 +21,12 @@ from treadle.lang.builtins import (
     BuiltinFunction,
     BuiltinVariable,
 )
+from treadle.lang.equivalents import LibraryFunction, equivalent, of_constants
 from treadle.lang.interpreter import fragments, numbers
 from treadle.lang.interpreter.arrays import KernelArray
 from treadle.lang.interpreter.threads import SUBGROUP, Request, ThreadState
-from treadle.lang.source import is_own_file
+from treadle.lang.interpreter_state import current_run
+from treadle.lang.source import is_own_file, source_of
 from treadle.lang.types import Vector, ir_type, numpy_dtype
 
 _PACKAGE = __name__.rsplit(".", 2)[0]  # treadle.lang
@@ -318,14 +320,48 @@ def _length(value: Any) -> Any:
     return value.shape[0] if isinstance(value, KernelArray) else len(value)
 
 
+def _sum(items: Any, *start: Any) -> Any:
+    total, *others = [*start, *items] or [0]
+    for each in others:
+        total = numbers.binary("+", total, each)
+    return total
+
+
+def _items(values: tuple[Any, ...]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _equivalent(target: Any) -> Any:
+    """What a function of Python, `math` or NumPy is in a kernel; None if it is nothing there."""
+    if equivalent(target, 1) is None and equivalent(target, 2) is None:
+        return None
+
+    def run(*values: Any, **keywords: Any) -> Any:
+        meant = equivalent(target, len(values))
+        if isinstance(meant, DType):
+            return numbers.cast(values[0], t.SCALARS[meant.short])
+        if not keywords and all(map(numbers.is_literal, values)):
+            return of_constants(target, values)
+        if isinstance(meant, str):
+            return numbers.binary(meant, *values)
+        if isinstance(meant, LibraryFunction):
+            return numbers.run_library(meant.name, list(values))
+        if isinstance(meant, FunctionType):
+            run = current_run()
+            assert run is not None
+            return run.call(meant, source_of(meant), values, keywords)
+        return meant(*values)
+
+    return run
+
+
 PYTHON_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     builtins.range: _range,
     builtins.print: _print,
     builtins.len: _length,
-    builtins.abs: lambda x: mathematics("abs", [x]),
-    builtins.min: lambda *values: mathematics("minimum", list(values)),
-    builtins.max: lambda *values: mathematics("maximum", list(values)),
-    builtins.pow: lambda x, y: mathematics("pow", [x, y]),
+    builtins.sum: _sum,
+    builtins.min: lambda *values: mathematics("minimum", list(_items(values))),
+    builtins.max: lambda *values: mathematics("maximum", list(_items(values))),
     builtins.int: lambda x: numbers.cast(x, t.I32),
     builtins.float: lambda x: numbers.cast(x, t.F32),
     builtins.bool: lambda x: numbers.cast(x, t.BOOL),
@@ -341,6 +377,6 @@ def known_function(target: Any) -> Any:
             return lambda *values: fragments.run(target, *values)
         return target
     try:
-        return PYTHON_FUNCTIONS.get(target, target)
+        return PYTHON_FUNCTIONS.get(target) or _equivalent(target) or target
     except TypeError:
         return target

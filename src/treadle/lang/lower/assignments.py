@@ -21,11 +21,11 @@ from treadle.lang.lower.conversions import convert, number, type_of, typed
 from treadle.lang.lower.expressions import (
     component,
     in_order_with_index,
+    items_of,
     lower_expression,
 )
 from treadle.lang.lower.operators import SYMBOLS, binary
 from treadle.lang.lower.values import (
-    EXPRESSIONS,
     ArrayView,
     FixedArrayPlace,
     Position,
@@ -138,21 +138,6 @@ def _is_discarded(cx: Context, target: ast.expr) -> bool:
             for node in ast.walk(cx.source.tree)
         )
     )
-
-
-def items_of(cx: Context, value: Value, node: ast.AST) -> list[Value]:
-    """The parts of a tuple or vector."""
-    if isinstance(value, TupleValue):
-        return list(value.items)
-    if isinstance(value, EXPRESSIONS) and isinstance(value.type, t.Vector):
-        kept = cx.spill(value)
-        return [
-            n.Extract(kept, c, value.type.element, cx.span(node))
-            for c in t.COMPONENTS[: value.type.count]
-        ]
-    if isinstance(value, Position):
-        raise cx.error("a position can't be unpacked: its indices are pos.index", node)
-    raise cx.error(f"{describe(value)} can't be unpacked: give it one name", node)
 
 
 def _kept(cx: Context, value: Value, node: ast.AST) -> Value:

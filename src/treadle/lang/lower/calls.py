@@ -15,14 +15,14 @@ from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.rules import subgroup_type
-from treadle.lang.builtins import NAMES, SUBGROUP_OPERATIONS, BuiltinFunction
+from treadle.lang.builtins import SUBGROUP_OPERATIONS, BuiltinFunction
 from treadle.lang.definitions import DeviceFunction, KernelFunction
+from treadle.lang.equivalents import equivalent
 from treadle.lang.lower import fragments, mathematics, positions, stages
 from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_array, place_of, store
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import (
     cast,
-    condition,
     convert,
     convert_for_store,
     number,
@@ -31,20 +31,19 @@ from treadle.lang.lower.conversions import (
     typed,
 )
 from treadle.lang.lower.expressions import (
-    choose_in_memory,
     in_order,
     lower_condition,
     lower_expression,
+    one_argument,
+    positional,
 )
 from treadle.lang.lower.functions import call_function
 from treadle.lang.lower.names import (
     PYTHON_CASTS,
-    PYTHON_FUNCTIONS,
     hides_function,
     is_of_arrays,
-    twin_of,
 )
-from treadle.lang.lower.operators import join
+from treadle.lang.lower.python_functions import OF_ITEMS, chosen, equivalent_call
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
@@ -76,7 +75,7 @@ def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = Fa
             raise cx.refusal("Starred", keyword.value)
     callee = lower_expression(cx, node.func)
     if isinstance(callee, PositionMethod):
-        return positions.call_method(cx, callee, _positional(cx, node), node)
+        return positions.call_method(cx, callee, positional(cx, node), node)
     if isinstance(callee, FragmentMethod):
         return fragments.call_method(cx, callee, node)
     if not isinstance(callee, PythonObject):
@@ -87,7 +86,7 @@ def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = Fa
     if isinstance(target, DType):
         if target.is_complex:
             raise cx.refusal("complex", node)
-        return cast(cx, _one(cx, node, callee.name), t.SCALARS[target.short], node)
+        return cast(cx, one_argument(cx, node, callee.name), t.SCALARS[target.short], node)
     if isinstance(target, VectorType):
         return make_vector(cx, target.ir, node)
     if isinstance(target, VectorFamily):
@@ -100,11 +99,11 @@ def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = Fa
 def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool) -> Value:
     target = callee.value
     if isinstance(target, CellRules):
-        found = [typed(cx, value, node) for value in _positional(cx, node)]
+        found = [typed(cx, value, node) for value in positional(cx, node)]
         indices = tuple(cx.spill(index, "cell") for index in found[: target.ndim])
         return Position(target, indices, tuple(found[target.ndim :]))
     if isinstance(target, Tile):
-        return positions.tile(cx, target, _positional(cx, node), node)
+        return positions.tile(cx, target, positional(cx, node), node)
     if target is range:
         return _range(cx, node, unrolled=False)
     if target is print:
@@ -121,24 +120,19 @@ def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool
         return call_function(cx, target, source_of(target), node, unused)
     try:
         cast_to = PYTHON_CASTS.get(target)
-        known = PYTHON_FUNCTIONS.get(target)
+        of_items = OF_ITEMS.get(target)
     except TypeError:
-        cast_to = known = None
+        cast_to = of_items = None
     if cast_to is not None:
         if any(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in node.args):
             raise cx.refusal("number_text", node)
-        return cast(cx, _one(cx, node, callee.name), cast_to, node)
-    if known is not None:
-        values = _positional(cx, node)
-        wanted = NAMES[known].arity[0]  # type: ignore[union-attr]
-        if len(values) != wanted and known not in ("minimum", "maximum"):
-            s = "" if wanted == 1 else "s"
-            raise cx.error(f"{callee.name} takes {wanted} argument{s}, not {len(values)}", node)
-        return mathematics.lower_math(cx, known, values, node)
+        return cast(cx, one_argument(cx, node, callee.name), cast_to, node)
+    if of_items is not None:
+        return of_items(cx, callee, positional(cx, node), node)
+    meant = equivalent(target, len(node.args))
+    if meant is not None:
+        return equivalent_call(cx, callee, meant, node)
     if callable(target):
-        twin = twin_of(target)
-        if twin is not None:
-            raise cx.refusal("foreign_twin", node.func, name=callee.name, twin=twin)
         key = "foreign_call" if isinstance(target, FunctionType) else "foreign_builtin"
         if is_of_arrays(target):
             key = "array_function"
@@ -150,26 +144,13 @@ def _is_library_function(function: FunctionType) -> bool:
     return function.__module__.startswith(("treadle.lang.math", "treadle.lang.fragment_methods"))
 
 
-def _positional(cx: Context, node: ast.Call) -> list[Value]:
-    if node.keywords:
-        raise cx.error(f"{ast.unparse(node.func)} takes its arguments by position", node)
-    return in_order(cx, node.args)
-
-
-def _one(cx: Context, node: ast.Call, name: str) -> Value:
-    values = _positional(cx, node)
-    if len(values) != 1:
-        raise cx.error(f"{name}(x) takes one argument, not {len(values)}", node)
-    return values[0]
-
-
 # --- values --------------------------------------------------------------------------------------
 
 
 def make_vector(cx: Context, type: t.Vector, node: ast.Call) -> Value:
     """A vector from numbers and vectors, one number for all components, or nothing for zero."""
     parts: list[Value] = []
-    for value in _positional(cx, node):
+    for value in positional(cx, node):
         for item in value.items if isinstance(value, TupleValue) else (value,):
             found = number(cx, item, node)
             if not isinstance(found, Literal) and isinstance(found.type, t.Vector):
@@ -268,7 +249,7 @@ def zero(cx: Context, type: t.Type, node: ast.AST) -> n.Expression:
 
 
 def _length(cx: Context, node: ast.Call) -> Value:
-    value = _one(cx, node, "len")
+    value = one_argument(cx, node, "len")
     if isinstance(value, TupleValue):
         return Literal(len(value.items))
     if isinstance(value, ArrayView) and value.ndim:
@@ -279,7 +260,7 @@ def _length(cx: Context, node: ast.Call) -> Value:
 
 
 def _range(cx: Context, node: ast.Call, *, unrolled: bool) -> Value:
-    values = _positional(cx, node)
+    values = positional(cx, node)
     if not 1 <= len(values) <= 3:
         raise cx.error(f"range takes one to three arguments, not {len(values)}", node)
     for value in values:
@@ -376,11 +357,11 @@ def _builtin(
             f"{function.usage} takes {wanted} argument{'' if most == 1 else 's'}, not {given}", node
         )
     if function.group == "math":
-        return mathematics.lower_math(cx, function.name, _positional(cx, node), node)
+        return mathematics.lower_math(cx, function.name, positional(cx, node), node)
     if function.group == "atomic":
         return _atomic(cx, function.name.removeprefix("atomic_"), node, unused)
     if function.name in n.MATRIX_OPERATIONS:
-        return fragments.exchange(cx, function.name, _positional(cx, node), node)
+        return fragments.exchange(cx, function.name, positional(cx, node), node)
     if function.name in SUBGROUP_OPERATIONS:
         return _subgroup(cx, SUBGROUP_OPERATIONS[function.name], node)
     return _OTHERS[function.name](cx, node, name)
@@ -400,7 +381,7 @@ def _grid_size(cx: Context, node: ast.Call, name: str) -> Value:
 def _per_axis(
     cx: Context, node: ast.Call, one: Callable[[Context, int, ast.AST], n.Expression]
 ) -> Value:
-    value = _one(cx, node, ast.unparse(node.func))
+    value = one_argument(cx, node, ast.unparse(node.func))
     if not isinstance(value, Literal) or value.value not in (1, 2, 3):
         raise cx.error("the number of axes is the literal 1, 2 or 3", node)
     axes = int(value.value)
@@ -455,7 +436,7 @@ def _place(builtin: str) -> Callable[[Context, ast.Call, str], Value]:
 
 
 def _bitcast(cx: Context, node: ast.Call, name: str) -> Value:
-    value, dtype = _positional(cx, node)
+    value, dtype = positional(cx, node)
     try:
         wanted = t.SCALARS[
             as_number_dtype(dtype.value if isinstance(dtype, PythonObject) else dtype).short
@@ -474,18 +455,12 @@ def _bitcast(cx: Context, node: ast.Call, name: str) -> Value:
 
 
 def _where(cx: Context, node: ast.Call, name: str) -> Value:
-    test, left, right = _positional(cx, node)
-    test = condition(cx, test, node)
-    if isinstance(test, Literal):
-        return left if test.value else right
-    one, other = join(cx, left, right, node, "the two values of td.where")
-    if contains_array(one.type):
-        return choose_in_memory(cx, test, ([], one), ([], other), node)
-    return n.Select(test, one, other, one.type, cx.span(node))
+    test, left, right = positional(cx, node)
+    return chosen(cx, test, left, right, node)
 
 
 def _dot(cx: Context, node: ast.Call, name: str) -> Value:
-    left, right = (typed(cx, value, node) for value in _positional(cx, node))
+    left, right = (typed(cx, value, node) for value in positional(cx, node))
     if left.type != right.type or not isinstance(left.type, t.Vector):
         raise cx.error(
             f"td.dot takes two vectors of one type, not {spelled(left.type)} and "
@@ -503,17 +478,17 @@ def _cycles(cx: Context, node: ast.Call, name: str) -> Value:
 
 
 def _sixteen_bytes(cx: Context, node: ast.Call, name: str) -> Value:
-    array, index = _positional(cx, node)
+    array, index = positional(cx, node)
     return fragments.sixteen_bytes(cx, array, index, node)
 
 
 def _number_at(cx: Context, node: ast.Call, name: str) -> Value:
-    array, index = _positional(cx, node)
+    array, index = positional(cx, node)
     return fragments.number_at(cx, array, index, node)
 
 
 def _copy_later(cx: Context, node: ast.Call, name: str) -> Value:
-    array, index, value = _positional(cx, node)
+    array, index, value = positional(cx, node)
     if not isinstance(array, ArrayView):
         raise cx.error(f"td.copy_later takes an array, not {describe(array)}", node)
     if isinstance(getattr(value, "type", None), t.Scalar):
@@ -525,7 +500,7 @@ def _copy_later(cx: Context, node: ast.Call, name: str) -> Value:
 
 
 def _wait_copies(cx: Context, node: ast.Call, name: str) -> Value:
-    left = _one(cx, node, "td.wait_copies")
+    left = one_argument(cx, node, "td.wait_copies")
     if not isinstance(left, Literal):
         raise cx.error("the groups that td.wait_copies leaves are a constant", node)
     cx.emit(n.Copies(int(left.value), cx.span(node)))
@@ -561,7 +536,7 @@ _OTHERS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
 
 
 def _atomic(cx: Context, op: str, node: ast.Call, unused: bool) -> Value:
-    array, index, *values = _positional(cx, node)
+    array, index, *values = positional(cx, node)
     if not isinstance(array, (ArrayView, FixedArrayPlace)):
         raise cx.error(
             f"an atomic works on an array, not on {describe(array)}: give the array and the index, "
@@ -588,7 +563,7 @@ def _subgroup(cx: Context, op: str, node: ast.Call) -> Value:
         test = lower_condition(cx, node.args[0])
         operands: tuple[n.Expression, ...] = (typed(cx, test, node),)
     else:
-        values = _positional(cx, node)
+        values = positional(cx, node)
         value = typed(cx, scalar(cx, values[0], node, "the value that a subgroup exchanges"), node)
         if value.type == t.BOOL and not op.startswith("shuffle"):
             value = cast(cx, value, t.I32, node)

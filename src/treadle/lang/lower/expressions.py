@@ -28,6 +28,7 @@ from treadle.lang.lower.operators import (
     unary,
 )
 from treadle.lang.lower.values import (
+    EXPRESSIONS,
     ArrayView,
     FixedArrayPlace,
     FragmentMethod,
@@ -69,6 +70,21 @@ def in_order(cx: Context, nodes: Sequence[ast.expr]) -> list[Value]:
         values = cx.protect(values, mark)
         values.append(value)
     return values
+
+
+def positional(cx: Context, node: ast.Call) -> list[Value]:
+    """The arguments of a call that has no keywords."""
+    if node.keywords:
+        raise cx.error(f"{ast.unparse(node.func)} takes its arguments by position", node)
+    return in_order(cx, node.args)
+
+
+def one_argument(cx: Context, node: ast.Call, name: str) -> Value:
+    """The only argument of a call."""
+    values = positional(cx, node)
+    if len(values) != 1:
+        raise cx.error(f"{name}(x) takes one argument, not {len(values)}", node)
+    return values[0]
 
 
 def lower_condition(cx: Context, node: ast.expr) -> n.Expression | Literal:
@@ -355,6 +371,21 @@ def _no_attribute(
 ) -> CompileError:
     shown = ", ".join(choices) or "none"
     return cx.refusal("unknown_attribute", node, owner=owner, name=name, choices=shown)
+
+
+def items_of(cx: Context, value: Value, node: ast.AST) -> list[Value]:
+    """The parts of a tuple or vector."""
+    if isinstance(value, TupleValue):
+        return list(value.items)
+    if isinstance(value, EXPRESSIONS) and isinstance(value.type, t.Vector):
+        kept = cx.spill(value)
+        return [
+            n.Extract(kept, c, value.type.element, cx.span(node))
+            for c in t.COMPONENTS[: value.type.count]
+        ]
+    if isinstance(value, Position):
+        raise cx.error("a position can't be unpacked: its indices are pos.index", node)
+    raise cx.error(f"{describe(value)} can't be unpacked: give it one name", node)
 
 
 # --- indexing ------------------------------------------------------------------------------------

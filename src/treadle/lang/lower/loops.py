@@ -11,10 +11,11 @@ from treadle.ir import types as t
 from treadle.ir.effects import ends
 from treadle.lang import rules
 from treadle.lang.lower.arrays import static_number
-from treadle.lang.lower.assignments import assign_name, items_of
+from treadle.lang.lower.assignments import assign_name
 from treadle.lang.lower.context import Binding, Context
 from treadle.lang.lower.conversions import number, with_type
 from treadle.lang.lower.expressions import (
+    items_of,
     lower_condition,
     lower_expression,
 )

@@ -48,7 +48,7 @@ def lower_math(cx: Context, name: str, values: Sequence[Value], node: ast.AST) -
         return _extreme(cx, name, found, node)
     if name in _EXACT:
         return _EXACT[name](cx, *found, node)
-    return _library(cx, name, found, node)
+    return library_call(cx, name, found, node)
 
 
 def _componentwise(
@@ -362,7 +362,7 @@ _OPERATORS: dict[str, Handler] = {
 # --- the library ---------------------------------------------------------------------------------
 
 
-def _library(
+def library_call(
     cx: Context, name: str, values: Sequence[n.Expression | Literal], node: ast.AST
 ) -> Value:
     """A call of a library function, in the version for the operands' type."""

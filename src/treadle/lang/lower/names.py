@@ -144,43 +144,18 @@ _FROM_ELSEWHERE = {
     "float4": "td.vec4[td.f32]", "int2": "td.vec2[td.i32]", "cuda": "td, as in td.grid(1)",
 }  # fmt: skip
 # Python's own functions that a kernel can call.
-_PYTHONS_OWN = (range, print, len, int, float, bool, abs, min, max, pow)
-
-
-# Python's own functions that kernels can call, and the equivalent in td.
-PYTHON_FUNCTIONS: dict[Any, str] = {
-    builtins.abs: "abs",
-    builtins.min: "minimum",
-    builtins.max: "maximum",
-    builtins.pow: "pow",
-}
-# Functions of math and NumPy that td has under another name.
-_OTHER_NAMES: dict[str, str] = {
-    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
-    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "fabs": "abs", "float_power": "pow",
-    "fmax": "maximum", "fmin": "minimum", "invert": "bitwise_invert",
-    "left_shift": "bitwise_left_shift", "mod": "remainder", "power": "pow",
-    "right_shift": "bitwise_right_shift", "rint": "round",
-}  # fmt: skip
-
-
-def twin_of(function: Any) -> str | None:
-    """The name of td's equivalent of a function or dtype of Python or NumPy."""
-    if (getattr(function, "__module__", None) or "numpy").split(".")[0] not in _TWINNED:
-        return None
-    name = getattr(function, "__name__", "")
-    name = _OTHER_NAMES.get(name, name)
-    known = isinstance(vars(namespace).get(name), (BuiltinFunction, DType))
-    return name if known else None
+_PYTHONS_OWN = (
+    range, print, len, int, float, bool, abs, min, max, pow, round, divmod, sum, any, all,
+    enumerate, zip,
+)  # fmt: skip
 
 
 def is_of_arrays(function: Any) -> bool:
     """Whether a function that kernels can't call is one of treadle's or NumPy's for arrays."""
     module = getattr(function, "__module__", None) or ""
-    return module.split(".")[0] in ("treadle", "numpy")
+    return module.split(".")[0] in ("treadle", "numpy") and not isinstance(function, np.ufunc)
 
 
-_TWINNED = ("builtins", "math", "numpy")
 PYTHON_CASTS: dict[Any, t.Scalar] = {
     builtins.int: t.I32,
     builtins.float: t.F32,
