@@ -306,14 +306,9 @@ REFUSALS: dict[str, Refusal] = {
         "index it, as in a[i]",
     ),
     "tuple_index": Refusal(
-        "tuple indexed with a variable",
-        "a tuple takes a constant index",
-        "loop with td.static_range, or copy it to td.local(n, dtype)",
-    ),
-    "vector_index": Refusal(
-        "vector indexed with a variable",
-        "which component of a {type} it is must be known when the kernel is compiled",
-        "write v.x or v[0], loop with td.static_range, or keep the numbers in td.local(n, dtype)",
+        "tuple of more than 1024 items, indexed with a variable",
+        "a tuple of {items} items takes a constant index",
+        "pass an array as an argument",
     ),
     "component": Refusal(
         "component that a vector does not have",

@@ -55,8 +55,6 @@ MISTAKES = [
     ("t = np.zeros(4)", "td.local(n, dtype)"),
     ("x[0] = x[0].astype(td.f32)", "a value of type f32 has no attribute astype: use an"),
     ("x[0] = LIST[0]", "LIST is a list, which a kernel can't use: make it a number or a tuple of"),
-    ("v = td.vec3[td.f32](1, 2, 3)\nx[i] = v[i]", "which component of a td.vec3[td.f32] it is"),
-    ("v = td.vec3[td.f32](1, 2, 3)\nv[i] = 1.0", "or keep the numbers in td.local(n, dtype)"),
     ("v = td.vec2[td.f32](1)\nx[0] = v[2]", "has no component 2: it has v[0] to v[1], which"),
     ("v = td.vec2[td.f32](1, 2, 3)", "td.vec2[td.f32] has 2 components, but 3 are given"),
     ("x[0][1] = 1.0", "an element of an array of several dimensions is a[i, j]"),

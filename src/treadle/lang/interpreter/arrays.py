@@ -191,6 +191,8 @@ class ElementPlace:
                 put_back(self.base, base.data)
             return
         at = index_value(self.index)
+        if isinstance(self.index, np.generic) and not is_inside(at, len(base)):
+            return
         setattr(base, t.COMPONENTS[at], numbers.cast(value, t.SCALARS[base.type.dtype.short]))
         put_back(self.base, base)
 
@@ -238,10 +240,35 @@ def item(owner: Any, index: Any) -> Any:
         grid = owner.grid(index)
         return owner.load(index) if grid is None else grid
     if isinstance(owner, Vector):
+        if isinstance(index, np.generic):
+            return _at(owner.parts, index)
         return owner.parts[index_value(index)]
     if isinstance(index, np.generic):
+        if isinstance(owner, tuple):
+            return _at(owner, index)
         index = index.item()
     return owner[index]
+
+
+def _at(items: Any, index: Any) -> Any:
+    """An item of a tuple or a vector, in the common type of all; zero outside."""
+    if all(isinstance(each, tuple) for each in items):
+        return tuple(_at(column, index) for column in zip(*items, strict=True))
+    if not all(map(numbers.is_number, items)) and not all(isinstance(i, Vector) for i in items):
+        return items[index.item()]  # a constant: functions or dtypes
+    at, inside = index_value(index), is_inside(index, len(items))
+    if isinstance(items[0], Vector):
+        return items[at] if inside else Vector(items[0].type)
+    type = numbers.common_type(items)
+    return numbers.cast(items[at] if inside else 0, type)
+
+
+def is_inside(index: Any, count: int) -> bool:
+    """Whether there is an item at an index; LaunchError in check mode if not."""
+    inside = 0 <= int(index) < count
+    if not inside and settings.check:
+        raise LaunchError(f"index {int(index)} is outside {count} items")
+    return inside
 
 
 def attribute(owner: Any, name: str) -> Any:

@@ -6,6 +6,7 @@ The typing rules are shared with the lowering, and `treadle.ir.arithmetic` compu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -142,13 +143,17 @@ def compare(signs: str, *values: Any) -> Any:
     return result
 
 
-def common(values: list[Any]) -> tuple[list[Any], t.Scalar]:
-    """Numbers in their common type (bools count as i32)."""
+def common_type(values: Sequence[Any]) -> t.Scalar:
+    """The common type of numbers."""
     kind: rules.Operand = operand(values[0])
     for value in values[1:]:
         kind = rules.common_type(kind, operand(value))
-    if isinstance(kind, Literal):
-        kind = rules.default_type(kind.value)
+    return rules.default_type(kind.value) if isinstance(kind, Literal) else kind
+
+
+def common(values: list[Any]) -> tuple[list[Any], t.Scalar]:
+    """Numbers in their common type (bools count as i32)."""
+    kind = common_type(values)
     if kind == t.BOOL:
         kind = t.I32
     return [cast(value, kind) for value in values], kind

@@ -67,7 +67,7 @@ def lower_in_full(
     ):
         _bind(cx, name, argument, buffers, node)
     lower_body(cx, source.tree.body)
-    body = tuple(cx.frames[0].statements)
+    body = cx.whole_body
     used = {node.name for node in walk(body) if isinstance(node, n.Variable)}
     lowering.types[function, tuple(_kind(a) for a in signature.arguments)] = cx.types
     kernel = n.Kernel(

@@ -58,13 +58,13 @@ def place_of(
             given=len(parts),
             example=", ".join("ijklmnop"[:ndim]),
         )
-    indices = [_index(cx, part, node) for part in parts]
+    indices = [index_along(cx, part, node) for part in parts]
     if isinstance(array, FixedArrayPlace):
         bound = n.Constant(array.type.length, t.I32)
-        checks = _checks(cx, indices, (bound,), node)
+        checks = checks_of(cx, indices, (bound,), node)
         at = cast(cx, indices[0], t.I32, node)
         return n.Item(array.place, at, array.type.element, checks, cx.span(node))
-    checks = _checks(cx, indices, array.extents, node)
+    checks = checks_of(cx, indices, array.extents, node)
     flat = flat_index(cx, array, indices, node)
     return n.Element(array.memory, flat, array.element, checks, cx.span(node))
 
@@ -109,7 +109,7 @@ def _scalar_type(value: n.Expression) -> t.Scalar:
     return value.type
 
 
-def _index(cx: Context, part: Value, node: ast.AST) -> n.Expression:
+def index_along(cx: Context, part: Value, node: ast.AST) -> n.Expression:
     """The index along one axis, as an expression that may be repeated."""
     if isinstance(part, PythonObject) and part.value is Ellipsis:
         raise cx.refusal("ellipsis", node)
@@ -138,12 +138,13 @@ def _index(cx: Context, part: Value, node: ast.AST) -> n.Expression:
     return cx.spill(found, "i")
 
 
-def _checks(
+def checks_of(
     cx: Context,
     indices: Sequence[n.Expression],
     extents: Sequence[n.Expression],
     node: ast.AST,
 ) -> tuple[n.Check, ...]:
+    """The tests that indices are inside, in a kernel that is checked."""
     if not cx.lowering.checked:
         return ()
     checks = []

@@ -13,6 +13,7 @@ from treadle.lang.lower.arrays import (
     copy_parts,
     fill_with_zeros,
     memory_variable,
+    static_number,
     store,
 )
 from treadle.lang.lower.calls import lower_call
@@ -39,6 +40,7 @@ from treadle.lang.lower.values import (
     is_expression,
     spelled,
 )
+from treadle.lang.lower.variable_items import place_in_vector
 from treadle.lang.rules import Literal, holds
 from treadle.lang.types import ir_type
 
@@ -358,6 +360,8 @@ def _item_of(
     if isinstance(whole.type, t.Array) and not isinstance(whole, n.Variable):
         return positions.element_of(cx, FixedArrayPlace(whole, whole.type), index, target, access)
     if isinstance(whole.type, t.Vector):
+        if static_number(cx, index) is None:
+            return place_in_vector(cx, whole, index, target)
         name = component(cx, whole.type, index, target)
         return n.Member(whole, name, whole.type.element, cx.span(target))
     raise cx.refusal("number_index", target, given=spelled(whole.type))
@@ -420,8 +424,7 @@ def _update(cx: Context, place: n.Place, symbol: str, node: ast.AugAssign) -> No
     root: n.Place = place
     while isinstance(root, (n.Member, n.Item)):
         root = root.base
-    if isinstance(root, n.Variable):
-        assert isinstance(place, n.Member)
+    if isinstance(root, n.Variable) and isinstance(place, n.Member):
         current: n.Expression = _read_variable_part(place)
     else:
         current = n.Load(place, place.type, span)  # type: ignore[arg-type]

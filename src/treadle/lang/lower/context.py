@@ -17,7 +17,13 @@ from treadle.ir import types as t
 from treadle.ir.traverse import walk
 from treadle.lang.definitions import DeviceFunction
 from treadle.lang.lower.scope import Scope, analyze
-from treadle.lang.lower.values import EXPRESSIONS, TupleValue, Value, contains_array
+from treadle.lang.lower.values import (
+    EXPRESSIONS,
+    FixedArrayPlace,
+    TupleValue,
+    Value,
+    contains_array,
+)
 from treadle.lang.refusals import REFUSALS
 from treadle.lang.rules import Literal, Number
 from treadle.lang.source import Source
@@ -139,6 +145,8 @@ class Context:
         self.result_declared = False
         self.tuple_result = False
         self.result_place: n.Element | None = None  # for a result that holds an array
+        self.prologue: list[n.Statement] = []  # what is before all other statements
+        self.tables: dict[Any, FixedArrayPlace] = {}  # tuples of constants in memory
         self.guard: n.Expression | None = None  # of the cell that is stored, if it may be outside
         self._names: dict[str, int] = {}
 
@@ -163,6 +171,11 @@ class Context:
         return self.error(REFUSALS[key].message(**names), node)
 
     # --- statements ---
+
+    @property
+    def whole_body(self) -> tuple[n.Statement, ...]:
+        """The statements of the whole function."""
+        return (*self.prologue, *self.frames[0].statements)
 
     @property
     def statements(self) -> list[n.Statement]:

@@ -43,6 +43,7 @@ from treadle.lang.lower.values import (
     is_expression,
     spelled,
 )
+from treadle.lang.lower.variable_items import item_of_tuple, item_of_vector
 from treadle.lang.rules import Literal
 from treadle.lang.types import VectorFamily, VectorType, is_struct
 
@@ -403,7 +404,7 @@ def _subscript(cx: Context, node: ast.Subscript) -> Value:
     if isinstance(owner, TupleValue):
         at = static_number(cx, index)
         if at is None:
-            raise cx.refusal("tuple_index", node)
+            return item_of_tuple(cx, owner.items, index, node)
         if isinstance(at, float) or not -len(owner.items) <= at < len(owner.items):
             count = len(owner.items)
             items = f"{count} item{'' if count == 1 else 's'}"
@@ -413,17 +414,17 @@ def _subscript(cx: Context, node: ast.Subscript) -> Value:
         return _python_item(cx, owner, index, node)
     value = number(cx, owner, node)
     if not isinstance(value, Literal) and isinstance(value.type, t.Vector):
+        if static_number(cx, index) is None:
+            return item_of_vector(cx, value, index, node)
         name = component(cx, value.type, index, node)
         return part(cx, value, name, value.type.element, node)
     raise cx.refusal("number_index", node, given=describe(value))
 
 
 def component(cx: Context, type: t.Vector, index: Value, node: ast.AST) -> str:
-    """The name of a vector's component at an index."""
+    """The name of a vector's component at a constant index."""
     at = static_number(cx, index)
-    if at is None:
-        raise cx.refusal("vector_index", node, type=spelled(type))
-    if isinstance(at, float) or not 0 <= at < type.count:
+    if at is None or isinstance(at, float) or not 0 <= at < type.count:
         last, names = type.count - 1, ", v.".join(t.COMPONENTS[: type.count])
         raise cx.refusal("component", node, type=spelled(type), last=last, at=at, names=names)
     return t.COMPONENTS[at]

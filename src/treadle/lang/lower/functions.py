@@ -371,7 +371,7 @@ def specialize(
     if result is None and inner.result is not None and not inner.tuple_result:
         # The first return may have been a literal, whose type a later one determines.
         inner, parameters = _attempt(cx, function, source, values, inner.result)
-    body = tuple(inner.frames[0].statements)
+    body = inner.whole_body
     returns = inner.result if inner.result is not None else t.VOID
     in_memory = contains_array(returns)
     if returns != t.VOID and not ends(body):
