@@ -90,6 +90,7 @@ from treadle.lang import complex128 as complex128
 from treadle.lang import copysign as copysign
 from treadle.lang import cos as cos
 from treadle.lang import cosh as cosh
+from treadle.lang import cross as cross
 from treadle.lang import ctz as ctz
 from treadle.lang import divide as divide
 from treadle.lang import dot as dot
@@ -136,6 +137,7 @@ from treadle.lang import isinf as isinf
 from treadle.lang import isnan as isnan
 from treadle.lang import kernel as kernel
 from treadle.lang import lane as lane
+from treadle.lang import length as length
 from treadle.lang import less as less
 from treadle.lang import less_equal as less_equal
 from treadle.lang import lgamma as lgamma
@@ -156,6 +158,7 @@ from treadle.lang import multiply as multiply
 from treadle.lang import nan as nan
 from treadle.lang import negative as negative
 from treadle.lang import nextafter as nextafter
+from treadle.lang import normalize as normalize
 from treadle.lang import not_equal as not_equal
 from treadle.lang import pi as pi
 from treadle.lang import popcount as popcount
@@ -417,6 +420,7 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cross",
     "ctz",
     "cuda_module",
     "cumulative_prod",
@@ -508,6 +512,7 @@ __all__ = [
     "kernel",
     "kron",
     "lane",
+    "length",
     "less",
     "less_equal",
     "lgamma",
@@ -549,6 +554,7 @@ __all__ = [
     "nn",
     "no_grad",
     "nonzero",
+    "normalize",
     "not_equal",
     "ones",
     "ones_like",

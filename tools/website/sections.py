@@ -117,6 +117,10 @@ PAGES = (
                 "ballot subgroup_sum subgroup_min subgroup_max subgroup_prefix_sum",
             ),
             _section(
+                "Vectors",
+                "cross length normalize",
+            ),
+            _section(
                 "Numbers of kernels only",
                 "bitcast mul_high dot4_i8 dot4_u8 dot4_u8i8 popcount clz ctz reverse_bits "
                 "rand_uniform rand_normal",

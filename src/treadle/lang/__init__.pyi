@@ -102,6 +102,7 @@ __all__ = [
     "copysign",
     "cos",
     "cosh",
+    "cross",
     "ctz",
     "divide",
     "dot",
@@ -148,6 +149,7 @@ __all__ = [
     "isnan",
     "kernel",
     "lane",
+    "length",
     "less",
     "less_equal",
     "lgamma",
@@ -168,6 +170,7 @@ __all__ = [
     "nan",
     "negative",
     "nextafter",
+    "normalize",
     "not_equal",
     "pi",
     "popcount",
@@ -783,6 +786,24 @@ def cosh(x: Value | complex, /) -> Value:
 
 @overload
 def cosh(x: ArrayLike, /) -> Tensor: ...
+def cross(a: Any, b: Any, /) -> Value:
+    """The cross product of two vectors of three numbers.
+
+    Its arguments are values of the kernel. It works in kernels only, and raises TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.f32], y: td.Array[td.f32]):
+    ...     i = td.grid(1)
+    ...     v = td.vec3[td.f32](x[0], x[1], x[2])
+    ...     y[i] = td.cross(v, td.vec3[td.f32](0, 0, 1))[i]
+    >>> x = td.asarray([1.0, 2.0, 3.0], dtype=td.f32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [2.0, -1.0, 0.0]
+    """
+
 def ctz(x: Any, /) -> Value:
     """The number of zero bits below the lowest set one.
 
@@ -1222,6 +1243,23 @@ def lane() -> int:
     [0, 1, 2]
     """
 
+def length(v: Any, /) -> Value:
+    """The length of a vector: the root of its dot product.
+
+    Its arguments are values of the kernel. It works in kernels only, and raises TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.f32], y: td.Array[td.f32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.length(td.vec2[td.f32](x[0], x[1]))
+    >>> x = td.asarray([3.0, 4.0], dtype=td.f32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [5.0, 5.0]
+    """
+
 @overload
 def less(a: Value | complex, b: Value | complex, /) -> Value:
     """x1 < x2.
@@ -1535,6 +1573,23 @@ def nextafter(a: Value | complex, b: Value | complex, /) -> Value:
 
 @overload
 def nextafter(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
+def normalize(v: Any, /) -> Value:
+    """A vector divided by its length; NaN for zeros.
+
+    Its arguments are values of the kernel. It works in kernels only, and raises TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.f32], y: td.Array[td.f32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.normalize(td.vec2[td.f32](x[0], x[1]))[i]
+    >>> x = td.asarray([0.0, 4.0], dtype=td.f32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [0.0, 1.0]
+    """
+
 @overload
 def not_equal(a: Value | complex, b: Value | complex, /) -> Value:
     """x1 != x2.

@@ -111,7 +111,8 @@ _USUAL: dict[tuple[str, tuple[int, int]], str] = {
 }
 _PARAMETERS = {
     "atomic_cas": "array, index, expected, value", "bitcast": "x, dtype", "clip": "x, low, high",
-    "dot": "a, b", "fragment": "rows, columns, dtype, use, indexed",
+    "cross": "a, b", "dot": "a, b", "length": "v", "normalize": "v",
+    "fragment": "rows, columns, dtype, use, indexed",
     "rand_normal": "seed, counter",
     "rand_uniform": "seed, counter",
     "shuffle": "value, lane", "shuffle_down": "value, n", "shuffle_up": "value, n",
@@ -286,6 +287,9 @@ settle_products = BuiltinFunction("settle_products", "value", (1, 3), "Wait for 
 bitcast = _define("value", "bitcast", 2, 2, "The bits of a number as another dtype of its size.")
 where = _define("value", "where", 3, 3, "The second argument where the first holds, else the third")
 dot = _define("value", "dot", 2, 2, "The dot product of two vectors.")
+cross = _define("value", "cross", 2, 2, "The cross product of two vectors of three numbers.")
+length = _define("value", "length", 1, 1, "The length of a vector: the root of its dot product.")
+normalize = _define("value", "normalize", 1, 1, "A vector divided by its length; NaN for zeros.")
 
 # --- mathematics that targets have exactly -------------------------------------------------------
 
@@ -430,6 +434,7 @@ __all__ = [
     "copysign",
     "cos",
     "cosh",
+    "cross",
     "ctz",
     "divide",
     "dot",
@@ -457,6 +462,7 @@ __all__ = [
     "isinf",
     "isnan",
     "lane",
+    "length",
     "less",
     "less_equal",
     "lgamma",
@@ -476,6 +482,7 @@ __all__ = [
     "multiply",
     "negative",
     "nextafter",
+    "normalize",
     "not_equal",
     "popcount",
     "positive",

@@ -87,6 +87,9 @@ def _table() -> dict[Any, Any]:
         builtins.pow: "**",
         np.power: "**",
         math.remainder: LibraryFunction("remainder"),
+        np.dot: namespace.dot,
+        np.cross: namespace.cross,
+        np.linalg.norm: namespace.length,
     }
 
 

@@ -68,6 +68,9 @@ VALUES: dict[str, tuple[str, float]] = {
     # values
     "bitcast": ("td.bitcast(y, td.i32)", 0x40200000), "where": ("td.where(x < y, n, m)", 5),
     "dot": ("td.dot(td.vec2[td.f32](x, y), td.vec2[td.f32](2, 10))", 26.5),
+    "cross": ("td.cross(td.vec3[td.f32](x, y, 0), td.vec3[td.f32](2, 10, 0)).z", 2.5),
+    "length": ("td.length(td.vec2[td.f32](y, 6))", 6.5),
+    "normalize": ("td.normalize(td.vec2[td.f32](y, 6)).x", 2.5 / 6.5),
     # mathematics
     "abs": ("td.abs(-y)", 2.5), "sqrt": ("td.sqrt(y)", math.sqrt(2.5)),
     "floor": ("td.floor(-y)", -3), "ceil": ("td.ceil(-y)", -2), "trunc": ("td.trunc(-y)", -2),

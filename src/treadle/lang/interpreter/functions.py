@@ -128,7 +128,10 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "subgroup_size": lambda thread: np.int32(SUBGROUP),
     "bitcast": lambda thread, value, dtype: numbers.bitcast(value, as_number_dtype(dtype)),
     "where": lambda thread, test, one, other: _where(test, one, other),
+    "cross": lambda thread, left, right: _cross(left, right),
     "dot": lambda thread, left, right: _dot(left, right),
+    "length": lambda thread, vector: _normal(vector)[0],
+    "normalize": lambda thread, vector: _normal(vector)[1],
 }
 
 
@@ -147,6 +150,26 @@ def _dot(left: Vector, right: Vector) -> Any:
     for product in products[1:]:
         total = numbers.binary("+", total, product)
     return total
+
+
+def _cross(left: Vector, right: Vector) -> Vector:
+    def minor(one: str, other: str) -> Any:
+        first = numbers.binary("*", getattr(left, one), getattr(right, other))
+        second = numbers.binary("*", getattr(left, other), getattr(right, one))
+        return numbers.binary("-", first, second)
+
+    return numbers.vector([minor("y", "z"), minor("z", "x"), minor("x", "y")])
+
+
+def _normal(vector: Vector) -> tuple[Any, Vector]:
+    """The length of a vector, and the vector divided by it."""
+    element = t.SCALARS[vector.type.dtype.short]
+    result = element if element.is_float else t.F32
+    work = t.F64 if element == t.F64 else t.F32
+    wide = numbers.vector([numbers.cast(part, work) for part in vector])
+    length = numbers.intrinsic("sqrt", [_dot(wide, wide)], work)
+    parts = [numbers.cast(part, result) for part in numbers.binary("/", wide, length)]
+    return numbers.cast(length, result), numbers.vector(parts)
 
 
 # --- atomics and subgroups -----------------------------------------------------------------------

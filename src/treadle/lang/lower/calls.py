@@ -23,6 +23,7 @@ from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_arra
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import (
     cast,
+    condition,
     convert,
     convert_for_store,
     number,
@@ -31,6 +32,7 @@ from treadle.lang.lower.conversions import (
     typed,
 )
 from treadle.lang.lower.expressions import (
+    choose_in_memory,
     in_order,
     lower_condition,
     lower_expression,
@@ -43,7 +45,8 @@ from treadle.lang.lower.names import (
     hides_function,
     is_of_arrays,
 )
-from treadle.lang.lower.python_functions import OF_ITEMS, chosen, equivalent_call
+from treadle.lang.lower.operators import binary, join
+from treadle.lang.lower.python_functions import OF_ITEMS, equivalent_call
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
@@ -130,6 +133,8 @@ def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool
     if of_items is not None:
         return of_items(cx, callee, positional(cx, node), node)
     meant = equivalent(target, len(node.args))
+    if isinstance(meant, BuiltinFunction) and meant.group == "value":
+        return _builtin(cx, meant, node, "", unused)
     if meant is not None:
         return equivalent_call(cx, callee, meant, node)
     if callable(target):
@@ -455,8 +460,14 @@ def _bitcast(cx: Context, node: ast.Call, name: str) -> Value:
 
 
 def _where(cx: Context, node: ast.Call, name: str) -> Value:
-    test, left, right = positional(cx, node)
-    return chosen(cx, test, left, right, node)
+    choice, left, right = positional(cx, node)
+    test = condition(cx, choice, node)
+    if isinstance(test, Literal):
+        return left if test.value else right
+    one, other = join(cx, left, right, node, "the two values of td.where")
+    if contains_array(one.type):
+        return choose_in_memory(cx, test, ([], one), ([], other), node)
+    return n.Select(test, one, other, one.type, cx.span(node))
 
 
 def _dot(cx: Context, node: ast.Call, name: str) -> Value:
@@ -468,6 +479,56 @@ def _dot(cx: Context, node: ast.Call, name: str) -> Value:
             node,
         )
     return n.Intrinsic("dot", (left, right), left.type.element, cx.span(node))
+
+
+def _cross(cx: Context, node: ast.Call, name: str) -> Value:
+    left, right = (typed(cx, value, node) for value in positional(cx, node))
+    if left.type != right.type or not isinstance(left.type, t.Vector) or left.type.count != 3:
+        raise cx.error(
+            f"td.cross takes two vectors of three numbers and of one type, not "
+            f"{spelled(left.type)} and {spelled(right.type)}",
+            node,
+        )
+    a, b, element, span = cx.spill(left), cx.spill(right), left.type.element, cx.span(node)
+    parts = []
+    for one, other in ("yz", "zx", "xy"):
+        terms = [
+            n.Binary(
+                "mul", n.Extract(a, first, element), n.Extract(b, second, element), element, span
+            )
+            for first, second in ((one, other), (other, one))
+        ]
+        parts.append(n.Binary("sub", terms[0], terms[1], element, span))
+    return n.Construct(tuple(parts), left.type, span)
+
+
+def _of_length(
+    cx: Context, node: ast.Call, function: str
+) -> tuple[n.Expression, n.Expression, t.Vector]:
+    """A vector in f32, or f64, its length, and the vector type of results."""
+    vector = typed(cx, one_argument(cx, node, function), node)
+    if not isinstance(vector.type, t.Vector):
+        raise cx.error(
+            f"{function} takes a vector, not {describe(vector)}: td.abs(x) is the size of a "
+            "number, td.hypot(x, y) that of two",
+            node,
+        )
+    element = vector.type.element
+    result = t.Vector(element if element.is_float else t.F32, vector.type.count)
+    wide = t.Vector(t.F64 if element == t.F64 else t.F32, vector.type.count)
+    vector = cx.spill(cast(cx, vector, wide, node))
+    squares = n.Intrinsic("dot", (vector, vector), wide.element, cx.span(node))
+    return vector, mathematics.root(cx, squares, node), result
+
+
+def _length_of(cx: Context, node: ast.Call, name: str) -> Value:
+    _, length, result = _of_length(cx, node, "td.length")
+    return cast(cx, length, result.element, node)
+
+
+def _normalize(cx: Context, node: ast.Call, name: str) -> Value:
+    vector, length, result = _of_length(cx, node, "td.normalize")
+    return cast(cx, binary(cx, "/", vector, length, node), result, node)
 
 
 def _cycles(cx: Context, node: ast.Call, name: str) -> Value:
@@ -531,7 +592,10 @@ _OTHERS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
     "subgroup_size": _place("subgroup_size"),
     "bitcast": _bitcast,
     "where": _where,
+    "cross": _cross,
     "dot": _dot,
+    "length": _length_of,
+    "normalize": _normalize,
 }
 
 

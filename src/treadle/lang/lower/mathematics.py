@@ -133,11 +133,16 @@ def _abs(cx: Context, x: n.Expression | Literal, node: ast.AST) -> Value:
     return _intrinsic("abs", [value], value.type, cx, node)
 
 
+def root(cx: Context, value: n.Expression, node: ast.AST) -> n.Expression:
+    """The square root of an f32 or f64."""
+    return _intrinsic("sqrt", [value], value.type, cx, node)
+
+
 def _sqrt(cx: Context, x: n.Expression | Literal, node: ast.AST) -> Value:
     (value,) = floats(cx, [x], node)
     type = value.type
     wide = cast(cx, value, t.F32, node) if type in _NARROW else value
-    return cast(cx, _intrinsic("sqrt", [wide], wide.type, cx, node), type, node)
+    return cast(cx, root(cx, wide, node), type, node)
 
 
 def _rounding(op: str) -> Handler:

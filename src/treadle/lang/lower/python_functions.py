@@ -15,11 +15,11 @@ from treadle.lang.equivalents import LibraryFunction, of_constants
 from treadle.lang.lower import mathematics
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import cast, condition, scalar
-from treadle.lang.lower.expressions import choose_in_memory, items_of, one_argument, positional
+from treadle.lang.lower.expressions import items_of, one_argument, positional
 from treadle.lang.lower.functions import call_function, call_with
 from treadle.lang.lower.names import from_python
-from treadle.lang.lower.operators import binary, join
-from treadle.lang.lower.values import PythonObject, Value, contains_array
+from treadle.lang.lower.operators import binary
+from treadle.lang.lower.values import PythonObject, Value
 from treadle.lang.rules import Literal
 from treadle.lang.source import source_of
 
@@ -54,8 +54,6 @@ def equivalent_call(cx: Context, callee: PythonObject, meant: Any, node: ast.Cal
         return mathematics.library_call(cx, meant.name, operands, node)
     if isinstance(meant, str):
         return binary(cx, meant, values[0], values[1], node)
-    if meant is NAMES["where"]:
-        return chosen(cx, values[0], values[1], values[2], node)
     return mathematics.lower_math(cx, meant.name, values, node)
 
 
@@ -114,14 +112,3 @@ OF_ITEMS: dict[Any, Callable[[Context, PythonObject, list[Value], ast.Call], Val
     any: _any_or_all,
     all: _any_or_all,
 }
-
-
-def chosen(cx: Context, choice: Value, left: Value, right: Value, node: ast.AST) -> Value:
-    """`td.where(choice, left, right)`."""
-    test = condition(cx, choice, node)
-    if isinstance(test, Literal):
-        return left if test.value else right
-    one, other = join(cx, left, right, node, "the two values of td.where")
-    if contains_array(one.type):
-        return choose_in_memory(cx, test, ([], one), ([], other), node)
-    return n.Select(test, one, other, one.type, cx.span(node))
