@@ -21,7 +21,13 @@ from treadle.ir.parser import from_text
 from treadle.ir.printer import to_text
 from treadle.ir.signature import Signature
 from treadle.ir.traverse import walk
+from treadle.kernels.attention_tiles import rows_of
 from treadle.kernels.device_code.matrix_product import Form, Loading
+from treadle.kernels.device_code.opaque_attention import (
+    OpaqueAttending,
+    OpaqueAttentionTile,
+    opaque_attender,
+)
 from treadle.kernels.device_code.opaque_product import OpaqueTile, opaque_multiplier
 from treadle.runtime.arguments import declared_arguments
 
@@ -117,6 +123,19 @@ def test_the_product(loadings):
     assert tint_error(code.source) is None
     assert code.source.count("subgroupMatrixStore") == 16 // 4
     assert code.shared_bytes <= tile.shared_bytes(2)
+
+
+@pytest.mark.parametrize(("depth", "width", "split"), [(64, 48, False), (40, 16, True)])
+def test_attention(depth, width, split):
+    """Barriers under a condition that is read from shared memory, which Tint wants to be proved."""
+    tile = OpaqueAttentionTile(64, 16)
+    query, value = (rows_of(td.float16, columns, ()) for columns in (depth, width))
+    kernel = opaque_attender(OpaqueAttending(query, value, split), tile)
+    for units in UNITS:
+        code = _printed(_lowered(kernel), _tint(units), tile.threads)
+        assert tint_error(code.source) is None
+        assert "tensor_cores" in code.requires
+        assert code.shared_bytes == tile.bytes(query, value)
 
 
 @cache

@@ -20,6 +20,7 @@ from treadle.kernels.attention_tiles import (
     best_tile_for,
     fills_groups,
     group_tile_for,
+    opaque_tile_for,
     rows_of,
     takes_fragments,
 )
@@ -36,6 +37,7 @@ from treadle.kernels.device_code.group_attention import (
     lines_of,
 )
 from treadle.kernels.device_code.keys import wide
+from treadle.kernels.device_code.opaque_attention import OpaqueAttending, opaque_attender
 from treadle.kernels.launching import flat, for_any_sizes, new, packed, serial_threads
 from treadle.kernels.machine import machine_of
 from treadle.kernels.tuned_tiles import TileKind, best_tile
@@ -343,6 +345,8 @@ def _transposed_keys(
 def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
     """Blocks have tiles of queries each, and where these are few, parts of the keys."""
     assert isinstance(arrays.query.dtype, DType)
+    if _by_opaque(arrays, p, done):
+        return
     device, partial = arrays.query.device, wide(arrays.query.dtype)
     tile = first_tile(device, partial, p)
     if partial is float32:
@@ -356,6 +360,33 @@ def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
     given = _operands(arrays, p, done, 4 if vectors else 1, parts, each)
     kernel = attention.attender(what, tile)[blocks * parts, tile.threads]
     _launch(kernel, given, p, parts, what)
+
+
+def _by_opaque(arrays: _Arrays, p: Problem, done: int) -> bool:
+    """The same, where subgroups multiply matrices of float16 whose layout is hidden; False if that
+    does not suit the device or the problem."""
+    dtype, device = arrays.query.dtype, arrays.query.device
+    assert isinstance(dtype, DType)
+    if arrays.mask is not None or p.dropout or not (p.keys and p.depth and p.width):
+        return False
+    counts = [
+        (*laid.strides, laid.offset, array.offset, array.size)
+        for array, laid in zip(arrays[:3], (p.query, p.key, p.value), strict=True)
+    ]
+    query, value = (
+        rows_of(dtype, p.depth, counts[0] + counts[1]),
+        rows_of(dtype, p.width, counts[2]),
+    )
+    what = OpaqueAttending(query, value, False)
+    tile = opaque_tile_for(device, dtype, p.queries, what)
+    if tile is None:
+        return False
+    blocks = math.prod(p.heads) * -(-p.queries // tile.queries)
+    parts, each = _split(p, blocks * tile.threads, tile.keys, _BUSY_FRAGMENTS)
+    kernel = opaque_attender(what._replace(split=parts > 1), tile)[blocks * parts, tile.threads]
+    joined = _attending(arrays, p, True, parts > 1)
+    _launch(kernel, _operands(arrays, p, done, 4, parts, each), p, parts, joined)
+    return True
 
 
 def _by_fragments(arrays: _Arrays, p: Problem, done: int) -> None:

@@ -16,7 +16,13 @@ from treadle.kernels.device_code.attention_gradients import GradientTile
 from treadle.kernels.device_code.attention_tiles import PIECE, Rows
 from treadle.kernels.device_code.group_attention import GroupAttentionTile
 from treadle.kernels.device_code.group_attention_gradients import GroupGradientTile
-from treadle.kernels.matrix_check import usable_groups, usable_products
+from treadle.kernels.device_code.opaque_attention import OpaqueAttending, OpaqueAttentionTile
+from treadle.kernels.matrix_check import (
+    attends_rightly,
+    opaque_products,
+    usable_groups,
+    usable_products,
+)
 from treadle.kernels.tuned_tiles import TileKind, best_tile
 from treadle.runtime.devices import Device
 
@@ -32,6 +38,10 @@ _TILES: dict[int, tuple[FragmentTile, ...]] = {
     128: (FragmentTile(128, 64, 16, True), FragmentTile(64, 64, 16, True)),
     MOST_COLUMNS: (FragmentTile(64, 64, 16, True), FragmentTile(64, 32, 16, True)),
 }
+# Of matrices whose layout is hidden: the first that a device has room for, and that is not much
+# more than is needed.
+_OPAQUE_TILES = (OpaqueAttentionTile(128, 32), OpaqueAttentionTile(64, 32))
+_MOST_OPAQUE = 128  # columns
 _FEW = FragmentTile(16, 64, 16)  # queries of one warp
 _MODEST = FragmentTile(16, 16, 16)
 _QUERY_GRADIENTS: dict[int, tuple[GradientTile, ...]] = {
@@ -104,6 +114,23 @@ def tile_for(device: Device, lengths: Lengths, query: Rows, value: Rows) -> Frag
         if _busy(lengths.heads, lengths.queries, tile.queries):
             return tile
     return min(fitting, key=lambda tile: tile.queries, default=_MODEST)
+
+
+def opaque_tile_for(
+    device: Device, dtype: DType, queries: int, what: OpaqueAttending
+) -> OpaqueAttentionTile | None:
+    """The tile of matrices whose layout is hidden; None where a device has none, or computes
+    attention by them wrongly, where rows do not begin at multiples of 16 bytes, or for few
+    queries."""
+    query, value = what.query, what.value
+    if dtype is not float16 or not (query.aligned and value.aligned):
+        return None
+    if max(query.columns, value.columns) > _MOST_OPAQUE or not opaque_products(device):
+        return None
+    for tile in _OPAQUE_TILES:
+        if _has_room(device, tile.threads, tile.bytes(query, value)) and tile.queries < 2 * queries:
+            return tile if attends_rightly(device, what, tile) else None
+    return None
 
 
 def fills_groups(*rows: int) -> bool:

@@ -7,18 +7,27 @@ product whose result is exact is computed first, of each dtype when it first com
 from __future__ import annotations
 
 import logging
+import math
 import weakref
 from collections.abc import Iterable, Iterator, Set
 
 import numpy as np
 
-from treadle.core.dtypes import DType, bf16, i32, u8, u16, u32
+from treadle.core.dtypes import DType, bf16, float16, float32, i32, u8, u16, u32
 from treadle.core.errors import CompileError
 from treadle.ir.opaque import unit_of
+from treadle.kernels.device_code.attention import LOG2_E
 from treadle.kernels.device_code.fragment_product import FragmentTile, fragment_multiplier
 from treadle.kernels.device_code.group_product import GroupTile, group_multiplier
 from treadle.kernels.device_code.matrix_product import Form, Loading
+from treadle.kernels.device_code.opaque_attention import (
+    OpaqueAttending,
+    OpaqueAttentionTile,
+    opaque_attender,
+)
 from treadle.kernels.factors import dtypes_of
+from treadle.kernels.launching import packed
+from treadle.lang.types import VectorType
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -26,9 +35,13 @@ TRIED = FragmentTile(32, 32, 32, 16, 16, 3)
 TRIED_BY_GROUPS = GroupTile(64, 64, 2)
 _INNER = 64
 _HALF = 2  # bytes
+_SIXTEEN = 16  # bytes that are read at once
+_LARGEST_ERROR = 2.0**-6  # of attention to numbers of about 1, in float16
 _BITS = {1: u8, 2: u16, 4: u32}
 _log = logging.getLogger("treadle")
 _usable: weakref.WeakKeyDictionary[Device, UsableProducts] = weakref.WeakKeyDictionary()
+_Attentions = dict[tuple[OpaqueAttending, OpaqueAttentionTile], bool]
+_attentions: weakref.WeakKeyDictionary[Device, _Attentions] = weakref.WeakKeyDictionary()
 _usable_groups: weakref.WeakKeyDictionary[Device, UsableProducts] = weakref.WeakKeyDictionary()
 
 
@@ -113,6 +126,75 @@ def usable_groups(device: Device) -> Set[str]:
     if found is None:
         found = _usable_groups[device] = UsableProducts(device, offered, TRIED_BY_GROUPS)
     return found
+
+
+def attends_rightly(device: Device, what: OpaqueAttending, tile: OpaqueAttentionTile) -> bool:
+    """Whether attention by opaque matrices is right, tried once for each kernel. While a graph or a
+    function is recorded nothing can be tried, and what was not tried before is not used."""
+    what = what._replace(split=False)
+    found = _attentions.setdefault(device, {})
+    if (what, tile) not in found:
+        stream = device.default_stream
+        if stream.capturing is not None or stream.interrupt is not None:
+            return False
+        try:
+            found[what, tile] = _attention_error(device, what, tile) < _LARGEST_ERROR
+        except CompileError as error:
+            found[what, tile] = False
+            _log.warning(
+                "%s refuses attention by small matrices of float16, which is not used: %s",
+                device, error.message,
+            )  # fmt: skip
+        else:
+            if not found[what, tile]:
+                _log.warning(
+                    "%s computes attention by small matrices of float16 wrongly: it is not used",
+                    device,
+                )
+    return found[what, tile]
+
+
+def _attention_error(device: Device, what: OpaqueAttending, tile: OpaqueAttentionTile) -> float:
+    """How wrong a small problem is: with a window, keys that end within a tile, and scores that
+    grow, so that sums are scaled on their way."""
+    draw = np.random.default_rng(22)
+    queries, keys, right = tile.queries + 3, 4 * tile.keys - 3, 2 * tile.keys
+    depth, width = (
+        rows.columns if rows.exact else rows.columns - _SIXTEEN // _HALF
+        for rows in (what.query, what.value)
+    )
+    shapes = (queries, depth), (keys, depth), (keys, width)
+    q, k, v = (draw.standard_normal(shape).astype(np.float16) for shape in shapes)
+    k[tile.keys :: 2] *= np.float16(8)
+    scores = q.astype(np.float64) @ k.T.astype(np.float64) / math.sqrt(depth)
+    seen = np.arange(keys) <= np.arange(queries)[:, None] + right
+    scores = np.where(seen, scores, -math.inf)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    totals = powers.sum(axis=1, keepdims=True)
+    wanted = powers / totals @ v.astype(np.float64)
+    norms = scores.max(axis=1) + np.log(totals[:, 0])
+    sizes = (q.size, float16), (k.size, float16), (v.size, float16)
+    given = [DeviceArray.allocate(device, dtype, (size,)) for size, dtype in sizes]
+    for array, values in zip(given, (q, k, v), strict=True):
+        array.upload(values.reshape(-1))
+    out = DeviceArray.allocate(device, float16, (queries * width,))
+    out.upload(np.full(queries * width, np.nan, np.float16))
+    tops = DeviceArray.allocate(device, float32, (queries,))
+    tops.upload(np.full(queries, np.nan, np.float32))
+    fours = [
+        packed(VectorType(i32, 4), *each)
+        for each in (
+            (0, 0, 0, 0), (0, 0, 0, depth // 4), (0, 0, 0, depth // 4), (0, 0, 0, width // 4),
+            (0, 0, 0, 0), (queries, keys, depth, width), (1, 1, 1, 0), (queries, right, 0, 0),
+        )
+    ]  # fmt: skip
+    blocks = -(-queries // tile.queries)
+    opaque_attender(what, tile)[blocks, tile.threads](
+        *given, 0, out, tops, *fours[:5], 0, *fours[5:], LOG2_E / math.sqrt(depth), 0, 1.0
+    )
+    found = out.to_host().astype(np.float64).reshape(queries, width)
+    error = max(np.abs(found - wanted).max(), np.abs(tops.to_host() - norms).max())
+    return float(error) if math.isfinite(error) else math.inf
 
 
 def is_right(device: Device, name: str, tile: FragmentTile | GroupTile = TRIED) -> bool:
