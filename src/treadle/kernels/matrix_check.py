@@ -181,7 +181,7 @@ def _attention_error(device: Device, what: OpaqueAttending, tile: OpaqueAttentio
     out.upload(np.full(queries * width, np.nan, np.float16))
     tops = DeviceArray.allocate(device, float32, (queries,))
     tops.upload(np.full(queries, np.nan, np.float32))
-    fours = [
+    vec4s = [
         packed(VectorType(i32, 4), *each)
         for each in (
             (0, 0, 0, 0), (0, 0, 0, depth // 4), (0, 0, 0, depth // 4), (0, 0, 0, width // 4),
@@ -190,7 +190,7 @@ def _attention_error(device: Device, what: OpaqueAttending, tile: OpaqueAttentio
     ]  # fmt: skip
     blocks = -(-queries // tile.queries)
     opaque_attender(what, tile)[blocks, tile.threads](
-        *given, 0, out, tops, *fours[:5], 0, *fours[5:], LOG2_E / math.sqrt(depth), 0, 1.0
+        *given, 0, out, tops, *vec4s[:5], 0, *vec4s[5:], LOG2_E / math.sqrt(depth), 0, 1.0
     )
     found = out.to_host().astype(np.float64).reshape(queries, width)
     error = max(np.abs(found - wanted).max(), np.abs(tops.to_host() - norms).max())
