@@ -8,6 +8,8 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any, overload
 
+import numpy as np
+
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import (
     CompileError,
@@ -26,7 +28,7 @@ from treadle.lang.interpreter_state import current_run, state
 from treadle.lang.refusals import REFUSALS
 from treadle.lang.source import Source, function_from_text, resolve_annotations
 from treadle.lang.source_text import remember
-from treadle.lang.types import declared_type
+from treadle.lang.types import Vector, declared_type, is_struct
 from treadle.runtime import settings
 from treadle.runtime.launch_config import ConfigurableKernel, ConfiguredKernel
 
@@ -65,7 +67,7 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
         self.options = options
         self._local_names = dict(local_names or {})
         self._from_text = function.__code__.co_filename.startswith("<kernel source")
-        _check_text(self.source_code)
+        _check_text(self.source_code, function)
         self.parameters = self._declared()
 
     def _declared(self) -> tuple[DeclaredParameter, ...]:
@@ -114,14 +116,45 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
             )
         return LoweredKernel(kernel, captured, lowering.sources)
 
+    def given(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        """One argument for each parameter, of those by position and by name, and of the default
+        values. LaunchError for a name that is not a parameter's, or is given twice."""
+        names = [parameter.name for parameter in self.parameters]
+        if len(arguments) > len(names):
+            return arguments  # the launch says how many it takes
+        values = dict(zip(names, arguments, strict=False))
+        by_position = {each.arg for each in self.source_code.tree.args.posonlyargs}
+        for name, value in keywords.items():
+            if name not in names or name in by_position:
+                takes = f"its parameters are {', '.join(names)}" if names else "it has none"
+                kind = "no parameter by that name" if name in by_position else "no parameter"
+                raise LaunchError(f"kernel {self.name} has {kind} {name}: {takes}")
+            if name in values:
+                raise LaunchError(f"kernel {self.name}: {name} is given twice")
+            values[name] = value
+        defaults = self.definition.__defaults__ or ()
+        missing = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) | values
+        lacking = [name for name in names if name not in missing]
+        if lacking:
+            raise LaunchError(
+                f"kernel {self.name} takes {len(names)} argument{'' if len(names) == 1 else 's'} "
+                f"({', '.join(names)}), not {len(values)}: {lacking[0]} is not given"
+            )
+        return tuple(missing[name] for name in names)
+
     # --- for users ---
 
     def bind(self, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any) -> BoundKernel:
         """The kernel with a launch configuration."""
         return BoundKernel(self, grid, block, shared_bytes, stream)
 
-    def launch(self, threads: Extent, *arguments: Any) -> None:
-        """Run exactly `threads` threads: an int, or a tuple (…, i, j) in array order."""
+    def launch(self, threads: Extent, *arguments: Any, **keywords: Any) -> None:
+        """Run exactly `threads` threads: an int, or a tuple (…, i, j) in array order.
+
+        Arguments may be given by name, and those with default values left out.
+        """
+        if keywords or len(arguments) != len(self.parameters):
+            arguments = self.given(arguments, keywords)
         if state.active:
             from treadle.lang.interpreter import run_threads  # saves import time
 
@@ -133,13 +166,20 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
             raise shortened(error)  # noqa: B904 - it is the same error
 
     def source(
-        self, target: str, *arguments: Any, block: Extent | None = None, shared_bytes: int = 0
+        self,
+        target: str,
+        *arguments: Any,
+        block: Extent | None = None,
+        shared_bytes: int = 0,
+        **keywords: Any,
     ) -> str:
         """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl", "numpy" or
         "ir".
 
         `shared_bytes` is the size of dynamic shared memory at a launch. No device is needed.
         """
+        if keywords or (arguments and len(arguments) != len(self.parameters)):
+            arguments = self.given(arguments, keywords)
         try:
             return self._launcher.source(target, arguments, block, shared_bytes)
         except TreadleError as error:
@@ -166,8 +206,10 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
 
     __slots__ = ()
 
-    def __call__(self, *arguments: Any) -> None:
-        """Launch with these arguments."""
+    def __call__(self, *arguments: Any, **keywords: Any) -> None:
+        """Launch with these arguments, by position or by name."""
+        if keywords or len(arguments) != len(self.kernel.parameters):
+            arguments = self.kernel.given(arguments, keywords)
         if state.active:
             launch = self.kernel, self.grid, self.block, self.shared_bytes
             from treadle.lang.interpreter import run  # saves import time
@@ -189,8 +231,9 @@ def _interpret(run: Callable[..., None], *launch: Any) -> None:
         raise shortened(error)  # noqa: B904
 
 
-def _check_text(source: Source) -> None:
-    """Refuse what is wrong for every signature: a generator, a parameter list with *args."""
+def _check_text(source: Source, function: FunctionType) -> None:
+    """Refuse what is wrong for every signature: a parameter list with *args, or a default value
+    that no launch takes."""
     arguments = source.tree.args
     for node, key in ((arguments.vararg, "star_parameters"), (arguments.kwarg, "star_parameters")):
         if node is not None:
@@ -199,10 +242,14 @@ def _check_text(source: Source) -> None:
         only = arguments.kwonlyargs[0]
         message = REFUSALS["keyword_only"].message(name=only.arg)
         raise CompileError(message, source.span(only), source.text)
-    if arguments.defaults:
-        named = arguments.args[-len(arguments.defaults)]
-        message = REFUSALS["default_value"].message(name=named.arg)
-        raise CompileError(message, source.span(named), source.text)
+    defaults = function.__defaults__ or ()
+    named = (arguments.posonlyargs + arguments.args)[-len(defaults) :] if defaults else []
+    for parameter, value in zip(named, defaults, strict=True):
+        if not isinstance(value, (bool, int, float, np.generic, Vector)) and not is_struct(
+            type(value)
+        ):
+            message = REFUSALS["default_value"].message(name=parameter.arg)
+            raise CompileError(message, source.span(parameter), source.text)
 
 
 @overload

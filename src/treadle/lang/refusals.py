@@ -137,9 +137,9 @@ REFUSALS: dict[str, Refusal] = {
         "move {name} before the *",
     ),
     "default_value": Refusal(
-        "default value of a kernel's parameter",
-        "a kernel's parameter can't have a default value",
-        "pass {name} at the launch, or capture a constant from outside",
+        "default value of a kernel's parameter that is not a number",
+        "the default value of a kernel's parameter is a number, a vector or a struct",
+        "pass {name} at the launch",
     ),
     "kernel_result": Refusal(
         "value returned by a kernel",

@@ -23,9 +23,9 @@ _KERNELS = frozenset(
     {"atomic_add", "atomic_and", "atomic_cas", "atomic_exchange", "atomic_max", "atomic_min",
     "atomic_or", "atomic_sub", "atomic_xor", "ballot", "bitcast", "clz", "cross", "ctz",
     "dot4_i8", "dot4_u8", "dot4_u8i8", "fma", "fragment", "grid",
-    "grid_size", "lane", "length", "local", "mul_high", "normalize", "popcount", "rand_normal", "rand_uniform",
-    "reverse_bits", "shared", "shuffle", "shuffle_down", "shuffle_up", "shuffle_xor",
-    "static_range", "stencil", "stencil_loop", "subgroup_max", "subgroup_min",
+    "grid_size", "lane", "length", "local", "mul_high", "normalize", "popcount", "rand_normal",
+    "rand_uniform", "reverse_bits", "shared", "shuffle", "shuffle_down", "shuffle_up",
+    "shuffle_xor", "static_range", "stencil", "stencil_loop", "subgroup_max", "subgroup_min",
     "subgroup_prefix_sum", "subgroup_size", "subgroup_sum", "sync_subgroup", "sync_threads",
     "thread_fence", "thread_fence_block", "vote_all", "vote_any"}
 )  # fmt: skip

@@ -212,7 +212,7 @@ HEADINGS = [
     ("star_parameters", "def kernel(*x): pass", "x)"),
     ("star_parameters", "def kernel(**x): pass", "x)"),
     ("keyword_only", "def kernel(x, *, y): pass", "y)"),
-    ("default_value", "def kernel(x, y=1): pass", "y="),
+    ("default_value", "def kernel(x, y=None): pass", "y="),
 ]
 
 

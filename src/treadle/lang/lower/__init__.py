@@ -46,9 +46,6 @@ def lower_in_full(
     lowering = Lowering(RULES, options.fastmath, options.checked, index_type, asserts)
     cx = Context(lowering, function, source, is_kernel=True)
     check_parameters(cx, source, source.tree)
-    if source.tree.args.defaults:
-        named = source.tree.args.args[-len(source.tree.args.defaults) :]
-        raise cx.refusal("default_value", named[0], name=named[0].arg)
     names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
     if len(names) != len(signature.arguments):
         raise CompileError(
