@@ -101,6 +101,7 @@ from treadle.lang import e as e
 from treadle.lang import equal as equal
 from treadle.lang import erf as erf
 from treadle.lang import erfc as erfc
+from treadle.lang import erfinv as erfinv
 from treadle.lang import exp as exp
 from treadle.lang import exp2 as exp2
 from treadle.lang import expm1 as expm1
@@ -242,7 +243,13 @@ from treadle.tensor.assembly import roll as roll
 from treadle.tensor.assembly import stack as stack
 from treadle.tensor.assembly import tile as tile
 from treadle.tensor.batch import CommandBatch as CommandBatch
+from treadle.tensor.comparing import allclose as allclose
+from treadle.tensor.comparing import isclose as isclose
+from treadle.tensor.comparing import lerp as lerp
+from treadle.tensor.comparing import nan_to_num as nan_to_num
 from treadle.tensor.compiled import compile as compile
+from treadle.tensor.covariances import corrcoef as corrcoef
+from treadle.tensor.covariances import cov as cov
 from treadle.tensor.creation import asarray as asarray
 from treadle.tensor.creation import astype as astype
 from treadle.tensor.creation import empty as empty
@@ -254,6 +261,10 @@ from treadle.tensor.creation import ones as ones
 from treadle.tensor.creation import ones_like as ones_like
 from treadle.tensor.creation import zeros as zeros
 from treadle.tensor.creation import zeros_like as zeros_like
+from treadle.tensor.diagonals import diag as diag
+from treadle.tensor.diagonals import trace as trace
+from treadle.tensor.diagonals import tril_indices as tril_indices
+from treadle.tensor.diagonals import triu_indices as triu_indices
 from treadle.tensor.distances import cdist as cdist
 from treadle.tensor.dtypes import can_cast as can_cast
 from treadle.tensor.dtypes import finfo as finfo
@@ -273,6 +284,7 @@ from treadle.tensor.histograms import bincount as bincount
 from treadle.tensor.histograms import histc as histc
 from treadle.tensor.histograms import histogram as histogram
 from treadle.tensor.indexing import newaxis as newaxis
+from treadle.tensor.linalg.powers import cross as cross
 from treadle.tensor.manipulation import broadcast_arrays as broadcast_arrays
 from treadle.tensor.manipulation import broadcast_to as broadcast_to
 from treadle.tensor.manipulation import diagonal as diagonal
@@ -282,17 +294,38 @@ from treadle.tensor.manipulation import matrix_transpose as matrix_transpose
 from treadle.tensor.manipulation import moveaxis as moveaxis
 from treadle.tensor.manipulation import permute_dims as permute_dims
 from treadle.tensor.manipulation import reshape as reshape
+from treadle.tensor.manipulation import rot90 as rot90
 from treadle.tensor.manipulation import split as split
 from treadle.tensor.manipulation import squeeze as squeeze
 from treadle.tensor.manipulation import swapaxes as swapaxes
 from treadle.tensor.manipulation import unstack as unstack
+from treadle.tensor.nan_reductions import nanargmax as nanargmax
+from treadle.tensor.nan_reductions import nanargmin as nanargmin
+from treadle.tensor.nan_reductions import nancumprod as nancumprod
+from treadle.tensor.nan_reductions import nancumsum as nancumsum
+from treadle.tensor.nan_reductions import nanmax as nanmax
+from treadle.tensor.nan_reductions import nanmean as nanmean
+from treadle.tensor.nan_reductions import nanmin as nanmin
+from treadle.tensor.nan_reductions import nanprod as nanprod
+from treadle.tensor.nan_reductions import nanstd as nanstd
+from treadle.tensor.nan_reductions import nansum as nansum
+from treadle.tensor.nan_reductions import nanvar as nanvar
+from treadle.tensor.padding import pad as pad
 from treadle.tensor.precision import autocast as autocast
 from treadle.tensor.precision import get_float32_matmul_precision as get_float32_matmul_precision
 from treadle.tensor.precision import set_float32_matmul_precision as set_float32_matmul_precision
+from treadle.tensor.products import inner as inner
 from treadle.tensor.products import matmul as matmul
 from treadle.tensor.products import outer as outer
 from treadle.tensor.products import tensordot as tensordot
 from treadle.tensor.products import vecdot as vecdot
+from treadle.tensor.quantiles import kthvalue as kthvalue
+from treadle.tensor.quantiles import median as median
+from treadle.tensor.quantiles import nanmedian as nanmedian
+from treadle.tensor.quantiles import nanpercentile as nanpercentile
+from treadle.tensor.quantiles import nanquantile as nanquantile
+from treadle.tensor.quantiles import percentile as percentile
+from treadle.tensor.quantiles import quantile as quantile
 from treadle.tensor.ranges import arange as arange
 from treadle.tensor.ranges import eye as eye
 from treadle.tensor.ranges import linspace as linspace
@@ -313,6 +346,12 @@ from treadle.tensor.reductions import std as std
 from treadle.tensor.reductions import sum as sum
 from treadle.tensor.reductions import var as var
 from treadle.tensor.representation import explain as explain
+from treadle.tensor.sampled_functions import bucketize as bucketize
+from treadle.tensor.sampled_functions import convolve as convolve
+from treadle.tensor.sampled_functions import digitize as digitize
+from treadle.tensor.sampled_functions import gradient as gradient
+from treadle.tensor.sampled_functions import interp as interp
+from treadle.tensor.sampled_functions import trapezoid as trapezoid
 from treadle.tensor.scans import cumulative_prod as cumulative_prod
 from treadle.tensor.scans import cumulative_sum as cumulative_sum
 from treadle.tensor.scattering import gather as gather
@@ -330,6 +369,7 @@ from treadle.tensor.searching import nonzero as nonzero
 from treadle.tensor.searching import searchsorted as searchsorted
 from treadle.tensor.searching import take as take
 from treadle.tensor.searching import take_along_axis as take_along_axis
+from treadle.tensor.sets import unique as unique
 from treadle.tensor.sets import unique_all as unique_all
 from treadle.tensor.sets import unique_counts as unique_counts
 from treadle.tensor.sets import unique_inverse as unique_inverse
@@ -337,6 +377,13 @@ from treadle.tensor.sets import unique_values as unique_values
 from treadle.tensor.sorting import argsort as argsort
 from treadle.tensor.sorting import sort as sort
 from treadle.tensor.sorting import topk as topk
+from treadle.tensor.special import digamma as digamma
+from treadle.tensor.spectrograms import bartlett_window as bartlett_window
+from treadle.tensor.spectrograms import blackman_window as blackman_window
+from treadle.tensor.spectrograms import hamming_window as hamming_window
+from treadle.tensor.spectrograms import hann_window as hann_window
+from treadle.tensor.spectrograms import kaiser_window as kaiser_window
+from treadle.tensor.spectrograms import stft as stft
 from treadle.tensor.tensor import Tensor as Tensor
 
 __all__ = [
@@ -361,6 +408,7 @@ __all__ = [
     "actors",
     "add",
     "all",
+    "allclose",
     "angle",
     "any",
     "arange",
@@ -387,6 +435,7 @@ __all__ = [
     "autocast",
     "autograd",
     "ballot",
+    "bartlett_window",
     "bf16",
     "bfloat16",
     "bincount",
@@ -397,11 +446,13 @@ __all__ = [
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
+    "blackman_window",
     "block_dim",
     "block_idx",
     "bool",
     "broadcast_arrays",
     "broadcast_to",
+    "bucketize",
     "c64",
     "c128",
     "can_cast",
@@ -416,10 +467,13 @@ __all__ = [
     "complex128",
     "concat",
     "conj",
+    "convolve",
     "copysign",
+    "corrcoef",
     "cos",
     "cosh",
     "count_nonzero",
+    "cov",
     "cross",
     "ctz",
     "cuda_module",
@@ -429,8 +483,11 @@ __all__ = [
     "default_device",
     "device",
     "devices",
+    "diag",
     "diagonal",
     "diff",
+    "digamma",
+    "digitize",
     "divide",
     "dot",
     "dot4_i8",
@@ -445,6 +502,7 @@ __all__ = [
     "equal",
     "erf",
     "erfc",
+    "erfinv",
     "errors",
     "exp",
     "exp2",
@@ -473,11 +531,14 @@ __all__ = [
     "gather",
     "get_float32_matmul_precision",
     "grad",
+    "gradient",
     "greater",
     "greater_equal",
     "grid",
     "grid_dim",
     "grid_size",
+    "hamming_window",
+    "hann_window",
     "hessian",
     "histc",
     "histogram",
@@ -495,13 +556,16 @@ __all__ = [
     "inf",
     "inference_mode",
     "init",
+    "inner",
     "int8",
     "int16",
     "int32",
     "int64",
+    "interp",
     "interpret",
     "is_available",
     "is_grad_enabled",
+    "isclose",
     "isdtype",
     "isfinite",
     "isinf",
@@ -509,10 +573,13 @@ __all__ = [
     "jacfwd",
     "jacrev",
     "jvp",
+    "kaiser_window",
     "kernel",
     "kron",
+    "kthvalue",
     "lane",
     "length",
+    "lerp",
     "less",
     "less_equal",
     "lgamma",
@@ -539,6 +606,7 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "median",
     "memory_stats",
     "meshgrid",
     "min",
@@ -548,6 +616,21 @@ __all__ = [
     "mul_high",
     "multiply",
     "nan",
+    "nan_to_num",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmedian",
+    "nanmin",
+    "nanpercentile",
+    "nanprod",
+    "nanquantile",
+    "nanstd",
+    "nansum",
+    "nanvar",
     "negative",
     "newaxis",
     "nextafter",
@@ -560,6 +643,8 @@ __all__ = [
     "ones_like",
     "optim",
     "outer",
+    "pad",
+    "percentile",
     "permute_dims",
     "pi",
     "popcount",
@@ -568,6 +653,7 @@ __all__ = [
     "prod",
     "profile",
     "quant",
+    "quantile",
     "rand_normal",
     "rand_uniform",
     "random",
@@ -579,6 +665,7 @@ __all__ = [
     "result_type",
     "reverse_bits",
     "roll",
+    "rot90",
     "round",
     "rsqrt",
     "save",
@@ -610,6 +697,7 @@ __all__ = [
     "stencil",
     "stencil_loop",
     "stencils",
+    "stft",
     "struct",
     "subgroup_max",
     "subgroup_min",
@@ -631,8 +719,12 @@ __all__ = [
     "thread_idx",
     "tile",
     "topk",
+    "trace",
+    "trapezoid",
     "tril",
+    "tril_indices",
     "triu",
+    "triu_indices",
     "trunc",
     "u8",
     "u16",
@@ -642,6 +734,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique",
     "unique_all",
     "unique_counts",
     "unique_inverse",

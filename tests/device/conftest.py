@@ -170,7 +170,10 @@ _LEFT_OUT = {
     # Branches and loops, which are printed the same for both generations.
     "test_deep_control": frozenset({"ptx-sm_70"}),
     # Its kernels are those of test_reductions and test_sorting, which run on all kinds of devices.
-    "test_statistics": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
+    **dict.fromkeys(
+        ("test_beside_numpy", "test_statistics"),
+        frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
+    ),
     # What runs in one provider of WebGPU, the other's compiler takes too (support/both_compilers).
     **dict.fromkeys(
         (

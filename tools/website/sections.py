@@ -146,7 +146,7 @@ PAGES = (
                 "Trigonometry",
                 "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh",
             ),
-            _section("Special functions", "erf erfc gamma lgamma sigmoid"),
+            _section("Special functions", "erf erfc erfinv gamma lgamma digamma sigmoid"),
             _section("Rounding", "ceil floor round trunc"),
             _section(
                 "Comparing and choosing",
@@ -171,24 +171,41 @@ PAGES = (
             _section(
                 "Making arrays",
                 "asarray from_dlpack arange linspace zeros ones full empty eye zeros_like "
-                "ones_like full_like empty_like meshgrid tril triu",
+                "ones_like full_like empty_like meshgrid tril triu "
+                "diag tril_indices triu_indices",
             ),
             _section(
                 "Shapes",
                 "reshape broadcast_to broadcast_arrays expand_dims squeeze permute_dims moveaxis "
-                "swapaxes matrix_transpose diagonal flip roll repeat tile concat stack split "
-                "unstack",
+                "swapaxes matrix_transpose diagonal flip rot90 pad roll repeat tile concat "
+                "stack split unstack",
             ),
             _section(
                 "Reductions",
                 "sum prod mean var std max min argmax argmin all any count_nonzero logsumexp "
-                "cumulative_sum cumulative_prod diff",
+                "cumulative_sum cumulative_prod diff trace",
             ),
-            _section("Products", "matmul dot vecdot outer tensordot einsum kron cdist"),
+            _section(
+                "Reductions without NaN",
+                "nansum nanprod nanmean nanvar nanstd nanmax nanmin nanargmax nanargmin nancumsum "
+                "nancumprod",
+            ),
+            _section(
+                "Order statistics and correlations",
+                "median quantile percentile nanmedian nanquantile nanpercentile kthvalue cov "
+                "corrcoef",
+            ),
+            _section("Tolerances", "isclose allclose nan_to_num lerp"),
+            _section("Sampled functions", "interp gradient trapezoid convolve"),
+            _section(
+                "Signals",
+                "stft hann_window hamming_window blackman_window bartlett_window kaiser_window",
+            ),
+            _section("Products", "matmul dot vecdot inner outer cross tensordot einsum kron cdist"),
             _section(
                 "Sorting, searching, counting",
-                "sort argsort topk searchsorted nonzero argwhere unique_all unique_counts "
-                "unique_inverse unique_values bincount histc histogram",
+                "sort argsort topk searchsorted digitize bucketize nonzero argwhere unique "
+                "unique_all unique_counts unique_inverse unique_values bincount histc histogram",
             ),
             _section(
                 "Gathering and scattering",

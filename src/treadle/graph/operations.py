@@ -103,7 +103,7 @@ COSTS: dict[str, int] = dict.fromkeys(
 ) | dict.fromkeys(("constant", "index", "view"), 0) | {"gather": 50, "join": 2} | {
     "bitwise_invert": 1, "bitwise_left_shift": 2, "bitwise_right_shift": 2,
     "sin": 40, "cos": 40, "tan": 45, "pow": 50, "lgamma": 60, "gamma": 70,
-    "remainder": 20, "erf": 20, "erfc": 25, "normcdf": 25, "logaddexp": 20,
+    "remainder": 20, "erf": 20, "erfc": 25, "erfinv": 30, "normcdf": 25, "logaddexp": 20,
     "atan2": 15, "angle": 15,
     "random_word": 20, "random_word_64": 20, "random_low": 20, "random_high": 20,
     "random_below": 25, "random_below_64": 25, "random_chance": 25,

@@ -21,7 +21,7 @@ NAMES = {
         "ballot bf16 bfloat16 bitcast bitwise_and bitwise_invert bitwise_left_shift "
         "bitwise_or bitwise_right_shift bitwise_xor block_dim block_idx bool c128 c64 cbrt "
         "ceil clip clz complex128 complex64 copysign cos cosh cross ctz divide dot dot4_i8 dot4_u8 "
-        "dot4_u8i8 e equal erf erfc "
+        "dot4_u8i8 e equal erf erfc erfinv "
         "exp exp2 expm1 f16 f32 f64 float16 float32 float64 floor floor_divide fma fragment gamma "
         "greater greater_equal grid grid_dim grid_size hypot i16 i32 i64 i8 inf int16 int32 "
         "int64 int8 isfinite isinf isnan lane length less less_equal lgamma local log log10 log1p "

@@ -113,6 +113,7 @@ __all__ = [
     "equal",
     "erf",
     "erfc",
+    "erfinv",
     "exp",
     "exp2",
     "expm1",
@@ -945,6 +946,22 @@ def erfc(x: Value | complex, /) -> Value:
 
 @overload
 def erfc(x: ArrayLike, /) -> Tensor: ...
+@overload
+def erfinv(x: Value | complex, /) -> Value:
+    """The number whose erf is x; NaN if |x| > 1.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+    complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 0.5], device="cpu")
+    >>> print(*[f"{y:.3f}" for y in td.erfinv(x).tolist()])
+    0.000 0.477
+    """
+
+@overload
+def erfinv(x: ArrayLike, /) -> Tensor: ...
 @overload
 def exp(x: Value | complex, /) -> Value:
     """e to the power of x.

@@ -381,6 +381,7 @@ logaddexp = _math("logaddexp", 2, "log(exp(a) + exp(b)) without overflow.")
 nextafter = _math("nextafter", 2, "The next number after the first, towards the second.")
 erf = _math("erf", 1, "The error function.")
 erfc = _math("erfc", 1, "1 - erf(x), precise for large x.")
+erfinv = _math("erfinv", 1, "The number whose erf is x; infinite for 1 and -1, NaN beyond.")
 gamma = _math("gamma", 1, "The gamma function.")
 lgamma = _math("lgamma", 1, "The logarithm of the gamma function's magnitude.")
 sigmoid = _math("sigmoid", 1, "1 / (1 + exp(-x)).")
@@ -444,6 +445,7 @@ __all__ = [
     "equal",
     "erf",
     "erfc",
+    "erfinv",
     "exp",
     "exp2",
     "expm1",

@@ -12,7 +12,13 @@ from treadle.tensor.assembly import roll as roll
 from treadle.tensor.assembly import stack as stack
 from treadle.tensor.assembly import tile as tile
 from treadle.tensor.batch import CommandBatch as CommandBatch
+from treadle.tensor.comparing import allclose as allclose
+from treadle.tensor.comparing import isclose as isclose
+from treadle.tensor.comparing import lerp as lerp
+from treadle.tensor.comparing import nan_to_num as nan_to_num
 from treadle.tensor.compiled import compile as compile
+from treadle.tensor.covariances import corrcoef as corrcoef
+from treadle.tensor.covariances import cov as cov
 from treadle.tensor.creation import asarray as asarray
 from treadle.tensor.creation import astype as astype
 from treadle.tensor.creation import empty as empty
@@ -24,6 +30,10 @@ from treadle.tensor.creation import ones as ones
 from treadle.tensor.creation import ones_like as ones_like
 from treadle.tensor.creation import zeros as zeros
 from treadle.tensor.creation import zeros_like as zeros_like
+from treadle.tensor.diagonals import diag as diag
+from treadle.tensor.diagonals import trace as trace
+from treadle.tensor.diagonals import tril_indices as tril_indices
+from treadle.tensor.diagonals import triu_indices as triu_indices
 from treadle.tensor.distances import cdist as cdist
 from treadle.tensor.dtypes import can_cast as can_cast
 from treadle.tensor.dtypes import finfo as finfo
@@ -43,6 +53,7 @@ from treadle.tensor.histograms import bincount as bincount
 from treadle.tensor.histograms import histc as histc
 from treadle.tensor.histograms import histogram as histogram
 from treadle.tensor.indexing import newaxis as newaxis
+from treadle.tensor.linalg.powers import cross as cross
 from treadle.tensor.manipulation import broadcast_arrays as broadcast_arrays
 from treadle.tensor.manipulation import broadcast_to as broadcast_to
 from treadle.tensor.manipulation import diagonal as diagonal
@@ -52,17 +63,38 @@ from treadle.tensor.manipulation import matrix_transpose as matrix_transpose
 from treadle.tensor.manipulation import moveaxis as moveaxis
 from treadle.tensor.manipulation import permute_dims as permute_dims
 from treadle.tensor.manipulation import reshape as reshape
+from treadle.tensor.manipulation import rot90 as rot90
 from treadle.tensor.manipulation import split as split
 from treadle.tensor.manipulation import squeeze as squeeze
 from treadle.tensor.manipulation import swapaxes as swapaxes
 from treadle.tensor.manipulation import unstack as unstack
+from treadle.tensor.nan_reductions import nanargmax as nanargmax
+from treadle.tensor.nan_reductions import nanargmin as nanargmin
+from treadle.tensor.nan_reductions import nancumprod as nancumprod
+from treadle.tensor.nan_reductions import nancumsum as nancumsum
+from treadle.tensor.nan_reductions import nanmax as nanmax
+from treadle.tensor.nan_reductions import nanmean as nanmean
+from treadle.tensor.nan_reductions import nanmin as nanmin
+from treadle.tensor.nan_reductions import nanprod as nanprod
+from treadle.tensor.nan_reductions import nanstd as nanstd
+from treadle.tensor.nan_reductions import nansum as nansum
+from treadle.tensor.nan_reductions import nanvar as nanvar
+from treadle.tensor.padding import pad as pad
 from treadle.tensor.precision import autocast as autocast
 from treadle.tensor.precision import get_float32_matmul_precision as get_float32_matmul_precision
 from treadle.tensor.precision import set_float32_matmul_precision as set_float32_matmul_precision
+from treadle.tensor.products import inner as inner
 from treadle.tensor.products import matmul as matmul
 from treadle.tensor.products import outer as outer
 from treadle.tensor.products import tensordot as tensordot
 from treadle.tensor.products import vecdot as vecdot
+from treadle.tensor.quantiles import kthvalue as kthvalue
+from treadle.tensor.quantiles import median as median
+from treadle.tensor.quantiles import nanmedian as nanmedian
+from treadle.tensor.quantiles import nanpercentile as nanpercentile
+from treadle.tensor.quantiles import nanquantile as nanquantile
+from treadle.tensor.quantiles import percentile as percentile
+from treadle.tensor.quantiles import quantile as quantile
 from treadle.tensor.ranges import arange as arange
 from treadle.tensor.ranges import eye as eye
 from treadle.tensor.ranges import linspace as linspace
@@ -83,6 +115,12 @@ from treadle.tensor.reductions import std as std
 from treadle.tensor.reductions import sum as sum
 from treadle.tensor.reductions import var as var
 from treadle.tensor.representation import explain as explain
+from treadle.tensor.sampled_functions import bucketize as bucketize
+from treadle.tensor.sampled_functions import convolve as convolve
+from treadle.tensor.sampled_functions import digitize as digitize
+from treadle.tensor.sampled_functions import gradient as gradient
+from treadle.tensor.sampled_functions import interp as interp
+from treadle.tensor.sampled_functions import trapezoid as trapezoid
 from treadle.tensor.scans import cumulative_prod as cumulative_prod
 from treadle.tensor.scans import cumulative_sum as cumulative_sum
 from treadle.tensor.scattering import gather as gather
@@ -100,6 +138,7 @@ from treadle.tensor.searching import nonzero as nonzero
 from treadle.tensor.searching import searchsorted as searchsorted
 from treadle.tensor.searching import take as take
 from treadle.tensor.searching import take_along_axis as take_along_axis
+from treadle.tensor.sets import unique as unique
 from treadle.tensor.sets import unique_all as unique_all
 from treadle.tensor.sets import unique_counts as unique_counts
 from treadle.tensor.sets import unique_inverse as unique_inverse
@@ -107,6 +146,13 @@ from treadle.tensor.sets import unique_values as unique_values
 from treadle.tensor.sorting import argsort as argsort
 from treadle.tensor.sorting import sort as sort
 from treadle.tensor.sorting import topk as topk
+from treadle.tensor.special import digamma as digamma
+from treadle.tensor.spectrograms import bartlett_window as bartlett_window
+from treadle.tensor.spectrograms import blackman_window as blackman_window
+from treadle.tensor.spectrograms import hamming_window as hamming_window
+from treadle.tensor.spectrograms import hann_window as hann_window
+from treadle.tensor.spectrograms import kaiser_window as kaiser_window
+from treadle.tensor.spectrograms import stft as stft
 from treadle.tensor.tensor import Tensor as Tensor
 
 __all__ = [
@@ -115,6 +161,7 @@ __all__ = [
     "Tensor",
     "__array_namespace_info__",
     "all",
+    "allclose",
     "angle",
     "any",
     "arange",
@@ -125,19 +172,29 @@ __all__ = [
     "asarray",
     "astype",
     "autocast",
+    "bartlett_window",
     "bincount",
+    "blackman_window",
     "broadcast_arrays",
     "broadcast_to",
+    "bucketize",
     "can_cast",
     "cdist",
     "compile",
     "concat",
     "conj",
+    "convolve",
+    "corrcoef",
     "count_nonzero",
+    "cov",
+    "cross",
     "cumulative_prod",
     "cumulative_sum",
+    "diag",
     "diagonal",
     "diff",
+    "digamma",
+    "digitize",
     "einsum",
     "elementwise",
     "empty",
@@ -153,6 +210,9 @@ __all__ = [
     "full_like",
     "gather",
     "get_float32_matmul_precision",
+    "gradient",
+    "hamming_window",
+    "hann_window",
     "histc",
     "histogram",
     "iinfo",
@@ -161,8 +221,14 @@ __all__ = [
     "index_copy",
     "index_fill",
     "index_select",
+    "inner",
+    "interp",
+    "isclose",
     "isdtype",
+    "kaiser_window",
     "kron",
+    "kthvalue",
+    "lerp",
     "linalg",
     "linspace",
     "logsumexp",
@@ -173,22 +239,42 @@ __all__ = [
     "matrix_transpose",
     "max",
     "mean",
+    "median",
     "meshgrid",
     "min",
     "moveaxis",
+    "nan_to_num",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmedian",
+    "nanmin",
+    "nanpercentile",
+    "nanprod",
+    "nanquantile",
+    "nanstd",
+    "nansum",
+    "nanvar",
     "newaxis",
     "nonzero",
     "ones",
     "ones_like",
     "outer",
+    "pad",
+    "percentile",
     "permute_dims",
     "prod",
+    "quantile",
     "random",
     "real",
     "repeat",
     "reshape",
     "result_type",
     "roll",
+    "rot90",
     "scatter",
     "scatter_add",
     "scatter_reduce",
@@ -199,6 +285,7 @@ __all__ = [
     "squeeze",
     "stack",
     "std",
+    "stft",
     "sum",
     "swapaxes",
     "take",
@@ -206,8 +293,13 @@ __all__ = [
     "tensordot",
     "tile",
     "topk",
+    "trace",
+    "trapezoid",
     "tril",
+    "tril_indices",
     "triu",
+    "triu_indices",
+    "unique",
     "unique_all",
     "unique_counts",
     "unique_inverse",

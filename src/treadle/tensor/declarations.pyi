@@ -775,6 +775,19 @@ class Declarations:
         1.000 0.157
         """
 
+    def erfinv(self, /) -> Tensor:
+        """The number whose erf is x; NaN if |x| > 1.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+        complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 0.5], device="cpu")
+        >>> print(*[f"{y:.3f}" for y in td.erfinv(x).tolist()])
+        0.000 0.477
+        """
+
     def exp(self, /) -> Tensor:
         """e to the power of x.
 

@@ -94,6 +94,7 @@ RULES: dict[str, Rule] = {
     "equal": Rule(2, _ANY, "bool", "x1 == x2."),
     "erf": Rule(1, _REAL_FLOAT, "same", "The error function."),
     "erfc": Rule(1, _REAL_FLOAT, "same", "1 - erf(x)."),
+    "erfinv": Rule(1, _REAL_FLOAT, "same", "The number whose erf is x; NaN if |x| > 1."),
     "exp": Rule(1, _FLOAT, "same", "e to the power of x."),
     "exp2": Rule(1, _FLOAT, "same", "2 to the power of x."),
     "expm1": Rule(1, _FLOAT, "same", "exp(x) - 1, exact for small x."),

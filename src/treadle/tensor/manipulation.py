@@ -175,6 +175,30 @@ def flip(x: Tensor, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
     return x._seen_through(views.flip(x._where, some_axes("flip", axis, len(x.shape))))
 
 
+def rot90(x: Tensor, /, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
+    """A view that is turned by k times 90 degrees in the plane of two axes, from the first towards
+    the second. ValueError if they are one axis.
+
+    >>> import treadle as td
+    >>> td.rot90(td.asarray([[1, 2], [3, 4]], device="cpu")).tolist()
+    [[2, 4], [1, 3]]
+    """
+    x = operand("rot90", x)
+    if len(axes) != 2:
+        raise ValueError(f"rot90: axes are two, not {len(axes)}")
+    one, other = (one_axis("rot90", axis, len(x.shape)) for axis in axes)
+    if one == other:
+        raise ValueError(f"rot90: both axes are axis {one}: a plane needs two")
+    quarters = integer("rot90", k, "k") % 4
+    if quarters == 0:
+        return x._seen_through(x._where)
+    if quarters == 2:
+        return flip(x, axis=(one, other))
+    if quarters == 1:
+        return swapaxes(flip(x, axis=other), one, other)
+    return flip(swapaxes(x, one, other), axis=other)
+
+
 def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """A view of the diagonal, the elements whose index along axis2 is that along axis1 plus an
     offset; it replaces the two axes as the last axis of the result.

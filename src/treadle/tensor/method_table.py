@@ -17,9 +17,9 @@ METHODS = {
     "treadle.tensor.elementwise_functions:FUNCTIONS": (
         "abs acos acosh add angle asin asinh atan atan2 atanh bitwise_and bitwise_invert "
         "bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor cbrt ceil clip conj "
-        "copysign cos cosh divide equal erf erfc exp exp2 expm1 floor floor_divide gamma greater "
-        "greater_equal hypot isfinite isinf isnan less less_equal lgamma log log10 log1p log2 "
-        "logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply "
+        "copysign cos cosh divide equal erf erfc erfinv exp exp2 expm1 floor floor_divide gamma "
+        "greater greater_equal hypot isfinite isinf isnan less less_equal lgamma log log10 log1p "
+        "log2 logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply "
         "negative nextafter not_equal positive pow reciprocal remainder round rsqrt sigmoid sign "
         "signbit sin sinh sqrt square subtract tan tanh trunc"
     ),

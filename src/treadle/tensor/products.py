@@ -135,6 +135,26 @@ def dot(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     return tensordot(x1, x2, axes=((-1,), (max(len(right.shape) - 2, 0),)))
 
 
+def inner(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
+    """The sums of products along the last axes of both arrays, of shape (*x1.shape[:-1],
+    *x2.shape[:-1]); with a number, or an array without axes, the product. Nothing is conjugated
+    (`td.vecdot` does). ShapeError if the last axes differ.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> td.inner(x, td.asarray([1.0, 10.0], device="cpu")).tolist()
+    [21.0, 43.0]
+    """
+    if is_number(x1) or is_number(x2):
+        return apply("multiply", x1, x2)
+    left, right = operands_of("inner", x1, x2)
+    if not left.shape or not right.shape:
+        return apply("multiply", x1, x2)
+    if left.shape[-1] != right.shape[-1]:
+        raise _unequal("inner", left, len(left.shape) - 1, right, len(right.shape) - 1)
+    return tensordot(x1, x2, axes=((-1,), (-1,)))
+
+
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """All products of an element of x1 and one of x2, each an array of one axis.
 

@@ -6,6 +6,7 @@ import inspect
 import itertools
 import math
 import pickle
+import statistics
 
 import numpy as np
 import pytest
@@ -39,9 +40,17 @@ def complex_logaddexp(x, y):
     return larger + np.log1p(np.exp(smaller - larger))
 
 
+def inverse_erf(x):
+    """By the quantiles of the normal distribution, which the standard library has."""
+    if not -1 < x < 1:
+        return math.copysign(math.inf, x) if abs(x) == 1 else math.nan
+    return statistics.NormalDist().inv_cdf((1 + x) / 2) / math.sqrt(2)
+
+
 REFERENCES = {
     "erf": np.vectorize(math.erf, otypes=[float]),
     "erfc": np.vectorize(math.erfc, otypes=[float]),
+    "erfinv": np.vectorize(inverse_erf, otypes=[float]),
     "gamma": np.vectorize(math.gamma, otypes=[float]),
     "lgamma": np.vectorize(math.lgamma, otypes=[float]),
     "logaddexp": lambda x, y: complex_logaddexp(x, y) if np.iscomplexobj(x) else np.logaddexp(x, y),

@@ -16,7 +16,7 @@ F = td.nn.functional
 # Views, in the order of the array that they show.
 VIEWS = frozenset(
     {"broadcast_arrays", "broadcast_to", "diagonal", "flip", "matrix_transpose", "meshgrid",
-     "moveaxis", "permute_dims", "swapaxes"}
+     "moveaxis", "permute_dims", "rot90", "swapaxes"}
 )  # fmt: skip
 # Functions that take and give no arrays, or are kernels' own.
 _KERNELS = frozenset(
@@ -30,8 +30,8 @@ _KERNELS = frozenset(
     "thread_fence", "thread_fence_block", "vote_all", "vote_any"}
 )  # fmt: skip
 _OTHERS = frozenset(
-    {"__array_namespace_info__", "actor", "can_cast", "checkpoint", "compile", "cuda_module",
-    "default_device", "device", "devices", "elementwise", "explain", "finfo", "func",
+    {"__array_namespace_info__", "actor", "allclose", "can_cast", "checkpoint", "compile",
+    "cuda_module", "default_device", "device", "devices", "elementwise", "explain", "finfo", "func",
     "get_float32_matmul_precision", "grad",
     "hessian", "iinfo", "init", "interpret", "is_available", "is_grad_enabled", "isdtype", "jacfwd",
     "jacrev", "jvp", "kernel", "load", "load_gguf", "manual_seed", "memory_stats",
@@ -96,6 +96,18 @@ CALLS = {
     "scatter_reduce": lambda f: f(_cube(), 0, _integers(2, 4, 5).to(td.int64), _cube(2, 4, 5),
                                   "sum"),
     "topk": lambda f: f(_cube(), 2, axis=0),
+    "bucketize": lambda f: f(_cube().mT, [1.0, 5.0]),
+    "cross": lambda f: f(_cube(), _cube() + 1, axis=0),
+    "digitize": lambda f: f(_cube().mT, [1.0, 5.0]),
+    "kthvalue": lambda f: f(_cube(), 2, axis=0, keepdims=True),
+    **{name: lambda f: f(_cube(), [0.3, 0.5], axis=0)
+       for name in ("nanpercentile", "nanquantile", "percentile", "quantile")},
+    "interp": lambda f: f(_cube().mT, [0.0, 5.0], [1.0, 2.0]),
+    "convolve": lambda f: f(_cube(5), _cube(3)),
+    "lerp": lambda f: f(_cube().mT, _cube().mT + 1, 0.5),
+    "pad": lambda f: f(_cube().mT, 2, "reflect"),
+    "stft": lambda f: f(_cube(3, 20), 4),
+    "unique": lambda f: f(_integers(3, 4), axis=1),
     "linalg.cholesky": lambda f: f(_symmetric()),
     "linalg.cross": lambda f: f(_cube(), _cube() + 1, axis=0),
     "linalg.eigh": lambda f: f(_symmetric()),

@@ -29,6 +29,22 @@ CALLS = {
     "broadcast_to": lambda f, x: f(x, (2, 3, 3)),
     "astype": lambda f, x: f(x, td.complex128),
     "atan2": lambda f, x: f(x, x.T + 1),
+    "bucketize": lambda f, x: f(x, [1.0, 2.0]),
+    "convolve": lambda f, x: f(x[0], x[1]),
+    "digitize": lambda f, x: f(x, [1.0, 2.0]),
+    "erfinv": lambda f, x: f(x / 5),
+    "gradient": lambda f, x: f(x, axis=0),
+    "interp": lambda f, x: f(x[0], x[1].sort(), x[2]),
+    "isclose": lambda f, x: f(x, x.T),
+    "kthvalue": lambda f, x: f(x, 2).values,
+    "lerp": lambda f, x: f(x, x.T, x[0]),
+    "nanpercentile": lambda f, x: f(x, 30, axis=0),
+    "nanquantile": lambda f, x: f(x, 0.3, axis=0),
+    "pad": lambda f, x: f(x, 1, "reflect"),
+    "percentile": lambda f, x: f(x, 30, axis=0),
+    "quantile": lambda f, x: f(x, 0.3, axis=0),
+    "stft": lambda f, x: f(x.reshape(-1), 4),
+    "trapezoid": lambda f, x: f(x, x[0]),
     "bincount": lambda f, x: f(places(0, 2, 2), weights=x[0]),
     "cdist": lambda f, x: f(x, x[:2] + 1),
     "clip": lambda f, x: f(x, 1.0, x.T + 1),
@@ -84,7 +100,7 @@ CALLS = {
 }
 BITS = {name for name in FUNCTIONS if name.startswith("bitwise")}
 OF_TWO = {name for name, rule in RULES.items() if rule.operands == 2} | {
-    "matmul", "vecdot", "kron", "solve",
+    "inner", "matmul", "vecdot", "kron", "solve",
 }  # fmt: skip
 # They take no tensors, or give none.
 WITHOUT = {
@@ -92,7 +108,9 @@ WITHOUT = {
     "compile", "elementwise", "empty", "explain", "eye", "fft", "finfo", "iinfo", "isdtype",
     "linalg", "linspace", "manual_seed", "newaxis", "ones", "random", "result_type", "zeros",
     "get_float32_matmul_precision", "set_float32_matmul_precision",
-    "autocast", "is_autocast_enabled", "get_autocast_dtype",
+    "autocast", "is_autocast_enabled", "get_autocast_dtype", "allclose", "bartlett_window",
+    "blackman_window", "hamming_window", "hann_window", "kaiser_window", "tril_indices",
+    "triu_indices",
 }  # fmt: skip
 # What they give does not depend on the elements.
 LIKE = {"empty_like", "fftfreq", "ones_like", "rfftfreq", "zeros_like", "histc"}
@@ -271,6 +289,8 @@ argmax argmin argsort cdist clip histc histogram max min searchsorted sort topk 
 rfftn batch_norm celu elu gelu hardsigmoid hardswish hardtanh layer_norm leaky_relu
 local_response_norm log_softmax logsigmoid mish mse_loss prelu relu relu6 rms_norm
 scaled_dot_product_attention selu softmax softmin softplus softshrink threshold
+bucketize digamma digitize interp kthvalue median nanargmax nanargmin nanmax nanmedian nanmin
+nanpercentile nanquantile percentile quantile
 """
 REAL_ROWS = {
     name for name, rule in RULES.items() if "float" in rule.kinds and "complex" not in rule.kinds

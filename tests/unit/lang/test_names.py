@@ -115,7 +115,8 @@ VALUES: dict[str, tuple[str, float]] = {
     "cbrt": ("td.cbrt(y)", 2.5 ** (1 / 3)), "hypot": ("td.hypot(x, y)", math.hypot(0.75, 2.5)),
     "logaddexp": ("td.logaddexp(x, y)", math.log(math.exp(0.75) + math.exp(2.5))),
     "nextafter": ("(td.nextafter(y, 3.0) - y) * 2 ** 22", 1), "erf": ("td.erf(x)", math.erf(0.75)),
-    "erfc": ("td.erfc(x)", math.erfc(0.75)), "gamma": ("td.gamma(y)", math.gamma(2.5)),
+    "erfc": ("td.erfc(x)", math.erfc(0.75)),
+    "erfinv": ("td.erfinv(x)", 0.8134198475976185), "gamma": ("td.gamma(y)", math.gamma(2.5)),
     "lgamma": ("td.lgamma(x)", math.lgamma(0.75)),
     "sigmoid": ("td.sigmoid(x)", 1 / (1 + math.exp(-0.75))),
     # Philox, whose bits tests/device/arrays/test_random.py checks

@@ -14,6 +14,7 @@ from treadle.autograd.derivative import Rule
 from treadle.graph.node import CONSTANT
 from treadle.tensor.creation import zeros_like
 from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.special import digamma
 from treadle.tensor.tensor import Tensor
 
 _cos, _sin, _cosh, _sinh = (FUNCTIONS[name] for name in ("cos", "sin", "cosh", "sinh"))
@@ -143,36 +144,6 @@ def _clip(g: Any, x: Any, min: Any, max: Any) -> dict[str, Any]:
     return found
 
 
-# --- the gamma function --------------------------------------------------------------------------
-
-# B(2k) / 2k, the coefficients of the asymptotic series of digamma in 1 / x**2 (DLMF 5.11.2).
-_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
-_SHIFT = 10  # from here on the series is exact to 1e-16
-
-
-def digamma(x: Tensor) -> Tensor:
-    """The derivative of lgamma, made of operations that have all derivatives themselves.
-
-    Below 1/2 it is reflected (DLMF 5.5.4), and moved up by its recurrence (5.5.2) to where the
-    asymptotic series holds. At 0 it is -inf, and NaN at the other poles, as PyTorch's.
-    """
-    low: Any = x < 0.5
-    z: Any = _where(low, 1 - x, x)
-    steps = _reciprocal(z)
-    for step in range(1, _SHIFT):
-        steps = steps + _reciprocal(z + step)
-    z = z + _SHIFT
-    square = _reciprocal(_square(z))
-    series = square * _SERIES[-1]
-    for coefficient in reversed(_SERIES[:-1]):
-        series = square * (series + coefficient)
-    value = _log(z) - 0.5 / z - series - steps
-    inside: Any = _where(low, x, 0.25)
-    turned = FUNCTIONS["tan"]((inside - _round(inside)) * math.pi)
-    found = _where(low, value - math.pi / turned, value)
-    return _where((x < 0) & (x == FUNCTIONS["floor"](x)), math.nan, found)
-
-
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 RULES: dict[str, tuple[Rule | None, ...]] = {
@@ -202,6 +173,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "divide": (lambda g, y: g / conj(y), lambda g, x, y: -g * conj(x / y / y)),
     "erf": (lambda g, x: g * _TWO_OVER_ROOT_PI * _exp(-_square(x)),),
     "erfc": (lambda g, x: g * -_TWO_OVER_ROOT_PI * _exp(-_square(x)),),
+    "erfinv": (lambda g, x, out: g / _TWO_OVER_ROOT_PI * _exp(_square(out)),),
     "exp": (lambda g, out: g * conj(out),),
     "exp2": (lambda g, out: g * conj(out * math.log(2)),),
     "expm1": (lambda g, out: g * conj(out + 1),),
