@@ -4,11 +4,13 @@ Element i of draw number d is a function of the generator's seed, d and i, by th
 generator Philox (see `lang.math.draws`), so there is no state on the device, threads are
 independent, and the draws are fused into the kernel that uses them. `uniform`, `integers`,
 `bernoulli` and `permutation` have the same bits on every device, `normal` and `exponential` the
-same values up to rounding.
+same values up to rounding, on which what is drawn with probabilities depends (`choice`,
+`multinomial`).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +28,7 @@ from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.assembly import concat, stack
+from treadle.tensor.axes import one_axis
 from treadle.tensor.conversions import (
     as_python,
     cast,
@@ -35,14 +38,24 @@ from treadle.tensor.conversions import (
     mixed_devices,
     shaped,
 )
-from treadle.tensor.creation import Shape, extents_of
+from treadle.tensor.creation import Shape, asarray, extents_of
 from treadle.tensor.dtypes import check_dtype, check_fits, default_integer, promote, supports
+from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.generator import Generator, default_generator, recorder, tape
 from treadle.tensor.operands import node_of
+from treadle.tensor.reductions import argmax
+from treadle.tensor.reductions import max as greatest
+from treadle.tensor.scans import cumulative_sum
+from treadle.tensor.searching import take
+from treadle.tensor.sorting import topk
 from treadle.tensor.tensor import Tensor, as_device_dtype, from_node
 
-__all__ = ["bernoulli", "exponential", "integers", "normal", "permutation", "uniform"]
+__all__ = [
+    "bernoulli", "choice", "exponential", "integers", "multinomial", "normal", "permutation",
+    "shuffle", "standard_normal", "uniform",
+]  # fmt: skip
 
+_where, _isfinite = FUNCTIONS["where"], FUNCTIONS["isfinite"]
 _WORD = 1 << 32
 
 
@@ -120,6 +133,22 @@ def normal(
     name = "random_normal" if draw.working is float32 else "random_normal_64"
     found = draw.node(name, draw.working, *draw.key)
     return draw.result(draw.scaled(found, std, mean))
+
+
+def standard_normal(
+    shape: Shape,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Numbers of the normal distribution of mean 0 and standard deviation 1: `normal(shape)`.
+
+    >>> import treadle as td
+    >>> td.random.standard_normal((2, 3), device="cpu").shape
+    (2, 3)
+    """
+    return normal(shape, dtype=dtype, device=device, generator=generator)
 
 
 def exponential(
@@ -305,6 +334,137 @@ def _order(count: int, device: Device, generator: Generator | None) -> Node:
 
 def _with_axis(node: Node) -> Node:
     return view_of(node, View((*node.shape, 1), (1, 0), 0))
+
+
+def shuffle(x: Tensor, *, axis: int = 0, generator: Generator | None = None) -> None:
+    """Put the parts of a tensor along an axis into random order, in place, as NumPy does.
+    (`permutation` makes a new array.) TypeError for anything but a tensor.
+
+    >>> import treadle as td
+    >>> x = td.arange(5, device="cpu")
+    >>> td.random.shuffle(x)
+    >>> sorted(x.tolist())
+    [0, 1, 2, 3, 4]
+    """
+    if not isinstance(x, Tensor):
+        raise TypeError(f"shuffle changes a tensor in place, not {type(x).__name__}: make one")
+    at = one_axis("shuffle", axis, len(x.shape))
+    order = permutation(x.shape[at], device=x.device, generator=generator)
+    x[...] = take(x, order, axis=at)
+
+
+# --- choices ----------------------------------------------------------------------------
+
+
+def choice(
+    x: ArrayLike,
+    shape: Shape = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    *,
+    axis: int = 0,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Parts of x along an axis, or integers from 0 to x-1 if x is an integer, drawn at random: as
+    many as `shape` says, whose extents stand in the place of the axis.
+
+    Without `replace` each is drawn once at most, in random order; ShapeError if there are too few.
+    p has their probabilities, which are divided by their sum, in float32. Those of 0 are never
+    drawn; ValueError if fewer others are left than are drawn, if one is negative, or if all are 0.
+    p is read for that.
+
+    >>> import treadle as td
+    >>> td.random.choice(5, (2, 3), device="cpu").shape
+    (2, 3)
+    >>> x = td.asarray([1, 2, 4], device="cpu")
+    >>> sorted(td.random.choice(x, 2, False, [0, 1, 1]).tolist())
+    [2, 4]
+    """
+    is_count = not isinstance(x, Tensor) and hasattr(x, "__index__")
+    where = find_device(device) if is_count else _device_of("choice", (x,), device)
+    values = None if is_count else from_node(node_of("choice", x, where))
+    at = 0 if values is None else one_axis("choice", axis, len(values.shape))
+    among = as_index(x) if values is None else values.shape[at]
+    extents = extents_of(shape)
+    wanted = math.prod(extents)
+    if wanted and among < (1 if replace else wanted):
+        raise ShapeError(f"choice: {wanted} of {among} cannot be drawn, replace={replace}")
+    if p is None:
+        if replace:
+            places = integers(wanted, 0, max(among, 1), device=where, generator=generator)
+        else:
+            places = permutation(among, device=where, generator=generator)[:wanted]
+    else:
+        given = np.asarray(p.numpy() if isinstance(p, Tensor) else p, np.float64)
+        _check_probabilities(given, among, wanted, replace)
+        weights = asarray((given / given.sum()).astype(np.float32), device=where)
+        places = _chosen(weights, wanted, replace, generator)
+    if values is None:
+        return places.reshape(extents)
+    found = take(values, places, axis=at)
+    return found.reshape((*values.shape[:at], *extents, *values.shape[at + 1 :]))
+
+
+def _check_probabilities(p: Any, among: int, wanted: int, replace: bool) -> None:
+    if p.shape != (among,):
+        raise ShapeError(f"choice: p is a number for each of {among}, not of shape {p.shape}")
+    if not ((p >= 0) & (p < np.inf)).all() or not p.any():
+        raise ValueError("choice: probabilities are finite, not negative, and not all 0")
+    if not replace and np.count_nonzero(p) < wanted:
+        raise ValueError(
+            f"choice: {wanted} are drawn without replacement, and {np.count_nonzero(p)} have a "
+            "probability above 0"
+        )
+
+
+def multinomial(
+    input: ArrayLike,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """PyTorch's: indices drawn with the probabilities that the last axis of `input`, of one axis or
+    two, has up to a factor, `num_samples` for each row. An index is -1 where there is none of a
+    probability above 0 (left), as the weights are not read.
+
+    >>> import treadle as td
+    >>> weights = td.asarray([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]], device="cpu")
+    >>> td.random.multinomial(weights, 2, replacement=True).tolist()
+    [[1, 1], [0, 0]]
+    """
+    device = device_of("multinomial", (input,))
+    node = node_of("multinomial", input, device)
+    if len(node.shape) not in (1, 2) or node.dtype.kind == "complex":
+        raise ShapeError(
+            f"multinomial takes real weights of one axis or two, not {node.dtype} of shape "
+            f"{node.shape}"
+        )
+    count = as_index(num_samples)
+    if count < 0 or node.shape[-1] < (count if not replacement else min(count, 1)):
+        raise ShapeError(f"multinomial: {count} cannot be drawn from {node.shape[-1]}")
+    wide = float64 if node.dtype is float64 else float32
+    return _chosen(from_node(cast(node, wide)), count, replacement, generator)
+
+
+def _chosen(weights: Tensor, count: int, replace: bool, generator: Generator | None) -> Tensor:
+    """Indices along the last axis with probabilities that are proportional to weights; -1 where
+    none is left. What has no weight is not drawn, whatever running sums round to."""
+    options: dict[str, Any] = {
+        "dtype": weights.dtype, "device": weights.device, "generator": generator,
+    }  # fmt: skip
+    positive: Any = weights > 0
+    if not replace:  # those of the earliest times, each exponential with its weight as the rate
+        times: Any = exponential(weights.shape, **options)
+        times = _where(positive, times / _where(positive, weights, 1), np.inf)
+        found = topk(times, count, largest=False)
+        return _where(_isfinite(found.values), found.indices, -1)
+    running: Any = _where(positive, cumulative_sum(weights, axis=-1), 0)
+    whole = greatest(running, axis=-1, keepdims=True) if weights.shape[-1] else running
+    drawn: Any = uniform((*weights.shape[:-1], count), **options) * whole
+    reached: Any = (running[..., None, :] > drawn[..., None]) & positive[..., None, :]
+    return _where((whole > 0) & _isfinite(whole), argmax(reached.to(uint32), axis=-1), -1)
 
 
 # --- shared parts ---------------------------------------------------------------------

@@ -42,6 +42,8 @@ def complex_logaddexp(x, y):
 
 def inverse_erf(x):
     """By the quantiles of the normal distribution, which the standard library has."""
+    if x == 0:
+        return x
     if not -1 < x < 1:
         return math.copysign(math.inf, x) if abs(x) == 1 else math.nan
     return statistics.NormalDist().inv_cdf((1 + x) / 2) / math.sqrt(2)
