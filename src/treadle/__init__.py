@@ -92,7 +92,7 @@ _ELSEWHERE = {
     "repeat_interleave": "write td.repeat", "right_shift": "write x >> y",
     "rint": "write td.round", "row_stack": "write td.concat((x, y), axis=0)",
     "softmax": "write td.nn.functional.softmax(x, axis)", "sub": "write x - y",
-    "tensor": _MAKES, "trapz": "write td.trapezoid", "true_divide": "write x / y",
+    "trapz": "write td.trapezoid", "true_divide": "write x / y",
     "unsqueeze": "write td.expand_dims(x, axis)", "vdot": "write td.vecdot(x, y)",
     "vstack": "write td.concat((x, y), axis=0), or td.stack of rows",
     "absolute": "write td.abs(x)", "array": _MAKES, "as_tensor": _MAKES, "cat": "write td.concat",

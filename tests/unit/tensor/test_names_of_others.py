@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,9 @@ MESSAGES = {
     "td.tensor": (lambda: td.tensor([1]), TypeError, r"td\.asarray\(…\) makes a tensor"),
     "td.array": (lambda: td.array([1]), AttributeError, r"'array': td\.asarray\(…\) makes"),
     "td.cat": (lambda: td.cat([X]), AttributeError, r"write td\.concat"),
+    "td.vstack": (lambda: td.vstack([X]), AttributeError, r"write td\.concat"),
+    "td.hanning": (lambda: td.hanning(4), AttributeError, r"write td\.hann_window\(n, periodic"),
+    "td.cumsum": (lambda: td.cumsum(X), AttributeError, r"write td\.cumulative_sum\(x, axis=…\)"),
     "x.cuda": (lambda: X.cuda(), AttributeError, r"'cuda': x\.to\('cuda'\) moves it"),
     "x.cpu": (lambda: X.cpu(), AttributeError, r"x\.to\('cpu'\) moves it"),
     "x.float": (lambda: X.float(), AttributeError, r"x\.to\(td\.float32\)"),
@@ -49,6 +54,16 @@ def test_names_of_others_are_not_there():
     assert not hasattr(X, "cuda")
     assert not hasattr(td, "array")
     assert "array" not in dir(td)
+
+
+def test_what_is_advised_exists():
+    for name, advice in td._ELSEWHERE.items():
+        assert name not in td.__all__
+        assert not hasattr(td, name)
+        for path in re.findall(r"td\.((?:\w+\.)*\w+)", advice):
+            found = td
+            for part in path.split("."):
+                found = getattr(found, part)
 
 
 @pytest.mark.parametrize("name", ["sort", "argsort", "flip", "tril", "triu", "diagonal"])
