@@ -112,9 +112,10 @@ __all__, __getattr__, __dir__ = _exports(
 def _functions() -> _Mapping[str, _Any]:
     with _importing():
         from treadle.tensor.elementwise_functions import FUNCTIONS
+        from treadle.tensor.linalg.powers import cross
         from treadle.tensor.products import dot
 
-    return {**FUNCTIONS, "dot": dot}
+    return {**FUNCTIONS, "cross": cross, "dot": dot}
 
 
 def _lazy_arrays() -> _lazy.LazyArrays:

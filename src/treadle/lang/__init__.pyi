@@ -787,24 +787,18 @@ def cosh(x: Value | complex, /) -> Value:
 
 @overload
 def cosh(x: ArrayLike, /) -> Tensor: ...
-def cross(a: Any, b: Any, /) -> Value:
-    """The cross product of two vectors of three numbers.
-
-    Its arguments are values of the kernel. It works in kernels only, and raises TreadleError elsewhere.
+@overload
+def cross(a: Value | complex, b: Value | complex, /) -> Value:
+    """The cross product of vectors of three elements along an axis; the other axes broadcast.
 
     >>> import treadle as td
-    >>> @td.kernel
-    ... def example(x: td.Array[td.f32], y: td.Array[td.f32]):
-    ...     i = td.grid(1)
-    ...     v = td.vec3[td.f32](x[0], x[1], x[2])
-    ...     y[i] = td.cross(v, td.vec3[td.f32](0, 0, 1))[i]
-    >>> x = td.asarray([1.0, 2.0, 3.0], dtype=td.f32, device="cpu")
-    >>> y = td.zeros_like(x)
-    >>> example[1, x.size](x, y)
-    >>> y.tolist()
-    [2.0, -1.0, 0.0]
+    >>> x, y = td.asarray([1, 0, 0], device="cpu"), td.asarray([0, 1, 0], device="cpu")
+    >>> td.linalg.cross(x, y).tolist()
+    [0, 0, 1]
     """
 
+@overload
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor: ...
 def ctz(x: Any, /) -> Value:
     """The number of zero bits below the lowest set one.
 

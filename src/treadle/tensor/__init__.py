@@ -25,7 +25,6 @@ NAMES = {
     "treadle.tensor.generator": "Generator manual_seed",
     "treadle.tensor.histograms": "bincount histc histogram",
     "treadle.tensor.indexing": "newaxis",
-    "treadle.tensor.linalg.powers": "cross",
     "treadle.tensor.manipulation": (
         "broadcast_arrays broadcast_to diagonal expand_dims flip matrix_transpose moveaxis "
         "permute_dims reshape rot90 split squeeze swapaxes unstack"

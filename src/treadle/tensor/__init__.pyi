@@ -53,7 +53,6 @@ from treadle.tensor.histograms import bincount as bincount
 from treadle.tensor.histograms import histc as histc
 from treadle.tensor.histograms import histogram as histogram
 from treadle.tensor.indexing import newaxis as newaxis
-from treadle.tensor.linalg.powers import cross as cross
 from treadle.tensor.manipulation import broadcast_arrays as broadcast_arrays
 from treadle.tensor.manipulation import broadcast_to as broadcast_to
 from treadle.tensor.manipulation import diagonal as diagonal
@@ -187,7 +186,6 @@ __all__ = [
     "corrcoef",
     "count_nonzero",
     "cov",
-    "cross",
     "cumulative_prod",
     "cumulative_sum",
     "diag",
