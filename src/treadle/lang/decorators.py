@@ -120,7 +120,8 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
         """One argument for each parameter, of those by position and by name, and of the default
         values. LaunchError for a name that is not a parameter's, or is given twice."""
         names = [parameter.name for parameter in self.parameters]
-        if len(arguments) > len(names):
+        defaults = self.definition.__defaults__ or ()
+        if len(arguments) > len(names) or not (keywords or defaults):
             return arguments  # the launch says how many it takes
         values = dict(zip(names, arguments, strict=False))
         by_position = {each.arg for each in self.source_code.tree.args.posonlyargs}
@@ -132,15 +133,14 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
             if name in values:
                 raise LaunchError(f"kernel {self.name}: {name} is given twice")
             values[name] = value
-        defaults = self.definition.__defaults__ or ()
-        missing = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) | values
-        lacking = [name for name in names if name not in missing]
+        found = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) | values
+        lacking = [name for name in names if name not in found]
         if lacking:
             raise LaunchError(
                 f"kernel {self.name} takes {len(names)} argument{'' if len(names) == 1 else 's'} "
                 f"({', '.join(names)}), not {len(values)}: {lacking[0]} is not given"
             )
-        return tuple(missing[name] for name in names)
+        return tuple(found[name] for name in names)
 
     # --- for users ---
 

@@ -278,7 +278,7 @@ ERRORS = [
     ("y[0] = ~x[0]", "~ works on integers", "~x"),
     ("y[0] = x[0] & 1", "works on integers", "x[0] &"),
     ("a, b = 1, 2, 3", "2 names for 3 values", "a, b"),
-    ("for k in x: pass", "for i in range(a.size)", "x: pass"),
+    ("for k in m: pass", "for i in range(a.size)", "m: pass"),
     ("for k in range(1.5): pass", "range counts integers", "range(1.5)"),
     ("for k in range(0, 3, 0): pass", "is not 0", "range(0, 3, 0)"),
     ("td.atomic_add(i, 0, 1)", "works on an array", "td.atomic_add"),

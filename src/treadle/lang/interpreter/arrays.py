@@ -3,6 +3,7 @@ places."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +100,9 @@ class KernelArray:
         at = self.find(index)
         if at is not None:
             store_value(self.data, at, converted(value, self.annotation))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self.load(np.int32(at)) for at in range(self.extents[0]))
 
     def grid(self, index: Any) -> KernelArray | None:
         """The grid `f[q]` of a stack of them; None if an index is of an element."""

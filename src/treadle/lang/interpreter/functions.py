@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
@@ -343,6 +343,31 @@ def _length(value: Any) -> Any:
     return value.shape[0] if isinstance(value, KernelArray) else len(value)
 
 
+class _Zipped:
+    """`zip` or `enumerate`, and whether its loop is unrolled, so that its counters are literals."""
+
+    def __init__(self, *parts: Any, strict: bool = False) -> None:
+        self._parts = parts
+        self.is_unrolled = any(
+            isinstance(part, (tuple, Vector)) or getattr(part, "is_unrolled", False)
+            for part in parts
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return zip(*self._parts, strict=False)
+
+
+class _Enumerated(_Zipped):
+    def __init__(self, items: Any, start: Any = 0) -> None:
+        super().__init__(items)
+        self._start = start
+
+    def __iter__(self) -> Iterator[Any]:
+        for at, item in enumerate(self._parts[0]):
+            count = at if self.is_unrolled else np.int32(at)
+            yield numbers.binary("+", self._start, count), item
+
+
 def _sum(items: Any, *start: Any) -> Any:
     total, *others = [*start, *items] or [0]
     for each in others:
@@ -383,6 +408,8 @@ PYTHON_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     builtins.print: _print,
     builtins.len: _length,
     builtins.sum: _sum,
+    builtins.zip: _Zipped,
+    builtins.enumerate: _Enumerated,
     builtins.min: lambda *values: mathematics("minimum", list(_items(values))),
     builtins.max: lambda *values: mathematics("maximum", list(_items(values))),
     builtins.int: lambda x: numbers.cast(x, t.I32),

@@ -35,6 +35,7 @@ from treadle.lang.lower.values import (
     ShiftedPosition,
     TupleValue,
     Value,
+    Zipped,
     contains_array,
     describe,
     is_expression,
@@ -252,6 +253,8 @@ def _bind_object(
     """Bind a name to an array, tuple or dtype at compile time. It is assigned only once."""
     if isinstance(value, Range):
         raise cx.error("a range works in a for only: for i in range(…)", node)
+    if isinstance(value, Zipped):
+        raise cx.error("enumerate and zip work in a for only: for i, v in enumerate(…)", node)
     if isinstance(value, TupleValue) and binding is not None:
         old = binding.value
         if isinstance(old, TupleValue) and len(old.items) == len(value.items):

@@ -46,7 +46,7 @@ from treadle.lang.lower.names import (
     is_of_arrays,
 )
 from treadle.lang.lower.operators import binary, join
-from treadle.lang.lower.python_functions import OF_ITEMS, equivalent_call
+from treadle.lang.lower.python_functions import OF_ITEMS, equivalent_call, iteration
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
@@ -111,6 +111,8 @@ def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool
         return _range(cx, node, unrolled=False)
     if target is print:
         return _print(cx, node)
+    if target is enumerate or target is zip:
+        return iteration(cx, callee, node)
     if target is len:
         return _length(cx, node)
     if isinstance(target, KernelFunction):

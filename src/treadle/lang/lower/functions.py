@@ -37,6 +37,7 @@ from treadle.lang.lower.values import (
     ShiftedPosition,
     TupleValue,
     Value,
+    Zipped,
     contains_array,
     describe,
 )
@@ -260,6 +261,8 @@ def _settled(cx: Context, value: Value, node: ast.AST) -> Value:
         )
     if isinstance(value, FixedArrayPlace):
         raise cx.error("an array inside a struct can't be passed: pass the array of structs", node)
+    if isinstance(value, Zipped):
+        raise cx.error("enumerate and zip work in a for only: pass what they take", node)
     if isinstance(value, Range):
         raise cx.error("a range can't be passed: pass its bounds", node)
     if isinstance(value, (PositionMethod, ShiftedPosition)):

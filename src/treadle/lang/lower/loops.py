@@ -11,7 +11,7 @@ from treadle.ir import types as t
 from treadle.ir.effects import ends
 from treadle.lang import rules
 from treadle.lang.lower.arrays import static_number
-from treadle.lang.lower.assignments import assign_name
+from treadle.lang.lower.assignments import assign_name, assign_to
 from treadle.lang.lower.context import Binding, Context
 from treadle.lang.lower.conversions import number, with_type
 from treadle.lang.lower.expressions import (
@@ -19,12 +19,11 @@ from treadle.lang.lower.expressions import (
     lower_condition,
     lower_expression,
 )
+from treadle.lang.lower.iterations import counted_loop, is_unrolled, item_at, known_items
 from treadle.lang.lower.operators import operand
 from treadle.lang.lower.values import (
     Range,
-    TupleValue,
     Value,
-    describe,
 )
 from treadle.lang.rules import Literal
 
@@ -59,19 +58,16 @@ def lower_while(cx: Context, node: ast.While) -> None:
 
 
 def lower_for(cx: Context, node: ast.For) -> None:
-    """`for … in range(…)`, td.static_range(…) or a tuple."""
+    """`for … in range(…)`, td.static_range(…), a tuple, an array, `enumerate` or `zip`."""
     if node.orelse:
         raise cx.refusal("loop_else", node.orelse[0])
     found = lower_expression(cx, node.iter)
-    if isinstance(found, TupleValue):
-        _unroll(cx, node, list(found.items))
+    if is_unrolled(found):
+        _unroll(cx, node, known_items(cx, found, node.iter))
         return
     if not isinstance(found, Range):
-        raise cx.error(
-            f"for runs over range(…), td.static_range(…) or a tuple, not over {describe(found)}: "
-            "write for i in range(a.size)",
-            node.iter,
-        )
+        _count_through(cx, node, found)
+        return
     if not isinstance(node.target, ast.Name):
         raise cx.error("the variable of a range is one name", node.target)
     if found.unrolled:
@@ -96,6 +92,16 @@ def lower_for(cx: Context, node: ast.For) -> None:
     if not copied:
         cx.bindings.pop(node.target.id, None)
     cx.emit(n.For(variable, start, stop, step, tuple(body), span=cx.span(node), by=by))
+
+
+def _count_through(cx: Context, node: ast.For, found: Value) -> None:
+    """A loop over arrays and ranges, whose variables get the items of each iteration."""
+    at, count = counted_loop(cx, found, node)
+    with _loop_body(cx, node) as body:
+        assign_to(cx, node.target, item_at(cx, found, at, node.iter))
+        _body(cx, node.body)
+    zero = with_type(Literal(0), at.type, cx, node)  # type: ignore[arg-type]
+    cx.emit(n.For(at, zero, count, 1, tuple(body), span=cx.span(node)))
 
 
 def _range_type(cx: Context, found: Range, node: ast.AST) -> t.Scalar:

@@ -15,11 +15,11 @@ from treadle.lang.equivalents import LibraryFunction, of_constants
 from treadle.lang.lower import mathematics
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import cast, condition, scalar
-from treadle.lang.lower.expressions import items_of, one_argument, positional
+from treadle.lang.lower.expressions import in_order, items_of, one_argument, positional
 from treadle.lang.lower.functions import call_function, call_with
 from treadle.lang.lower.names import from_python
 from treadle.lang.lower.operators import binary
-from treadle.lang.lower.values import PythonObject, Value
+from treadle.lang.lower.values import Counter, PythonObject, Value, Zipped
 from treadle.lang.rules import Literal
 from treadle.lang.source import source_of
 
@@ -105,6 +105,25 @@ def _any_or_all(cx: Context, callee: PythonObject, values: list[Value], node: as
             op = "logical_or" if decides else "logical_and"
             result = n.Binary(op, result, each, t.BOOL, cx.span(node))
     return result
+
+
+def iteration(cx: Context, callee: PythonObject, node: ast.Call) -> Zipped:
+    """`enumerate(x, start)` and `zip(…)` in a for."""
+    known = "strict" if callee.value is zip else "start"
+    named = [each.value for each in node.keywords]
+    if any(each.arg != known for each in node.keywords):
+        raise cx.error(f"{callee.name} takes its arguments by position, and {known}", node)
+    if callee.value is zip and any(ast.unparse(each) != "False" for each in named):
+        raise cx.error("a kernel can't raise exceptions: leave strict=True of zip out", node)
+    start = [] if callee.value is zip else named
+    values = in_order(cx, [*node.args, *start])
+    if callee.value is zip:
+        if not values:
+            raise cx.error("zip takes one argument or more", node)
+        return Zipped(tuple(values))
+    if not 1 <= len(values) <= 2:
+        raise cx.error(f"enumerate takes one or two arguments, not {len(values)}", node)
+    return Zipped((Counter(values[1] if len(values) > 1 else Literal(0)), values[0]))
 
 
 OF_ITEMS: dict[Any, Callable[[Context, PythonObject, list[Value], ast.Call], Value]] = {

@@ -76,6 +76,20 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class Counter:
+    """The numbers from `start` on that `enumerate` gives."""
+
+    start: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Zipped:
+    """`zip(…)`, or `enumerate(x)`, which is that of a counter and x, in a for."""
+
+    parts: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Position:
     """A cell of a stencil's grid."""
 
@@ -110,7 +124,7 @@ class FragmentMethod:
 
 Value: TypeAlias = (
     Literal | n.Expression | ArrayView | FixedArrayPlace | TupleValue | PythonObject | Range
-    | Position | ShiftedPosition | PositionMethod | FragmentMethod
+    | Counter | Zipped | Position | ShiftedPosition | PositionMethod | FragmentMethod
 )  # fmt: skip
 
 EXPRESSIONS = (
@@ -144,6 +158,8 @@ def describe(value: Value) -> str:
             return value.name
         case Range():
             return "a range"
+        case Counter() | Zipped():
+            return "an iteration"
         case Position():
             return "a position"
         case ShiftedPosition():
