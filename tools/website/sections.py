@@ -118,7 +118,7 @@ PAGES = (
             ),
             _section(
                 "Vectors",
-                "cross length normalize",
+                "length normalize",
             ),
             _section(
                 "Numbers of kernels only",
