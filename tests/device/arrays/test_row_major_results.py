@@ -133,6 +133,7 @@ CALLS = {
     "F.multi_margin_loss": lambda f: f(_cube(3, 4), _integers(3), reduction="none"),
     "F.multilabel_margin_loss": lambda f: f(_cube(3, 4), _integers(3, 4), reduction="none"),
     "F.nll_loss": lambda f: f(_cube(3, 4), _integers(3), reduction="none"),
+    "F.packed_attention": lambda f: f(*[_cube(2, 4, 3).mT] * 3, [0, 1, 3]),
     "F.pdist": lambda f: f(_cube(4, 3)),
     "F.pixel_shuffle": lambda f: f(_image(2), 2),
     "F.pixel_unshuffle": lambda f: f(_image(2), 2),
