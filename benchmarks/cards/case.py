@@ -74,9 +74,11 @@ def measure(suite: str, device: td.Device, case: Case) -> list[Figure]:
     before = td.get_float32_matmul_precision()
     td.set_float32_matmul_precision(case.precision)
     exact = case.precision == "highest"
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = not exact
+    torch.backends.cuda.matmul.allow_tf32 = not exact
+    cudnn = torch.backends.cudnn
+    flags = {"enabled": cudnn.enabled, "benchmark": cudnn.benchmark, "allow_tf32": not exact}
     try:
-        with td.use_device(device):
+        with td.use_device(device), cudnn.flags(**flags):
             return [_figure(suite, device, torch, case)]
     finally:
         td.set_float32_matmul_precision(before)

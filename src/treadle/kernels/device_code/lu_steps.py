@@ -147,14 +147,14 @@ def searching(what: Step) -> Function:
     dtype, threads, warp, rows_each, width, _, _ = what
     key, _ = pivoting(dtype)
     slots_each = what.slots
-    native = key.itemsize <= _NATIVE
+    native, halvings = key.itemsize <= _NATIVE, warp.bit_length() - 1
 
     @td.func
     def largest_of_subgroup(value):
         if native:
             return td.subgroup_max(value)
         most = value
-        for step in td.static_range(warp.bit_length() - 1):
+        for step in td.static_range(halvings):
             other = td.shuffle_xor(most, 1 << step)
             most = other if other > most else most
         return most
