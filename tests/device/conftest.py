@@ -53,9 +53,8 @@ _ONCE = frozenset({
 # Tests of arrays, whose kernels are made of what the tests of kernels have on every device: one
 # device of a kind is enough for them, where no card asks for more.
 _ARRAY_KERNELS = frozenset({
-    "test_attention_kernels", "test_fusion", "test_joins", "test_neighbours",
-    "test_packed_attention", "test_parts", "test_reductions", "test_rows", "test_scans",
-    "test_selecting", "test_sorting",
+    "test_attention_kernels", "test_fusion", "test_joins", "test_neighbours", "test_parts",
+    "test_reductions", "test_rows", "test_scans", "test_selecting", "test_sorting",
 })  # fmt: skip
 # Those without anything but elementwise kernels need not run in both providers' compilers: what
 # one runs, the other's compiles (tests/support/both_compilers.py).
@@ -84,6 +83,7 @@ _LIBRARY = frozenset({
     "test_losses",
     "test_margin_losses",
     "test_normalization",
+    "test_packed_attention",
     "test_pooling",
     "test_products",
     "test_sampling",
@@ -147,8 +147,8 @@ _ACTORS = frozenset({"test_actors", "test_pipes", "test_resident_kernel"})
 _DRAWN_ACTORS = frozenset({"test_actor_machine"})
 # Stencils, whose kernels are loops and accesses, of which every device has the tests of kernels.
 _STENCILS = frozenset({
-    "test_bad_stencils", "test_boundaries", "test_large_grids", "test_stencil_arrays",
-    "test_stencil_steps", "test_stencils",
+    "test_bad_stencils", "test_boundaries", "test_large_grids", "test_stacks",
+    "test_stencil_arrays", "test_stencil_steps", "test_stencils",
 })  # fmt: skip
 # And what they solve, in many steps.
 _STENCIL_SOLUTIONS = frozenset({"test_stencil_solutions"})
@@ -201,8 +201,8 @@ _LEFT_OUT = {
     # Its functions are those of test_math and test_values, which the evaluator runs.
     "test_elementwise_functions": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     # The compiler of CUDA C++ fuses products as it likes, the evaluator does not.
-    "test_several_steps": frozenset({"webgpu-gl", "ptx", "ptx-sm_70"}),
-    **dict.fromkeys(_STENCILS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
+    "test_several_steps": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70"}),
+    **dict.fromkeys(_STENCILS, frozenset({"webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(
         _STENCIL_SOLUTIONS, frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"})
     ),
