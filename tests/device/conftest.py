@@ -195,7 +195,7 @@ _LEFT_OUT = {
     # Slow there, and no different.
     **dict.fromkeys(("test_diverged_warps", "test_fragments"), frozenset({"webgpu-gl"})),
     "test_opaque_fragments": frozenset({"webgpu-gl", "dawn", "ptx-nvrtc"}),
-    **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
+    **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(_CUDA_CPP, frozenset({"webgpu-gl", "ptx", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(_ELEMENTWISE, frozenset({"webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"})),
     # Its functions are those of test_math and test_values, which the evaluator runs.
