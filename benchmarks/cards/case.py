@@ -74,14 +74,15 @@ def measure(suite: str, device: td.Device, case: Case) -> list[Figure]:
     before = td.get_float32_matmul_precision()
     td.set_float32_matmul_precision(case.precision)
     exact = case.precision == "highest"
-    torch.backends.cuda.matmul.allow_tf32 = not exact
-    cudnn = torch.backends.cudnn
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    matmul_before, matmul.allow_tf32 = matmul.allow_tf32, not exact
     flags = {"enabled": cudnn.enabled, "benchmark": cudnn.benchmark, "allow_tf32": not exact}
     try:
         with td.use_device(device), cudnn.flags(**flags):
             return [_figure(suite, device, torch, case)]
     finally:
         td.set_float32_matmul_precision(before)
+        matmul.allow_tf32 = matmul_before
 
 
 def _figure(suite: str, device: td.Device, torch: Any, case: Case) -> Figure:
