@@ -1,0 +1,23 @@
+"""PyTorch's interface over treadle's tensors: `import treadle.torch as torch`.
+
+Names, arguments, defaults, promotion and results are PyTorch's; what computes is treadle, on every
+device that it has. `x.td` is the tensor of treadle that `x` shows. What PyTorch has and this has
+not raises an AttributeError that names the nearest thing; `torch.missing()` lists it.
+"""
+
+from treadle.core.deferred_imports import exports
+from treadle.torch.table import entries
+
+NAMES = {
+    "treadle.torch.attributes": "Size",
+    "treadle.torch.devices": "device get_default_device set_default_device",
+    "treadle.torch.dtypes": "get_default_dtype result_type set_default_dtype",
+    "treadle.torch.functions": " ".join(each.name for each in entries() if "f" in each.flags),
+    "treadle.torch.tensor": "Tensor wrap",
+    # Dtypes are treadle's, under PyTorch's names.
+    "treadle": (
+        "bfloat16 bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8 "
+        "uint16 uint32 uint64 inf nan pi e no_grad enable_grad manual_seed"
+    ),
+}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "nn optim")

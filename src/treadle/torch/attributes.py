@@ -1,0 +1,171 @@
+"""Attributes and methods of tensors that have no function of the same name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import DType
+from treadle.torch.devices import device as Device
+from treadle.torch.tensor import Tensor, kept, unwrapped, wrap
+
+
+class Size(tuple[int, ...]):
+    """The extents of a tensor."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        return int(np.prod(self, dtype=object)) if self else 1
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+
+def shape(self: Tensor) -> Size:
+    """The extents, by axes."""
+    return Size(self._inner.shape)
+
+
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The extents, or one of them. IndexError if there is no such axis."""
+    found = self._inner.shape
+    if dim is None:
+        return Size(found)
+    count = len(found)
+    if not -count <= dim < count:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got "
+            f"{dim})"
+        )
+    return found[dim]
+
+
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """The distances between elements along the axes, in elements; or one of them."""
+    found = self._inner.strides
+    return found if dim is None else found[dim]
+
+
+def dtype(self: Tensor) -> DType:
+    """The dtype of the elements."""
+    return self._inner.dtype
+
+
+def device(self: Tensor) -> Device:
+    """Where the elements are."""
+    return Device(self._inner.device)
+
+
+def ndim(self: Tensor) -> int:
+    """The number of axes."""
+    return len(self._inner.shape)
+
+
+def dim(self: Tensor) -> int:
+    """The number of axes."""
+    return len(self._inner.shape)
+
+
+def numel(self: Tensor) -> int:
+    """The number of elements."""
+    return self._inner.size
+
+
+def item(self: Tensor) -> Any:
+    """The only element, as a Python number. RuntimeError if there is not exactly one."""
+    if self._inner.size != 1:
+        raise RuntimeError(
+            f"a Tensor with {self._inner.size} elements cannot be converted to Scalar"
+        )
+    return self._inner.item()
+
+
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers."""
+    return self._inner.tolist()
+
+
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
+    """The elements as a NumPy array. RuntimeError for a tensor that requires gradients, unless
+    `force`."""
+    if self._inner.requires_grad and not force:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    return self._inner.numpy()
+
+
+# --- gradients -----------------------------------------------------------------------------------
+
+
+def _grad(self: Tensor) -> Tensor | None:
+    """The gradient that backward passes have accumulated, or None."""
+    found = self._inner.grad
+    return None if found is None else kept(found)
+
+
+def _set_grad(self: Tensor, value: Tensor | None) -> None:
+    self._inner.grad = unwrapped(value)
+
+
+def _requires_grad(self: Tensor) -> bool:
+    """Whether operations on the tensor are recorded for gradients."""
+    return self._inner.requires_grad
+
+
+def _set_requires_grad(self: Tensor, value: bool) -> None:
+    self._inner.requires_grad_(value)
+
+
+def _data(self: Tensor) -> Tensor:
+    """The same elements without history."""
+    return wrap(self._inner.detach())
+
+
+def _set_data(self: Tensor, value: Tensor) -> None:
+    self._inner.data = value._inner
+
+
+grad = property(_grad, _set_grad)
+requires_grad = property(_requires_grad, _set_requires_grad)
+data = property(_data, _set_data)
+
+
+def is_leaf(self: Tensor) -> bool:
+    """Whether the tensor was not computed from tensors that require gradients."""
+    return self._inner.is_leaf
+
+
+def grad_fn(self: Tensor) -> Any:
+    """What computed the tensor, if it is recorded; None for leaves."""
+    return None if self._inner.is_leaf else self._inner._history
+
+
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Record operations on the tensor from here on, or don't. Returns the tensor."""
+    self._inner.requires_grad_(requires_grad)
+    return self
+
+
+def detach(self: Tensor) -> Tensor:
+    """The same elements, cut off from gradients."""
+    return wrap(self._inner.detach())
+
+
+def backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradient of this tensor to the `grad` of the leaves that it was computed from."""
+    self._inner.backward(
+        unwrapped(gradient),
+        retain_graph=create_graph if retain_graph is None else retain_graph,
+        create_graph=create_graph,
+        **({} if inputs is None else {"inputs": unwrapped(inputs)}),
+    )

@@ -1,0 +1,90 @@
+"""`torch.device` and where tensors are made.
+
+A device of PyTorch's is a name until a tensor is made on it: `torch.device("cuda")` exists on
+machines without one. Tensors are made on the CPU unless `torch.set_default_device`, or the
+environment variable TREADLE_DEVICE, says otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from treadle.runtime.devices import Device
+from treadle.runtime.devices import device as find_device
+
+
+class device:
+    """A place for tensors: "cpu", "cuda", "cuda:1", "webgpu", "dawn:0", …
+
+    >>> import treadle.torch as torch
+    >>> torch.device("cuda:1").type, torch.device("cuda", 1).index
+    ('cuda', 1)
+    """
+
+    __slots__ = ("index", "type")
+
+    type: str
+    index: int | None
+
+    def __init__(self, type: Any = None, index: int | None = None) -> None:
+        if isinstance(type, device):
+            self.type, self.index = type.type, type.index
+            return
+        if isinstance(type, Device):
+            type = type.id
+        if isinstance(type, int):
+            type, index = "cuda", type
+        kind, colon, number = str(type).partition(":")
+        if colon and (not number.isdigit() or index is not None):
+            raise RuntimeError(f"Invalid device string: {type!r}")
+        self.type = kind
+        self.index = int(number) if colon else index
+
+    def __repr__(self) -> str:
+        number = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{number})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __enter__(self) -> device:
+        _defaults.within.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _defaults.within.pop()
+
+
+class _Defaults:
+    """What `set_default_device` and `with torch.device(…)` say."""
+
+    chosen: device | None = None
+    within: list[device] = []
+
+
+_defaults = _Defaults()
+
+
+def set_default_device(device: Any) -> None:
+    """Have tensors made on a device; None is the CPU again."""
+    _defaults.chosen = None if device is None else globals()["device"](device)
+
+
+def get_default_device() -> device:
+    """Where tensors are made that name no device."""
+    if _defaults.within:
+        return _defaults.within[-1]
+    return _defaults.chosen or device(os.environ.get("TREADLE_DEVICE") or "cpu")
+
+
+def place(where: Any = None) -> Device:
+    """Treadle's device for one of PyTorch's, or the default."""
+    found = get_default_device() if where is None else where
+    return find_device(str(found) if isinstance(found, device) else str(device(found)))

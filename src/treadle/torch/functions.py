@@ -1,0 +1,19 @@
+"""`torch.name` for each function of the table, adapted when it is first used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.torch.adapting import adapted, with_out
+from treadle.torch.table import entries, function_of
+
+_ENTRIES = {entry.name: entry for entry in entries() if "f" in entry.flags}
+
+
+def __getattr__(name: str) -> Any:
+    entry = _ENTRIES.get(name)
+    if entry is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    function = function_of(entry)
+    found = globals()[name] = with_out(function) if "o" in entry.flags else adapted(function)
+    return found

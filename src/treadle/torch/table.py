@@ -1,0 +1,57 @@
+"""Which names of PyTorch's are here, what computes them, and what is a method.
+
+One line a module of `operations` (or a table in it, `module:TABLE`): its names, as
+`name[=function][:flags]`. Flags: f is a function `torch.name`, m a method `x.name`, i a method
+`x.name_` that writes into x, o that the function takes `out=`. Without flags it is a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, NamedTuple
+
+_HERE = "treadle.torch.operations"
+OPERATIONS = {
+    f"{_HERE}.creation": "tensor zeros:fo",
+    f"{_HERE}.pointwise:FUNCTIONS": (
+        "abs:fmio absolute=abs:fmio acos:fmio arccos=acos:fmio exp:fmio neg:fmio sqrt:fmio "
+        "eq:fmio ge:fmio gt:fmio le:fmio lt:fmio ne:fmio sigmoid:fmio tanh:fmio "
+        "maximum:fmo minimum:fmo"
+    ),
+    f"{_HERE}.pointwise": "add:fmio div:fmio divide=div:fmio mul:fmio sub:fmio subtract=sub:fmio",
+    f"{_HERE}.reductions": "max:fmo sum:fmo",
+    f"{_HERE}.shapes": "cat:fo reshape:fm view:m",
+}
+# What differs from PyTorch, by the names of functions (or "Tensor.name"): for the reference.
+DIFFERENCES: dict[str, str] = {}
+
+
+class Entry(NamedTuple):
+    """A name of PyTorch's: the module and table that has its function, and its flags."""
+
+    name: str
+    module: str
+    table: str
+    function: str
+    flags: str
+
+
+def entries() -> Iterator[Entry]:
+    """All names."""
+    for place, names in OPERATIONS.items():
+        module, _, table = place.partition(":")
+        for each in names.split():
+            named, _, flags = each.partition(":")
+            name, _, function = named.partition("=")
+            yield Entry(name, module, table, function or name, flags or "f")
+
+
+def function_of(entry: Entry) -> Any:
+    """The function of an entry, imported."""
+    module = import_module(entry.module)
+    return (
+        getattr(module, entry.table)[entry.function]
+        if entry.table
+        else getattr(module, entry.function)
+    )

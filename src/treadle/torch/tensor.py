@@ -1,0 +1,96 @@
+"""`treadle.torch.Tensor`: a tensor of treadle with PyTorch's attributes, methods and operators.
+
+It holds the tensor of treadle and nothing else, so that both see the same elements, history and
+gradient: `x.td` is the tensor of treadle, and `wrap(t)` shows one of treadle's as PyTorch's.
+Functions in `operations` compute with treadle's tensors; `adapting` hands them the arguments
+unwrapped and wraps what they return; `table` says which of them are functions and methods here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+from treadle.tensor.tensor import Tensor as Inner
+from treadle.torch import methods
+
+
+class Tensor:
+    """A tensor with PyTorch's interface, over a tensor of treadle.
+
+    >>> import treadle.torch as torch
+    >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.size(0), x.view(-1).tolist()
+    (2, [1.0, 2.0, 3.0, 4.0])
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_inner")
+
+    _inner: Inner
+
+    @property
+    def td(self) -> Inner:
+        """The tensor of treadle: the same elements, history and gradient."""
+        return self._inner
+
+    __hash__ = object.__hash__
+
+
+def wrap(inner: Inner) -> Tensor:
+    """A tensor of treadle as PyTorch's."""
+    made = Tensor.__new__(Tensor)
+    made._inner = inner
+    return made
+
+
+# The wrappers of tensors that are asked for again and again, by the tensors' ids: parameters,
+# buffers, gradients. Who asks twice gets one object, as in PyTorch.
+_kept: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+
+
+def keep(made: Tensor) -> Tensor:
+    """Have `kept` find this wrapper."""
+    _kept[id(made._inner)] = made
+    return made
+
+
+def kept(inner: Inner) -> Tensor:
+    """The one wrapper of a tensor that has an identity."""
+    known = _kept.get(id(inner))
+    # `x.data = y` gives a wrapper another tensor.
+    return keep(wrap(inner)) if known is None or known._inner is not inner else known
+
+
+def unwrapped(value: Any) -> Any:
+    """Arguments of PyTorch's as treadle's: tensors, also within lists, tuples, dicts and slices."""
+    kind = type(value)
+    if kind is Tensor:
+        return value._inner
+    if kind is tuple or kind is list:
+        return kind([unwrapped(each) for each in value])
+    if kind is dict:
+        return {key: unwrapped(each) for key, each in value.items()}
+    if kind is slice:
+        return slice(unwrapped(value.start), unwrapped(value.stop), unwrapped(value.step))
+    if isinstance(value, tuple):
+        parts = [unwrapped(each) for each in value]
+        return kind(*parts) if hasattr(value, "_fields") else kind(parts)
+    return value
+
+
+def wrapped(value: Any) -> Any:
+    """Results of treadle's as PyTorch's."""
+    kind = type(value)
+    if kind is Inner:
+        return wrap(value)
+    if kind is tuple or kind is list:
+        return kind([wrapped(each) for each in value])
+    if kind is dict:
+        return {key: wrapped(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        parts = [wrapped(each) for each in value]
+        return kind(*parts) if hasattr(value, "_fields") else kind(parts)
+    return value
+
+
+methods.add_to(Tensor)

@@ -1,0 +1,170 @@
+"""PyTorch's samples of operators called through `treadle.torch`, exactly as PyTorch is called."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import treadle.torch as door
+from tests.parity import comparing
+from tests.parity.comparing import torch
+
+
+class Refused(Exception):
+    """What `treadle.torch` does not have, and says so."""
+
+
+@dataclass
+class Tally:
+    """What came of the samples of an operator."""
+
+    name: str
+    right: int = 0
+    refused: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def samples(self) -> int:
+        return self.right + len(self.refused) + len(self.wrong)
+
+
+def function(operator: Any) -> Callable[..., Any]:
+    """The door's function for an entry of PyTorch's list."""
+    op = operator.op
+    if isinstance(op, types.FunctionType) and op.__module__.startswith("torch.testing"):
+        # Written for the list itself: the same code, with the door as `torch`.
+        names = {key: _ours(value) for key, value in op.__globals__.items() if key in _GLOBALS}
+        cells = tuple(types.CellType(_ours(c.cell_contents)) for c in op.__closure__ or ())
+        made = types.FunctionType(
+            op.__code__, {**op.__globals__, **names}, op.__name__, op.__defaults__, cells or None
+        )
+        made.__kwdefaults__ = op.__kwdefaults__
+        return made
+    return named(operator.name)
+
+
+_GLOBALS = ("torch", "np")
+
+
+def _ours(value: Any) -> Any:
+    if value is torch:
+        return door
+    name = getattr(value, "__name__", None)
+    if getattr(value, "__module__", "") in ("torch", "torch.functional", None) and name:
+        found = getattr(torch, name, None)
+        if found is value:
+            return named(name)
+    return value
+
+
+def named(path: str) -> Callable[..., Any]:
+    """The door's function at a path, `linalg.qr`; a method where there is no function."""
+    found: Any = door
+    try:
+        for part in path.split("."):
+            found = getattr(found, part)
+    except AttributeError as error:
+        if "." not in path and hasattr(door.Tensor, path):
+            found = getattr(door.Tensor, path)
+            return found if callable(found) else lambda x: getattr(x, path)
+        raise Refused(f"{path}: {error}") from None
+    return found
+
+
+def variants(operator: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The function, and the method of the same name, as PyTorch has them."""
+    yield "", function(operator)
+    method = operator.method_variant
+    name = getattr(method, "__name__", "")
+    if method is not None and name and isinstance(getattr(torch.Tensor, name, None), type(method)):
+        found = getattr(door.Tensor, name, None)
+        if found is None:
+            raise Refused(f"Tensor.{name}")
+        yield f"Tensor.{name}", found
+
+
+def taken(value: Any, device: Any, tracked: list[tuple[Any, Any]]) -> Any:
+    """Arguments of PyTorch's as the door's."""
+    if isinstance(value, torch.Tensor):
+        for made, original in tracked:
+            if original is value:
+                return made
+        made = door.wrap(comparing.td.asarray(comparing.to_numpy(value), device=device))
+        if value.requires_grad:
+            made.requires_grad_()
+            tracked.append((made, value))
+        return made
+    if isinstance(value, torch.dtype):
+        return getattr(door, str(value).removeprefix("torch."))
+    if isinstance(value, torch.Size):
+        return door.Size(value)
+    if isinstance(value, torch.device):
+        return door.device(str(device))
+    if isinstance(value, dict):
+        return {key: taken(each, device, tracked) for key, each in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)(taken(each, device, tracked) for each in value)
+    if callable(value) and getattr(value, "__module__", "").startswith("torch"):
+        return _ours(value)
+    return value
+
+
+def inner(value: Any) -> Any:
+    """Results of the door's as treadle's tensors."""
+    if isinstance(value, door.Tensor):
+        return value.td
+    if isinstance(value, dict):
+        return {key: inner(each) for key, each in value.items()}
+    if isinstance(value, (tuple, list)):
+        return tuple(inner(each) for each in value)
+    return value
+
+
+def check(operator: Any, dtype: Any, count: int, device: str, tally: Tally) -> None:
+    """Compare at most so many samples, forward, and gradients in float64."""
+    differentiates = (
+        dtype is torch.float64
+        and operator.supports_autograd
+        and dtype in operator.supported_backward_dtypes("cpu")
+    )
+    samples = comparing.samples_of(operator, dtype, differentiates)
+    for number, sample in enumerate(comparing.spread_out(samples, count)):
+        what = f"{operator.name} {str(dtype).removeprefix('torch.')} {number}"
+        arguments = (sample.input, *sample.args)
+        try:
+            with np.errstate(all="ignore"):
+                wanted = operator.op(*arguments, **sample.kwargs)
+        except Exception:
+            continue
+        shown = f"{what}: {comparing.shown(arguments)} {comparing.shown(sample.kwargs)}"
+        try:
+            _check_sample(operator, sample, arguments, wanted, device, shown)
+        except Refused as error:
+            tally.refused.append(str(error))
+        except Exception as error:
+            text = str(error).strip().replace("\n", " ")
+            tally.wrong.append(f"{shown}: {type(error).__name__}: {text[:200]}")
+        else:
+            tally.right += 1
+
+
+def _check_sample(
+    operator: Any, sample: Any, arguments: Any, wanted: Any, device: str, what: str
+) -> None:
+    for variant, call in variants(operator):
+        tracked: list[tuple[Any, Any]] = []
+        mine = [taken(each, device, tracked) for each in arguments]
+        keywords = taken(sample.kwargs, device, tracked)
+        with door.device(device):
+            found = call(*mine, **keywords)
+        label = f"{what} {variant}"
+        if operator.name.startswith(("empty", "new_empty", "rand", "normal", "bernoulli")):
+            return
+        comparing.compare(inner(found), wanted, label)
+        if not variant:  # the method is the same function
+            ours = [(one.td, other) for one, other in tracked]
+            comparing.compare_gradients(inner(found), wanted, ours, label)
