@@ -93,7 +93,7 @@ def taken(value: Any, device: Any, tracked: list[tuple[Any, Any]]) -> Any:
         for made, original in tracked:
             if original is value:
                 return made
-        made = door.wrap(comparing.td.asarray(comparing.to_numpy(value), device=device))
+        made = _made(value, device)
         if value.requires_grad:
             made.requires_grad_()
             tracked.append((made, value))
@@ -111,6 +111,16 @@ def taken(value: Any, device: Any, tracked: list[tuple[Any, Any]]) -> Any:
     if callable(value) and getattr(value, "__module__", "").startswith("torch"):
         return _ours(value)
     return value
+
+
+def _made(value: Any, device: Any) -> Any:
+    """A tensor of PyTorch's as the door's; a part of more memory as one, too."""
+    stored = value.untyped_storage().nbytes() // value.element_size()
+    if stored != value.numel() and value.is_leaf and not value.is_conj() and value.numel():
+        memory = value.detach().as_strided((stored,), (1,), 0)
+        whole = door.wrap(comparing.td.asarray(comparing.to_numpy(memory), device=device))
+        return whole.as_strided(value.shape, value.stride(), value.storage_offset())
+    return door.wrap(comparing.td.asarray(comparing.to_numpy(value), device=device))
 
 
 def inner(value: Any) -> Any:

@@ -83,3 +83,14 @@ def in_place(function: Function) -> Function:
         return self
 
     return call
+
+
+def shown(function: Function) -> Function:
+    """The method `name_` of a function whose result is a view: the tensor becomes that view."""
+
+    @functools.wraps(function)
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        self._inner = function(self._inner, *args, **kwargs)
+        return self
+
+    return call

@@ -8,6 +8,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.torch.devices import device as Device
+from treadle.torch.operations import shapes
 from treadle.torch.tensor import Tensor, kept, unwrapped, wrap
 
 
@@ -96,6 +97,26 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
     return self._inner.numpy()
+
+
+def T(self: Tensor) -> Tensor:
+    """A view with all axes in reverse order."""
+    return wrap(shapes.reversed_axes(self._inner))
+
+
+def mT(self: Tensor) -> Tensor:
+    """A view with the last two axes exchanged."""
+    return wrap(shapes.matrix_transpose(self._inner))
+
+
+def H(self: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    return wrap(shapes.hermitian(self._inner))
+
+
+def mH(self: Tensor) -> Tensor:
+    """The last two axes exchanged, and conjugated."""
+    return wrap(shapes.adjoint(self._inner))
 
 
 # --- gradients -----------------------------------------------------------------------------------

@@ -15,13 +15,16 @@ OPERATORS = (
     "array complex getitem repr setitem sub truediv xor"
 )
 ATTRIBUTES = {
-    "treadle.torch.attributes": "device dtype grad grad_fn is_leaf ndim requires_grad shape data",
+    "treadle.torch.attributes": "device dtype grad grad_fn is_leaf ndim requires_grad shape data T mT H mH",
 }
 PLAIN = {
     "treadle.torch.attributes": (
         "backward detach dim item numel numpy requires_grad_ size stride tolist"
     ),
 }
+
+
+_OF_FUNCTIONS = str.maketrans("", "", "fo")  # the other flags are methods
 
 
 class _Attribute(DeferredAttribute):
@@ -41,16 +44,15 @@ class _Attribute(DeferredAttribute):
 class _Method(DeferredAttribute):
     """A function of the table as a method."""
 
-    def __init__(self, entry: Entry, is_in_place: bool) -> None:
+    def __init__(self, entry: Entry, flag: str) -> None:
         super().__init__(entry.module, entry.function)
-        self._entry, self._is_in_place = entry, is_in_place
+        self._entry, self._adapt = entry, {"m": "adapted", "i": "in_place", "v": "shown"}[flag]
 
     def found(self) -> Any:
         """The method, from here on that of the class."""
         with importing():
             adapting = import_module("treadle.torch.adapting")
-            adapt = adapting.in_place if self._is_in_place else adapting.adapted
-            method = adapt(function_of(self._entry))
+            method = getattr(adapting, self._adapt)(function_of(self._entry))
         setattr(self._owner, self._name, method)
         return method
 
@@ -67,7 +69,6 @@ def add_to(tensor: type) -> None:
             for name in names.split():
                 kind(place, name).add_to(tensor, name)
     for entry in entries():
-        if "m" in entry.flags:
-            _Method(entry, False).add_to(tensor, entry.name)
-        if "i" in entry.flags:
-            _Method(entry, True).add_to(tensor, f"{entry.name}_")
+        for flag in entry.flags.translate(_OF_FUNCTIONS):
+            name = entry.name if flag == "m" else f"{entry.name}_"
+            _Method(entry, flag).add_to(tensor, name)
