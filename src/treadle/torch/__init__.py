@@ -13,7 +13,7 @@ NAMES = {
     "treadle.torch.devices": "device get_default_device set_default_device",
     "treadle.torch.dtypes": "get_default_dtype result_type set_default_dtype",
     "treadle.torch.functions": " ".join(each.name for each in entries() if "f" in each.flags),
-    "treadle.torch.tensor": "Tensor wrap",
+    "treadle.torch.tensors": "Tensor wrap",
     # Dtypes are treadle's, under PyTorch's names.
     "treadle": (
         "bfloat16 bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8 "

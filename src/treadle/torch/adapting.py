@@ -11,7 +11,7 @@ from treadle.core.errors import ShapeError
 from treadle.graph.history import recording
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.errors import TorchShapeError
-from treadle.torch.tensor import Tensor, unwrapped, wrap, wrapped
+from treadle.torch.tensors import Tensor, unwrapped, wrap, wrapped
 from treadle.torch.writing import write
 
 Function = Callable[..., Any]

@@ -9,7 +9,7 @@ import numpy as np
 from treadle.core.dtypes import DType
 from treadle.torch.devices import device as Device
 from treadle.torch.operations import shapes
-from treadle.torch.tensor import Tensor, kept, unwrapped, wrap
+from treadle.torch.tensors import Tensor, kept, unwrapped, wrap
 
 
 class Size(tuple[int, ...]):

@@ -15,7 +15,7 @@ from treadle.tensor.elementwise_functions import apply
 from treadle.torch import adapting
 from treadle.torch.errors import TorchShapeError
 from treadle.torch.operations import pointwise
-from treadle.torch.tensor import Tensor, unwrapped, wrap
+from treadle.torch.tensors import Tensor, unwrapped, wrap
 
 _NUMBERS = (bool, int, float, complex, np.generic)
 
