@@ -15,7 +15,9 @@ OPERATORS = (
     "array complex getitem repr setitem sub truediv xor"
 )
 ATTRIBUTES = {
-    "treadle.torch.attributes": "device dtype grad grad_fn is_leaf ndim requires_grad shape data T mT H mH",
+    "treadle.torch.attributes": (
+        "device dtype grad grad_fn is_leaf ndim requires_grad shape data T mT H mH"
+    ),
 }
 PLAIN = {
     "treadle.torch.attributes": (

@@ -14,7 +14,7 @@ from treadle.core.errors import ShapeError
 from treadle.tensor.elementwise_functions import apply
 from treadle.torch import adapting
 from treadle.torch.errors import TorchShapeError
-from treadle.torch.operations import pointwise
+from treadle.torch.operations import indexing, pointwise
 from treadle.torch.tensors import Tensor, unwrapped, wrap
 
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -70,11 +70,14 @@ def _iter(self: Tensor) -> Iterator[Tensor]:
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
-    return wrap(self._inner[unwrapped(index)])
+    return wrap(indexing.getitem(self._inner, unwrapped(index)))
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
-    self._inner[unwrapped(index)] = unwrapped(value)
+    try:
+        indexing.setitem(self._inner, unwrapped(index), unwrapped(value))
+    except ShapeError as error:
+        raise TorchShapeError.of(error) from None
 
 
 def _repr(self: Tensor) -> str:

@@ -2,7 +2,8 @@
 
 One line a module of `operations` (or a table in it, `module:TABLE`): its names, as
 `name[=function][:flags]`. Flags: f is a function `torch.name`, m a method `x.name`, i a method
-`x.name_` that writes into x, v one that makes x show the view, o that the function takes `out=`. Without flags it is a function.
+`x.name_` that writes into x, v one that makes x show the view, o that the function takes `out=`.
+Without flags it is a function.
 """
 
 from __future__ import annotations
@@ -33,6 +34,15 @@ OPERATIONS = {
         "narrow_copy:fmo permute_copy select_copy slice_copy squeeze_copy t_copy "
         "transpose_copy unfold_copy unsqueeze_copy view_copy"
     ),
+    f"{_HERE}.indexing": (
+        "argwhere:fm as_strided_scatter:fm diag:fmo diag_embed:fm diagflat:fm "
+        "diagonal_scatter:fm gather:fmo index_add:fmio index_copy:fmio index_fill:fmi "
+        "index_put:fmi index_reduce:fmio index_select:fmo masked_scatter:fmi masked_select:fmo "
+        "nonzero:fmo nonzero_static:fm put:fmi scatter:fmio scatter_add:fmio "
+        "scatter_reduce:fmio select_scatter:fm slice_scatter:fm take:fmo take_along_dim:fmo "
+        "trace:fmo tril:fmio triu:fmio"
+    ),
+    f"{_HERE}.indexing:FUNCTIONS": "tril_indices triu_indices",
     f"{_HERE}.joining": (
         "block_diag cartesian_prod cat:fo chunk:fm column_stack:fo combinations concat=cat:fo "
         "concatenate=cat:fo dstack:fo hstack:fo meshgrid repeat_interleave:fm split:fm "

@@ -358,7 +358,8 @@ def narrow(input: Inner, dim: int, start: Any, length: int) -> Inner:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -extent <= begin <= extent:
         raise IndexError(
-            f"start out of range (expected to be in range of [{-extent}, {extent}], but got {begin})"
+            f"start out of range (expected to be in range of [{-extent}, {extent}], but got "
+            f"{begin})"
         )
     begin += extent if begin < 0 else 0
     if begin + length > extent:
