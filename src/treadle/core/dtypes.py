@@ -78,6 +78,16 @@ class DType:
         return self.kind == "float"
 
     @property
+    def is_floating_point(self) -> bool:
+        """The same, by PyTorch's name."""
+        return self.kind == "float"
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether it has negative numbers."""
+        return self.kind in ("int", "float", "complex")
+
+    @property
     def is_integer(self) -> bool:
         """Whether it is an integer type, signed or not."""
         return self.kind in ("int", "uint")

@@ -9,15 +9,29 @@ from treadle.core.deferred_imports import exports
 from treadle.torch.table import entries
 
 NAMES = {
-    "treadle.torch.attributes": "Size",
+    "treadle.torch.attributes": "Size is_tensor typename",
     "treadle.torch.devices": "device get_default_device set_default_device",
-    "treadle.torch.dtypes": "get_default_dtype result_type set_default_dtype",
-    "treadle.torch.functions": " ".join(each.name for each in entries() if "f" in each.flags),
+    "treadle.torch.dtypes": (
+        "can_cast finfo get_default_dtype iinfo promote_types set_default_dtype"
+    ),
+    "treadle.torch.functions": (
+        "cdouble cfloat double float half int long result_type short "
+        + " ".join(each.name for each in entries() if "f" in each.flags)
+    ),
+    "treadle.torch.layouts": (
+        "channels_last channels_last_3d contiguous_format layout memory_format preserve_format "
+        "strided"
+    ),
+    "treadle.torch.legacy": (
+        "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor "
+        "IntTensor LongTensor ShortTensor dtype"
+    ),
+    "treadle.torch.printing": "set_printoptions",
     "treadle.torch.tensors": "Tensor wrap",
     # Dtypes are treadle's, under PyTorch's names.
     "treadle": (
         "bfloat16 bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8 "
-        "uint16 uint32 uint64 inf nan pi e no_grad enable_grad manual_seed"
+        "uint16 uint32 uint64 inf nan newaxis pi e no_grad enable_grad manual_seed"
     ),
 }
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, "nn optim")

@@ -8,7 +8,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.torch.devices import device as Device
-from treadle.torch.operations import shapes
+from treadle.torch.operations import complexes, shapes
 from treadle.torch.tensors import Tensor, kept, unwrapped, wrap
 
 
@@ -190,3 +190,42 @@ def backward(
         create_graph=create_graph,
         **({} if inputs is None else {"inputs": unwrapped(inputs)}),
     )
+
+
+# --- parts of complex numbers --------------------------------------------------------------------
+
+
+def _set_part(name: str) -> Any:
+    def write(self: Tensor, value: Any) -> None:
+        inner = self._inner
+        if not inner.dtype.is_complex:
+            if name == "imag":
+                raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+            inner[...] = unwrapped(value)
+            return
+        other = "imag" if name == "real" else "real"
+        kept, given = getattr(inner, other), unwrapped(value)
+        inner[...] = given + kept * 1j if name == "real" else kept + given * 1j
+
+    return write
+
+
+PARTS = {
+    name: property(lambda self, part=part: wrap(part(self._inner)), _set_part(name))
+    for name, part in (("real", complexes.real), ("imag", complexes.imag))
+}
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether it is a tensor.
+
+    >>> import treadle.torch as torch
+    >>> torch.is_tensor(torch.ones(2)), torch.is_tensor([1.0])
+    (True, False)
+    """
+    return isinstance(obj, Tensor)
+
+
+def typename(obj: Any) -> str:
+    """The name of a value's class; of a tensor that of PyTorch's class for its dtype."""
+    return obj.type() if isinstance(obj, Tensor) else type(obj).__qualname__

@@ -7,12 +7,16 @@ The rules are those of PyTorch's notes on tensor attributes ("type promotion").
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import treadle as td
-from treadle.core.dtypes import DType, bool_, int64
+from treadle.core.dtypes import DType, as_dtype, bool_, int32, int64
 from treadle.core.errors import DtypeError
-from treadle.tensor.dtypes import RANK, promote
+from treadle.runtime.devices import Device
+from treadle.tensor.dtypes import RANK, promote, supports
 from treadle.tensor.tensor import Tensor as Inner
 
 _COMPLEX_OF = {"float16": "complex64", "bfloat16": "complex64", "float32": "complex64",
@@ -47,11 +51,23 @@ def set_default_dtype(d: DType) -> None:
 
 def of_number(value: Any) -> DType:
     """The dtype of a Python number."""
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         return bool_
-    if isinstance(value, int):
+    if isinstance(value, (int, np.integer)):
         return int64
-    return complex_default() if isinstance(value, complex) else _defaults.floating
+    is_complex = isinstance(value, (complex, np.complexfloating))
+    return complex_default() if is_complex else _defaults.floating
+
+
+def integers(device: Device) -> DType:
+    """The dtype of indices and of Python's integers on a device: int64, where it has them."""
+    return int64 if supports(device, int64) else int32
+
+
+def of_number_on(value: Any, device: Device) -> DType:
+    """The dtype of a tensor of Python numbers on a device."""
+    dtype = of_number(value)
+    return integers(device) if dtype is int64 else dtype
 
 
 def complex_default() -> DType:
@@ -60,16 +76,90 @@ def complex_default() -> DType:
     return found
 
 
-def can_cast(source: DType, target: DType) -> bool:
+def can_cast(from_: DType, to: DType) -> bool:
     """Whether a result may be written into a tensor: not one of a higher kind.
 
-    >>> import treadle as td
-    >>> can_cast(td.float64, td.float16), can_cast(td.float32, td.int64)
+    >>> import treadle.torch as torch
+    >>> torch.can_cast(torch.float64, torch.float16), torch.can_cast(torch.float32, torch.int64)
     (True, False)
     """
-    if target.kind == "bool":
-        return source.kind == "bool"
-    return RANK[source.kind] <= RANK[target.kind]
+    if to.kind == "bool":
+        return from_.kind == "bool"
+    return RANK[from_.kind] <= RANK[to.kind]
+
+
+def promote_types(type1: DType, type2: DType) -> DType:
+    """The smallest dtype that is as wide as both.
+
+    >>> import treadle.torch as torch
+    >>> torch.promote_types(torch.int32, torch.float16)
+    treadle.float16
+    """
+    return promote(type1, type2)
+
+
+@dataclass(frozen=True)
+class FloatInfo:
+    """The limits of a floating dtype."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    tiny: float
+    smallest_normal: float
+    resolution: float
+    dtype: str
+
+
+def finfo(type: DType | None = None) -> FloatInfo:
+    """The limits of a floating dtype, or of a complex dtype's parts. TypeError for integers.
+
+    >>> import treadle.torch as torch
+    >>> torch.finfo(torch.float16).max, torch.finfo(torch.float32).resolution
+    (65504.0, 1e-06)
+    """
+    dtype = _defaults.floating if type is None else type
+    if not isinstance(dtype, DType) or dtype.kind not in ("float", "complex"):
+        raise TypeError(f"torch.finfo() requires a floating point input type, not {dtype}: "
+                        "torch.iinfo has the limits of integers")  # fmt: skip
+    found = td.finfo(dtype)
+    digits = {"bfloat16": 2, "float16": 3, "float32": 6, "float64": 15}[found.dtype.name]
+    least = found.smallest_normal
+    return FloatInfo(found.bits, found.eps, found.max, found.min, least, least, 10.0**-digits,
+                     found.dtype.name)  # fmt: skip
+
+
+def iinfo(type: DType) -> Any:
+    """The limits of an integer dtype. TypeError for others.
+
+    >>> import treadle.torch as torch
+    >>> torch.iinfo(torch.int8).max
+    127
+    """
+    if not isinstance(type, DType) or not type.is_integer:
+        raise TypeError(f"torch.iinfo() requires an integer input type, not {type}")
+    return td.iinfo(type)
+
+
+# Names that PyTorch has for dtypes, besides their own.
+ALIASES = {
+    "half": "float16", "float": "float32", "double": "float64", "cfloat": "complex64",
+    "cdouble": "complex128", "short": "int16", "int": "int32", "long": "int64",
+}  # fmt: skip
+
+
+def dtype_named(value: Any) -> DType:
+    """The dtype that is meant: a dtype, Python's bool, int, float or complex, or NumPy's."""
+    if isinstance(value, DType):
+        return value
+    if value is float:
+        return _defaults.floating
+    if value is int:
+        return int64
+    if value is complex:
+        return complex_default()
+    return as_dtype(value)
 
 
 def _common(dtypes: list[DType]) -> DType | None:
@@ -83,16 +173,21 @@ def _common(dtypes: list[DType]) -> DType | None:
 
 
 def result_type(*operands: Any) -> DType:
-    """The dtype that an operation on tensors and numbers computes in."""
+    """The dtype that an operation on tensors and numbers computes in.
+
+    >>> import treadle.torch as torch
+    >>> torch.result_type(torch.tensor([1, 2], dtype=torch.uint8), 1)
+    treadle.uint8
+    """
     groups: tuple[list[DType], ...] = ([], [], [])
     for each in operands:
         if isinstance(each, Inner):
             groups[0 if each.shape else 1].append(each.dtype)
-        elif isinstance(each, (bool, int, float, complex)):
+        else:
             groups[2].append(of_number(each))
     found: DType | None = None
     for group in groups:
-        dtype = _common(group)
+        dtype = _common(group) if len(group) > 1 else group[0] if group else None
         if dtype is None:
             continue
         if found is None:

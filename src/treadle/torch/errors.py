@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from treadle.core.errors import ShapeError
+from treadle.core.errors import DtypeError, LaunchError, ShapeError, TreadleError
 
 
 class TorchShapeError(ShapeError, RuntimeError):
     """Shapes that do not fit: a RuntimeError, as PyTorch's programs expect."""
 
-    @classmethod
-    def of(cls, error: ShapeError) -> ShapeError:
-        """The same error, as this one."""
-        return error if isinstance(error, RuntimeError) else cls(*error.args)
+
+class TorchDtypeError(DtypeError, RuntimeError):
+    """A dtype that does not fit, or that the device does not have."""
+
+
+class TorchLaunchError(LaunchError, RuntimeError):
+    """An operation that is refused, as one on tensors of two devices."""
+
+
+_KINDS = {ShapeError: TorchShapeError, DtypeError: TorchDtypeError, LaunchError: TorchLaunchError}
+
+
+def translated(error: TreadleError) -> TreadleError:
+    """The same error, as one that is a RuntimeError too where PyTorch's is one."""
+    kind = _KINDS.get(type(error))
+    return error if kind is None else kind(*error.args)

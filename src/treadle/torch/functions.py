@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import treadle as td
 from treadle.torch.adapting import adapted, with_out
+from treadle.torch.dtypes import ALIASES
 from treadle.torch.table import entries, function_of
 
 _ENTRIES = {entry.name: entry for entry in entries() if "f" in entry.flags}
 
 
 def __getattr__(name: str) -> Any:
+    if name in ALIASES:
+        return getattr(td, ALIASES[name])
     entry = _ENTRIES.get(name)
     if entry is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,19 +9,33 @@ from treadle.core.deferred_imports import DeferredAttribute, importing
 from treadle.torch.table import Entry, entries, function_of
 
 OPERATORS = (
-    "abs add and bool eq float floordiv ge gt iadd iand ifloordiv ilshift imod imul index int "
-    "invert ior ipow irshift isub iter itruediv ixor le len lshift lt matmul mod mul ne neg or pos "
-    "pow radd rand rfloordiv rlshift rmatmul rmod rmul ror rpow rrshift rshift rsub rtruediv rxor "
-    "array complex getitem repr setitem sub truediv xor"
+    "abs add and bool contains deepcopy dlpack dlpack_device eq float floordiv format ge gt iadd "
+    "iand ifloordiv ilshift imatmul imod imul index int invert ior ipow irshift isub iter itruediv "
+    "ixor le len lshift lt matmul mod mul ne neg or pos pow radd rand rfloordiv rlshift rmatmul "
+    "rmod rmul ror rpow rrshift rshift rsub rtruediv rxor array complex getitem reduce_ex "
+    "repr reversed setitem sub truediv xor"
 )
 ATTRIBUTES = {
     "treadle.torch.attributes": (
         "device dtype grad grad_fn is_leaf ndim requires_grad shape data T mT H mH"
     ),
+    "treadle.torch.attributes:PARTS": "real imag",
+    "treadle.torch.conversions": (
+        "is_cpu is_cuda is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested is_quantized "
+        "is_sparse is_sparse_csr is_vulkan is_xla is_xpu itemsize layout nbytes"
+    ),
 }
 PLAIN = {
     "treadle.torch.attributes": (
-        "backward detach dim item numel numpy requires_grad_ size stride tolist"
+        "backward detach dim item nelement=numel ndimension=dim numel numpy requires_grad_ size "
+        "stride tolist"
+    ),
+    "treadle.torch.conversions": (
+        "apply_ contiguous cpu cuda data_ptr element_size get_device is_contiguous pin_memory "
+        "share_memory_ storage_offset to type type_as"
+    ),
+    "treadle.torch.conversions:CASTS": (
+        "bfloat16 bool byte cdouble cfloat char double float half int long short"
     ),
 }
 
@@ -68,8 +82,9 @@ def add_to(tensor: type) -> None:
         DeferredAttribute("treadle.torch.operators:OPERATORS", special).add_to(tensor, special)
     for table, kind in ((ATTRIBUTES, _Attribute), (PLAIN, DeferredAttribute)):
         for place, names in table.items():
-            for name in names.split():
-                kind(place, name).add_to(tensor, name)
+            for each in names.split():
+                name, _, function = each.partition("=")
+                kind(place, function or name).add_to(tensor, name)
     for entry in entries():
         for flag in entry.flags.translate(_OF_FUNCTIONS):
             name = entry.name if flag == "m" else f"{entry.name}_"

@@ -1,6 +1,7 @@
 """Python's operators on tensors.
 
-Two tensors of one dtype take the short way: no promotion, no table.
+Two tensors of one dtype, and floating tensors with numbers, take the short way: no promotion, no
+table.
 """
 
 from __future__ import annotations
@@ -10,42 +11,105 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.errors import ShapeError
+import treadle as td
+from treadle.core.errors import TreadleError
 from treadle.tensor.elementwise_functions import apply
+from treadle.tensor.operators import OPERATORS as THEIRS
 from treadle.torch import adapting
-from treadle.torch.errors import TorchShapeError
-from treadle.torch.operations import indexing, pointwise
+from treadle.torch.errors import translated
+from treadle.torch.operations import arithmetic, indexing, pointwise
 from treadle.torch.tensors import Tensor, unwrapped, wrap
 
-_NUMBERS = (bool, int, float, complex, np.generic)
+_OPERANDS = (Tensor, bool, int, float, complex, np.generic)
+_NUMERIC = frozenset({"int", "uint", "float", "complex"})
+_FLOATS = frozenset({"float", "complex"})
+_ANY = _NUMERIC | {"bool"}
+_BITS = frozenset({"bool", "int", "uint"})
+_REAL = frozenset({"float"})
+
+# The special method: the name in treadle, for which kinds of one dtype it means the same, the
+# function in general.
+_BINARY: dict[str, tuple[str, frozenset[str], Callable[..., Any]]] = {
+    "add": ("add", _ANY, arithmetic.add),
+    "sub": ("subtract", _NUMERIC, arithmetic.sub),
+    "mul": ("multiply", _ANY, arithmetic.mul),
+    "truediv": ("divide", _FLOATS, arithmetic.div),
+    "floordiv": ("floor_divide", _REAL, arithmetic.floor_divide),
+    "mod": ("remainder", _REAL, arithmetic.remainder),
+    "pow": ("pow", _FLOATS, arithmetic.pow),
+    "and": ("bitwise_and", _BITS, pointwise.FUNCTIONS["bitwise_and"]),
+    "or": ("bitwise_or", _BITS, pointwise.FUNCTIONS["bitwise_or"]),
+    "xor": ("bitwise_xor", _BITS, pointwise.FUNCTIONS["bitwise_xor"]),
+    "lshift": ("", _BITS, arithmetic.bitwise_left_shift),
+    "rshift": ("", _BITS, arithmetic.bitwise_right_shift),
+}
+_COMPARISONS = {
+    "eq": ("equal", _ANY), "ne": ("not_equal", _ANY), "lt": ("less", _ANY),
+    "le": ("less_equal", _ANY), "gt": ("greater", _ANY), "ge": ("greater_equal", _ANY),
+}  # fmt: skip
 
 
-def _binary(name: str, function: Callable[..., Any], *, is_reflected: bool = False) -> Any:
+def _binary(name: str, kinds: frozenset[str], function: Callable[..., Any]) -> Any:
     general = adapting.adapted(function)
 
     def method(self: Tensor, other: Any) -> Any:
-        if type(other) is Tensor:
-            one, two = self._inner, other._inner
-            if name and one.dtype is two.dtype:
+        one, kind = self._inner, type(other)
+        if kind is Tensor:
+            two = other._inner
+            dtype = one.dtype
+            if dtype is two.dtype and name and dtype.kind in kinds:
                 try:
                     return wrap(apply(name, one, two))
-                except ShapeError as error:
-                    raise TorchShapeError.of(error) from None
-        elif not isinstance(other, _NUMBERS):
+                except TreadleError as error:
+                    if one.device is two.device:
+                        raise translated(error) from None
+        elif kind is float or kind is int:
+            if name and one.dtype.kind == "float":
+                return wrap(apply(name, one, other))
+        elif not isinstance(other, _OPERANDS):
             return NotImplemented
-        return general(other, self) if is_reflected else general(self, other)
+        return general(self, other)
 
     return method
 
 
-_BINARY = {
-    "add": ("add", pointwise.add), "sub": ("subtract", pointwise.sub),
-    "mul": ("multiply", pointwise.mul), "truediv": ("", pointwise.div),
-}  # fmt: skip
-_COMPARISONS = {
-    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
-    "ge": "greater_equal",
-}  # fmt: skip
+def _reflected(name: str, kinds: frozenset[str], function: Callable[..., Any]) -> Any:
+    general = adapting.adapted(function)
+
+    def method(self: Tensor, other: Any) -> Any:
+        kind = type(other)
+        if (kind is float or kind is int) and name and self._inner.dtype.kind == "float":
+            return wrap(apply(name, other, self._inner))
+        return general(other, self) if isinstance(other, _OPERANDS) else NotImplemented
+
+    return method
+
+
+def _in_place(short: str, name: str, kinds: frozenset[str], function: Callable[..., Any]) -> Any:
+    general = adapting.in_place(function)
+    quick = THEIRS[f"__i{short}__"]
+
+    def method(self: Tensor, other: Any) -> Any:
+        one, kind = self._inner, type(other)
+        if kind is Tensor:
+            two = other._inner
+            if one.dtype is two.dtype and name and one.dtype.kind in kinds:
+                try:
+                    quick(one, two)
+                except TreadleError as error:
+                    if one.device is two.device:
+                        raise translated(error) from None
+                else:
+                    return self
+        elif kind is float or kind is int:
+            if name and one.dtype.kind == "float":
+                quick(one, other)
+                return self
+        elif not isinstance(other, _OPERANDS):
+            return NotImplemented
+        return general(self, other)
+
+    return method
 
 
 def _item(self: Tensor) -> Any:
@@ -63,10 +127,32 @@ def _bool(self: Tensor) -> bool:
     return bool(self._inner.item())
 
 
+def _index(self: Tensor) -> int:
+    inner = self._inner
+    if inner.size != 1 or inner.dtype.kind not in ("int", "uint", "bool"):
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(inner.item())
+
+
 def _iter(self: Tensor) -> Iterator[Tensor]:
     if not self._inner.shape:
         raise TypeError("iteration over a 0-d tensor")
     return iter([wrap(self._inner[index]) for index in range(len(self._inner))])
+
+
+def _len(self: Tensor) -> int:
+    if not self._inner.shape:
+        raise TypeError("len() of a 0-d tensor")
+    return self._inner.shape[0]
+
+
+def _contains(self: Tensor, element: Any) -> bool:
+    if not isinstance(element, _OPERANDS):
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+    return bool(td.any((self == element)._inner).item())
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
@@ -76,35 +162,87 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     try:
         indexing.setitem(self._inner, unwrapped(index), unwrapped(value))
-    except ShapeError as error:
-        raise TorchShapeError.of(error) from None
+    except TreadleError as error:
+        raise translated(error) from None
 
 
-def _repr(self: Tensor) -> str:
-    return repr(self._inner)
+def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    from treadle.torch.printing import text
+
+    return text(self, tensor_contents)
+
+
+def _format(self: Tensor, spec: str) -> str:
+    if not self._inner.shape and spec:
+        return format(self._inner.item(), spec)
+    return object.__format__(self, spec)
 
 
 def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    return np.asarray(self._inner.numpy(), dtype)
+    inner = self._inner
+    if inner.requires_grad:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    return np.asarray(inner.numpy(), dtype)
+
+
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    known = memo.get(id(self))
+    if known is not None:
+        return known
+    if not self._inner.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment: copy x.detach(), or use x.clone()"
+        )
+    made: Tensor = object.__new__(type(self))
+    made._inner = self._inner.__deepcopy__(memo)
+    made.__dict__.update(self.__dict__)
+    memo[id(self)] = made
+    return made
+
+
+def _dlpack(self: Tensor, **options: Any) -> Any:
+    return self._inner.__dlpack__(**options)
+
+
+def _reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
+    return wrap, (self._inner,)
 
 
 OPERATORS: dict[str, Any] = {
     **{f"__{name}__": _binary(*each) for name, each in _BINARY.items()},
-    **{f"__r{name}__": _binary("", each[1], is_reflected=True) for name, each in _BINARY.items()},
-    **{f"__i{name}__": adapting.in_place(each[1]) for name, each in _BINARY.items()},
+    **{f"__r{name}__": _reflected(*each) for name, each in _BINARY.items()},
+    **{f"__i{name}__": _in_place(name, *each) for name, each in _BINARY.items()},
     **{
-        f"__{name}__": _binary(theirs, pointwise.FUNCTIONS[name])
-        for name, theirs in _COMPARISONS.items()
+        f"__{name}__": _binary(*each, pointwise.FUNCTIONS[name])
+        for name, each in _COMPARISONS.items()
     },
+    "__matmul__": adapting.adapted(arithmetic.matmul),
+    "__rmatmul__": adapting.adapted(lambda input, other: arithmetic.matmul(other, input)),
+    "__imatmul__": adapting.in_place(arithmetic.matmul),
     "__neg__": adapting.adapted(pointwise.FUNCTIONS["neg"]),
+    "__pos__": adapting.adapted(pointwise.positive),
     "__abs__": adapting.adapted(pointwise.FUNCTIONS["abs"]),
+    "__invert__": adapting.adapted(pointwise.FUNCTIONS["bitwise_not"]),
     "__bool__": _bool,
     "__float__": lambda self: float(_item(self)),
     "__int__": lambda self: int(_item(self)),
-    "__len__": lambda self: len(self._inner),
+    "__complex__": lambda self: complex(_item(self)),
+    "__index__": _index,
+    "__len__": _len,
     "__iter__": _iter,
+    "__contains__": _contains,
+    "__reversed__": lambda self: wrap(td.flip(self._inner, axis=0) if self._inner.shape
+                                      else self._inner),
     "__getitem__": _getitem,
     "__setitem__": _setitem,
     "__repr__": _repr,
+    "__format__": _format,
     "__array__": _array,
-}
+    "__deepcopy__": _deepcopy,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": lambda self: self._inner.__dlpack_device__(),
+    "__reduce_ex__": _reduce,
+}  # fmt: skip

@@ -14,13 +14,45 @@ from typing import Any, NamedTuple
 
 _HERE = "treadle.torch.operations"
 OPERATIONS = {
-    f"{_HERE}.creation": "tensor zeros:fo",
-    f"{_HERE}.pointwise:FUNCTIONS": (
-        "abs:fmio absolute=abs:fmio acos:fmio arccos=acos:fmio exp:fmio neg:fmio sqrt:fmio "
-        "eq:fmio ge:fmio gt:fmio le:fmio lt:fmio ne:fmio sigmoid:fmio tanh:fmio "
-        "maximum:fmo minimum:fmo"
+    f"{_HERE}.arithmetic": (
+        "add:fmio addcdiv:fmio addcmul:fmio allclose:fm bitwise_left_shift:fmio "
+        "bitwise_right_shift:fmio clamp:fmio clamp_max:fmio clamp_min:fmio clip=clamp:fmio "
+        "div:fmio divide=div:fmio equal:fm float_power:fmio floor_divide:fmio fmod:fmio gcd:fmio "
+        "isclose:fm lcm:fmio ldexp:fmio lerp:fmio masked_fill:fmi matmul:fmo mul:fmio "
+        "multiply=mul:fmio pow:fmio remainder:fmio rsub:f sub:fmio subtract=sub:fmio "
+        "true_divide=div:fmio where:fo where=where_method:m"
     ),
-    f"{_HERE}.pointwise": "add:fmio div:fmio divide=div:fmio mul:fmio sub:fmio subtract=sub:fmio",
+    f"{_HERE}.complexes": (
+        "angle:fmo clone:fm conj:fm conj_physical=conj:fmio copy:i fill:fi imag:f is_complex:fm "
+        "is_conj=is_not:fm is_floating_point:fm is_neg=is_not:fm is_nonzero:fm is_same_size:fm "
+        "is_signed:fm numel:f real:f resolve_conj=same:fm resolve_neg=same:fm view_as_complex:f "
+        "view_as_real:f zero:i"
+    ),
+    f"{_HERE}.creation": (
+        "arange:fo as_tensor asarray complex=complex_numbers:fo empty:fo empty_like "
+        "empty_permuted:f empty_strided eye:fo from_dlpack from_numpy frombuffer full:fo full_like "
+        "linspace:fo logspace:fo new_empty:m new_empty_strided:m new_full:m new_ones:m new_tensor:m new_zeros:m "
+        "ones:fo ones_like polar:fo range=range_with_end:fo scalar_tensor tensor zeros:fo zeros_like"
+    ),
+    f"{_HERE}.pointwise:FUNCTIONS": (
+        "abs:fmio absolute=abs:fmio acos:fmio acosh:fmio arccos=acos:fmio arccosh=acosh:fmio "
+        "arcsin=asin:fmio arcsinh=asinh:fmio arctan=atan:fmio arctan2=atan2:fmio "
+        "arctanh=atanh:fmio asin:fmio asinh:fmio atan:fmio atan2:fmio atanh:fmio bitwise_and:fmio "
+        "bitwise_not:fmio bitwise_or:fmio bitwise_xor:fmio ceil:fmio copysign:fmio cos:fmio "
+        "cosh:fmio eq:fmio erf:fmio erfc:fmio erfinv:fmio exp:fmio exp2:fmio expm1:fmio "
+        "fix=trunc:fmio floor:fmio ge:fmio greater=gt:fmio greater_equal=ge:fmio gt:fmio "
+        "hypot:fmio isfinite:fm isinf:fm isnan:fm le:fmio less=lt:fmio less_equal=le:fmio "
+        "lgamma:fmio log:fmio log10:fmio log1p:fmio log2:fmio logaddexp:fmo logical_and:fmio "
+        "logical_not:fmio logical_or:fmio logical_xor:fmio lt:fmio maximum:fmo minimum:fmo "
+        "ne:fmio neg:fmio negative=neg:fmio nextafter:fmio not_equal=ne:fmio reciprocal:fmio "
+        "rsqrt:fmio sgn:fmio sigmoid:fmio sin:fmio sinh:fmio sqrt:fmio tan:fmio tanh:fmio "
+        "trunc:fmio"
+    ),
+    f"{_HERE}.pointwise": (
+        "deg2rad:fmio fmax:fmo fmin:fmo frac:fmio heaviside:fmio isneginf:fmo isposinf:fmo "
+        "isreal:fm logaddexp2:fmo logit:fmio nan_to_num:fmio positive:fm rad2deg:fmio round:fmio "
+        "sign:fmio signbit:fmo sinc:fmio square:fmio xlogy:fmio"
+    ),
     f"{_HERE}.reductions": "max:fmo sum:fmo",
     f"{_HERE}.shapes": (
         "as_strided:fmv broadcast_shapes broadcast_tensors broadcast_to:fm diagonal:fm "

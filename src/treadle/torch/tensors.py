@@ -33,12 +33,26 @@ class Tensor:
         """The tensor of treadle: the same elements, history and gradient."""
         return self._inner
 
+    def __new__(cls, *data: Any, device: Any = None) -> Tensor:
+        """`torch.Tensor(2, 3)` has undefined elements of the default dtype, `torch.Tensor([1, 2])`
+        these."""
+        from treadle.torch.legacy import inner_of
+
+        made = object.__new__(cls)
+        made._inner = inner_of(data, None, device)
+        return made
+
     __hash__ = object.__hash__
+    # NumPy's arrays and scalars leave `array * tensor` to the tensor.
+    __array_priority__ = 1000
+
+
+_new = object.__new__
 
 
 def wrap(inner: Inner) -> Tensor:
     """A tensor of treadle as PyTorch's."""
-    made = Tensor.__new__(Tensor)
+    made: Tensor = _new(Tensor)
     made._inner = inner
     return made
 
@@ -75,7 +89,7 @@ def unwrapped(value: Any) -> Any:
     if isinstance(value, tuple):
         parts = [unwrapped(each) for each in value]
         return kind(*parts) if hasattr(value, "_fields") else kind(parts)
-    return value
+    return value._inner if isinstance(value, Tensor) else value
 
 
 def wrapped(value: Any) -> Any:

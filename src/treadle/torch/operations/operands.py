@@ -4,29 +4,69 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.core.dtypes import DType
+import numpy as np
+
+from treadle.core.dtypes import DType, cast_number
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.dtypes import floating, result_type
 
 
 def cast(value: Any, dtype: DType) -> Any:
-    """A tensor in a dtype; numbers stay as they are."""
-    return value.to(dtype) if isinstance(value, Inner) and value.dtype is not dtype else value
+    """A tensor in a dtype; numbers stay as they are, but integers wrap into integer dtypes."""
+    if isinstance(value, Inner):
+        return value if value.dtype is dtype else value.to(dtype)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if dtype.is_integer and type(value) is int and not -128 <= value < 128:
+        return cast_number(value, dtype).item()
+    return int(value) if type(value) is bool and dtype.kind != "bool" else value
+
+
+def together(name: str, *operands: Any) -> list[Any]:
+    """Operands on one device: tensors without axes on the CPU go where the others are. TypeError
+    if none is a tensor."""
+    tensors = [each for each in operands if isinstance(each, Inner)]
+    if not tensors:
+        raise TypeError(f"{name}(): one of the arguments must be a Tensor, these are numbers")
+    devices = {each.device.id for each in tensors}
+    if len(devices) == 1:
+        return list(operands)
+    where = next((each.device for each in tensors if each.shape), tensors[0].device)
+    where = where if where.id != "cpu" else tensors[0].device
+    return [
+        each.to(where)
+        if isinstance(each, Inner) and not each.shape and each.device.id == "cpu"
+        else each
+        for each in operands
+    ]
+
+
+def common(name: str, *operands: Any, floats: bool = False) -> list[Any]:
+    """Operands in their common dtype; `floats`: in a floating one."""
+    found = together(name, *operands)
+    dtype = result_type(*found)
+    if floats:
+        dtype = floating(dtype)
+    return [cast(each, dtype) for each in found]
 
 
 def promoted(name: str, one: Any, other: Any, *, floats: bool = False) -> Inner:
     """A function of two operands in their common dtype; `floats`: in a floating one."""
-    same = isinstance(one, Inner) and isinstance(other, Inner) and one.dtype is other.dtype
-    dtype = one.dtype if same else result_type(one, other)
-    if floats:
-        dtype = floating(dtype)
-    one, other = cast(one, dtype), cast(other, dtype)
-    if not isinstance(one, Inner) and not isinstance(other, Inner):
-        raise TypeError(f"{name}: one of the arguments must be a tensor")
+    if not (
+        isinstance(one, Inner)
+        and isinstance(other, Inner)
+        and one.dtype is other.dtype
+        and one.device is other.device
+        and not floats
+    ):
+        one, other = common(name, one, other, floats=floats)
     return apply(name, one, other)
 
 
-def in_floats(name: str, value: Inner) -> Inner:
+def in_floats(name: str, value: Any) -> Inner:
     """A function with floating results: integers are cast to the default dtype."""
-    return apply(name, cast(value, floating(value.dtype)))
+    if not isinstance(value, Inner):
+        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(value).__name__}")
+    dtype = value.dtype
+    return apply(name, value if dtype.kind in ("float", "complex") else value.to(floating(dtype)))
