@@ -108,7 +108,7 @@ class Sequential(_Numbered):
         return input
 
     def _of(self, modules: dict[str, Any]) -> Sequential:
-        return Sequential(modules)
+        return type(self)(modules)
 
 
 class ModuleList(_Numbered):
@@ -129,10 +129,10 @@ class ModuleList(_Numbered):
         self.extend(modules or ())
 
     def _of(self, modules: dict[str, Any]) -> ModuleList:
-        return ModuleList(modules.values())
+        return type(self)(modules.values())
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
-        return ModuleList([*self, *other])
+        return type(self)([*self, *other])
 
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)

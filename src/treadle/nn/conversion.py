@@ -57,7 +57,7 @@ def converted(module: Any, function: Callable[[Tensor], Tensor]) -> None:
         for each in module.modules():
             for parameter in each._parameters.values():
                 if parameter is not None and id(parameter) not in seen:
-                    _become(parameter, function)
+                    become(parameter, function)
                     seen[id(parameter)] = parameter, parameter
             for name, buffer in each._buffers.items():
                 if buffer is not None:
@@ -66,7 +66,8 @@ def converted(module: Any, function: Callable[[Tensor], Tensor]) -> None:
                     each._buffers[name] = seen[id(buffer)][1]
 
 
-def _become(parameter: Tensor, function: Callable[[Tensor], Tensor]) -> None:
+def become(parameter: Tensor, function: Callable[[Tensor], Tensor]) -> None:
+    """Give a parameter, and its gradient, what a function makes of them."""
     own = parameter.detach()
     data = function(own)
     if data is own:

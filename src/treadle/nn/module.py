@@ -233,7 +233,11 @@ class Module:
                     continue
                 if remove_duplicate:
                     seen.add(id(value))
-                yield (f"{path}.{name}" if path else name), value
+                yield (f"{path}.{name}" if path else name), module._shown(name, value)
+
+    def _shown(self, name: str, value: Any) -> Any:
+        """A parameter or buffer as callers get it."""
+        return value
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -283,7 +287,7 @@ class Module:
         module = self.get_submodule(path)
         if module.__dict__[members].get(name) is None:
             raise AttributeError(f"{type(module).__name__} has no {kind} {name!r} ({target!r})")
-        return module.__dict__[members][name]
+        return module._shown(name, module.__dict__[members][name])
 
     # --- changes ---------------------------------------------------------------------------------
 

@@ -83,7 +83,7 @@ def load(
             changes.append(_Change(owner, kind, name, state_dict[key]))
         else:
             try:
-                value = _fitting(state_dict[key], here, assign)
+                value = fitting(state_dict[key], here, assign)
             except (TreadleError, TypeError, ValueError, BufferError) as error:
                 wrong.append(f"{key}: {error}")
             else:
@@ -98,7 +98,7 @@ def load(
     return IncompatibleKeys(missing, unexpected)
 
 
-def _fitting(value: Any, here: Tensor, assign: bool) -> Tensor:
+def fitting(value: Any, here: Tensor, assign: bool) -> Tensor:
     """A value as a tensor that can take another one's place, or be written into it."""
     if not isinstance(value, Tensor):
         if not hasattr(value, "shape"):

@@ -1,0 +1,245 @@
+"""PyTorch's built-in layers, made from treadle's.
+
+For each of treadle's layers there is a class of the same name and bases here. What it does, the
+class of treadle does, on an object of its own that shares the attributes of the layer: it is given
+treadle's tensors, and its results are shown as PyTorch's. Layers that a layer makes for itself are
+replaced by those of PyTorch's interface over the same attributes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import treadle.nn as inner_nn
+from treadle.core.errors import ShapeError
+from treadle.nn.module import Module as InnerModule
+from treadle.tensor.tensor import Tensor as Inner
+from treadle.torch.devices import place
+from treadle.torch.dtypes import get_default_dtype
+from treadle.torch.errors import TorchShapeError
+from treadle.torch.nn import containers
+from treadle.torch.nn.module import Module
+from treadle.torch.tensors import Tensor, kept, unwrapped, wrapped
+
+# Methods that subclasses of PyTorch's layers call or replace, beside the public ones.
+_METHODS = ("_reset_parameters",)
+
+
+class Layer(Module):
+    """The base of layers that treadle has: `_native` is the class that computes."""
+
+    _native: ClassVar[type[InnerModule]]
+
+    def _as_native(self) -> Any:
+        """The layer as one of treadle's, with the same attributes."""
+        native = self._native
+        made: Any = object.__new__(native)
+        made.__dict__ = self.__dict__
+        return made
+
+
+class CalledByLayers:
+    """A function of PyTorch's tensors that a layer of treadle's calls, as an activation."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return unwrapped(self._function(*wrapped(args), **wrapped(kwargs)))
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, (type, InnerModule, Tensor)) or not callable(value):
+        return unwrapped(value)
+    return CalledByLayers(value)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def method(self: Layer, *args: Any, **kwargs: Any) -> Any:
+        given = unwrapped(args)
+        try:
+            result = function(self._as_native(), *given, **unwrapped(kwargs))
+        except ShapeError as error:
+            raise TorchShapeError.of(error) from None
+        if given and result is given[0]:  # unchanged, or changed in place
+            return args[0]
+        return wrapped(result)
+
+    return method
+
+
+def _property(function: Any) -> property:
+    """A property whose values are, or have in lists, parameters of the layer."""
+
+    def shown(value: Any) -> Any:
+        if isinstance(value, list):
+            return [shown(each) for each in value]
+        return kept(value) if type(value) is Inner else value
+
+    @functools.wraps(function)
+    def get(self: Layer) -> Any:
+        return shown(function(self._as_native()))
+
+    return property(get)
+
+
+def _class_method(function: Callable[..., Any]) -> Any:
+    @functools.wraps(function)
+    def method(cls: type[Layer], *args: Any, **kwargs: Any) -> Any:
+        return wrapped(function(cls, *unwrapped(args), **unwrapped(kwargs)))
+
+    return classmethod(method)
+
+
+def _static_method(function: Callable[..., Any]) -> Any:
+    """A function that makes a tensor, on the default device unless another is named."""
+
+    @functools.wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return wrapped(function(*unwrapped(args), **_placed(unwrapped(kwargs))))
+
+    return staticmethod(method)
+
+
+def _placed(options: dict[str, Any]) -> dict[str, Any]:
+    """The options `device` and `dtype`, with PyTorch's defaults."""
+    dtype = options.get("dtype")
+    return {
+        **options,
+        "device": place(options.get("device")),
+        "dtype": get_default_dtype() if dtype is None else dtype,
+    }
+
+
+def _constructor(function: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(function)
+    has_place = "device" in signature.parameters
+
+    @functools.wraps(function)
+    def construct(self: Layer, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        given = bound.arguments
+        for name, value in list(given.items())[1:]:
+            given[name] = _argument(value) if callable(value) else unwrapped(value)
+        if has_place and given.get("_weight") is None:
+            given.update(_placed(given))
+        given["self"] = self._as_native()
+        try:
+            function(*bound.args, **bound.kwargs)
+        except ShapeError as error:
+            raise TorchShapeError.of(error) from None
+        _adopt(self)
+        _drawn_by_subclass(self)
+
+    return construct
+
+
+def _adopt(layer: InnerModule) -> None:
+    """Replace layers of treadle's within a layer by those of PyTorch's interface."""
+    for name, child in layer._modules.items():
+        if child is not None and not isinstance(child, Module):
+            kind = made_from(type(child))
+            if isinstance(layer, made_from(inner_nn.MultiheadAttention)):
+                kind = _named(_PROJECTION)
+            made = object.__new__(kind)
+            made.__dict__ = child.__dict__
+            layer._modules[name] = made
+            _adopt(made)
+
+
+def _drawn_by_subclass(layer: Layer) -> None:
+    """The constructors of layers call `reset_parameters`: that of a subclass, if it has one."""
+    for kind in type(layer).__mro__:
+        if "reset_parameters" in vars(kind):
+            if "_native" not in vars(kind):
+                layer.reset_parameters()
+            return
+
+
+def _named(name: str) -> Any:
+    found = globals().get(name)
+    return __getattr__(name) if found is None else found
+
+
+_MADE: dict[type, type] = {
+    InnerModule: Layer,
+    **{
+        getattr(inner_nn, name): getattr(containers, name)
+        for name in ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
+    },
+}
+# Classes that PyTorch has under another name.
+_NAMES = {
+    "_Convolution": "_ConvNd", "_Recurrent": "RNNBase", "_Running": "_NormBase",
+    "_Cell": "RNNCellBase",
+}  # fmt: skip
+
+
+def made_from(native: type) -> type:
+    """The class of PyTorch's interface for one of treadle's layers."""
+    known = _MADE.get(native)
+    if known is not None:
+        return known
+    bases = tuple(dict.fromkeys(made_from(base) for base in native.__bases__ if base is not object))
+    name = _NAMES.get(native.__name__, native.__name__)
+    members: dict[str, Any] = {
+        "_native": native,
+        "__doc__": native.__doc__,
+        "__module__": __name__,
+        "__qualname__": name,
+    }
+    for each, value in vars(native).items():
+        if each == "__init__":
+            members[each] = _constructor(value)
+        elif each.startswith("__"):
+            continue
+        elif isinstance(value, types.FunctionType):
+            if not each.startswith("_") or each in _METHODS:
+                members[each] = _method(value)
+        elif isinstance(value, property):
+            members[each] = _property(value.fget)
+        elif isinstance(value, classmethod):
+            members[each] = _class_method(value.__func__)
+        elif isinstance(value, staticmethod):
+            if not each.startswith("_"):
+                members[each] = _static_method(value.__func__)
+        elif not callable(value):
+            members[each] = value
+    made = _MADE[native] = type(name, bases or (Layer,), members)
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    if name in inner_nn.__all__:
+        found = made_from(getattr(inner_nn, name))
+    elif name == _PROJECTION:
+        linear = made_from(inner_nn.Linear)
+        found = type(name, (linear,), {"_native": inner_nn.Linear, "__module__": __name__})
+    else:
+        found = made_from(_base(name))
+    globals()[name] = found
+    return found
+
+
+# The class of the last product in `MultiheadAttention`, which programs tell from others.
+_PROJECTION = "NonDynamicallyQuantizableLinear"
+
+
+_BASES = {
+    "_BatchNorm": "BatchNorm1d", "_InstanceNorm": "InstanceNorm1d", "_NormBase": "BatchNorm1d",
+    "_ConvNd": "Conv1d", "RNNBase": "RNN", "RNNCellBase": "RNNCell",
+}  # fmt: skip
+
+
+def _base(name: str) -> type:
+    if name in _BASES:
+        for kind in getattr(inner_nn, _BASES[name]).__mro__:
+            if _NAMES.get(kind.__name__, kind.__name__) == name:
+                found: type = kind
+                return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
