@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import treadle.torch as door
-from tests.parity import comparing
+from tests.parity import comparing, unspecified
 from tests.parity.comparing import torch
 
 
@@ -142,12 +142,14 @@ def check(operator: Any, dtype: Any, count: int, device: str, tally: Tally) -> N
         and dtype in operator.supported_backward_dtypes("cpu")
     )
     samples = comparing.samples_of(operator, dtype, differentiates)
+    both = unspecified.both(operator)
     for number, sample in enumerate(comparing.spread_out(samples, count)):
         what = f"{operator.name} {str(dtype).removeprefix('torch.')} {number}"
         arguments = (sample.input, *sample.args)
         try:
             with np.errstate(all="ignore"):
-                wanted = operator.op(*arguments, **sample.kwargs)
+                theirs = operator.op if both is None else both(operator.op, torch)
+                wanted = theirs(*arguments, **sample.kwargs)
         except Exception:
             continue
         shown = f"{what}: {comparing.shown(arguments)} {comparing.shown(sample.kwargs)}"
@@ -169,12 +171,15 @@ def _check_sample(
         tracked: list[tuple[Any, Any]] = []
         mine = [taken(each, device, tracked) for each in arguments]
         keywords = taken(sample.kwargs, device, tracked)
+        both = unspecified.both(operator)
+        call = call if both is None else both(call, door)
         with door.device(device):
             found = call(*mine, **keywords)
         label = f"{what} {variant}"
         if operator.name.startswith(("empty", "new_empty", "rand", "normal", "bernoulli")):
             return
         comparing.compare(inner(found), wanted, label)
-        if not variant:  # the method is the same function
+        is_compared = operator.name not in unspecified.GRADIENTS_NOT_COMPARED
+        if not variant and is_compared:  # the method is the same function
             ours = [(one.td, other) for one, other in tracked]
             comparing.compare_gradients(inner(found), wanted, ours, label)

@@ -53,7 +53,22 @@ OPERATIONS = {
         "isreal:fm logaddexp2:fmo logit:fmio nan_to_num:fmio positive:fm rad2deg:fmio round:fmio "
         "sign:fmio signbit:fmo sinc:fmio square:fmio xlogy:fmio"
     ),
-    f"{_HERE}.reductions": "max:fmo sum:fmo",
+    f"{_HERE}.reductions": (
+        "all:fmo amax:fmo amin:fmo aminmax:fmo any:fmo argmax:fmo argmin:fmo count_nonzero:fm "
+        "dist:fmo kthvalue:fmo logsumexp:fmo mean:fmo median:fmo mode:fmo nanmean:fmo "
+        "nanmedian:fmo nanquantile:fmo nansum:fmo norm:fmo prod:fmo quantile:fmo renorm:fmio "
+        "sum:fmo"
+    ),
+    f"{_HERE}.reductions:FUNCTIONS": "max:fmo min:fmo std:fmo std_mean:fo var:fmo var_mean:fo",
+    f"{_HERE}.scans": (
+        "cumprod:fmio cumsum:fmio cumulative_trapezoid diff:fmo logcumsumexp:fmo trapezoid "
+        "trapz=trapezoid"
+    ),
+    f"{_HERE}.scans:FUNCTIONS": "cummax:fmo cummin:fmo",
+    f"{_HERE}.sorting": (
+        "argsort:fmo bincount:fmo bucketize:fo histc:fmo histogram:fmo histogramdd:fo isin:fo "
+        "msort:fmo searchsorted:fo sort:fmo topk:fmo unique:fm unique_consecutive:fm"
+    ),
     f"{_HERE}.shapes": (
         "as_strided:fmv broadcast_shapes broadcast_tensors broadcast_to:fm diagonal:fm "
         "expand:m expand_as:m flatten:fm flip:fm fliplr:fm flipud:fm movedim:fm "
