@@ -99,7 +99,9 @@ def _spread(name: str) -> Any:
         return of(_in_floats(name, input), axis=axes, correction=by, keepdims=keepdim)
 
     function.__name__ = name
-    function.__doc__ = f"`td.{name}` of a sample (`correction` is 1), of all elements or along axes."
+    function.__doc__ = (
+        f"`td.{name}` of a sample (`correction` is 1), of all elements or along axes."
+    )
     return function
 
 
@@ -169,9 +171,7 @@ def _extreme(name: str, of: Any, input: Inner, dim: Any, keepdim: bool) -> Inner
     shape = input.shape
     for axis in range(len(shape)) if axes is None else axes:
         if shape and not shape[axis]:
-            raise IndexError(
-                f"{name}(): Expected reduction dim {axis} to have non-zero size."
-            )
+            raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
     return of(input, axis=axes, keepdims=keepdim)
 
 
@@ -364,7 +364,7 @@ def quantile(
     interpolation: str = "linear",
 ) -> Inner:  # fmt: skip
     """The numbers below which the parts q of the elements lie."""
-    return _quantile(td.quantile, "quantile", input, q, dim, keepdim, interpolation)
+    return _quantile("quantile", False, input, q, dim, keepdim, interpolation)
 
 
 def nanquantile(
@@ -372,11 +372,11 @@ def nanquantile(
     interpolation: str = "linear",
 ) -> Inner:  # fmt: skip
     """`quantile` of the elements that are not NaN."""
-    return _quantile(td.nanquantile, "nanquantile", input, q, dim, keepdim, interpolation)
+    return _quantile("nanquantile", True, input, q, dim, keepdim, interpolation)
 
 
 def _quantile(
-    of: Any, name: str, input: Inner, q: Any, dim: Any, keepdim: bool, interpolation: str
+    name: str, skips: bool, input: Inner, q: Any, dim: Any, keepdim: bool, interpolation: str
 ) -> Inner:
     if input.dtype not in (td.float32, td.float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
@@ -385,11 +385,49 @@ def _quantile(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
             f"but got {interpolation}"
         )
-    if not input.shape:
-        found = of(input.reshape(1), q, axis=0, method=interpolation)
-        return found
-    axis = None if dim is None else one(dim, len(input.shape))
-    return of(input, q, axis=axis, method=interpolation, keepdims=keepdim).to(input.dtype)
+    if isinstance(q, Inner):
+        if q.dtype is not input.dtype or len(q.shape) > 1:
+            raise RuntimeError(
+                f"{name}() q tensor must be a scalar or a 1D tensor of the input's dtype, not "
+                f"{q.dtype} of shape {list(q.shape)}"
+            )
+    elif not 0 <= q <= 1:
+        raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
+    at = None if dim is None else one(dim, len(input.shape))
+    is_flat = at is None or not input.shape
+    if not input.size and (is_flat or not input.shape[at]):
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    rows = input.reshape(input.size) if is_flat else td.moveaxis(input, at, -1)
+    parts = q if isinstance(q, Inner) else td.asarray(q, dtype=input.dtype, device=input.device)
+    found = _between(td.sort(rows, axis=-1), parts.reshape(parts.size), skips, interpolation)
+    # The parts are the last axis, and come first in PyTorch.
+    found = td.moveaxis(found, -1, 0)
+    if keepdim:
+        ones = (1,) * len(input.shape)
+        shape = ones if is_flat else (*input.shape[:at], 1, *input.shape[at + 1 :])
+        found = found.reshape((parts.size, *shape))
+    return found if parts.shape else td.squeeze(found, axis=0)
+
+
+def _between(ordered: Inner, parts: Inner, skips: bool, interpolation: str) -> Inner:
+    """The elements of sorted rows, or what is between two of them, at parts of their length."""
+    extent = ordered.shape[-1]
+    missing = td.sum(td.isnan(ordered), axis=-1, keepdims=True).to(ordered.dtype)
+    if skips:
+        ranks = parts * td.clip(extent - 1 - missing, 0)
+    else:  # NaN is last, and all quantiles of its row
+        ranks = td.where(missing > 0, extent - 1, parts * (extent - 1))
+    if interpolation in _ROUNDED:
+        ranks = _ROUNDED[interpolation](ranks)
+    low, high = td.floor(ranks), td.ceil(ranks)
+    below, above = (
+        td.take_along_axis(ordered, each.detach().to(td.int64), axis=-1) for each in (low, high)
+    )
+    weight: Any = 0.5 if interpolation == "midpoint" else ranks - low.detach()
+    return below + (above - below) * weight if interpolation not in _ROUNDED else below
+
+
+_ROUNDED = {"lower": td.floor, "higher": td.ceil, "nearest": td.round}
 
 
 FUNCTIONS = {

@@ -16,9 +16,7 @@ from treadle.torch.operations.reductions import ValuesIndices
 Several = tuple[Inner, ...]
 
 
-def running(
-    combine: Callable[[Several, Several], Several], values: Several, at: int
-) -> Several:
+def running(combine: Callable[[Several, Several], Several], values: Several, at: int) -> Several:
     """What an associative function makes of all elements up to each, along an axis: in as many
     steps as the extent has binary digits, each over twice as many elements as the last."""
     extent, step, front = values[0].shape[at], 1, (slice(None),) * at

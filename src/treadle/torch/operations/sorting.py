@@ -7,7 +7,6 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-
 import treadle as td
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.dtypes import result_type
@@ -42,9 +41,7 @@ def sort(
     if not input.shape:
         return ValuesIndices(input.copied(), argsort(input, dim))
     found = argsort(input, dim, descending)
-    return ValuesIndices(
-        td.take_along_axis(input, found, axis=one(dim, len(input.shape))), found
-    )
+    return ValuesIndices(td.take_along_axis(input, found, axis=one(dim, len(input.shape))), found)
 
 
 def msort(input: Inner) -> Inner:
@@ -69,7 +66,9 @@ def searchsorted(
 ) -> Inner:  # fmt: skip
     """Where elements would be inserted into sorted rows, to keep these sorted."""
     if side not in (None, "left", "right"):
-        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+        raise RuntimeError(
+            f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
+        )
     if side == "left" and right:
         raise RuntimeError(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left "
@@ -242,9 +241,7 @@ def unique(
 ) -> Any:  # fmt: skip
     """The distinct elements, or parts along an axis, in order; with it what is asked for."""
     axis = None if dim is None else one(dim, len(input.shape))
-    found = td.unique(
-        input, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
-    )
+    found = td.unique(input, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     values, inverse, counts = found
     results = (
         values, places(inverse) if return_inverse else None,
