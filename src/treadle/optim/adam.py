@@ -70,7 +70,7 @@ class Adam(Fused):
         first, second = map(checks.number, group["betas"])
         lr, decay = checks.number(group["lr"]), checks.number(group["weight_decay"])
         return (
-            lr, *map(_logarithm, (first, second)), 1 - first, second, 1 - second,
+            lr, *map(logarithm, (first, second)), 1 - first, second, 1 - second,
             float(group["eps"]), 1 - lr * decay if _is_decoupled(group) else decay,
         )  # fmt: skip
 
@@ -125,5 +125,6 @@ def _is_decoupled(group: Group) -> bool:
     return bool(group.get("decoupled_weight_decay"))
 
 
-def _logarithm(decay: float) -> float:
+def logarithm(decay: float) -> float:
+    """The logarithm of a decay, of 0 too."""
     return math.log(decay) if decay else _FAR_DOWN

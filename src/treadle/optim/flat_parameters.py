@@ -13,7 +13,7 @@ from treadle.core.limits import MOST_NARROW
 from treadle.graph.node import COPY, Node, computed
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
-from treadle.kernels.device_code.optimizer_steps import WIDTH
+from treadle.kernels.device_code.optimizer_steps import DERIVED, WIDTH
 from treadle.kernels.update import number_dtype
 from treadle.runtime.arrays import DeviceArray, bytes_of, is_contiguous, packed_strides
 from treadle.runtime.devices import Device
@@ -62,7 +62,10 @@ class Flat:
         self.steps = Cell(computed(zeros(self.device, float32, len(params) + 1)))
         self.counts = [from_cell(self.steps, View((), (), k)) for k in range(len(params))]
         self.given = zeros(self.device, number_dtype(self.dtype), numbers)
-        self.now = zeros(self.device, number_dtype(self.dtype), len(params) * WIDTH)
+        self.now = Cell(
+            computed(zeros(self.device, number_dtype(self.dtype), len(params) * WIDTH + 1))
+        )
+        self.scalars: dict[str, list[Tensor]] = {}  # numbers that rows of `now` remember
         self.numbers: tuple[float, ...] = ()
         self.cells: list[Cell | None] = [None] * len(params)
         self.copied_params: set[int] = set()
@@ -87,9 +90,22 @@ class Flat:
             parts = [self._view(cell, k) for k in range(len(self.params))]
             found = self.states[name] = cell, parts
             if initial:
+                is_complex = self.dtype.kind == "complex"  # kernels see pairs of numbers
                 for part in parts:
-                    part[...] = initial
+                    part[...] = complex(initial, initial) if is_complex else initial
         return found
+
+    def remember_numbers(self, numbers: dict[str, tuple[int, float]]) -> None:
+        """Begin numbers that are remembered of each parameter: where rows of `now` have them, and
+        their first values."""
+        array = self.now.value.whole_array
+        assert isinstance(array.dtype, DType)
+        rows = np.zeros(array.size, array.dtype.numpy)
+        for name, (slot, initial) in numbers.items():
+            rows[DERIVED + slot : -1 : WIDTH] = initial
+            places = [WIDTH * k + DERIVED + slot for k in range(len(self.params))]
+            self.scalars[name] = [from_cell(self.now, View((), (), place)) for place in places]
+        array.upload(rows)
 
     def give(self, numbers: tuple[float, ...]) -> None:
         """Put numbers where steps read them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, ClassVar
 
 from treadle.core.errors import LaunchError
@@ -64,6 +64,11 @@ class Fused(Optimizer):
         """What is remembered of each element, and the first values."""
         raise NotImplementedError
 
+    def _remembered_numbers(self, group: Group) -> dict[str, tuple[int, float]]:
+        """What is remembered of each parameter: where rows of `now` have it, and the first value.
+        The names are those of `_scalars`."""
+        return {}
+
     def _arrays(self, group: Group) -> tuple[str | None, ...]:
         """The kernel's arrays after parameters and gradients: names of states, None for one that
         it takes and does not use."""
@@ -121,6 +126,9 @@ class Fused(Optimizer):
             flat.give(numbers)
             flats.append(flat)
             self._controls(flat.device)
+            scalars = self._remembered_numbers(group)
+            if scalars:
+                flat.remember_numbers(scalars)
             if any(self.state.get(each) for each in parameters):
                 self._load(flat, states)
                 continue
@@ -205,17 +213,17 @@ class Fused(Optimizer):
             None if name is None else _in_place(flat.states[name][0])
             for name in self._arrays(group)
         ]
-        steps = _in_place(flat.steps)
+        steps, now = _in_place(flat.steps), _in_place(flat.now)
         algorithm = self._algorithm(group)
         for run in flat.runs(present):
             if run.first in flat.copied_params:
                 flat.take(run.first)
             update.advance(
-                type(self)._derivation, steps, flat.given, flat.now, found, scale, run.first,
+                type(self)._derivation, steps, flat.given, now, found, scale, run.first,
                 run.members,
             )  # fmt: skip
             update.update(
-                algorithm, [*arrays, *remembered], flat.given, flat.now, run.first, run.start,
+                algorithm, [*arrays, *remembered], flat.given, now, run.first, run.start,
                 run.end, bool(group.get("maximize")), self.grad_scale is not None,
             )  # fmt: skip
             flat.written(run)
@@ -229,16 +237,19 @@ class Fused(Optimizer):
         scale = known[1] if self.grad_scale is None else self.grad_scale.reshape(1)._array
         return found, scale
 
-    def _remember(self, flat: Flat, names: Iterable[str], present: Iterable[int]) -> None:
+    def _remember(self, flat: Flat, names: Collection[str], present: Iterable[int]) -> None:
         """Have `state` show the flat states; values that the user has put there are taken over."""
+        if not (self._has_steps or names or flat.scalars):
+            return
         for k in present:
             own = self.state[flat.params[k]]
             if self._has_steps and own.get("step") is not flat.counts[k]:
                 if "step" in own:
                     flat.set_step(k, _count(own["step"], True))
                 own["step"] = flat.counts[k]
-            for name in names:
-                part = flat.states[name][1][k]
+            for name in (*names, *flat.scalars):
+                kept = flat.scalars.get(name)
+                part = flat.states[name][1][k] if kept is None else kept[k]
                 if own.get(name) is not part:
                     if own.get(name) is not None:
                         part[...] = _on(flat.device, own[name])
@@ -262,6 +273,10 @@ class Fused(Optimizer):
                 value = own.pop(name, None)
                 value = initial if value is None else _on(flat.device, value)
                 flat.state(name, initial)[1][k][...] = value
+            for name, parts in flat.scalars.items():
+                value = own.pop(name, None)
+                if value is not None:
+                    parts[k][...] = _on(flat.device, value)
         flat.set_steps(counts)
         taken = [k for k, parameter in enumerate(flat.params) if parameter in self.state]
         self._remember(flat, states, taken)

@@ -33,6 +33,10 @@ class Optimizer:
     # What may be remembered of each element of a parameter, so that a state of something else is
     # refused. None: that is not known, and nothing is checked.
     _elementwise: ClassVar[tuple[str, ...] | None] = None
+    # The class of parameters.
+    _tensor: ClassVar[type[Any]] = Tensor
+    # What is remembered of a parameter as one number, beside `step`.
+    _scalars: ClassVar[tuple[str, ...]] = ()
     # What traces of functions that use an optimizer depend on besides the names in them, and what
     # not: steps are recorded with the states, and say which differ.
     _traced_always: ClassVar[tuple[str, ...]] = ("_hooks",)
@@ -43,7 +47,7 @@ class Optimizer:
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[Group] = []
         self._begin_anew()
-        if isinstance(params, Tensor):
+        if isinstance(params, self._tensor):
             raise TypeError(
                 "an optimizer takes an iterable of tensors or dicts, and this is one tensor: pass "
                 "[tensor]"
@@ -96,7 +100,7 @@ class Optimizer:
         if not isinstance(param_group, dict):
             raise TypeError(f"a parameter group is a dict, not {type(param_group).__name__}")
         group = Group(param_group)
-        group["params"], names = _parameters(group["params"])
+        group["params"], names = _parameters(group["params"], self._tensor)
         if names:
             group["param_names"] = names
         for name, default in self.defaults.items():
@@ -158,8 +162,8 @@ class Optimizer:
             packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
             groups.append(packed)
         state = {
-            numbers[id(key)] if isinstance(key, Tensor) else key: dict(value)
-            if isinstance(key, Tensor)
+            numbers[id(key)] if isinstance(key, self._tensor) else key: dict(value)
+            if isinstance(key, self._tensor)
             else value
             for key, value in self.state.items()
         }
@@ -180,7 +184,7 @@ class Optimizer:
                 f"the state has {len(saved)} parameter groups, the optimizer "
                 f"{len(self.param_groups)}"
             )
-        parameters: dict[Any, Tensor] = {}
+        parameters: dict[Any, Any] = {}
         for number, (group, other) in enumerate(zip(self.param_groups, saved, strict=True)):
             if len(group["params"]) != len(other["params"]):
                 raise ValueError(
@@ -200,7 +204,7 @@ class Optimizer:
             for key, value in state_dict["state"].items():
                 known = parameters.get(key)
                 states[key if known is None else known] = (
-                    value if known is None else {n: taken(known, n, v) for n, v in value.items()}
+                    value if known is None else self._taken(known, value)
                 )
             for group, changed in zip(self.param_groups, options, strict=True):
                 group.update(changed)
@@ -231,6 +235,11 @@ class Optimizer:
             first = f"the state does not fit {type(self).__name__}, and nothing was changed"
             raise ValueError("\n".join([first, *wrong]))
 
+    def _taken(self, parameter: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+        """The state of a parameter from that of another optimizer."""
+        names = ("step", *self._scalars)
+        return {name: taken(parameter, name in names, value) for name, value in state.items()}
+
     def _loaded(self) -> None:
         """`state` was replaced."""
 
@@ -252,24 +261,26 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def _parameters(given: Any) -> tuple[list[Tensor], list[str]]:
+def _parameters(given: Any, kind: type[Any]) -> tuple[list[Any], list[str]]:
     """A group's parameters, and their names if they have some."""
     if isinstance(given, (set, frozenset)):
         raise TypeError("parameters need an order, which sets do not have: use a list")
-    values = [given] if isinstance(given, Tensor) else list(given)
+    values = [given] if isinstance(given, kind) else list(given)
     names = [value[0] for value in values if isinstance(value, tuple)]
     if names and len(names) != len(values):
         raise ValueError("either all parameters of an optimizer have names, or none has")
     found = [value[1] if isinstance(value, tuple) else value for value in values]
     for value in found:
-        if not isinstance(value, Tensor):
-            kind = type(value)
+        if not isinstance(value, kind):
+            other = type(value)
             hint = ""
-            if kind.__module__.partition(".")[0] == "torch":
+            if other.__module__.partition(".")[0] == "torch":
                 hint = ": td.asarray(parameter) makes a tensor of it"
+            elif other.__module__ == "treadle.torch.tensors":
+                hint = ": use treadle.torch.optim for them"
             raise TypeError(
                 f"an optimizer changes treadle's tensors, and one of the parameters is of "
-                f"{kind.__module__}.{kind.__qualname__}{hint}"
+                f"{other.__module__}.{other.__qualname__}{hint}"
             )
         if not value.is_leaf:
             raise ValueError("can't optimize a non-leaf Tensor: one that was computed from others")
@@ -298,11 +309,11 @@ def _shape(value: Any) -> tuple[int, ...]:
     return tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
 
 
-def taken(parameter: Tensor, name: str, value: Any) -> Any:
+def taken(parameter: Tensor, is_scalar: bool, value: Any) -> Any:
     """A value of a state, for a parameter."""
     if not hasattr(value, "shape"):
         return copy.deepcopy(value)
-    dtype: Any = None if name == "step" else parameter.dtype
+    dtype: Any = None if is_scalar else parameter.dtype
     if isinstance(dtype, DType) and dtype.kind not in ("float", "complex"):
         dtype = None
     return asarray(value, device=parameter.device, dtype=dtype, copy=True)

@@ -27,6 +27,17 @@ _OPTIONS = [
 ]
 
 
+_MORE = [
+    ("Adadelta", {"weight_decay": 0.1}),
+    ("Adamax", {"maximize": True}),
+    ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("RAdam", {"betas": (0.9, 0.99)}),
+    ("ASGD", {"t0": 5, "lambd": 0.1}),
+    ("Rprop", {}),
+    ("Adafactor", {"weight_decay": 0.1}),
+]
+
+
 def _named(options):
     name, given = options
     return "-".join([name, *given])
@@ -71,7 +82,7 @@ if torch is not None:
             for mine, theirs in _pairs(parameters, others):
                 np.testing.assert_allclose(mine.numpy(), theirs.detach().numpy(), 1e-5, 1e-5)
 
-    @pytest.mark.parametrize("options", _OPTIONS[1::2], ids=_named)
+    @pytest.mark.parametrize("options", _OPTIONS[1::2] + _MORE, ids=_named)
     def test_that_a_device_takes_the_same_steps(device, rng, options):
         name, given = options
         parameters = _parameters(rng, device)

@@ -2,7 +2,8 @@
 
 Everything that changes from step to step is read from memory, so that a recorded step uses new
 numbers when it is replayed. `given` has a group's numbers as the user set them, `now` what follows
-from them and from the number of steps: a row of `WIDTH` for each parameter.
+from them and from the number of steps: a row of `WIDTH` for each parameter, in which an algorithm
+may also remember numbers from step to step. More algorithms are in `adaptive_steps`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Form(NamedTuple):
 @functools.cache
 def advancer(derive: Function) -> Kernel:
     """A kernel that counts a step for `count` parameters from `first` on, unless an infinity or NaN
-    was found in their gradients, and writes the first one's row of `now`."""
+    was found in their gradients, and writes their rows of `now`."""
 
     @td.kernel(checked=False)
     def advance_steps(
@@ -53,11 +54,11 @@ def advancer(derive: Function) -> Kernel:
             if not skipped:
                 step += 1.0
                 steps[first + i] = step
-            if i == 0:
-                row = first * WIDTH
-                now[row + SKIPPED] = 1.0 if skipped else 0.0
-                now[row + SCALE] = 1.0 / scale[0]
-                now[row + FIRST] = 1.0 if step <= 1.0 else 0.0
+            row = (first + i) * WIDTH
+            now[row + SKIPPED] = 1.0 if skipped else 0.0
+            now[row + SCALE] = 1.0 / scale[0]
+            now[row + FIRST] = 1.0 if step <= 1.0 else 0.0
+            if not skipped:
                 derive(given, now, row + DERIVED, step)
 
     return advance_steps
@@ -102,7 +103,7 @@ def falling(work: DType) -> Function:
 # --- steps ---------------------------------------------------------------------------------------
 
 
-def _forms(form: Form) -> tuple[Any, Any]:
+def forms(form: Form) -> tuple[Any, Any]:
     """The types that elements are stored as, and computed with."""
     if form.lanes == 1:
         return form.dtype, wide(form.dtype)
@@ -110,9 +111,9 @@ def _forms(form: Form) -> tuple[Any, Any]:
 
 
 @functools.cache
-def _gradient(form: Form) -> Function:
+def gradient_of(form: Form) -> Function:
     """A function that reads a gradient, so that a step against it is wanted."""
-    stored, work = _forms(form)
+    stored, work = forms(form)
     maximize, scaled = form.maximize, form.scaled
 
     @td.func
@@ -131,8 +132,8 @@ def _gradient(form: Form) -> Function:
 @functools.cache
 def sgd(form: Form, momentum: bool, nesterov: bool) -> Kernel:
     """Stochastic gradient descent. Given: lr, weight decay, momentum, 1 - dampening."""
-    stored, work = _forms(form)
-    gradient = _gradient(form)
+    stored, work = forms(form)
+    gradient = gradient_of(form)
     array: Any = td.Array[stored]
     if_kept: Any = array if momentum else td.i32
 
@@ -160,8 +161,8 @@ def sgd(form: Form, momentum: bool, nesterov: bool) -> Kernel:
 def adam(form: Form, amsgrad: bool, decoupled: bool) -> Kernel:
     """Adam. Given: lr, the logarithms of both decays, 1 - the first decay, the second one, its
     distance from 1, epsilon, and weight decay; if it is decoupled, what it leaves of parameters."""
-    stored, work = _forms(form)
-    gradient = _gradient(form)
+    stored, work = forms(form)
+    gradient = gradient_of(form)
     array: Any = td.Array[stored]
     if_greatest: Any = array if amsgrad else td.i32
 
@@ -195,8 +196,8 @@ def adam(form: Form, amsgrad: bool, decoupled: bool) -> Kernel:
 def rmsprop(form: Form, momentum: bool, centered: bool) -> Kernel:
     """RMSprop. Given: lr, weight decay, the decay of averages, its distance from 1, epsilon,
     momentum."""
-    stored, work = _forms(form)
-    gradient = _gradient(form)
+    stored, work = forms(form)
+    gradient = gradient_of(form)
     array: Any = td.Array[stored]
     if_kept: Any = array if momentum else td.i32
     if_mean: Any = array if centered else td.i32
@@ -229,8 +230,8 @@ def rmsprop(form: Form, momentum: bool, centered: bool) -> Kernel:
 @functools.cache
 def adagrad(form: Form) -> Kernel:
     """Adagrad. Given: lr, its decay, weight decay, epsilon."""
-    stored, work = _forms(form)
-    gradient = _gradient(form)
+    stored, work = forms(form)
+    gradient = gradient_of(form)
     array: Any = td.Array[stored]
 
     @td.kernel(checked=False)
@@ -251,8 +252,8 @@ def adagrad(form: Form) -> Kernel:
 def lion(form: Form) -> Kernel:
     """Lion. Given: lr, both decays, their distances from 1, what weight decay leaves of
     parameters."""
-    stored, work = _forms(form)
-    gradient = _gradient(form)
+    stored, work = forms(form)
+    gradient = gradient_of(form)
     array: Any = td.Array[stored]
 
     @td.kernel(checked=False)

@@ -10,7 +10,6 @@ from typing import Any
 from treadle.optim import checks
 from treadle.optim.groups import Group
 from treadle.optim.optimizer import Optimizer
-from treadle.tensor.tensor import Tensor
 
 
 class LRScheduler:
@@ -133,9 +132,9 @@ def checked(optimizer: Any) -> Optimizer:
 def set_rate(group: Group, rate: float) -> None:
     """Set a group's learning rate, in its tensor if that is one."""
     known = group["lr"]
-    if isinstance(known, Tensor):
+    if hasattr(known, "shape"):  # a tensor, of `treadle.torch` too
         known[...] = rate
-        rate = known  # type: ignore[assignment]
+        rate = known
     group["lr"] = rate
 
 
