@@ -25,7 +25,8 @@ except ImportError:  # a smaller installation
 # Keywords that say where and how PyTorch puts a tensor.
 _DROPPED = ("device", "layout", "requires_grad", "memory_format", "pin_memory", "out")
 # How far off results may be, of what is computed in a dtype.
-TOLERANCES = {"float64": 1e-7, "complex128": 1e-7, "float32": 3e-4, "complex64": 3e-4}
+TOLERANCES = {"float64": 1e-7, "complex128": 1e-7, "float32": 3e-4, "complex64": 3e-4,
+              "float16": 4e-3}  # fmt: skip
 
 
 def seed(number: int) -> None:
@@ -121,7 +122,10 @@ def _mine(value: Any, device: Any, tracked: list[tuple[Any, Any]]) -> Any:
 def to_numpy(tensor: Any) -> np.ndarray:
     if tensor._is_zerotensor():
         return np.zeros(tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
-    return tensor.detach().resolve_conj().resolve_neg().to_dense().numpy()
+    plain = tensor.detach().resolve_conj().resolve_neg().to_dense()
+    if plain.dtype is torch.bfloat16:
+        return plain.view(torch.int16).numpy().view(td.bfloat16.numpy)
+    return plain.numpy()
 
 
 # --- results -------------------------------------------------------------------------------------
@@ -146,7 +150,8 @@ def compare(mine: Any, theirs: Any, what: str, looser: float = 1.0) -> None:
         expected = _host(other)
         if isinstance(one, td.Tensor) and one.device.backend == "webgpu":
             # Its integers have 32 bits, unless 64 are asked for.
-            expected = expected.astype({"int64": "int32"}.get(expected.dtype.name, expected.dtype))
+            is_narrow = expected.dtype == np.int64 and one.dtype == td.int32
+            expected = expected.astype(np.int32) if is_narrow else expected
         _compare_arrays(_host(one), expected, what, looser)
 
 
@@ -184,16 +189,26 @@ def compare_gradients(mine: Any, theirs: Any, tracked: list[tuple[Any, Any]], wh
         if other.dtype.is_complex:
             weight = weight + 1j * weights.standard_normal(weight.shape)
         by.append(weight.astype(one.dtype.numpy))
-    found = td.autograd.grad(
-        [one for one, _ in pairs],
-        [one for one, _ in tracked],
-        [td.asarray(weight, device=one.device) for weight, (one, _) in zip(by, pairs, strict=True)],
-        allow_unused=True,
-    )
+    recorded = [
+        (one, td.asarray(weight, device=one.device))
+        for weight, (one, _) in zip(by, pairs, strict=True)
+        if one.requires_grad
+    ]
+    found: Any = [None] * len(tracked)  # of what depends on none of them
+    if recorded:
+        found = td.autograd.grad(
+            [one for one, _ in recorded],
+            [one for one, _ in tracked],
+            [weight for _, weight in recorded],
+            allow_unused=True,
+        )
     wanted = torch.autograd.grad(
         [other for _, other in pairs],
         [other for _, other in tracked],
-        [torch.tensor(weight) for weight in by],
+        [
+            torch.tensor(weight.astype("c16" if other.dtype.is_complex else "f8")).to(other.dtype)
+            for weight, (_, other) in zip(by, pairs, strict=True)
+        ],
         allow_unused=True,
     )
     for number, (one, other, (own, _)) in enumerate(zip(found, wanted, tracked, strict=True)):

@@ -72,7 +72,8 @@ def named(path: str) -> Callable[..., Any]:
             found = getattr(door.Tensor, path)
             return found if callable(found) else lambda x: getattr(x, path)
         raise Refused(f"{path}: {error}") from None
-    return found
+    # `torch.float` is a dtype, and `x.float()` is meant.
+    return getattr(door.Tensor, path) if isinstance(found, door.dtype) else found
 
 
 def variants(operator: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -127,6 +128,7 @@ def inner(value: Any) -> Any:
     """Results of the door's as treadle's tensors."""
     if isinstance(value, door.Tensor):
         return value.td
+    assert not isinstance(value, comparing.td.Tensor), "a tensor of treadle, not one of PyTorch's"
     if isinstance(value, dict):
         return {key: inner(each) for key, each in value.items()}
     if isinstance(value, (tuple, list)):
@@ -155,6 +157,8 @@ def check(operator: Any, dtype: Any, count: int, device: str, tally: Tally) -> N
         shown = f"{what}: {comparing.shown(arguments)} {comparing.shown(sample.kwargs)}"
         try:
             _check_sample(operator, sample, arguments, wanted, device, shown)
+            if number in (0, 2):
+                _check_writing(operator, sample, wanted, device, shown)
         except Refused as error:
             tally.refused.append(str(error))
         except Exception as error:
@@ -176,10 +180,82 @@ def _check_sample(
         with door.device(device):
             found = call(*mine, **keywords)
         label = f"{what} {variant}"
-        if operator.name.startswith(("empty", "new_empty", "rand", "normal", "bernoulli")):
-            return
+        _compare_kinds(found, wanted, label)
+        if operator.name.startswith(_UNDEFINED):
+            continue
         comparing.compare(inner(found), wanted, label)
         is_compared = operator.name not in unspecified.GRADIENTS_NOT_COMPARED
         if not variant and is_compared:  # the method is the same function
             ours = [(one.td, other) for one, other in tracked]
             comparing.compare_gradients(inner(found), wanted, ours, label)
+
+
+# What these make is drawn, or undefined.
+_UNDEFINED = (
+    "bernoulli", "cauchy", "empty", "exponential", "geometric", "log_normal", "multinomial",
+    "new_empty", "nn.functional.dropout", "nn.functional.feature_alpha_dropout",
+    "nn.functional.alpha_dropout", "normal", "rand", "uniform",
+)  # fmt: skip
+
+
+def _compare_kinds(found: Any, wanted: Any, what: str) -> None:
+    """Classes of results: tensors with shape and dtype, tuples with names, numbers."""
+    if isinstance(wanted, torch.Tensor):
+        assert isinstance(found, door.Tensor), f"{what}: a {type(found).__name__}, not a Tensor"
+        assert tuple(found.shape) == tuple(wanted.shape), f"{what}: {found.shape}, {wanted.shape}"
+        return
+    if not isinstance(wanted, (list, tuple)) or isinstance(wanted, torch.Size):
+        return
+    assert isinstance(found, (list, tuple)), f"{what}: a {type(found).__name__}"
+    for name in ("values", "indices"):
+        assert hasattr(found, name) == hasattr(wanted, name), f"{what}: the field {name}"
+    for one, other in zip(found, wanted, strict=True):
+        _compare_kinds(one, other, what)
+
+
+def _check_writing(operator: Any, sample: Any, wanted: Any, device: str, what: str) -> None:
+    """The in-place method, and `out=`, where PyTorch has them."""
+    if operator.name.startswith(_UNDEFINED):
+        return
+    arguments = [_untracked(each) for each in (sample.input, *sample.args)]
+    name = getattr(operator.inplace_variant, "__name__", "")
+    if name and isinstance(getattr(torch.Tensor, name, None), type(torch.Tensor.add_)):
+        theirs = [each.clone() if each is arguments[0] else each for each in arguments]
+        try:
+            changed = getattr(torch.Tensor, name)(*theirs, **sample.kwargs)
+        except Exception:
+            changed = None
+        if changed is not None:
+            if not hasattr(door.Tensor, name):
+                raise Refused(f"Tensor.{name}")
+            mine = [taken(each, device, []) for each in arguments]
+            found = getattr(mine[0], name)(*mine[1:], **taken(sample.kwargs, device, []))
+            assert found is mine[0], f"{what}: {name} returns another tensor"
+            comparing.compare(inner(found), changed, f"{what} {name}")
+    if not operator.supports_out or "out" in sample.kwargs or not _has_out(operator.name):
+        return
+    results = [_untracked(each) for each in comparing.leaves(wanted)]
+    if not all(isinstance(each, torch.Tensor) for each in results):
+        return
+    places = [taken(torch.full_like(each, 7), device, []) for each in results]
+    out: Any = places[0] if isinstance(wanted, torch.Tensor) else tuple(places)
+    mine = [taken(each, device, []) for each in arguments]
+    with door.device(device):
+        function(operator)(*mine, **taken(sample.kwargs, device, []), out=out)
+    comparing.compare(inner(tuple(places)), results, f"{what} out=")
+
+
+def _has_out(name: str) -> bool:
+    """Whether PyTorch's function takes `out=`: its list says so of methods, too."""
+    found: Any = torch
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return isinstance(found, types.BuiltinFunctionType)
+
+
+def _untracked(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    if isinstance(value, (list, tuple)):
+        return type(value)(_untracked(each) for each in value)
+    return value

@@ -6,7 +6,7 @@ not raises an AttributeError that names the nearest thing; `torch.missing()` lis
 """
 
 from treadle.core.deferred_imports import exports
-from treadle.torch.table import entries
+from treadle.torch.table import IN_PLACE, entries
 
 NAMES = {
     "treadle.torch.attributes": "Size is_tensor typename",
@@ -16,7 +16,7 @@ NAMES = {
     ),
     "treadle.torch.functions": (
         "cdouble cfloat double float half int long result_type short "
-        + " ".join(each.name for each in entries() if "f" in each.flags)
+        + " ".join([*(each.name for each in entries() if "f" in each.flags), *IN_PLACE])
     ),
     "treadle.torch.layouts": (
         "channels_last channels_last_3d contiguous_format layout memory_format preserve_format "
@@ -27,11 +27,14 @@ NAMES = {
         "IntTensor LongTensor ShortTensor dtype"
     ),
     "treadle.torch.printing": "set_printoptions",
+    "treadle.torch.random": (
+        "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"
+    ),
     "treadle.torch.tensors": "Tensor wrap",
     # Dtypes are treadle's, under PyTorch's names.
     "treadle": (
         "bfloat16 bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8 "
-        "uint16 uint32 uint64 inf nan newaxis pi e no_grad enable_grad manual_seed"
+        "uint16 uint32 uint64 inf nan newaxis pi e no_grad enable_grad"
     ),
 }
-__all__, __getattr__, __dir__ = exports(__name__, NAMES, "nn optim")
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "nn optim random")

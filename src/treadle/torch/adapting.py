@@ -1,4 +1,4 @@
-"""Functions of treadle's tensors as functions, methods and in-place methods of PyTorch's tensors."""
+"""Functions of treadle's tensors as functions, methods and in-place methods of PyTorch's."""
 
 from __future__ import annotations
 

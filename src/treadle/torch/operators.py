@@ -211,9 +211,10 @@ def _reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     return wrap, (self._inner,)
 
 
+_OLD = {"div": _BINARY["truediv"]}  # names that PyTorch still has
 OPERATORS: dict[str, Any] = {
-    **{f"__{name}__": _binary(*each) for name, each in _BINARY.items()},
-    **{f"__r{name}__": _reflected(*each) for name, each in _BINARY.items()},
+    **{f"__{name}__": _binary(*each) for name, each in (_BINARY | _OLD).items()},
+    **{f"__r{name}__": _reflected(*each) for name, each in (_BINARY | _OLD).items()},
     **{f"__i{name}__": _in_place(name, *each) for name, each in _BINARY.items()},
     **{
         f"__{name}__": _binary(*each, pointwise.FUNCTIONS[name])

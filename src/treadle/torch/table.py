@@ -17,8 +17,8 @@ OPERATIONS = {
     f"{_HERE}.arithmetic": (
         "add:fmio addcdiv:fmio addcmul:fmio allclose:fm bitwise_left_shift:fmio "
         "bitwise_right_shift:fmio clamp:fmio clamp_max:fmio clamp_min:fmio clip=clamp:fmio "
-        "div:fmio divide=div:fmio equal:fm float_power:fmio floor_divide:fmio fmod:fmio gcd:fmio "
-        "isclose:fm lcm:fmio ldexp:fmio lerp:fmio masked_fill:fmi matmul:fmo mul:fmio "
+        "div:fmio divide=div:fmio equal:fm float_power:fmio floor_divide:fmio fmod:fmio frexp:fmo "
+        "gcd:fmio isclose:fm lcm:fmio ldexp:fmio lerp:fmio masked_fill:fmi matmul:fmo mul:fmio "
         "multiply=mul:fmio pow:fmio remainder:fmio rsub:f sub:fmio subtract=sub:fmio "
         "true_divide=div:fmio where:fo where=where_method:m"
     ),
@@ -30,9 +30,17 @@ OPERATIONS = {
     ),
     f"{_HERE}.creation": (
         "arange:fo as_tensor asarray complex=complex_numbers:fo empty:fo empty_like "
-        "empty_permuted:f empty_strided eye:fo from_dlpack from_numpy frombuffer full:fo full_like "
-        "linspace:fo logspace:fo new_empty:m new_empty_strided:m new_full:m new_ones:m new_tensor:m new_zeros:m "
-        "ones:fo ones_like polar:fo range=range_with_end:fo scalar_tensor tensor zeros:fo zeros_like"
+        "empty_permuted:f empty_strided eye:fo from_dlpack from_numpy frombuffer full:fo "
+        "full_like linspace:fo logspace:fo new_empty:m new_empty_strided:m new_full:m new_ones:m "
+        "new_tensor:m new_zeros:m ones:fo ones_like polar:fo range=range_with_end:fo "
+        "scalar_tensor tensor zeros:fo zeros_like"
+    ),
+    f"{_HERE}.drawing": (
+        "bernoulli:fmo bernoulli=bernoulli_values:i cauchy=cauchy_values:i "
+        "exponential=exponential_values:i geometric=geometric_values:i "
+        "log_normal=log_normal_values:i multinomial:fmo normal:fo normal=normal_values:i rand:fo "
+        "rand_like randint:fo randint_like randn:fo randn_like random=random_values:i randperm:fo "
+        "uniform=uniform_values:i"
     ),
     f"{_HERE}.pointwise:FUNCTIONS": (
         "abs:fmio absolute=abs:fmio acos:fmio acosh:fmio arccos=acos:fmio arccosh=acosh:fmio "
@@ -133,3 +141,18 @@ def function_of(entry: Entry) -> Any:
         if entry.table
         else getattr(module, entry.function)
     )
+
+
+# In-place methods that are functions, too.
+_IN_PLACE = (
+    "abs_ acos_ acosh_ addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
+    "asin_ asinh_ atan_ atanh_ ceil_ celu_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ "
+    "cosh_ deg2rad_ detach_ dropout_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ "
+    "index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ "
+    "reciprocal_ relu_ round_ rsqrt_ selu_ sgn_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ "
+    "threshold_ trunc_ xlogy_ zero_"
+)
+# Those of them that there are.
+IN_PLACE = frozenset(_IN_PLACE.split()) & {
+    f"{each.name}_" for each in entries() if "i" in each.flags
+}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import treadle as td
 from treadle.core.dtypes import DType, bool_
 from treadle.tensor.elementwise_functions import FUNCTIONS as OF
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
-from treadle.torch.dtypes import can_cast, result_type
+from treadle.torch.dtypes import result_type
 from treadle.torch.operations.operands import cast, common, promoted
 
 
@@ -279,9 +279,11 @@ def masked_fill(input: Inner, mask: Inner, value: Any) -> Inner:
                 f"{len(value.shape)} dimension(s)."
             )
         value = value.to(input.device)
-    value_dtype = result_type(value)
-    if not can_cast(value_dtype, input.dtype):
+    if result_type(value).is_complex and not input.dtype.is_complex:
         raise RuntimeError(f"value cannot be converted to type {input.dtype} without overflow")
+    if not isinstance(value, Inner):
+        value = bool(value) if input.dtype is bool_ else value
+        value = int(value) if input.dtype.is_integer else value
     return OF["where"](mask, cast(value, input.dtype), input)
 
 
@@ -308,6 +310,63 @@ def equal(input: Inner, other: Inner) -> bool:
     if input.shape != other.shape:
         return False
     return bool(td.all(promoted("equal", input, other)).item())
+
+
+# --- fractions and exponents ---------------------------------------------------------------------
+
+
+class FractionExponent(NamedTuple):
+    """What `frexp` returns: x is mantissa * 2**exponent."""
+
+    mantissa: Inner
+    exponent: Inner
+
+
+# For each width: the exponent of a number that is neither 0 nor below the normal ones, and 2**n.
+
+
+@td.elementwise
+def _exponent_32(x: td.f32):  # type: ignore[no-untyped-def]
+    return td.i32((td.bitcast(x, td.u32) >> 23) & 255) - 126
+
+
+@td.elementwise
+def _power_32(n: td.i32):  # type: ignore[no-untyped-def]
+    return td.bitcast(td.u32(n + 127) << 23, td.f32)
+
+
+@td.elementwise
+def _exponent_64(x: td.f64):  # type: ignore[no-untyped-def]
+    return td.i32((td.bitcast(x, td.u64) >> 52) & 2047) - 1022
+
+
+@td.elementwise
+def _power_64(n: td.i32):  # type: ignore[no-untyped-def]
+    return td.bitcast(td.u64(n + 1023) << 52, td.f64)
+
+
+def frexp(input: Inner) -> FractionExponent:
+    """Mantissas from 0.5 up to 1 (or their negatives), and exponents of 2."""
+    dtype = input.dtype
+    if dtype.kind != "float":
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    if dtype.bits < 32:
+        mantissa, exponent = frexp(input.to(td.float32))
+        return FractionExponent(mantissa.to(dtype), exponent)
+    of, power, least = (
+        (_exponent_32, _power_32, 24) if dtype.bits == 32 else (_exponent_64, _power_64, 53)
+    )
+    plain = input.detach()
+    is_small = apply("abs", plain) < float(td.finfo(dtype).smallest_normal) * 2.0**least
+    exponent = of(OF["where"](is_small, plain * 2.0**least, plain)) - OF["where"](
+        is_small, least, 0
+    )
+    is_usual = apply("isfinite", plain) & (plain != 0)
+    exponent = OF["where"](is_usual, exponent.to(td.int32), 0).to(td.int32)
+    # Two factors, since 2**-exponent may be beyond the dtype.
+    half = apply("floor_divide", exponent, 2)
+    mantissa = input * power(-half) * power(half - exponent)
+    return FractionExponent(mantissa, exponent)
 
 
 # --- integers ------------------------------------------------------------------------------------

@@ -234,18 +234,17 @@ def arange(
         is_whole = all(isinstance(each, int) for each in (start, end, step))
         dtype = dtypes.integers(where) if is_whole else dtypes.get_default_dtype()
     dtype = dtypes.dtype_named(dtype)
-    count = math.ceil((end - start) / step)
     if dtype.is_integer:
-        first, by = int(start), int(step)
-        made = td.arange(count, dtype=dtype, device=where) * by + first if by else None
-        made = td.full((count,), first, dtype=dtype, device=where) if made is None else made
-        return made
-    made = (
-        td.arange(start, start + (count - 0.5) * step, step, dtype=dtype, device=where)
-        if count
-        else td.zeros((0,), dtype=dtype, device=where)
-    )
-    return _tracked(made, requires_grad)
+        first, last, by = int(start), int(end), int(step)
+        if not by:
+            raise RuntimeError(f"step must be nonzero, also as {dtype}, not {step}")
+        count = max(0, -((first - last) // by))
+        return td.arange(count, dtype=dtype, device=where) * by + first
+    count = math.ceil((end - start) / step)
+    if not count:
+        return _tracked(td.zeros((0,), dtype=dtype, device=where), requires_grad)
+    stop = start + (count - 0.5) * step
+    return _tracked(td.arange(start, stop, step, dtype=dtype, device=where), requires_grad)
 
 
 def range_with_end(
@@ -285,6 +284,7 @@ def linspace(
         is_complex = isinstance(start, complex) or isinstance(end, complex)
         dtype = dtypes.complex_default() if is_complex else dtypes.get_default_dtype()
     if dtype.is_integer:
+        start, end = int(start), int(end)
         # PyTorch's arithmetic: a step in single precision, from either end to the middle.
         step = np.float32(end - start) / np.float32(max(steps - 1, 1))
         index = np.arange(steps)
@@ -313,6 +313,8 @@ def logspace(
         dtype = dtypes.get_default_dtype()
     is_complex = isinstance(start, complex) or isinstance(end, complex) or dtype.is_complex
     kind = np.complex128 if is_complex else np.float64
+    if dtype.is_integer:
+        start, end = int(start), int(end)
     step = (end - start) / max(steps - 1, 1)
     if dtype.is_integer:
         step = np.float32(step)
@@ -351,8 +353,7 @@ def tensor(
     wanted = None if dtype is None else dtypes.dtype_named(dtype)
     if isinstance(data, Inner):
         where = data.device if device is None else place(device)
-        made = data.detach().to(where, dtype=wanted)
-        return _tracked(made.copied() if made is not data else made.copied(), requires_grad)
+        return _tracked(data.detach().to(where, dtype=wanted).copied(), requires_grad)
     where = place(device)
     if isinstance(data, (list, tuple)) and _has_tensors(data):
         made = td.asarray(_plain(data), device=where).detach()
