@@ -36,5 +36,12 @@ NAMES = {
         "bfloat16 bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8 "
         "uint16 uint32 uint64 inf nan newaxis pi e no_grad enable_grad"
     ),
+    "treadle.autograd.modes": "is_grad_enabled set_grad_enabled",
+    "treadle.torch.autograd.gradients": "inference_mode is_inference_mode_enabled",
+    "treadle.torch.func.transforms": "vmap",
 }
-__all__, __getattr__, __dir__ = exports(__name__, NAMES, "nn optim random")
+_MODULES = (
+    "nn optim random "
+    "amp autograd backends cuda func mps testing utils version xpu"
+)
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, _MODULES)

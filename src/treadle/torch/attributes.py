@@ -229,3 +229,32 @@ def is_tensor(obj: Any) -> bool:
 def typename(obj: Any) -> str:
     """The name of a value's class; of a tensor that of PyTorch's class for its dtype."""
     return obj.type() if isinstance(obj, Tensor) else type(obj).__qualname__
+
+
+# --- hooks ---------------------------------------------------------------------------------------
+
+
+def register_hook(self: Tensor, hook: Any) -> Any:
+    """Have `hook(grad)` called with the gradient of this tensor; what it returns, if not None, is
+    used instead. `remove()` of the result ends that. RuntimeError if the tensor requires none."""
+    if not self._inner.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    return self._inner.register_hook(lambda gradient: unwrapped(hook(wrap(gradient))))
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> Any:
+    """Have `hook(tensor)` called when the gradient of this leaf has been accumulated."""
+    return self._inner.register_post_accumulate_grad_hook(lambda _: hook(self))
+
+
+def retain_grad(self: Tensor) -> None:
+    """Have backward passes keep the gradient of this tensor, which is no leaf, in `grad`."""
+    if not self._inner.requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if not self._inner.is_leaf:
+        self._inner.retain_grad()
+
+
+def retains_grad(self: Tensor) -> bool:
+    """Whether backward passes keep the gradient of this tensor, though it is no leaf."""
+    return not self._inner.is_leaf and bool(getattr(self._inner, "retains_grad", False))

@@ -17,7 +17,7 @@ OPERATORS = (
 )
 ATTRIBUTES = {
     "treadle.torch.attributes": (
-        "device dtype grad grad_fn is_leaf ndim requires_grad shape data T mT H mH"
+        "device dtype grad grad_fn is_leaf ndim requires_grad retains_grad shape data T mT H mH"
     ),
     "treadle.torch.attributes:PARTS": "real imag",
     "treadle.torch.conversions": (
@@ -27,7 +27,8 @@ ATTRIBUTES = {
 }
 PLAIN = {
     "treadle.torch.attributes": (
-        "backward detach dim item nelement=numel ndimension=dim numel numpy requires_grad_ size "
+        "backward detach dim item nelement=numel ndimension=dim numel numpy register_hook "
+        "register_post_accumulate_grad_hook requires_grad_ retain_grad size "
         "stride tolist"
     ),
     "treadle.torch.conversions": (
