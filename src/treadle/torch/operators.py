@@ -49,6 +49,13 @@ _COMPARISONS = {
 }  # fmt: skip
 
 
+def _is_plain(own: str, kinds: frozenset[str], kind: type, number: Any) -> bool:
+    """Whether an operation on a tensor of a kind and a number needs no promotion."""
+    if own == "float":
+        return True
+    return own == "int" and kind is int and own in kinds and -128 <= number < 128
+
+
 def _binary(name: str, kinds: frozenset[str], function: Callable[..., Any]) -> Any:
     general = adapting.adapted(function)
 
@@ -64,7 +71,7 @@ def _binary(name: str, kinds: frozenset[str], function: Callable[..., Any]) -> A
                     if one.device is two.device:
                         raise translated(error) from None
         elif kind is float or kind is int:
-            if name and one.dtype.kind == "float":
+            if name and _is_plain(one.dtype.kind, kinds, kind, other):
                 return wrap(apply(name, one, other))
         elif not isinstance(other, _OPERANDS):
             return NotImplemented
@@ -78,8 +85,10 @@ def _reflected(name: str, kinds: frozenset[str], function: Callable[..., Any]) -
 
     def method(self: Tensor, other: Any) -> Any:
         kind = type(other)
-        if (kind is float or kind is int) and name and self._inner.dtype.kind == "float":
-            return wrap(apply(name, other, self._inner))
+        if kind is float or kind is int:
+            one = self._inner
+            if name and _is_plain(one.dtype.kind, kinds, kind, other):
+                return wrap(apply(name, other, one))
         return general(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     return method
@@ -102,7 +111,7 @@ def _in_place(short: str, name: str, kinds: frozenset[str], function: Callable[.
                 else:
                     return self
         elif kind is float or kind is int:
-            if name and one.dtype.kind == "float":
+            if name and _is_plain(one.dtype.kind, kinds, kind, other):
                 quick(one, other)
                 return self
         elif not isinstance(other, _OPERANDS):

@@ -19,7 +19,10 @@ def extents(size: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape that is given as several integers, or as one sequence."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
-    return tuple([each.item() if isinstance(each, Inner) else each for each in size])
+    for each in size:
+        if type(each) is not int:
+            return tuple([one.item() if isinstance(one, Inner) else one for one in size])
+    return size
 
 
 def _tracked(made: Inner, requires_grad: bool) -> Inner:
