@@ -6,6 +6,7 @@ not raises an AttributeError that names the nearest thing; `torch.missing()` lis
 """
 
 from treadle.core.deferred_imports import exports
+from treadle.torch.missing import within
 from treadle.torch.table import IN_PLACE, entries
 
 NAMES = {
@@ -26,6 +27,7 @@ NAMES = {
         "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor "
         "IntTensor LongTensor ShortTensor dtype"
     ),
+    "treadle.torch.missing": "missing",
     "treadle.torch.printing": "set_printoptions",
     "treadle.torch.random": (
         "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"
@@ -40,8 +42,5 @@ NAMES = {
     "treadle.torch.autograd.gradients": "inference_mode is_inference_mode_enabled",
     "treadle.torch.func.transforms": "vmap",
 }
-_MODULES = (
-    "nn optim random "
-    "amp autograd backends cuda func mps testing utils version xpu"
-)
-__all__, __getattr__, __dir__ = exports(__name__, NAMES, _MODULES)
+_MODULES = "nn optim random amp autograd backends cuda func mps testing utils version xpu"
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, _MODULES, within(""))

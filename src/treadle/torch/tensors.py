@@ -42,6 +42,16 @@ class Tensor:
         made._inner = inner_of(data, None, device)
         return made
 
+    def __getattr__(self, name: str) -> Any:
+        from treadle.torch.missing import missing
+
+        advice = missing(f"Tensor.{name}")
+        raise AttributeError(
+            f"'Tensor' object has no attribute {name!r}" + (f": {advice}" if advice else ""),
+            name=name,
+            obj=self,
+        )
+
     __hash__ = object.__hash__
     # NumPy's arrays and scalars leave `array * tensor` to the tensor.
     __array_priority__ = 1000

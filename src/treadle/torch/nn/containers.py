@@ -213,7 +213,9 @@ class ParameterDict(Module):
 
     def update(self, parameters: Any) -> None:
         """Add or replace several."""
-        pairs = parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters
+        pairs = (
+            parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters
+        )
         for key, value in pairs:
             self[key] = value
 

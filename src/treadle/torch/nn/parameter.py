@@ -43,7 +43,9 @@ class Parameter(Tensor, metaclass=_IsParameter):
                 "torch.nn.Parameter(torch.tensor(…))"
             )
         if requires_grad and inner.dtype.kind not in ("float", "complex"):
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients"
+            )
         return keep(wrap(InnerParameter(inner, requires_grad)))  # type: ignore[return-value]
 
 

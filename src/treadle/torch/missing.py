@@ -1,0 +1,124 @@
+"""What PyTorch has and `treadle.torch` has not: what to use instead, or why.
+
+`torch.missing()` lists it, an AttributeError says it, and the reference shows it. A test compares
+these names with PyTorch's.
+"""
+
+from __future__ import annotations
+
+# Advice: the names, as they stand behind `torch.`.
+_NAMES = {
+    "tensors are dense here: gather and scatter_add, or a product with a dense matrix, do most of "
+    "what sparse ones are for": (
+        "sparse sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor "
+        "sparse_compressed_tensor sparse_coo sparse_coo_tensor sparse_csc sparse_csc_tensor "
+        "sparse_csr sparse_csr_tensor dsmm hsmm hspmm smm spmm saddmm sspaddmm indices_copy "
+        "values_copy ccol_indices_copy col_indices_copy crow_indices_copy row_indices_copy "
+        "resize_as_sparse_ optim.SparseAdam Tensor.ccol_indices Tensor.coalesce Tensor.col_indices "
+        "Tensor.crow_indices Tensor.dense_dim Tensor.indices Tensor.is_coalesced "
+        "Tensor.resize_as_sparse_ Tensor.row_indices Tensor.smm Tensor.sparse_dim "
+        "Tensor.sparse_mask Tensor.sparse_resize_ Tensor.sparse_resize_and_clear_ "
+        "Tensor.sspaddmm Tensor.to_sparse Tensor.to_sparse_bsc Tensor.to_sparse_bsr "
+        "Tensor.to_sparse_coo Tensor.to_sparse_csc Tensor.to_sparse_csr Tensor.values"
+    ),
+    "td.quant has quantized weights (ggml's formats), and products straight from their blocks": (
+        "dequantize empty_quantized fake_quantize_per_channel_affine "
+        "fake_quantize_per_tensor_affine int_repr qint32 qint8 quantization quantize_per_channel "
+        "quantize_per_tensor quantize_per_tensor_dynamic quint2x4 quint4x2 quint8 "
+        "Tensor.dequantize Tensor.int_repr Tensor.q_per_channel_axis Tensor.q_per_channel_scales "
+        "Tensor.q_per_channel_zero_points Tensor.q_scale Tensor.q_zero_point Tensor.qscheme ao"
+    ),
+    "arrays have no elements of this dtype": (
+        "bit bits16 bits1x8 bits2x4 bits4x2 bits8 chalf complex32 float4_e2m1fn_x2 float8_e4m3fn "
+        "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu int1 int2 int3 int4 int5 int6 "
+        "int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7 Tensor.chalf"
+    ),
+    "nested tensors: pad sequences (torch.nn.utils.rnn.pad_sequence) and mask": (
+        "nested jagged Tensor.to_padded_tensor"
+    ),
+    "PyTorch itself no longer has what it did: torch.linalg has it": (
+        "eig lstsq matrix_rank solve symeig Tensor.eig Tensor.lstsq Tensor.solve Tensor.symeig"
+    ),
+    "PyTorch has deprecated it: x.reshape, or torch.nn.functional, say the same": (
+        "Tensor.resize Tensor.resize_as Tensor.volatile Tensor.reinforce Tensor.name "
+        "Tensor.output_nr legacy_contiguous_format set_default_tensor_type "
+        "frobenius_norm nuclear_norm functional.Variable"
+    ),
+    "memory is the tensor's own, without a storage behind it: views share it, and x.data_ptr() is "
+    "its address": (
+        "is_storage storage Tensor.storage Tensor.storage_type Tensor.untyped_storage Tensor.set_ "
+        "Tensor.is_set_to Tensor.dim_order from_file"
+    ),
+    "TorchScript, tracing and export are PyTorch's own: torch.compile, td.compile": (
+        "jit fx export library ops overrides package classes futures fork wait cond while_loop "
+        "compiler SymBool SymFloat SymInt utils.model_zoo torch_version"
+    ),
+    "it is not for one process: start one a device": (
+        "distributed multiprocessing monitor prepare_multiprocessing_environment "
+        "nn.DataParallel nn.SyncBatchNorm nn.parallel utils.data.DistributedSampler "
+        "Tensor.is_shared is_distributed Tensor.is_distributed"
+    ),
+    "td.profile records what runs, and `treadle bench` measures": (
+        "profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12"
+    ),
+    'devices are "cpu", "cuda", "webgpu" and "dawn": torch.device, td.devices()': (
+        "accelerator cpu mps mtia xpu get_device_module Tensor.ipu Tensor.mtia Tensor.xpu "
+        "Tensor.to_mkldnn"
+    ),
+    "it is a setting of a library that is not used here": (
+        "backends get_num_interop_threads init_num_threads set_num_interop_threads "
+        "set_flush_denormal get_file_path"
+    ),
+    "td.onnx and weights from the Hub are read by other packages: save a state dict": "hub onnx",
+    "draws are those of treadle.torch's functions": "quasirandom thread_safe_generator "
+    "random.thread_safe_generator distributions",
+    "masked tensors: torch.where and masked_fill": "masked",
+    "it is for internal use in PyTorch": (
+        "hash_tensor Tensor.hash_tensor slice_inverse Tensor.slice_inverse segment_reduce "
+        "geqrf Tensor.geqrf lobpcg Tensor.map_ Tensor.map2_ Tensor.module_load "
+        "Tensor.record_stream Tensor.grad_dtype Tensor.const_data_ptr nn.Container "
+        "nn.factory_kwargs nn.NLLLoss2d nn.functional.ScalingType nn.functional.SwizzleType "
+        "windows cpp version types testing.FileCheck return_types serialization "
+        "clear_autocast_cache is_autocast_cache_enabled set_autocast_cache_enabled "
+        "autograd.NestedIOFunction autograd.enforce_grad_layout_policy autograd.variable "
+        "func.debug_unwrap func.functionalize "
+        "optim.swap_in_optimizer_params_and_state utils.data.argument_validation "
+        "utils.data.functional_datapipe utils.data.guaranteed_datapipes_determinism "
+        "utils.data.non_deterministic utils.data.runtime_validation "
+        "utils.data.runtime_validation_disabled utils.data.DataChunk"
+    ),
+    "data pipes: an iterable dataset does the same": (
+        "utils.data.DFIterDataPipe utils.data.IterDataPipe utils.data.MapDataPipe"
+    ),
+    "autocast is torch.autocast(device_type, dtype)": (
+        "get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_ipu_enabled "
+        "is_autocast_xla_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled "
+        "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype "
+        "set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled"
+    ),
+}
+
+
+def _by_name() -> dict[str, str]:
+    return {name: advice for advice, names in _NAMES.items() for name in names.split()}
+
+
+def missing(name: str | None = None) -> dict[str, str] | str | None:
+    """What PyTorch has and this has not, with what to use instead; or of one name.
+
+    >>> import treadle.torch as torch
+    >>> "sparse_coo_tensor" in torch.missing()
+    True
+    """
+    found = _by_name()
+    return found if name is None else found.get(name)
+
+
+def within(space: str) -> dict[str, str]:
+    """The same of the names of one space, as `nn.functional`, without it."""
+    start = f"{space}." if space else ""
+    return {
+        name.removeprefix(start): advice
+        for name, advice in _by_name().items()
+        if name.startswith(start) and "." not in name.removeprefix(start)
+    }
