@@ -22,12 +22,13 @@ sys.path[:0] = [str(ROOT / "src")]
 NAMES = ROOT / "tools" / "website" / "pytorch_names.txt"
 PAGE = ROOT / "docs" / "reference" / "torch.md"
 
-SPACES = (
+_SPACES = (
     "torch torch.Tensor torch.nn torch.nn.functional torch.nn.init torch.nn.utils "
     "torch.nn.utils.parametrizations torch.nn.utils.rnn torch.optim torch.optim.lr_scheduler "
     "torch.linalg torch.fft torch.special torch.autograd torch.autograd.functional torch.func "
     "torch.utils.data torch.amp torch.cuda torch.random torch.testing"
-).split()
+)
+SPACES = tuple(_SPACES.split())
 # What PyTorch's modules have for themselves: other libraries, compilers' types, and the functions
 # of one library that its own functions call.
 _INTERNAL = re.compile(
@@ -39,12 +40,10 @@ _INTERNAL = re.compile(
     r"(List|Optional|Callable|Any|BroadcastingList.|Sequence|TYPE_CHECKING|TypeVar|ParamSpec|"
     r"Union|Literal|overload|cast|deprecated|Warning|grad_)$"
 )
-_CLASSES = frozenset(
-    (
-        "Event Generator OutOfMemoryError Size Stream Tensor device dtype finfo iinfo layout "
-        "memory_format BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
-        "HalfTensor IntTensor LongTensor ShortTensor"
-    ).split()
+_CLASSES = (
+    "Event Generator OutOfMemoryError Size Stream Tensor device dtype finfo iinfo layout "
+    "memory_format BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
+    "HalfTensor IntTensor LongTensor ShortTensor"
 )
 
 
@@ -59,7 +58,7 @@ def _is_kept(space: str, owner: Any, name: str) -> bool:
     module = getattr(value, "__module__", "") or ""
     if isinstance(value, type):
         if name == "Tensor" or hasattr(torch._C, name):  # most are a compiler's
-            return name in _CLASSES and space == "torch"
+            return name in _CLASSES.split() and space == "torch"
         return module.startswith("torch")
     if space == "torch.Tensor" or isinstance(
         value, (float, torch.dtype, torch.layout, torch.memory_format)
@@ -98,7 +97,7 @@ def place(space: str) -> Any:
     for part in space.split(".")[1:]:
         try:
             found = getattr(found, part)
-        except AttributeError:
+        except (AttributeError, ImportError):
             return None
     return found
 
