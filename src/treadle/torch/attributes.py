@@ -160,9 +160,47 @@ def is_leaf(self: Tensor) -> bool:
     return self._inner.is_leaf
 
 
-def grad_fn(self: Tensor) -> Any:
+# Names of derivatives as PyTorch has them; others are written alike.
+_BACKWARD = {
+    "a product of arrays": "Mm", "assembled": "Cat", "clip": "Clamp", "divide": "Div",
+    "cast": "ToCopy", "linear": "Addmm", "moved": "ToCopy", "multiply": "Mul", "negative": "Neg",
+    "subtract": "Sub",
+}  # fmt: skip
+
+
+class GradientFunction:
+    """What computed a tensor that requires gradients, for looking at."""
+
+    __slots__ = ("_history", "_name")
+
+    def __init__(self, history: Any, name: str = "") -> None:
+        self._history = history
+        known = name or history.derivative.name
+        words = known.removeprefix("reduce ").replace("_", " ").split()
+        plain = _BACKWARD.get(known) or "".join(each.capitalize() for each in words)
+        self._name = "AccumulateGrad" if known == "a leaf" else f"{plain}Backward0"
+
+    def name(self) -> str:
+        """Its name, as "MulBackward0"."""
+        return self._name
+
+    @property
+    def next_functions(self) -> tuple[tuple[GradientFunction | None, int], ...]:
+        """What computed each of its operands; None for those without gradients."""
+        return tuple(
+            (None if each is None else GradientFunction(each), 0) for each in self._history.edges
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self._name} object at {id(self._history):#x}>"
+
+
+def grad_fn(self: Tensor) -> GradientFunction | None:
     """What computed the tensor, if it is recorded; None for leaves."""
-    return None if self._inner.is_leaf else self._inner._history
+    inner = self._inner
+    if inner.is_leaf:
+        return None
+    return GradientFunction(inner._history, "view" if inner._node.op == "view" else "")
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:

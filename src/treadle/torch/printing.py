@@ -77,7 +77,7 @@ class _Format:
             self._style = "e"
         elif is_whole:
             self._style = "whole"
-        shown = flat if flat.size <= 4096 else np.concatenate((flat[:2048], flat[-2048:]))
+        shown = flat[np.isfinite(flat) & (flat != 0)]
         self.width = max([len(self._text(each)) for each in shown.tolist()], default=1)
 
     def _text(self, value: Any) -> str:
@@ -99,12 +99,12 @@ class _Complex:
 
     def __init__(self, values: np.ndarray[Any, Any], options: Options) -> None:
         self._real, self._imag = _Format(values.real, options), _Format(values.imag, options)
-        self.width = self._real.width + self._imag.width + 2
+        self.width = self._real.width + self._imag.width + 1
 
     def __call__(self, value: complex) -> str:
         """A number of two parts."""
-        sign = "-" if value.imag < 0 or math.copysign(1, value.imag) < 0 else "+"
-        return f"{self._real(value.real)}{sign}{self._imag(abs(value.imag)).lstrip()}j"
+        imag = self._imag(value.imag).lstrip()
+        return f"{self._real(value.real)}{'' if imag[0] == '-' else '+'}{imag}j"
 
 
 def _rows(values: np.ndarray[Any, Any], form: Any, indent: int, cut: bool, options: Options) -> str:
@@ -158,11 +158,11 @@ def text(tensor: Tensor, contents: str | None = None) -> str:
     elif inner.dtype not in usual:
         suffixes.append(f"dtype=torch.{inner.dtype}")
     if not inner.is_leaf:
-        suffixes.append(f"grad_fn=<{_function(tensor)}>")
+        suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
     elif inner.requires_grad:
         suffixes.append("requires_grad=True")
     made = prefix + contents
-    last = len(made) - made.rfind("\n") - 1
+    last = len(made) - made.rfind("\n") + 1
     for suffix in suffixes:
         if last + len(suffix) + 2 > options.linewidth:
             made += ",\n" + " " * len(prefix) + suffix
@@ -194,7 +194,3 @@ def _contents(inner: Any, indent: int, options: Options) -> str:
                 seen = np.take(seen, [*range(edge), *range(extent - edge, extent)], axis)
     form = (_Complex if values.dtype.kind == "c" else _Format)(seen, options)
     return _rows(values, form, indent, cut, options)
-
-
-def _function(tensor: Tensor) -> str:
-    return str(getattr(tensor.grad_fn, "name", lambda: "Function")() or "Function")
