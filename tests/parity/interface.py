@@ -106,7 +106,10 @@ def taken(value: Any, device: Any, tracked: list[tuple[Any, Any]]) -> Any:
     if isinstance(value, torch.device):
         return door.device(str(device))
     if isinstance(value, dict):
-        return {key: taken(each, device, tracked) for key, each in value.items()}
+        return {
+            key: str(device) if key == "device" else taken(each, device, tracked)
+            for key, each in value.items()
+        }
     if isinstance(value, (tuple, list)):
         return type(value)(taken(each, device, tracked) for each in value)
     if callable(value) and getattr(value, "__module__", "").startswith("torch"):

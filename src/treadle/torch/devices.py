@@ -2,7 +2,8 @@
 
 A device of PyTorch's is a name until a tensor is made on it: `torch.device("cuda")` exists on
 machines without one. Tensors are made on the CPU unless `torch.set_default_device`, or the
-environment variable TREADLE_DEVICE, says otherwise.
+environment variable TREADLE_DEVICE, says otherwise. On machines without CUDA the variable
+TREADLE_TORCH_CUDA names the device that "cuda" stands for.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from treadle.core.errors import DeviceNotFound
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
+from treadle.torch.errors import TorchDeviceNotFound
 
 
 class device:
@@ -85,6 +88,19 @@ def get_default_device() -> device:
 
 
 def place(where: Any = None) -> Device:
-    """Treadle's device for one of PyTorch's, or the default."""
+    """Treadle's device for one of PyTorch's, or the default. RuntimeError if there is none."""
     found = get_default_device() if where is None else where
-    return find_device(str(found) if isinstance(found, device) else str(device(found)))
+    wanted = str(found if isinstance(found, device) else device(found))
+    try:
+        return find_device(wanted)
+    except DeviceNotFound as error:
+        instead = os.environ.get("TREADLE_TORCH_CUDA")
+        if wanted.partition(":")[0] != "cuda" or not instead:
+            advice = (
+                ". TREADLE_TORCH_CUDA=best in the environment (or a device, as webgpu) has "
+                'programs use another one for "cuda"'
+                if wanted.startswith("cuda")
+                else ""
+            )
+            raise TorchDeviceNotFound(f"{error}{advice}") from None
+        return find_device(None if instead == "best" else instead)

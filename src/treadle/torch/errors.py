@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.core.errors import DtypeError, LaunchError, ShapeError, TreadleError
+from treadle.core.errors import DeviceNotFound, DtypeError, LaunchError, ShapeError, TreadleError
 
 
 class TorchShapeError(ShapeError, RuntimeError):
@@ -17,7 +17,16 @@ class TorchLaunchError(LaunchError, RuntimeError):
     """An operation that is refused, as one on tensors of two devices."""
 
 
-_KINDS = {ShapeError: TorchShapeError, DtypeError: TorchDtypeError, LaunchError: TorchLaunchError}
+class TorchDeviceNotFound(DeviceNotFound, RuntimeError):
+    """A device that this machine does not have."""
+
+
+_KINDS = {
+    ShapeError: TorchShapeError,
+    DtypeError: TorchDtypeError,
+    LaunchError: TorchLaunchError,
+    DeviceNotFound: TorchDeviceNotFound,
+}
 
 
 def translated(error: TreadleError) -> TreadleError:

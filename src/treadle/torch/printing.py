@@ -10,6 +10,7 @@ import numpy as np
 
 import treadle as td
 from treadle.graph.placeholders import within
+from treadle.nn.parameter import is_parameter
 from treadle.torch.dtypes import get_default_dtype
 from treadle.torch.tensors import Tensor
 
@@ -132,8 +133,6 @@ def _rows(values: np.ndarray[Any, Any], form: Any, indent: int, cut: bool, optio
 def text(tensor: Tensor, contents: str | None = None) -> str:
     """A tensor as PyTorch writes it."""
     inner, options = tensor._inner, _now[0]
-    name = type(tensor).__name__
-    is_parameter = name == "Parameter"
     prefix = "tensor("
     if within.get() is not None:
         return f"tensor(of an example within vmap, dtype=torch.{inner.dtype}, size={inner.shape})"
@@ -170,7 +169,7 @@ def text(tensor: Tensor, contents: str | None = None) -> str:
         else:
             made += ", " + suffix
             last += len(suffix) + 2
-    return f"Parameter containing:\n{made})" if is_parameter else made + ")"
+    return f"Parameter containing:\n{made})" if is_parameter(inner) else made + ")"
 
 
 def _contents(inner: Any, indent: int, options: Options) -> str:
