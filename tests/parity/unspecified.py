@@ -57,6 +57,21 @@ def _of_hermitian(function: Function, space: Any) -> Function:
     return apply
 
 
+def _of_triangle(position: int) -> Any:
+    """Of a triangle: the gradient of the other one, which is not read, is not 0 in PyTorch."""
+
+    def both(function: Function, space: Any) -> Function:
+        def apply(*arguments: Any, **keywords: Any) -> Any:
+            given = list(arguments)
+            cut = space.triu if keywords.get("upper", False) else space.tril
+            given[position] = cut(given[position])
+            return function(*given, **keywords)
+
+        return apply
+
+    return both
+
+
 def _sizes(*signed: int) -> Any:
     """Vectors have any sign, or phase; their elements' sizes have none."""
 
@@ -102,6 +117,26 @@ def _singular_vectors(function: Function, space: Any) -> Function:
     return apply
 
 
+def _singular_columns(function: Function, space: Any) -> Function:
+    def apply(*arguments: Any, **keywords: Any) -> Any:
+        left, values, right = function(*arguments, **keywords)
+        count = values.shape[-1]
+        return space.abs(left[..., :count]), values, space.abs(right[..., :count])
+
+    return apply
+
+
+def _low_rank(function: Function, space: Any) -> Function:
+    """Less a matrix M it is of full rank, and random projections of fewer rows are not exact."""
+
+    def apply(*arguments: Any, **keywords: Any) -> Any:
+        left, values, right = function(*arguments, **keywords)
+        found = [space.abs(left), values, space.abs(right)]
+        return [x * 0 for x in found] if keywords.get("M") is not None else found
+
+    return apply
+
+
 # By PyTorch's names and variants; a name alone is all its variants.
 BOTH: dict[Any, Any] = {
     "sort": _chosen(1, -1),
@@ -118,6 +153,12 @@ BOTH: dict[Any, Any] = {
     "qr": _sizes(0, 1),
     "linalg.svd": _singular_vectors,
     "linalg.cholesky": _of_hermitian,
+    "cholesky": _of_hermitian,
+    "cholesky_inverse": _of_triangle(0),
+    "cholesky_solve": _of_triangle(1),
+    "pca_lowrank": _sizes(0, 2),
+    "svd": _singular_columns,
+    "svd_lowrank": _low_rank,
     ("linalg.pinv", "hermitian"): _of_hermitian,
 }
 # Samples whose gradients in PyTorch are wrong, with the reason.

@@ -7,10 +7,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from treadle.core.errors import TreadleError
 from treadle.graph.history import recording
 from treadle.tensor.tensor import Tensor as Inner
-from treadle.torch.errors import translated
+from treadle.torch.errors import CAUGHT, translated
 from treadle.torch.tensors import Tensor, unwrapped, wrap, wrapped
 from treadle.torch.writing import write
 
@@ -27,7 +26,7 @@ def adapted(function: Function) -> Function:
             kwargs = {key: unwrapped(each) for key, each in kwargs.items()}
         try:
             result = function(*given, **kwargs)
-        except TreadleError as error:
+        except CAUGHT as error:
             raise translated(error) from None
         return wrap(result) if type(result) is Inner else wrapped(result)
 
@@ -78,7 +77,7 @@ def in_place(function: Function) -> Function:
         named = {key: old if each is self else unwrapped(each) for key, each in kwargs.items()}
         try:
             write(inner, function(old, *given, **named))
-        except TreadleError as error:
+        except CAUGHT as error:
             raise translated(error) from None
         return self
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from treadle.core.errors import DeviceNotFound, DtypeError, LaunchError, ShapeError, TreadleError
 
 
@@ -21,15 +23,19 @@ class TorchDeviceNotFound(DeviceNotFound, RuntimeError):
     """A device that this machine does not have."""
 
 
-_KINDS = {
-    ShapeError: TorchShapeError,
-    DtypeError: TorchDtypeError,
-    LaunchError: TorchLaunchError,
-    DeviceNotFound: TorchDeviceNotFound,
-}
+class LinAlgError(np.linalg.LinAlgError, RuntimeError):
+    """A matrix that is singular, or not positive definite."""
 
 
-def translated(error: TreadleError) -> TreadleError:
+_KINDS: dict[type[Exception], type[Exception]] = {
+    np.linalg.LinAlgError: LinAlgError,
+    ShapeError: TorchShapeError, DtypeError: TorchDtypeError,
+    LaunchError: TorchLaunchError, DeviceNotFound: TorchDeviceNotFound,
+}  # fmt: skip
+CAUGHT = (TreadleError, np.linalg.LinAlgError)
+
+
+def translated(error: Exception) -> Exception:
     """The same error, as one that is a RuntimeError too where PyTorch's is one."""
     kind = _KINDS.get(type(error))
     return error if kind is None else kind(*error.args)

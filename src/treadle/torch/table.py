@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
-_HERE = "treadle.torch.operations"
+HERE = _HERE = "treadle.torch.operations"
 OPERATIONS = {
     f"{_HERE}.arithmetic": (
         "add:fmio addcdiv:fmio addcmul:fmio allclose:fm bitwise_left_shift:fmio "
@@ -77,6 +77,22 @@ OPERATIONS = {
         "argsort:fmo bincount:fmo bucketize:fo histc:fmo histogram:fmo histogramdd:fo isin:fo "
         "msort:fmo searchsorted:fo sort:fmo topk:fmo unique:fm unique_consecutive:fm"
     ),
+    f"{_HERE}.products": (
+        "addbmm:fmio addmm:fmio addmv:fmio addr:fmio baddbmm:fmio bmm:fmo cdist corrcoef:fm "
+        "cov:fm dot:fmo einsum ger=outer:fmo gradient inner:fmo kron:fmo mm:fmo mv:fmo "
+        "outer:fmo tensordot:fo vdot:fmo"
+    ),
+    f"{_HERE}.linear_algebra": (
+        "chain_matmul:fo cholesky=cholesky_of:fmo cholesky_inverse:fmo cholesky_solve:fmo "
+        "cross=cross_of:fmo det:fm inverse:fmo logdet:fm "
+        "matrix_exp:fm matrix_power:fmo ormqr:fmo orgqr=householder_product:fm "
+        "pca_lowrank pinverse:fm qr=qr_of:fmo slogdet:fmo svd=svd_of:fmo svd_lowrank "
+        "triangular_solve:fmo vander=vander_of"
+    ),
+    f"{_HERE}.fourier": "istft:fm stft:fm",
+    f"{_HERE}.windows:FUNCTIONS": (
+        "bartlett_window blackman_window hamming_window hann_window kaiser_window"
+    ),
     f"{_HERE}.shapes": (
         "as_strided:fmv broadcast_shapes broadcast_tensors broadcast_to:fm diagonal:fm "
         "expand:m expand_as:m flatten:fm flip:fm fliplr:fm flipud:fm movedim:fm "
@@ -123,9 +139,9 @@ class Entry(NamedTuple):
     flags: str
 
 
-def entries() -> Iterator[Entry]:
-    """All names."""
-    for place, names in OPERATIONS.items():
+def entries(table: dict[str, str] = OPERATIONS) -> Iterator[Entry]:
+    """All names of a table."""
+    for place, names in table.items():
         module, _, table = place.partition(":")
         for each in names.split():
             named, _, flags = each.partition(":")

@@ -1,0 +1,5 @@
+"""`torch.fft`: Fourier transforms."""
+
+from treadle.torch.namespaces import namespace
+
+__all__, __getattr__, __dir__ = namespace("fft")
