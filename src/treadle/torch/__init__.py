@@ -42,5 +42,8 @@ NAMES = {
     "treadle.torch.autograd.gradients": "inference_mode is_inference_mode_enabled",
     "treadle.torch.func.transforms": "vmap",
 }
-_MODULES = "nn optim random amp autograd backends cuda func mps testing utils version xpu fft linalg signal special"
+_MODULES = (
+    "nn optim random amp autograd backends cuda func mps testing utils version xpu fft linalg signal "
+    "special"
+)
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, _MODULES, within(""))
