@@ -4,17 +4,30 @@ not: on treadle's tensors."""
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
-from treadle.core.dtypes import DType
+from treadle.core.dtypes import DType, float32, float64
+from treadle.nn.attention import MultiheadAttention
+from treadle.nn.linear import Linear
+from treadle.nn.module import Module
 from treadle.tensor import functional as inner
+from treadle.tensor.creation import asarray
+from treadle.tensor.dtypes import supports
+from treadle.tensor.elementwise_functions import FUNCTIONS, where
+from treadle.tensor.manipulation import permute_dims
+from treadle.tensor.ranges import arange
+from treadle.tensor.reductions import mean
+from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
 
 __all__ = [
     "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
-    "adaptive_max_pool3d_with_indices", "glu", "gumbel_softmax", "log_softmax",
-    "max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool3d_with_indices", "normalize",
-    "softmax", "softmin",
+    "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
+    "conv_tbc", "ctc_loss", "feature_alpha_dropout", "glu", "gumbel_softmax",
+    "linear_cross_entropy", "local_response_norm", "log_softmax", "max_pool1d_with_indices",
+    "max_pool2d_with_indices", "max_pool3d_with_indices", "multi_head_attention_forward",
+    "multi_margin_loss", "multilabel_margin_loss", "normalize", "softmax", "softmin",
 ]  # fmt: skip
 
 
@@ -117,3 +130,217 @@ def adaptive_max_pool3d_with_indices(
 ) -> Any:
     """`adaptive_max_pool3d` and the places."""
     return inner.adaptive_max_pool3d(input, output_size, True)
+
+
+# --- means of windows ----------------------------------------------------------------------------
+
+
+def _mean_of_windows(pool: Callable[..., Tensor], input: Tensor, *settings: Any) -> Tensor:
+    """Means; those of integers are integers, cut towards 0."""
+    if input.dtype.kind not in ("int", "uint"):
+        return pool(input, *settings)
+    working = float64 if supports(input.device, float64) else float32
+    found: Tensor = FUNCTIONS["trunc"](pool(input.to(working), *settings)).to(input.dtype)
+    return found
+
+
+def avg_pool1d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
+    """The mean of each window of (N, C, L) or (C, L)."""
+    settings = kernel_size, stride, padding, ceil_mode, count_include_pad
+    return _mean_of_windows(inner.avg_pool1d, input, *settings)
+
+
+def avg_pool2d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The mean of each window of (N, C, H, W) or (C, H, W)."""
+    settings = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    return _mean_of_windows(inner.avg_pool2d, input, *settings)
+
+
+def avg_pool3d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    settings = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    return _mean_of_windows(inner.avg_pool3d, input, *settings)
+
+
+# --- places without a batch or elements ----------------------------------------------------------
+
+
+def batch_norm(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None,
+    weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Each channel normalized over the batch."""
+    if len(input.shape) == 1 and not input.size and not training:
+        return input.copied()
+    moves = running_mean, running_var, weight, bias, training, momentum, eps
+    return inner.batch_norm(input, *moves)
+
+
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """Each element divided by a power of the mean square of neighbouring channels."""
+    return inner.local_response_norm(input, size, alpha, beta, k) if input.size else input
+
+
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Channels, a part of which is replaced by the least value of SELU."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    return inner.feature_alpha_dropout(input, p, training, inplace) if training else input
+
+
+def multi_margin_loss(
+    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """A hinge loss of scores of classes; a tensor without axes is the score of one class."""
+    if not input.shape:
+        input, target = input.reshape(1), target.reshape(1)
+    options = p, margin, weight, size_average, reduce, reduction
+    return inner.multi_margin_loss(input, target, *options)
+
+
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """A hinge loss of scores of several classes; a tensor without axes is the score of one."""
+    if not input.shape:
+        input, target = input.reshape(1), target.reshape(1)
+    return inner.multilabel_margin_loss(input, target, size_average, reduce, reduction)
+
+
+# --- losses --------------------------------------------------------------------------------------
+
+
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
+    reduction: str = "mean", zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
+    """Connectionist temporal classification, with PyTorch's gradient: that of probabilities that
+    add up to 1, whatever `log_probs` is."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    plain = inner.ctc_loss(
+        log_probs, targets, input_lengths, target_lengths, blank, "none", zero_infinity
+    )
+    device = log_probs.device
+    lengths = asarray(input_lengths, device=device)
+    # Sums of exp(x) - exp(x): nothing but a gradient.
+    powers = FUNCTIONS["exp"](log_probs)
+    times = arange(log_probs.shape[0], dtype=lengths.dtype, device=device)
+    is_in = times[:, None] < lengths if lengths.shape else times < lengths
+    nothing = where(is_in[..., None], powers - powers.detach(), 0.0)
+    added = total(nothing, axis=(0, -1))
+    if zero_infinity:
+        raw = inner.ctc_loss(
+            log_probs.detach(), targets, input_lengths, target_lengths, blank, "none", False
+        )
+        added = where(FUNCTIONS["isfinite"](raw), added, 0.0)
+    losses: Tensor = plain + added
+    if reduction == "none":
+        return losses
+    if reduction == "sum":
+        return total(losses)
+    counts = FUNCTIONS["maximum"](asarray(target_lengths, device=device), 1).to(losses.dtype)
+    return mean(losses / counts)
+
+
+def linear_cross_entropy(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+    label_smoothing: float = 0.0, options: Any = None,
+) -> Tensor:  # fmt: skip
+    """The cross-entropy of a product of an input, (N, in) or (in,), and the weights of classes,
+    (C, d1, …, in). `options`, which says how PyTorch cuts the product, changes nothing."""
+    if len(input.shape) not in (1, 2) or len(linear_weight.shape) < 2:
+        raise RuntimeError(
+            "linear_cross_entropy takes an input of 1 or 2 axes and a weight of 2 or more, not of "
+            f"{len(input.shape)} and {len(linear_weight.shape)}"
+        )
+    if input.shape[-1] != linear_weight.shape[-1]:
+        raise RuntimeError(
+            f"expected equal input and linear_weight last dimensions, got {input.shape[-1]} and "
+            f"{linear_weight.shape[-1]}"
+        )
+    scores_of = linear_weight.shape[:-1]
+    if linear_bias is not None and linear_bias.shape != scores_of:
+        raise RuntimeError(f"expected linear_bias shape {scores_of}, got {linear_bias.shape}")
+    flat = linear_weight.reshape((-1, linear_weight.shape[-1]))
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    scores = inner.linear(input, flat, bias).reshape((*input.shape[:-1], *scores_of))
+    if target.shape == scores.shape and ignore_index is not None:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    ignored = -100 if ignore_index is None else ignore_index
+    return inner.cross_entropy(
+        scores, target, weight, ignore_index=ignored, reduction=reduction,
+        label_smoothing=label_smoothing,
+    )  # fmt: skip
+
+
+# --- others --------------------------------------------------------------------------------------
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """A convolution along the first axis of (L, N, C), with a weight (kernel, in, out)."""
+    images = permute_dims(input, (1, 2, 0))
+    found = inner.conv1d(images, permute_dims(weight, (2, 1, 0)), bias, 1, pad)
+    return permute_dims(found, (2, 0, 1))
+
+
+def multi_head_attention_forward(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+    in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,
+    bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
+    need_weights: bool = True, attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None, static_v: Tensor | None = None,
+    average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """What `nn.MultiheadAttention` computes, of its parameters."""
+    if static_k is not None or static_v is not None:
+        raise NotImplementedError(
+            "multi_head_attention_forward: static_k and static_v are not here; call "
+            "scaled_dot_product_attention with projected keys and values"
+        )
+    e = query.shape[-1]
+    if e != embed_dim_to_check:
+        raise RuntimeError(
+            f"was expecting embedding dimension of {embed_dim_to_check}, but got {e}"
+        )
+    layer: Any = object.__new__(MultiheadAttention)
+    projection: Any = object.__new__(Linear)
+    for module in (layer, projection):
+        Module.__init__(module)
+    projection.__dict__["_parameters"] = {"weight": out_proj_weight, "bias": out_proj_bias}
+    separate = use_separate_proj_weight
+    layer.__dict__.update(
+        training=training, embed_dim=e, kdim=key.shape[-1], vdim=value.shape[-1],
+        num_heads=num_heads, dropout=dropout_p, batch_first=False, head_dim=e // num_heads,
+        add_zero_attn=add_zero_attn, out_proj=projection,
+        _parameters={
+            "in_proj_weight": None if separate else in_proj_weight, "in_proj_bias": in_proj_bias,
+            "q_proj_weight": q_proj_weight, "k_proj_weight": k_proj_weight,
+            "v_proj_weight": v_proj_weight, "bias_k": bias_k, "bias_v": bias_v,
+        },
+    )  # fmt: skip
+    found: tuple[Tensor, Tensor | None] = layer.forward(
+        query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights,
+        is_causal,
+    )  # fmt: skip
+    return found
