@@ -80,8 +80,9 @@ def _taken(value: Any, tracked: list[tuple[Any, Any]] | None = None) -> Any:
     """Arguments of PyTorch's as treadle.torch's."""
     if isinstance(value, torch.nn.TransformerEncoderLayer):
         return mine.nn.TransformerEncoderLayer(
-            value.self_attn.embed_dim, value.self_attn.num_heads, value.linear1.out_features, 0.0,
-            _taken(value.activation),
+            value.self_attn.embed_dim, value.self_attn.num_heads, value.linear1.out_features,
+            value.dropout.p, _taken(value.activation), batch_first=value.self_attn.batch_first,
+            norm_first=value.norm_first, bias=value.linear1.bias is not None,
         )  # fmt: skip
     if callable(value) and value is getattr(torch.nn.functional, value.__name__, None):
         return getattr(mine.nn.functional, value.__name__)

@@ -7,10 +7,19 @@ _CONTAINERS = "ModuleDict ModuleList ParameterDict ParameterList Sequential"
 _ELSEWHERE = {*_CONTAINERS.split(), "Module", "Parameter"}
 
 NAMES = {
+    "treadle.torch.nn.added": (
+        "AdaptiveLogSoftmaxWithLoss FractionalMaxPool2d FractionalMaxPool3d "
+        "LinearCrossEntropyLoss LinearCrossEntropyOptions"
+    ),
     "treadle.torch.nn.containers": _CONTAINERS,
     "treadle.torch.nn.layers": " ".join(
         ["RNNBase RNNCellBase"]
         + [name for each in _INNER.values() for name in each.split() if name not in _ELSEWHERE]
+    ),
+    "treadle.torch.nn.lazy": (
+        "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
+        "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d "
+        "LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear"
     ),
     "treadle.torch.nn.module": "Module",
     "treadle.torch.nn.parameter": "Buffer Parameter",

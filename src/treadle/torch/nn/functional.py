@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.tensor import functional as inner
-from treadle.torch.adapting import adapted
+from treadle.torch.adapting import adapted, with_out
 from treadle.torch.operations import fractional, neural
 
+_WITH_OUT = ("avg_pool2d", "avg_pool3d")
 # Names of treadle's that PyTorch has not.
 _NOT_HERE = frozenset({"geglu", "packed_attention", "reglu", "swiglu", "swish"})
-_HERE = {name: module for module in (neural, fractional) for name in module.__all__}
-__all__ = sorted({*inner.__all__, *_HERE} - _NOT_HERE)
+# What treadle's functions do not have, or with other arguments.
+OWN = {name: module for module in (neural, fractional) for name in module.__all__}
+__all__ = sorted({*inner.__all__, *OWN} - _NOT_HERE)
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    function = getattr(_HERE.get(name, inner), name)
-    found = globals()[name] = adapted(function)
+    function = getattr(OWN.get(name, inner), name)
+    found = globals()[name] = with_out(function) if name in _WITH_OUT else adapted(function)
     return found

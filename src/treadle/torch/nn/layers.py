@@ -15,14 +15,16 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import treadle.nn as inner_nn
+from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.nn.module import Module as InnerModule
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.devices import place
 from treadle.torch.dtypes import get_default_dtype
 from treadle.torch.errors import TorchShapeError
-from treadle.torch.nn import containers
+from treadle.torch.nn import containers, functional
 from treadle.torch.nn.module import Module
+from treadle.torch.operations import neural
 from treadle.torch.tensors import Tensor, kept, unwrapped, wrapped
 
 # Methods that subclasses of PyTorch's layers call or replace, beside the public ones.
@@ -53,7 +55,7 @@ class CalledByLayers:
 
 
 def _argument(value: Any) -> Any:
-    if isinstance(value, (type, InnerModule, Tensor)) or not callable(value):
+    if isinstance(value, (type, DType, InnerModule, Tensor)) or not callable(value):
         return unwrapped(value)
     return CalledByLayers(value)
 
@@ -125,7 +127,7 @@ def _constructor(function: Callable[..., Any]) -> Callable[..., Any]:
         bound = signature.bind(self, *args, **kwargs)
         given = bound.arguments
         for name, value in list(given.items())[1:]:
-            given[name] = _argument(value) if callable(value) else unwrapped(value)
+            given[name] = _argument(value)
         if has_place and given.get("_weight") is None:
             given.update(_placed(given))
         given["self"] = self._as_native()
@@ -180,6 +182,28 @@ _NAMES = {
 }  # fmt: skip
 
 
+class _CTCLoss(inner_nn.CTCLoss):
+    """With PyTorch's gradient."""
+
+    def forward(
+        self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any
+    ) -> Inner:
+        settings = self.blank, self.reduction, self.zero_infinity
+        return neural.ctc_loss(log_probs, targets, input_lengths, target_lengths, *settings)
+
+
+def _computing(native: type) -> type:
+    """The class that computes: treadle's, with the function of PyTorch's interface if that is
+    another one."""
+    if native is inner_nn.CTCLoss:
+        return _CTCLoss
+    name = getattr(vars(native).get("_function"), "__name__", "")
+    if name not in functional.OWN:
+        return native
+    function = getattr(functional.OWN[name], name)
+    return type(native.__name__, (native,), {"_function": staticmethod(function)})
+
+
 def made_from(native: type) -> type:
     """The class of PyTorch's interface for one of treadle's layers."""
     known = _MADE.get(native)
@@ -187,13 +211,14 @@ def made_from(native: type) -> type:
         return known
     bases = tuple(dict.fromkeys(made_from(base) for base in native.__bases__ if base is not object))
     name = _NAMES.get(native.__name__, native.__name__)
+    computing = _computing(native)
     members: dict[str, Any] = {
-        "_native": native,
+        "_native": computing,
         "__doc__": native.__doc__,
         "__module__": __name__,
         "__qualname__": name,
     }
-    for each, value in vars(native).items():
+    for each, value in {**vars(native), **vars(computing)}.items():
         if each == "__init__":
             members[each] = _constructor(value)
         elif each.startswith("__"):

@@ -50,7 +50,7 @@ def _pooled(
         shape = (batch, channels, axes)
         samples = random.uniform(shape, dtype=_drawn(input), device=input.device)
     flat = _indices(images, kernel, sizes, samples)
-    values = take_along_axis(images.reshape((batch, channels, -1)), flat, axis=2)
+    values = take_along_axis(images.reshape((batch, channels, math.prod(extents))), flat, axis=2)
     split = (batch, channels, math.prod(sizes), math.prod(kernel))
     values, flat = values.reshape(split), flat.reshape(split)
     best = argmax(values.detach(), axis=3, keepdims=True)
@@ -74,6 +74,7 @@ def _indices(
     index = int64 if supports(images.device, int64) else int32
     # PyTorch's first sample is that of the last axis of images, and of the first of volumes.
     order = list(reversed(range(axes))) if axes == 2 else list(range(axes))
+    samples = samples[: images.shape[0]]
     found: Any = 0
     for axis in range(axes):
         extent, window, count = extents[axis], kernel[axis], sizes[axis]
@@ -82,7 +83,7 @@ def _indices(
         shape = [*places.shape[:2], *([1] * (2 * axes))]
         shape[2 + axis], shape[2 + axes + axis] = count, window
         found = found * extent + places.reshape(tuple(shape))
-    result: Tensor = found.reshape((*images.shape[:2], -1))
+    result: Tensor = found.reshape((*images.shape[:2], math.prod(sizes) * math.prod(kernel)))
     return result
 
 
