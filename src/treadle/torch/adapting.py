@@ -28,7 +28,10 @@ def adapted(function: Function) -> Function:
             result = function(*given, **kwargs)
         except CAUGHT as error:
             raise translated(error) from None
-        return wrap(result) if type(result) is Inner else wrapped(result)
+        if type(result) is not Inner:
+            return wrapped(result)
+        # What is unchanged, or changed in place, is the same object.
+        return args[0] if given and result is given[0] else wrap(result)
 
     return call
 

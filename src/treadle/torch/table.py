@@ -93,6 +93,18 @@ OPERATIONS = {
     f"{_HERE}.windows:FUNCTIONS": (
         "bartlett_window blackman_window hamming_window hann_window kaiser_window"
     ),
+    f"{_HERE}.layers": (
+        "adaptive_max_pool1d alpha_dropout:fi batch_norm binary_cross_entropy_with_logits celu:fi "
+        "cosine_embedding_loss ctc_loss dropout:fi embedding feature_alpha_dropout:fi "
+        "feature_dropout:fi group_norm hardshrink:fmo hinge_embedding_loss instance_norm kl_div "
+        "layer_norm log_softmax:fmo margin_ranking_loss relu:fmi rrelu:fi selu:fi softmax:fmo"
+    ),
+    f"{_HERE}.layers:FUNCTIONS": (
+        "adaptive_avg_pool1d avg_pool1d bilinear channel_shuffle conv1d conv2d conv3d conv_tbc "
+        "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity max_pool1d "
+        "max_pool1d_with_indices max_pool2d max_pool3d native_channel_shuffle pairwise_distance "
+        "pdist pixel_shuffle pixel_unshuffle prelu:fm rms_norm threshold:fi"
+    ),
     f"{_HERE}.shapes": (
         "as_strided:fmv broadcast_shapes broadcast_tensors broadcast_to:fm diagonal:fm "
         "expand:m expand_as:m flatten:fm flip:fm fliplr:fm flipud:fm movedim:fm "
@@ -165,7 +177,7 @@ _IN_PLACE = (
     "asin_ asinh_ atan_ atanh_ ceil_ celu_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ "
     "cosh_ deg2rad_ detach_ dropout_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ "
     "index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ "
-    "reciprocal_ relu_ round_ rsqrt_ selu_ sgn_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ "
+    "reciprocal_ relu_ round_ rrelu_ rsqrt_ selu_ sgn_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ "
     "threshold_ trunc_ xlogy_ zero_"
 )
 # Those of them that there are.

@@ -8,7 +8,7 @@ from treadle.tensor import functional as inner
 from treadle.torch.adapting import adapted, with_out
 from treadle.torch.operations import fractional, neural
 
-_WITH_OUT = ("avg_pool2d", "avg_pool3d")
+_WITH_OUT = ("avg_pool2d", "avg_pool3d", "hardshrink")
 # Names of treadle's that PyTorch has not.
 _NOT_HERE = frozenset({"geglu", "packed_attention", "reglu", "swiglu", "swish"})
 # What treadle's functions do not have, or with other arguments.

@@ -16,12 +16,11 @@ from typing import Any, ClassVar
 
 import treadle.nn as inner_nn
 from treadle.core.dtypes import DType
-from treadle.core.errors import ShapeError
 from treadle.nn.module import Module as InnerModule
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.devices import place
 from treadle.torch.dtypes import get_default_dtype
-from treadle.torch.errors import TorchShapeError
+from treadle.torch.errors import CAUGHT, translated
 from treadle.torch.nn import containers, functional
 from treadle.torch.nn.module import Module
 from treadle.torch.operations import neural
@@ -66,8 +65,8 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
         given = unwrapped(args)
         try:
             result = function(self._as_native(), *given, **unwrapped(kwargs))
-        except ShapeError as error:
-            raise TorchShapeError.of(error) from None
+        except CAUGHT as error:
+            raise translated(error) from None
         if given and result is given[0]:  # unchanged, or changed in place
             return args[0]
         return wrapped(result)
@@ -133,8 +132,8 @@ def _constructor(function: Callable[..., Any]) -> Callable[..., Any]:
         given["self"] = self._as_native()
         try:
             function(*bound.args, **bound.kwargs)
-        except ShapeError as error:
-            raise TorchShapeError.of(error) from None
+        except CAUGHT as error:
+            raise translated(error) from None
         _adopt(self)
         _drawn_by_subclass(self)
 
