@@ -58,6 +58,8 @@ def default_collate(batch: Sequence[Any], device: str | Device | None = None) ->
     )
 
 
+# What a batch of the rows of arrays is, a dataset of arrays may make itself.
+default_collate.makes_rows = True  # type: ignore[attr-defined]
 _ADVICE = "give the DataLoader a collate_fn that makes one of them"
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from treadle.data.collate import default_collate, placed, realized
-from treadle.data.datasets import Subset, TensorDataset
+from treadle.data.datasets import Subset
 from treadle.data.workers import Task, get_worker_info
 from treadle.runtime.devices import Device
 
@@ -53,7 +53,7 @@ class Items(Fetch):
 
     def __init__(self, dataset: Any, *options: Any) -> None:
         super().__init__(dataset, *options)
-        self.at_once = self.collate is default_collate and _gives_batches(dataset)
+        self.at_once = hasattr(self.collate, "makes_rows") and _gives_batches(dataset)
 
     def here(self, task: Task) -> Any:
         """See `Fetch`."""
@@ -118,10 +118,8 @@ def _gives_batches(dataset: Any) -> bool:
     """Whether a dataset is arrays, of which a batch is one indexing operation."""
     if isinstance(dataset, Subset) and type(dataset).__getitem__ is Subset.__getitem__:
         return _gives_batches(dataset.dataset)
-    return (
-        isinstance(dataset, TensorDataset)
-        and type(dataset).__getitem__ is TensorDataset.__getitem__
-    )
+    rows = getattr(type(dataset), "takes_rows", None)
+    return rows is not None and type(dataset).__getitem__ is rows
 
 
 def _batch_of(dataset: Any, numbers: list[int], device: Device | None) -> list[Any]:
