@@ -41,9 +41,20 @@ NAMES = {
     "treadle.autograd.modes": "is_grad_enabled set_grad_enabled",
     "treadle.torch.autograd.gradients": "inference_mode is_inference_mode_enabled",
     "treadle.torch.func.transforms": "vmap",
+    "treadle.torch.amp.mixed_precision": "autocast get_autocast_dtype is_autocast_enabled",
+    "treadle.torch.compilation": "compile",
+    "treadle.torch.cuda.streams": "Event Stream",
+    "treadle.torch.serialization": "load save",
+    "treadle.torch.settings": (
+        "are_deterministic_algorithms_enabled compiled_with_cxx11_abi "
+        "get_deterministic_debug_mode get_float32_matmul_precision get_num_interop_threads "
+        "get_num_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled "
+        "set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal "
+        "set_num_interop_threads set_num_threads set_warn_always use_deterministic_algorithms"
+    ),
 }
-_MODULES = (
-    "nn optim random amp autograd backends cuda func mps testing utils version xpu fft linalg signal "
-    "special"
+_MODULES = "nn optim random fft linalg signal special "
+_TRAINING = (
+    "amp autograd backends compiler cuda func mps serialization testing utils version xpu"
 )
-__all__, __getattr__, __dir__ = exports(__name__, NAMES, _MODULES, within(""))
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, _MODULES + _TRAINING, within(""))

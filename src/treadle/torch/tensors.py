@@ -8,6 +8,8 @@ unwrapped and wraps what they return; `table` says which of them are functions a
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -99,7 +101,17 @@ def unwrapped(value: Any) -> Any:
     if isinstance(value, tuple):
         parts = [unwrapped(each) for each in value]
         return kind(*parts) if hasattr(value, "_fields") else kind(parts)
+    if isinstance(value, dict):
+        return _like(value, unwrapped)
     return value._inner if isinstance(value, Tensor) else value
+
+
+def _like(mapping: dict[Any, Any], change: Callable[[Any], Any]) -> Any:
+    """A dict of another class with its values changed."""
+    made = copy.copy(mapping)
+    for key, value in mapping.items():
+        made[key] = change(value)
+    return made
 
 
 def wrapped(value: Any) -> Any:
@@ -114,7 +126,7 @@ def wrapped(value: Any) -> Any:
     if isinstance(value, tuple):
         parts = [wrapped(each) for each in value]
         return kind(*parts) if hasattr(value, "_fields") else kind(parts)
-    return value
+    return _like(value, wrapped) if isinstance(value, dict) else value
 
 
 methods.add_to(Tensor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def _stacked(batch: Sequence[Tensor]) -> Tensor:
     inners = [each._inner for each in batch]
     if len({each.shape for each in inners}) > 1:
         shapes = [list(each.shape) for each in inners]
-        one, other = next((a, b) for a, b in zip(shapes, shapes[1:], strict=False) if a != b)
+        one, other = next((a, b) for a, b in pairwise(shapes) if a != b)
         raise RuntimeError(
             f"stack expects each tensor to be equal size, but got {one} and {other} in a batch: "
             "give the DataLoader a collate_fn that pads them"

@@ -116,9 +116,7 @@ class Subset(inner.Subset, Dataset):
         return super().__getitem__(index)
 
 
-def random_split(
-    dataset: Any, lengths: Sequence[float], generator: Any = None
-) -> list[Subset]:
+def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
     """A dataset in random parts of these lengths, or of these fractions if they add up to 1.
     ValueError for lengths that do not add up to the dataset's."""
     parts = inner.random_split(dataset, lengths, getattr(generator, "_inner", generator))
