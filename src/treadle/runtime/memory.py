@@ -174,6 +174,10 @@ class Pool:
         if self._free_bytes > self._kept_limit:
             self._return_all()  # what waits in the queue comes after this, one by one
 
+    def reset_peak(self) -> None:
+        """Count the most bytes anew, from those in use."""
+        self._peak_bytes = self.used
+
     def trim(self) -> None:
         """Return all memory in the free lists to the driver."""
         with self._lock:

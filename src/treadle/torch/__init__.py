@@ -8,6 +8,7 @@ not raises an AttributeError that names the nearest thing; `torch.missing()` lis
 from treadle.core.deferred_imports import exports
 from treadle.torch.missing import within
 from treadle.torch.table import IN_PLACE, entries
+from treadle.torch.version import __version__ as __version__
 
 NAMES = {
     "treadle.torch.attributes": "Size is_tensor typename",
@@ -54,7 +55,5 @@ NAMES = {
     ),
 }
 _MODULES = "nn optim random fft linalg signal special "
-_TRAINING = (
-    "amp autograd backends compiler cuda func mps serialization testing utils version xpu"
-)
+_TRAINING = "amp autograd backends compiler cuda func mps serialization testing utils version xpu"
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, _MODULES + _TRAINING, within(""))

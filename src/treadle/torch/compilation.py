@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from treadle.graph.history import recording
 from treadle.tensor.compiled.decorator import compile as inner_compile
 from treadle.torch.nn.module import Module
 from treadle.torch.tensors import unwrapped, wrapped
@@ -27,7 +28,9 @@ def compile(
 
     `fullgraph=True` makes everything an error that prevents a replay. `backend`, `mode` and
     `options` are accepted: there is one way. A module is returned as one whose calls are compiled,
-    with the same parameters.
+    with the same parameters; a call within `torch.no_grad()` is replayed, and one whose results are
+    differentiated runs as it is: compile the whole step for that, with `backward()` and the
+    optimizer.
 
     >>> import treadle.torch as torch
     >>> @torch.compile
@@ -71,7 +74,9 @@ class OptimizedModule(Module):
         object.__setattr__(self, "_call", _compiled(module, strict, dynamic))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes."""
+        """What the module computes. What is differentiated from outside is not replayed."""
+        if recording.get() and any(each.requires_grad for each in self._orig_mod.parameters()):
+            return self._orig_mod(*args, **kwargs)
         return self._call(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:

@@ -171,7 +171,7 @@ def _backend(self: Tensor) -> str:
 
 def is_cuda(self: Tensor) -> bool:
     """Whether the elements are on a CUDA device."""
-    return _backend(self) == "cuda"
+    return Device(self._inner.device).type == "cuda"
 
 
 def is_cpu(self: Tensor) -> bool:

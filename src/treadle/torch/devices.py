@@ -14,6 +14,7 @@ from typing import Any
 from treadle.core.errors import DeviceNotFound
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
+from treadle.runtime.devices import is_available
 from treadle.torch.errors import TorchDeviceNotFound
 
 
@@ -36,6 +37,10 @@ class device:
             return
         if isinstance(type, Device):
             type = type.id
+            if not type.startswith(("cpu", "cuda")):
+                instead = stand_in()
+                if instead is not None and instead.id == type:
+                    type = "cuda:0"
         if isinstance(type, int):
             type, index = "cuda", type
         kind, colon, number = str(type).partition(":")
@@ -69,6 +74,8 @@ class _Defaults:
     """What `set_default_device` and `with torch.device(…)` say."""
 
     chosen: device | None = None
+    stand_in: str | None = None
+    card = 0
     within: list[device] = []
 
 
@@ -87,20 +94,58 @@ def get_default_device() -> device:
     return _defaults.chosen or device(os.environ.get("TREADLE_DEVICE") or "cpu")
 
 
+def stand_in() -> Device | None:
+    """The device that "cuda" is on a machine without one of CUDA's: what `set_stand_in`, or
+    TREADLE_TORCH_CUDA in the environment, names. None if there is CUDA, or nothing is named."""
+    named = _defaults.stand_in or os.environ.get("TREADLE_TORCH_CUDA")
+    if not named or is_available("cuda"):
+        return None
+    return find_device(None if named == "best" else named)
+
+
+def set_stand_in(device: str | None) -> None:
+    """Have "cuda" be another device on machines without one of CUDA's: "webgpu", "best", … None
+    ends that. So programs run that ask for "cuda" and nothing else.
+
+    >>> import treadle.torch as torch
+    >>> torch.cuda.set_stand_in(None)
+    """
+    if device not in (None, "best"):
+        find_device(device)
+    _defaults.stand_in = device
+
+
+def current_card() -> int:
+    """The number of the CUDA device that "cuda" is."""
+    return _defaults.card
+
+
+def set_current_card(number: int) -> None:
+    """Have "cuda" be another one of CUDA's devices."""
+    _defaults.card = number
+
+
 def place(where: Any = None) -> Device:
     """Treadle's device for one of PyTorch's, or the default. RuntimeError if there is none."""
     found = get_default_device() if where is None else where
-    wanted = str(found if isinstance(found, device) else device(found))
+    found = found if isinstance(found, device) else device(found)
+    if found.type != "cuda":
+        return _found(str(found))
+    instead = stand_in()
+    if instead is not None and not found.index:
+        return instead
+    number = _defaults.card if found.index is None else found.index
+    return _found(f"cuda:{number}", _ADVICE)
+
+
+_ADVICE = (
+    ". TREADLE_TORCH_CUDA=best in the environment (or a device, as webgpu), or "
+    'torch.cuda.set_stand_in("best"), has programs use another one for "cuda"'
+)
+
+
+def _found(wanted: str, advice: str = "") -> Device:
     try:
         return find_device(wanted)
     except DeviceNotFound as error:
-        instead = os.environ.get("TREADLE_TORCH_CUDA")
-        if wanted.partition(":")[0] != "cuda" or not instead:
-            advice = (
-                ". TREADLE_TORCH_CUDA=best in the environment (or a device, as webgpu) has "
-                'programs use another one for "cuda"'
-                if wanted.startswith("cuda")
-                else ""
-            )
-            raise TorchDeviceNotFound(f"{error}{advice}") from None
-        return find_device(None if instead == "best" else instead)
+        raise TorchDeviceNotFound(f"{error}{advice}") from None

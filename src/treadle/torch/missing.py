@@ -8,6 +8,21 @@ from __future__ import annotations
 
 # Advice: the names, as they stand behind `torch.`.
 _NAMES = {
+    "treadle.profile() measures, and its table and trace show all kernels": (
+        "autograd.profiler autograd.profiler_legacy autograd.profiler_util cuda.nvtx cuda.profiler "
+        "utils.bottleneck cuda.jiterator"
+    ),
+    "torch.compile records what a function does, and replays it": (
+        "cuda.CUDAGraph cuda.graph cuda.graphs cuda.graph_pool_handle cuda.make_graphed_callables"
+    ),
+    "hooks of saved tensors are not there: torch.utils.checkpoint saves memory": "autograd.graph",
+    "torch.func.jvp computes derivatives along a direction": "autograd.forward_ad",
+    "functions need no such form here: torch.compile takes them as they are": (
+        "func.functionalize"
+    ),
+    "training on several devices is not there": ("cuda.comm cuda.nccl utils.data.distributed"),
+    "tensorboardX has a SummaryWriter, which takes numbers and NumPy arrays": ("utils.tensorboard"),
+    "td.kernel and td.cuda_module compile kernels": "utils.cpp_extension",
     "tensors are dense here: gather and scatter_add, or a product with a dense matrix, do most of "
     "what sparse ones are for": (
         "sparse sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor "
@@ -51,7 +66,7 @@ _NAMES = {
     ),
     "TorchScript, tracing and export are PyTorch's own: torch.compile, td.compile": (
         "jit fx export library ops overrides package classes futures fork wait cond while_loop "
-        "compiler SymBool SymFloat SymInt utils.model_zoo torch_version"
+        "SymBool SymFloat SymInt utils.model_zoo torch_version"
     ),
     "it is not for one process: start one a device": (
         "distributed multiprocessing monitor prepare_multiprocessing_environment "
@@ -62,14 +77,10 @@ _NAMES = {
         "profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12"
     ),
     'devices are "cpu", "cuda", "webgpu" and "dawn": torch.device, td.devices()': (
-        "accelerator cpu mps mtia xpu get_device_module Tensor.ipu Tensor.mtia Tensor.xpu "
-        "Tensor.to_mkldnn"
+        "accelerator cpu mtia get_device_module Tensor.ipu Tensor.mtia Tensor.xpu Tensor.to_mkldnn"
     ),
-    "it is a setting of a library that is not used here": (
-        "backends get_num_interop_threads init_num_threads set_num_interop_threads "
-        "set_flush_denormal get_file_path"
-    ),
-    "td.onnx and weights from the Hub are read by other packages: save a state dict": "hub onnx",
+    "it is a setting of a library that is not used here": ("init_num_threads get_file_path"),
+    "ONNX files and weights from the Hub are read by other packages: save a state dict": "hub onnx",
     "draws are those of treadle.torch's functions": "quasirandom thread_safe_generator "
     "random.thread_safe_generator distributions",
     "masked tensors: torch.where and masked_fill": "masked",
@@ -78,10 +89,10 @@ _NAMES = {
         "geqrf Tensor.geqrf lobpcg Tensor.map_ Tensor.map2_ Tensor.module_load "
         "Tensor.record_stream Tensor.grad_dtype Tensor.const_data_ptr nn.Container "
         "nn.factory_kwargs nn.NLLLoss2d nn.functional.ScalingType nn.functional.SwizzleType "
-        "windows cpp version types testing.FileCheck return_types serialization "
+        "windows cpp types testing.FileCheck return_types "
         "clear_autocast_cache is_autocast_cache_enabled set_autocast_cache_enabled "
         "autograd.NestedIOFunction autograd.enforce_grad_layout_policy autograd.variable "
-        "func.debug_unwrap func.functionalize "
+        "func.debug_unwrap "
         "optim.swap_in_optimizer_params_and_state utils.data.argument_validation "
         "utils.data.functional_datapipe utils.data.guaranteed_datapipes_determinism "
         "utils.data.non_deterministic utils.data.runtime_validation "

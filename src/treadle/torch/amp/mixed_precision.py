@@ -107,6 +107,7 @@ class _Seen(InnerOptimizer):
     """An optimizer that a program has written, as one of treadle's."""
 
     def __init__(self, optimizer: Any) -> None:
+        self._begin_anew()
         self._optimizer = optimizer
 
     @property
@@ -191,5 +192,3 @@ class GradScaler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a state."""
         self._inner.load_state_dict(state_dict)
-
-

@@ -2,6 +2,7 @@
 device that stands in for it (`torch.cuda.set_stand_in`)."""
 
 from treadle.core.deferred_imports import exports
+from treadle.torch.missing import within
 
 NAMES = {
     "treadle.torch.cuda.cards": (
@@ -20,13 +21,4 @@ NAMES = {
     "treadle.torch.cuda.streams": "Event Stream",
     "treadle.torch.devices": "set_stand_in",
 }
-_ELSEWHERE = {
-    "CUDAGraph": "torch.compile records what a function does, and replays it",
-    "graph": "torch.compile records what a function does, and replays it",
-    "make_graphed_callables": "torch.compile records what a function does, and replays it",
-    "nvtx": "treadle.profile() has a table and a trace of all kernels",
-    "profiler": "treadle.profile() has a table and a trace of all kernels",
-    "comm": "training on several devices is not there",
-    "nccl": "training on several devices is not there",
-}
-__all__, __getattr__, __dir__ = exports(__name__, NAMES, "amp", _ELSEWHERE)
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "amp", within("cuda"))

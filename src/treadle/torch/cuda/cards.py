@@ -108,8 +108,8 @@ def get_device_name(device: Any = None) -> str:
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
     """The compute capability of a card; (0, 0) for a device that stands in."""
-    number = getattr(_place(device).traits, "sm", None) or 0
-    return int(number) // 10, int(number) % 10
+    number = int(getattr(_place(device).handle, "architecture", 0))
+    return number // 10, number % 10
 
 
 def get_device_properties(device: Any = None) -> _Properties:
@@ -117,7 +117,7 @@ def get_device_properties(device: Any = None) -> _Properties:
     found = _place(device)
     major, minor = get_device_capability(device)
     total = int(found.memory_stats()["driver"].get("total", 0))
-    units = int(getattr(found.traits, "multiprocessors", 0) or 0)
+    units = found.traits.multiprocessors
     return _Properties(found.name, major, minor, total, units, found.limits.subgroup_size or 32)
 
 

@@ -1,6 +1,7 @@
 """`torch.func`: transforms of functions of tensors."""
 
 from treadle.core.deferred_imports import exports
+from treadle.torch.missing import within
 
 NAMES = {
     "treadle.torch.func.modules": "functional_call stack_module_state",
@@ -8,7 +9,4 @@ NAMES = {
         "grad grad_and_value hessian jacfwd jacrev jvp linearize vjp vmap"
     ),
 }
-_ELSEWHERE = {
-    "functionalize": "functions need no such form here: torch.compile takes them as they are"
-}
-__all__, __getattr__, __dir__ = exports(__name__, NAMES, "", _ELSEWHERE)
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "", within("func"))

@@ -2,6 +2,7 @@
 threads."""
 
 from treadle.core.deferred_imports import exports
+from treadle.torch.missing import within
 
 NAMES = {
     "treadle.data.workers": "get_worker_info",
@@ -16,8 +17,4 @@ NAMES = {
         "WeightedRandomSampler"
     ),
 }
-_ELSEWHERE = {
-    "distributed": "training on several devices is not there: use one",
-    "DistributedSampler": "training on several devices is not there: use RandomSampler",
-}
-__all__, __getattr__, __dir__ = exports(__name__, NAMES, "", _ELSEWHERE)
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "", within("utils.data"))
