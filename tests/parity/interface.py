@@ -196,7 +196,8 @@ def _check_sample(
         _compare_kinds(found, wanted, label)
         if operator.name.startswith(_UNDEFINED) or _is_drawn(operator.name, sample):
             continue
-        comparing.compare(inner(found), wanted, label)
+        looser = unspecified.LOOSER.get(operator.name, 1.0)
+        comparing.compare(inner(found), wanted, label, looser)
         is_compared = operator.name not in unspecified.GRADIENTS_NOT_COMPARED
         if not variant and is_compared:  # the method is the same function
             ours = [(one.td, other) for one, other in tracked]

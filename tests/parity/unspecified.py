@@ -165,6 +165,12 @@ BOTH: dict[Any, Any] = {
 GRADIENTS_NOT_COMPARED = {
     "as_strided_scatter": "PyTorch's gradient is 0 where src is not written, and not where it is",
 }
+# How many times as far off as others results may be, where PyTorch's own are.
+LOOSER = dict.fromkeys(
+    # Those of float64 are off by 6e-7: SciPy's agree with treadle's to 1e-13.
+    ("special.bessel_j0", "special.bessel_j1", "special.bessel_y0", "special.bessel_y1"),
+    20.0,
+)
 
 
 def both(operator: Any) -> Any:

@@ -20,7 +20,7 @@ from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.traverse import walk
 from treadle.ir.types import BF16, BOOL, F16, F32, F64, SCALARS, Scalar, Type, Vector
-from treadle.lang.math import bits, draws, inverse_error
+from treadle.lang.math import array_functions, bits, draws, inverse_error
 from treadle.lang.source import function_from_text, source_of
 
 Direct = Callable[..., n.Expression]
@@ -109,6 +109,7 @@ COSTS: dict[str, int] = dict.fromkeys(
     "random_below": 25, "random_below_64": 25, "random_chance": 25,
     "random_normal": 45, "random_normal_64": 50, "exponential_f64": 15,
 }  # fmt: skip
+COSTS |= dict.fromkeys(array_functions.OPERATIONS, 100)
 _USUAL_COST = 10
 _COMPLEX_COSTS = {"divide": 30, "reciprocal": 30, "sqrt": 20, "sign": 20, "angle": 20, "abs": 10}
 _COMPLEX_COST = 100  # of the other functions
@@ -183,6 +184,10 @@ def definition_of(op: str, types: Sequence[Type]) -> FunctionType:
             "f64" if types[-1] is F64 else "f32"
         )
         return quick
+    if op in array_functions.OPERATIONS:
+        width = "f64" if types[-1] is F64 else "f32"
+        special: FunctionType = array_functions.OPERATIONS[op].version(width)
+        return special
     if op in DRAWS:
         found: FunctionType = vars(draws)[op]
         return found

@@ -1,4 +1,5 @@
-"""Special functions that are made of elementwise operations: `digamma`."""
+"""Special functions: `digamma`, made of elementwise operations, and by `special` those that the
+math library has for arrays alone."""
 
 from __future__ import annotations
 
@@ -7,10 +8,12 @@ from typing import Any
 
 from treadle.core.dtypes import DType, bfloat16, float16, float32
 from treadle.core.errors import DtypeError
+from treadle.graph.node import Node
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.manipulation import broadcast_arrays
 from treadle.tensor.operands import operand
-from treadle.tensor.tensor import Tensor
+from treadle.tensor.tensor import Tensor, from_node
 
 __all__ = ["digamma"]
 
@@ -58,3 +61,15 @@ def _digamma(x: Any) -> Tensor:
     turned = FUNCTIONS["tan"]((inside - _round(inside)) * math.pi)
     found = _where(low, value - math.pi / turned, value)
     return _where((x < 0) & (x == FUNCTIONS["floor"](x)), math.nan, found)
+
+
+def special(name: str, *operands: Tensor) -> Tensor:
+    """A function of `lang.math.array_functions`, of tensors of one floating dtype and device, which
+    broadcast. DtypeError for other dtypes."""
+    dtype = operands[0].dtype
+    if dtype.kind != "float":
+        raise DtypeError(f"{name} takes floating dtypes, not {dtype}: cast with x.to(td.float32)")
+    wide = float32 if dtype in (float16, bfloat16) else dtype
+    given = tuple([each.to(wide)._node for each in broadcast_arrays(*operands)])
+    found = from_node(Node(name, given, given[0].shape, wide, given[0].device))
+    return found.to(dtype)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from treadle.torch.missing import within
 from treadle.torch.table import HERE, entries, function_of
 
 TABLES: dict[str, dict[str, str]] = {
@@ -27,6 +28,29 @@ TABLES: dict[str, dict[str, str]] = {
         ),
         f"{HERE}.fourier": "fftfreq:fo fftshift ifftshift rfftfreq:fo",
     },
+    "special": {
+        f"{HERE}.special": (
+            "digamma:fo entr:fo log_softmax multigammaln=mvlgamma:fo ndtr:fo polygamma:fo "
+            "psi=digamma:fo softmax xlog1py:fo"
+        ),
+        f"{HERE}.special:FUNCTIONS": (
+            "bessel_j0:fo bessel_j1:fo bessel_y0:fo bessel_y1:fo chebyshev_polynomial_t:fo "
+            "chebyshev_polynomial_u:fo chebyshev_polynomial_v:fo chebyshev_polynomial_w:fo "
+            "erfcx:fo gammainc=igamma:fo gammaincc=igammac:fo hermite_polynomial_h:fo "
+            "hermite_polynomial_he:fo i0:fo i0e:fo i1:fo i1e:fo laguerre_polynomial_l:fo "
+            "legendre_polynomial_p:fo log_ndtr:fo modified_bessel_i0=i0:fo "
+            "modified_bessel_i1=i1:fo modified_bessel_k0:fo modified_bessel_k1:fo ndtri:fo "
+            "scaled_modified_bessel_k0:fo scaled_modified_bessel_k1:fo "
+            "shifted_chebyshev_polynomial_t:fo shifted_chebyshev_polynomial_u:fo "
+            "shifted_chebyshev_polynomial_v:fo shifted_chebyshev_polynomial_w:fo "
+            "spherical_bessel_j0:fo zeta:fo"
+        ),
+        f"{HERE}.pointwise:FUNCTIONS": (
+            "erf:fo erfc:fo erfinv:fo exp2:fo expit=sigmoid:fo expm1:fo gammaln=lgamma:fo log1p:fo"
+        ),
+        f"{HERE}.pointwise": "logit:fo round:fo sinc:fo xlogy:fo",
+        f"{HERE}.reductions": "logsumexp:fo",
+    },
     "signal.windows": {
         f"{HERE}.windows": (
             "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming "
@@ -45,9 +69,11 @@ def namespace(name: str) -> tuple[list[str], Callable[[str], Any], Callable[[], 
     def find(each: str) -> Any:
         entry = known.get(each)
         if entry is None:
+            advice = within(name).get(each)
             raise AttributeError(
-                f"module {module!r} has no attribute {each!r}", name=each, obj=sys.modules[module]
-            )
+                f"module {module!r} has no attribute {each!r}" + (f": {advice}" if advice else ""),
+                name=each, obj=sys.modules[module],
+            )  # fmt: skip
         from treadle.torch.adapting import adapted, with_out
 
         function = function_of(entry)

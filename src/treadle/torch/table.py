@@ -90,6 +90,11 @@ OPERATIONS = {
         "triangular_solve:fmo vander=vander_of"
     ),
     f"{_HERE}.fourier": "istft:fm stft:fm",
+    f"{_HERE}.special": (
+        "digamma:fmio log_softmax:fmo mvlgamma:fmio polygamma:fo polygamma=polygamma_of:mi "
+        "softmax:fmo"
+    ),
+    f"{_HERE}.special:FUNCTIONS": "i0:fmio igamma:fmio igammac:fmio",
     f"{_HERE}.windows:FUNCTIONS": (
         "bartlett_window blackman_window hamming_window hann_window kaiser_window"
     ),

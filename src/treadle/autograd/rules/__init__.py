@@ -26,12 +26,14 @@ from treadle.autograd.rules import (
     rows,
     scans,
     scattering,
+    special_functions,
     transforms,
 )
 from treadle.graph.history import Derivative
 
 derivatives: Mapping[str, Derivative] = {
     **{name: OfOperation(name, rules) for name, rules in elementwise.RULES.items()},
+    **{name: OfOperation(name, rules) for name, rules in special_functions.RULES.items()},
     **{name: OfNode(name, *rule) for name, rule in moving.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in reductions.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in embeddings.NODES.items()},
