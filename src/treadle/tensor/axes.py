@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
+from numpy.exceptions import AxisError
+
 from treadle.core.sizes import fixed, index
 from treadle.tensor.operands import operand
 
@@ -66,14 +68,14 @@ def integer(name: str, value: Any, what: str) -> int:
 
 
 def one_axis(name: str, axis: Any, ndim: int) -> int:
-    """An axis counted from the front. IndexError if the tensor lacks it, TypeError if it is not an
-    integer."""
+    """An axis counted from the front. NumPy's AxisError, an IndexError and ValueError, if the tensor
+    lacks it; TypeError if it is not an integer."""
     at: int = fixed(integer(name, axis, "an axis"))
     if -ndim <= at < ndim:
         return at if at >= 0 else at + ndim
     if not ndim:
-        raise IndexError(f"{name}: axis {at} of a tensor that has no axes (ndim is 0)")
-    raise IndexError(f"{name}: axis {at} is not from {-ndim} to {ndim - 1} (ndim is {ndim})")
+        raise AxisError(f"{name}: axis {at} of a tensor that has no axes (ndim is 0)")
+    raise AxisError(f"{name}: axis {at} is not from {-ndim} to {ndim - 1} (ndim is {ndim})")
 
 
 def some_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:

@@ -1,0 +1,49 @@
+"""NumPy 2's interface over treadle's tensors: `import treadle.numpy as np`.
+
+Names, arguments, promotion, results and errors are NumPy's; what computes is treadle, on every
+device that it has. Arrays are made on the default device (`np.set_device("webgpu")`, or `device=`);
+they are computed when their elements are needed. `x.td` is the tensor of treadle that `x` shows.
+What NumPy has and this has not raises an AttributeError that says why; `np.missing()` lists it.
+"""
+
+import numpy as _numpy
+
+from treadle.core.deferred_imports import exports
+from treadle.numpy.absent import MISSING
+from treadle.numpy.table import entries
+from treadle.numpy.ufunc_names import ALIASES, UFUNCS
+
+# What is NumPy's own: dtypes and their limits, constants, text and indices without arrays.
+_OWN = (
+    "False_ ScalarType True_ bool bool_ byte cdouble character complex128 complex64 complexfloating "
+    "csingle double dtype dtypes e euler_gamma exceptions float16 float32 float64 floating "
+    "format_float_positional format_float_scientific get_printoptions half inexact inf int16 int32 "
+    "int64 int8 int_ intc integer intp isdtype issubdtype little_endian long longlong mintypecode "
+    "nan ndindex newaxis number pi printoptions promote_types set_printoptions short signedinteger "
+    "single typecodes ubyte uint uint16 uint32 uint64 uint8 uintc uintp ulong ulonglong "
+    "unsignedinteger ushort"
+)
+NAMES = {
+    "treadle.numpy.arrays": "generic ndarray wrap",
+    "treadle.numpy.attributes": "flatiter",
+    "treadle.numpy.broadcasting": "broadcast",
+    "treadle.numpy.callbacks": (
+        "apply_along_axis apply_over_axes fromfunction mask_indices ndenumerate piecewise"
+    ),
+    "treadle.numpy.errors": "errstate getbufsize geterr setbufsize seterr",
+    "treadle.numpy.files": (
+        "array2string array_repr array_str genfromtxt load loadtxt save savetxt savez "
+        "savez_compressed"
+    ),
+    "treadle.numpy.functions": " ".join(each.name for each in entries() if "f" in each.flags),
+    "treadle.numpy.index_tricks": "c_ index_exp mgrid ogrid r_ s_",
+    "treadle.numpy.absent": "missing",
+    "treadle.numpy.settings": (
+        "can_cast common_type finfo get_device iinfo isscalar iterable min_scalar_type result_type "
+        "set_device"
+    ),
+    "treadle.numpy.ufuncs": f"ufunc {UFUNCS} {' '.join(ALIASES)}",
+    "numpy": _OWN,
+}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "fft linalg random testing", MISSING)
+__version__ = _numpy.__version__

@@ -1,0 +1,60 @@
+"""Names of NumPy's that have no form for devices: what to use instead, or why."""
+
+from __future__ import annotations
+
+_POLYNOMIALS = "polynomials are not here: NumPy's own np.polynomial computes coefficients on the host"
+_TEXT = "strings have no form for devices: use NumPy's own"
+_DATES = "dates have no form for devices: use numbers, or NumPy's own"
+_MATRIX = "np.matrix is not here: use arrays of two axes and @"
+_LIBRARY = "it is of NumPy's own library"
+_STATE = "there is no state of floating-point errors on devices: nothing warns, and nothing is raised"
+
+# Nearest thing or reason, by names; names of submodules with their module.
+MISSING: dict[str, str] = {
+    **dict.fromkeys(
+        "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval poly1d roots "
+        "polynomial".split(),
+        _POLYNOMIALS,
+    ),
+    **dict.fromkeys("char strings str_ bytes_ character base_repr binary_repr typename".split(), _TEXT),
+    **dict.fromkeys(
+        "busday_count busday_offset busdaycalendar is_busday datetime_as_string datetime_data "
+        "datetime64 timedelta64 isnat".split(),
+        _DATES,
+    ),
+    **dict.fromkeys("matrix asmatrix bmat".split(), _MATRIX),
+    **dict.fromkeys(
+        "f2py lib rec core ctypeslib get_include info show_config show_runtime test typing "
+        "__array_namespace_info__ sctypeDict nested_iters".split(),
+        _LIBRARY,
+    ),
+    "asfortranarray": "arrays are in C's order: use x.T of an array of the transposed shape",
+    "clongdouble": "the widest complex dtype is complex128",
+    "complex256": "the widest complex dtype is complex128",
+    "emath": "use np.sqrt(x.astype(complex)) and its like",
+    "flexible": _TEXT,
+    "float128": "the widest floating dtype is float64",
+    "fromregex": _TEXT,
+    "frompyfunc": "write @td.elementwise, which compiles a function of numbers for arrays",
+    "geterrcall": _STATE,
+    "longdouble": "the widest floating dtype is float64",
+    "ma": "masked arrays are not here: use np.where, where=, and the nan-functions",
+    "memmap": "memory of files is the host's: use np.load",
+    "nditer": "use whole arrays, or a kernel (td.kernel), for a loop over elements",
+    "object_": "objects have no form for devices",
+    "recarray": "use one array a field, or @td.struct",
+    "record": "use one array a field, or @td.struct",
+    "seterrcall": _STATE,
+    "vectorize": "write @td.elementwise, which compiles a function of numbers for arrays",
+    "void": "use one array a field, or @td.struct",
+}
+
+
+def missing() -> dict[str, str]:
+    """NumPy's names that are not here, with what to use instead, or why.
+
+    >>> import treadle.numpy as np
+    >>> np.missing()["vectorize"]
+    'write @td.elementwise, which compiles a function of numbers for arrays'
+    """
+    return dict(sorted(MISSING.items()))

@@ -1,0 +1,79 @@
+"""Functions of treadle's tensors as functions and methods of NumPy's arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.numpy.arrays import ndarray, unwrapped, value_of, wrap, wrapped
+from treadle.numpy.promotion import check_cast
+from treadle.tensor.tensor import Tensor as Inner
+
+Function = Callable[..., Any]
+
+
+def adapted(function: Function, is_value: bool = False) -> Function:
+    """A function of treadle's tensors as one of NumPy's; `is_value`: a result without axes is an
+    element."""
+    make = value_of if is_value else wrap
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = [each._inner if type(each) is ndarray else unwrapped(each) for each in args]
+        if kwargs:
+            kwargs = {key: unwrapped(each) for key, each in kwargs.items()}
+        result = function(*given, **kwargs)
+        return make(result) if type(result) is Inner else wrapped(result, make)
+
+    return call
+
+
+def with_out(function: Function, is_value: bool = False) -> Function:
+    """The same with the keyword `out`: an array that gets the result. TypeError if the result's
+    dtype is of a higher kind, ValueError if its shape differs."""
+    inner = adapted(function, is_value)
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    # NumPy takes out= at a position, too.
+    at = OUT_AT.get(function.__name__, len(names) + 100)
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if len(args) > at:
+            out, args = args[at], (*args[:at], *args[at + 1 :])
+        result = inner(*args, **kwargs)
+        return result if out is None else put(out, result._inner, function.__name__)
+
+    return call
+
+
+# Where NumPy's functions have the parameter `out`, if it is not only a keyword.
+OUT_AT = {
+    "sum": 3, "prod": 3, "mean": 3, "std": 3, "var": 3, "amax": 2, "amin": 2, "max": 2, "min": 2,
+    "all": 2, "any": 2, "cumsum": 3, "cumprod": 3, "argmax": 2, "argmin": 2, "clip": 3, "take": 3,
+    "round": 2, "ptp": 2, "compress": 3, "choose": 2, "dot": 2, "trace": 5, "outer": 2,
+    "nansum": 3, "nanprod": 3, "nanmean": 3, "nanstd": 3, "nanvar": 3, "nanmax": 2, "nanmin": 2,
+    "nancumsum": 3, "nancumprod": 3, "median": 2, "nanmedian": 2, "percentile": 3, "quantile": 3,
+    "nanpercentile": 3, "nanquantile": 3, "nanargmax": 2, "nanargmin": 2, "fix": 1, "nan_to_num": 99,
+}  # fmt: skip
+
+
+def put(place: Any, result: Inner, name: str, casting: str = "same_kind") -> Any:
+    """Write a result into an array, and return the array."""
+    if isinstance(place, tuple) and len(place) == 1:
+        (place,) = place
+    if type(place) is not ndarray:
+        raise TypeError(
+            f"{name}: out= takes an array of treadle.numpy, not {type(place).__name__}"
+            + (": NumPy's own arrays are not written" if isinstance(place, np.ndarray) else "")
+        )
+    inner = place._inner
+    check_cast(result.dtype, inner.dtype, casting, f"output of {name}")
+    if inner.shape != result.shape:
+        raise ValueError(
+            f"{name}: the result has shape {result.shape}, and out= has shape {inner.shape}"
+        )
+    inner[...] = result
+    return place

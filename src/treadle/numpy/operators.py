@@ -1,0 +1,309 @@
+"""Python's operators on arrays and elements.
+
+Two arrays of one dtype, and an array with a number of its kind, take the short way: no promotion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from treadle.core.dtypes import ALL_DTYPES
+from treadle.numpy import printing, promotion, ufuncs
+from treadle.numpy.adapting import put
+from treadle.numpy.arrays import Values, generic, ndarray, unwrapped, value_of, wrap
+from treadle.numpy.operations import indexing, products
+from treadle.numpy.operations.calling import call
+from treadle.numpy.operations.elementwise import DIRECT, is_direct
+from treadle.tensor.elementwise_functions import apply
+from treadle.tensor.tensor import Tensor as Inner
+
+BINARY = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
+    "floordiv": "floor_divide", "mod": "remainder", "pow": "power", "and": "bitwise_and",
+    "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift",
+    "divmod": "divmod",
+}  # fmt: skip
+COMPARISONS = {
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal",
+}  # fmt: skip
+UNARY = {"neg": "negative", "abs": "absolute", "invert": "invert", "pos": "positive"}
+_OPERANDS = (bool, int, float, complex, np.generic, np.ndarray, list, tuple)
+_new = object.__new__
+
+
+def _wrapped(inner: Inner) -> Any:
+    made: Any = _new(ndarray if inner.shape else generic)
+    made._inner = inner
+    return made
+
+
+def _values(found: Any) -> Any:
+    return tuple([value_of(each) for each in found]) if type(found) is tuple else value_of(found)
+
+
+def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any], Any]:
+    """The method of a ufunc of two operands."""
+    direct = frozenset(each.name for each in ALL_DTYPES if is_direct(name, each))
+    theirs = DIRECT[name][0] if direct else ""
+    in_floats = {each.name for each in ALL_DTYPES if each.name in direct and each.kind == "float"}
+    numbers: frozenset[str] = frozenset(in_floats)
+
+    def method(self: Values, other: Any) -> Any:
+        one, kind = self._inner, type(other)
+        if kind is ndarray or kind is generic:
+            two = other._inner
+            if one.dtype is two.dtype and one.dtype.name in direct:
+                return _wrapped(apply(theirs, one, two))
+        elif (kind is float or kind is int) and one.dtype.name in numbers:
+            return _wrapped(apply(theirs, other, one) if is_reflected else apply(theirs, one, other))
+        elif isinstance(other, _OPERANDS):
+            two = other
+        else:
+            return NotImplemented
+        two = other._inner if kind is ndarray or kind is generic else other
+        return _values(call(name, two, one) if is_reflected else call(name, one, two))
+
+    return method
+
+
+def _comparison(name: str) -> Callable[[Values, Any], Any]:
+    method = _binary(name)
+
+    def compared(self: Values, other: Any) -> Any:
+        if name in ("equal", "not_equal") and not isinstance(other, (Values, *_OPERANDS)):
+            if other is None or isinstance(other, str):  # nothing is equal to it, as in NumPy
+                inner = self._inner
+                different = name == "not_equal"
+                return value_of(td.full(inner.shape, different, dtype=td.bool, device=inner.device))
+        return method(self, other)
+
+    return compared
+
+
+def _in_place(name: str) -> Callable[[ndarray, Any], Any]:
+    direct = frozenset(each.name for each in ALL_DTYPES if is_direct(name, each))
+    theirs = DIRECT[name][0] if direct else ""
+
+    def method(self: ndarray, other: Any) -> Any:
+        one, kind = self._inner, type(other)
+        two = other._inner if kind is ndarray or kind is generic else other
+        if two.__class__ is Inner and two.dtype is one.dtype and one.dtype.name in direct:
+            result = apply(theirs, one, two)
+        elif isinstance(two, (Inner, *_OPERANDS)):
+            result = call(name, one, two)
+        else:
+            return NotImplemented
+        if result.shape != one.shape:
+            raise ValueError(
+                f"non-broadcastable output operand with shape {one.shape} doesn't match the "
+                f"broadcast shape {result.shape}"
+            )
+        if result.dtype is not one.dtype:
+            promotion.check_cast(result.dtype, one.dtype, "same_kind", f"ufunc '{name}' output")
+        one[...] = result
+        return self
+
+    return method
+
+
+def _matmul(self: Values, other: Any) -> Any:
+    if isinstance(other, (Values, *_OPERANDS)):
+        return value_of(products.matmul(self._inner, unwrapped(other)))
+    return NotImplemented
+
+
+def _rmatmul(self: Values, other: Any) -> Any:
+    if isinstance(other, (Values, *_OPERANDS)):
+        return value_of(products.matmul(unwrapped(other), self._inner))
+    return NotImplemented
+
+
+def _imatmul(self: ndarray, other: Any) -> Any:
+    return put(self, products.matmul(self._inner, unwrapped(other)), "matmul")
+
+
+def _unary(name: str) -> Callable[[Values], Any]:
+    return lambda self: value_of(call(name, self._inner))
+
+
+def _number(self: Values) -> Any:
+    if self._inner.shape:
+        raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+    return self._inner.item()
+
+
+def _bool(self: Values) -> bool:
+    inner = self._inner
+    if inner.size != 1:
+        if inner.size == 0:
+            raise ValueError(
+                "The truth value of an empty array is ambiguous. Use `array.size > 0` to check "
+                "that an array is not empty."
+            )
+        raise ValueError(
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or "
+            "a.all()"
+        )
+    return bool(inner.item())
+
+
+def _float(self: Values) -> float:
+    number = _number(self)
+    return number.real if isinstance(number, complex) else float(number)
+
+
+def _int(self: Values) -> int:
+    number = _number(self)
+    return int(number.real if isinstance(number, complex) else number)
+
+
+def _index(self: Values) -> int:
+    if self._inner.shape or self._inner.dtype.kind not in ("int", "uint"):
+        raise TypeError("only integer scalar arrays can be converted to a scalar index")
+    return int(self._inner.item())
+
+
+def _len(self: Values) -> int:
+    if not self._inner.shape:
+        raise TypeError("len() of unsized object")
+    return self._inner.shape[0]
+
+
+def _iter(self: Values) -> Iterator[Any]:
+    inner = self._inner
+    if not inner.shape:
+        raise TypeError("iteration over a 0-d array")
+    if len(inner.shape) == 1:
+        return iter([value_of(inner[at].copied()) for at in range(inner.shape[0])])
+    return iter([wrap(inner[at]) for at in range(inner.shape[0])])
+
+
+def _contains(self: Values, value: Any) -> bool:
+    return bool(td.any(call("equal", self._inner, unwrapped(value))))
+
+
+def _getitem(self: Values, index: Any) -> Any:
+    inner = self._inner
+    is_whole = index is Ellipsis or index is None or (type(index) is tuple and not index)
+    if type(self) is generic and not is_whole:
+        raise IndexError("invalid index to scalar variable.")
+    found, is_element = indexing.part(inner, unwrapped(index))
+    return value_of(found.copied()) if is_element else wrap(found)
+
+
+def _setitem(self: ndarray, index: Any, value: Any) -> None:
+    indexing.write(self._inner, unwrapped(index), unwrapped(value))
+
+
+def _array(self: Values, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    return self._inner.__array__(dtype, copy)
+
+
+def _array_ufunc(self: Values, function: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+    """A ufunc of NumPy's itself on an array of this module: the ufunc of this module."""
+    outs = keywords.get("out", ())
+    if any(isinstance(each, np.ndarray) for each in outs):
+        raise TypeError(
+            "NumPy's own arrays as out= of treadle.numpy's: use a + b, or copy with np.asarray"
+        )
+    found = getattr(ufuncs.named(function.__name__), method)
+    if outs and len(outs) == 1:
+        keywords["out"] = outs[0]
+    return found(*inputs, **keywords)
+
+
+def _array_function(
+    self: Values, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
+) -> Any:
+    """A function of NumPy's itself on an array of this module: the function of this module, or
+    TypeError if it has none."""
+    path = f"{function.__module__}.{function.__name__}".split(".")
+    place: Any = import_module("treadle.numpy")
+    try:
+        for part in path[1:]:
+            if not part.startswith("_"):
+                place = getattr(place, part)
+    except AttributeError as error:
+        raise TypeError(f"{error}; np.asarray(x.td.numpy()) is NumPy's own array") from None
+    return place(*args, **kwargs)
+
+
+def _reduce(self: Values) -> Any:
+    return (wrap if type(self) is ndarray else value_of, (self._inner,))
+
+
+def _copy(self: Values) -> Any:
+    return (wrap if type(self) is ndarray else value_of)(self._inner.copied())
+
+
+def _deepcopy(self: Values, memo: Any) -> Any:
+    return _copy(self)
+
+
+def _round(self: Values, ndigits: int | None = None) -> Any:
+    number = _number(self)
+    return round(number, ndigits)
+
+
+def _format(self: Values, spec: str) -> str:
+    if self._inner.shape:
+        if spec:
+            raise TypeError("unsupported format string passed to numpy.ndarray.__format__")
+        return printing.text(self._inner)
+    if not spec:
+        return printing.text(self._inner)
+    return format(self._inner.dtype.numpy.type(self._inner.item()), spec)
+
+
+def _trunc(self: Values) -> int:
+    return math.trunc(_number(self))
+
+
+def _dlpack(self: Values, **keywords: Any) -> Any:
+    return self._inner.__dlpack__(**keywords)
+
+
+def _dlpack_device(self: Values) -> tuple[int, int]:
+    return self._inner.__dlpack_device__()
+
+
+OPERATORS: dict[str, Any] = {
+    **{f"__{short}__": _binary(name) for short, name in BINARY.items()},
+    **{f"__r{short}__": _binary(name, is_reflected=True) for short, name in BINARY.items()},
+    **{f"__i{short}__": _in_place(name) for short, name in BINARY.items() if short != "divmod"},
+    **{f"__{short}__": _comparison(name) for short, name in COMPARISONS.items()},
+    **{f"__{short}__": _unary(name) for short, name in UNARY.items()},
+    "__array__": _array,
+    "__array_function__": _array_function,
+    "__array_ufunc__": _array_ufunc,
+    "__bool__": _bool,
+    "__complex__": lambda self: complex(_number(self)),
+    "__contains__": _contains,
+    "__copy__": _copy,
+    "__deepcopy__": _deepcopy,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device,
+    "__float__": _float,
+    "__format__": _format,
+    "__getitem__": _getitem,
+    "__imatmul__": _imatmul,
+    "__index__": _index,
+    "__int__": _int,
+    "__iter__": _iter,
+    "__len__": _len,
+    "__matmul__": _matmul,
+    "__reduce__": _reduce,
+    "__repr__": lambda self: printing.representation(self._inner, type(self) is generic),
+    "__rmatmul__": _rmatmul,
+    "__round__": _round,
+    "__setitem__": _setitem,
+    "__str__": lambda self: printing.text(self._inner),
+    "__trunc__": _trunc,
+}
