@@ -2,30 +2,72 @@
 
 from __future__ import annotations
 
-_POLYNOMIALS = "polynomials are not here: NumPy's own np.polynomial computes coefficients on the host"
+_POLYNOMIALS = (
+    "polynomials are not here: NumPy's own np.polynomial computes coefficients on the host"
+)
 _TEXT = "strings have no form for devices: use NumPy's own"
 _DATES = "dates have no form for devices: use numbers, or NumPy's own"
 _MATRIX = "np.matrix is not here: use arrays of two axes and @"
 _LIBRARY = "it is of NumPy's own library"
-_STATE = "there is no state of floating-point errors on devices: nothing warns, and nothing is raised"
+_STATE = (
+    "there is no state of floating-point errors on devices: nothing warns, and nothing is raised"
+)
 
 # Nearest thing or reason, by names; names of submodules with their module.
 MISSING: dict[str, str] = {
     **dict.fromkeys(
-        "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval poly1d roots "
-        "polynomial".split(),
+        [
+            "poly",
+            "polyadd",
+            "polyder",
+            "polydiv",
+            "polyfit",
+            "polyint",
+            "polymul",
+            "polysub",
+            "polyval",
+            "poly1d",
+            "roots",
+            "polynomial",
+        ],
         _POLYNOMIALS,
     ),
-    **dict.fromkeys("char strings str_ bytes_ character base_repr binary_repr typename".split(), _TEXT),
     **dict.fromkeys(
-        "busday_count busday_offset busdaycalendar is_busday datetime_as_string datetime_data "
-        "datetime64 timedelta64 isnat".split(),
+        ["char", "strings", "str_", "bytes_", "character", "base_repr", "binary_repr", "typename"],
+        _TEXT,
+    ),
+    **dict.fromkeys(
+        [
+            "busday_count",
+            "busday_offset",
+            "busdaycalendar",
+            "is_busday",
+            "datetime_as_string",
+            "datetime_data",
+            "datetime64",
+            "timedelta64",
+            "isnat",
+        ],
         _DATES,
     ),
-    **dict.fromkeys("matrix asmatrix bmat".split(), _MATRIX),
+    **dict.fromkeys(["matrix", "asmatrix", "bmat"], _MATRIX),
     **dict.fromkeys(
-        "f2py lib rec core ctypeslib get_include info show_config show_runtime test typing "
-        "__array_namespace_info__ sctypeDict nested_iters".split(),
+        [
+            "f2py",
+            "lib",
+            "rec",
+            "core",
+            "ctypeslib",
+            "get_include",
+            "info",
+            "show_config",
+            "show_runtime",
+            "test",
+            "typing",
+            "__array_namespace_info__",
+            "sctypeDict",
+            "nested_iters",
+        ],
         _LIBRARY,
     ),
     "asfortranarray": "arrays are in C's order: use x.T of an array of the transposed shape",

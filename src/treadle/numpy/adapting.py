@@ -15,10 +15,14 @@ from treadle.tensor.tensor import Tensor as Inner
 Function = Callable[..., Any]
 
 
-def adapted(function: Function, is_value: bool = False) -> Function:
-    """A function of treadle's tensors as one of NumPy's; `is_value`: a result without axes is an
-    element."""
-    make = value_of if is_value else wrap
+def adapted(function: Function, flags: str = "") -> Function:
+    """A function of treadle's tensors as one of NumPy's, by the table's flags."""
+    make = value_of if "v" in flags else wrap
+    if "l" in flags:
+        like, plain = adapted(function, "v"), adapted(function)
+        return functools.wraps(function)(
+            lambda x, *args, **kwargs: (plain if type(x) is ndarray else like)(x, *args, **kwargs)
+        )
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -31,10 +35,10 @@ def adapted(function: Function, is_value: bool = False) -> Function:
     return call
 
 
-def with_out(function: Function, is_value: bool = False) -> Function:
+def with_out(function: Function, flags: str = "") -> Function:
     """The same with the keyword `out`: an array that gets the result. TypeError if the result's
     dtype is of a higher kind, ValueError if its shape differs."""
-    inner = adapted(function, is_value)
+    inner = adapted(function, flags)
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     # NumPy takes out= at a position, too.
     at = OUT_AT.get(function.__name__, len(names) + 100)

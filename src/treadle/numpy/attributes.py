@@ -13,6 +13,7 @@ from treadle.graph import views
 from treadle.numpy import promotion
 from treadle.numpy.arrays import Values, ndarray, unwrapped, value_of, wrap
 from treadle.numpy.operations import operands, sorting
+from treadle.numpy.operations.calling import call
 from treadle.numpy.operations.operands import converted
 from treadle.tensor.tensor import Tensor as Inner
 
@@ -196,6 +197,11 @@ def _complex(one: Inner, other: Inner, like: Inner) -> Inner:
     return parts[0].to(like.dtype) + parts[1].to(like.dtype) * unit
 
 
+def conj(self: Values) -> Any:
+    """The complex conjugates; real numbers as they are."""
+    return value_of(call("conjugate", self._inner))
+
+
 real = property(_real, _set_real)
 imag = property(_imag, _set_imag)
 
@@ -267,7 +273,9 @@ def item(self: Values, *args: Any) -> Any:
     inner = self._inner
     if args:
         index = args[0] if len(args) == 1 else args
-        return (inner[tuple(index)] if isinstance(index, tuple) else inner.reshape(-1)[index]).item()
+        return (
+            inner[tuple(index)] if isinstance(index, tuple) else inner.reshape(-1)[index]
+        ).item()
     if inner.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
     return inner.item()
@@ -355,12 +363,16 @@ def byteswap(self: Values, inplace: bool = False) -> Any:
     return type_of(self)(made)
 
 
-def sort(self: ndarray, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+def sort(
+    self: ndarray, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> None:
     """Sort the elements along an axis, in place."""
     self._inner[...] = sorting.sort(self._inner, axis, kind, order, stable=stable)
 
 
-def partition(self: ndarray, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
+def partition(
+    self: ndarray, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None
+) -> None:
     """Have element `kth` of an axis where it is in sorted order, in place."""
     self._inner[...] = sorting.partition(self._inner, kth, axis, kind, order)
 

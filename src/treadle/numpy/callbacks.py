@@ -98,9 +98,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> nd
     """
     given = _inner(x)
     conditions = condlist
-    if isinstance(conditions, Values) and conditions._inner.shape == given.shape or not isinstance(
-        conditions, (list, tuple, Values, np.ndarray)
-    ):
+    if (
+        isinstance(conditions, Values) and conditions._inner.shape == given.shape
+    ) or not isinstance(conditions, (list, tuple, Values, np.ndarray)):
         conditions = [conditions]
     masks = [_inner(each, given).to(td.bool) for each in conditions]
     functions = list(funclist)

@@ -7,10 +7,26 @@ from typing import Any
 from treadle.numpy.adapting import adapted
 from treadle.numpy.operations import transforms
 
-__all__ = (
-    "fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft "
-    "rfft2 rfftfreq rfftn"
-).split()
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,5 +15,5 @@ def __getattr__(name: str) -> Any:
     if entry is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     adapt = with_out if "o" in entry.flags else adapted
-    found = globals()[name] = adapt(function_of(entry), "v" in entry.flags)
+    found = globals()[name] = adapt(function_of(entry), entry.flags)
     return found

@@ -64,7 +64,9 @@ class _Joined:
         for part in parts:
             if isinstance(part, str):
                 if part in ("r", "c"):
-                    raise NotImplementedError(f"np.r_[{part!r}, …] makes a matrix: use np.concatenate")
+                    raise NotImplementedError(
+                        f"np.r_[{part!r}, …] makes a matrix: use np.concatenate"
+                    )
                 numbers = [int(each) for each in part.split(",")]
                 axis, least, first = (numbers + [least, first][len(numbers) - 1 :])[:3]
                 continue

@@ -23,10 +23,10 @@ ATTRIBUTES = (
     "T base data device dtype flags flat imag itemsize mT nbytes ndim real shape size strides"
 )
 PLAIN = (
-    "astype byteswap copy dump dumps fill flatten item partition put resize setflags sort "
+    "astype byteswap conj conjugate=conj copy dump dumps fill flatten item partition put resize setflags sort "
     "to_device tobytes tofile tolist view"
 )
-_IN_PLACE_METHODS = frozenset("fill partition put resize sort setflags".split())
+_IN_PLACE_METHODS = frozenset(["fill", "partition", "put", "resize", "sort", "setflags"])
 _ATTRIBUTES = "treadle.numpy.attributes"
 
 
@@ -57,7 +57,7 @@ class _Method(DeferredAttribute):
             adapting = import_module("treadle.numpy.adapting")
             flags = self._entry.flags
             adapt = adapting.with_out if "o" in flags else adapting.adapted
-            method = adapt(function_of(self._entry), "v" in flags)
+            method = adapt(function_of(self._entry), flags)
         setattr(self._owner, self._name, method)
         return method
 
@@ -72,9 +72,10 @@ def add_to(values: type, array: type) -> None:
             DeferredAttribute("treadle.numpy.operators:OPERATORS", special).add_to(owner, special)
     for name in ATTRIBUTES.split():
         _Attribute(_ATTRIBUTES, name).add_to(values, name)
-    for name in PLAIN.split():
+    for each in PLAIN.split():
+        name, _, function = each.partition("=")
         owner = array if name in _IN_PLACE_METHODS else values
-        DeferredAttribute(_ATTRIBUTES, name).add_to(owner, name)
+        DeferredAttribute(_ATTRIBUTES, function or name).add_to(owner, name)
     for entry in entries():
         if "m" in entry.flags:
             _Method(entry).add_to(values, entry.name)

@@ -62,7 +62,9 @@ def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any],
             if one.dtype is two.dtype and one.dtype.name in direct:
                 return _wrapped(apply(theirs, one, two))
         elif (kind is float or kind is int) and one.dtype.name in numbers:
-            return _wrapped(apply(theirs, other, one) if is_reflected else apply(theirs, one, other))
+            return _wrapped(
+                apply(theirs, other, one) if is_reflected else apply(theirs, one, other)
+            )
         elif isinstance(other, _OPERANDS):
             two = other
         else:
@@ -206,7 +208,9 @@ def _array(self: Values, dtype: Any = None, copy: bool | None = None) -> np.ndar
     return self._inner.__array__(dtype, copy)
 
 
-def _array_ufunc(self: Values, function: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+def _array_ufunc(
+    self: Values, function: np.ufunc, method: str, *inputs: Any, **keywords: Any
+) -> Any:
     """A ufunc of NumPy's itself on an array of this module: the ufunc of this module."""
     outs = keywords.get("out", ())
     if any(isinstance(each, np.ndarray) for each in outs):

@@ -44,7 +44,7 @@ def inner_dtype(dtype: Any) -> DType:
     if isinstance(dtype, DType):
         return dtype
     found = np.dtype(dtype)
-    if found.kind == "f" and found.itemsize > 8 or found.kind == "c" and found.itemsize > 16:
+    if (found.kind == "f" and found.itemsize > 8) or (found.kind == "c" and found.itemsize > 16):
         raise DtypeError(f"arrays on devices have no {found}: use float64, or complex128")
     if found.kind not in "biufcV" or found.names is not None or found.subdtype is not None:
         raise DtypeError(

@@ -18,14 +18,64 @@ from treadle.runtime.devices import Device
 from treadle.tensor.generator import default_generator
 from treadle.tensor.tensor import Tensor as Inner
 
-_METHODS = (
-    "beta binomial chisquare dirichlet exponential f gamma geometric gumbel laplace logistic "
-    "lognormal multinomial multivariate_normal negative_binomial noncentral_chisquare normal pareto "
-    "permutation poisson power rayleigh shuffle standard_cauchy standard_exponential "
-    "standard_gamma standard_normal standard_t triangular uniform wald weibull"
-).split()
-_LEGACY = "choice rand randint randn random random_integers random_sample ranf sample seed".split()
-__all__ = sorted([*_METHODS, *_LEGACY, "Generator", "RandomState", "default_rng", "get_state", "set_state", "bytes"])  # noqa: PLE0605
+_METHODS = [
+    "beta",
+    "binomial",
+    "chisquare",
+    "dirichlet",
+    "exponential",
+    "f",
+    "gamma",
+    "geometric",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "multinomial",
+    "multivariate_normal",
+    "negative_binomial",
+    "noncentral_chisquare",
+    "normal",
+    "pareto",
+    "permutation",
+    "poisson",
+    "power",
+    "rayleigh",
+    "shuffle",
+    "standard_cauchy",
+    "standard_exponential",
+    "standard_gamma",
+    "standard_normal",
+    "standard_t",
+    "triangular",
+    "uniform",
+    "wald",
+    "weibull",
+]
+_LEGACY = [
+    "choice",
+    "rand",
+    "randint",
+    "randn",
+    "random",
+    "random_integers",
+    "random_sample",
+    "ranf",
+    "sample",
+    "seed",
+]
+__all__ = sorted(
+    [
+        *_METHODS,
+        *_LEGACY,
+        "Generator",
+        "RandomState",
+        "default_rng",
+        "get_state",
+        "set_state",
+        "bytes",
+    ]
+)
 
 
 class Generator:
@@ -64,7 +114,9 @@ class Generator:
     ) -> Inner:
         """Draw in the shape `size`, or the one to which the parameters broadcast."""
         given = [unwrapped(each) for each in parameters]
-        where = promotion.device_of(given) if any(type(e) is Inner for e in given) else self._where()
+        where = (
+            promotion.device_of(given) if any(type(e) is Inner for e in given) else self._where()
+        )
         wanted = promotion.default_float(where) if dtype is None else promotion.named(dtype, where)
         made = []
         for each in given:
@@ -92,7 +144,9 @@ class Generator:
         where = self._where()
         wanted = promotion.default_float(where)
         made = [
-            each if isinstance(each, (int, float)) else operands.array(unwrapped(each), device=where).to(wanted)
+            each
+            if isinstance(each, (int, float))
+            else operands.array(unwrapped(each), device=where).to(wanted)
             for each in parameters
         ]
         shapes = [each.shape for each in made if type(each) is Inner]
@@ -112,13 +166,22 @@ class Generator:
         return _result(u * (high - low) + low)
 
     def integers(
-        self, low: Any, high: Any = None, size: Any = None, dtype: Any = None, endpoint: bool = False
+        self,
+        low: Any,
+        high: Any = None,
+        size: Any = None,
+        dtype: Any = None,
+        endpoint: bool = False,
     ) -> Any:
         """Integers from `low` on, before `high` (up to it with `endpoint`)."""
         if high is None:
             low, high = 0, low
         where = self._where()
-        kind = promotion.default_integer(where) if dtype is None or dtype is int else promotion.named(dtype, where)
+        kind = (
+            promotion.default_integer(where)
+            if dtype is None or dtype is int
+            else promotion.named(dtype, where)
+        )
         low, high = (_numbers(each, where) for each in (low, high))
         high = high + 1 if endpoint else high
         if not isinstance(low, Inner) and not isinstance(high, Inner):
@@ -133,7 +196,9 @@ class Generator:
         shapes = [each.shape for each in (low, high) if type(each) is Inner]
         shape = np.broadcast_shapes(*shapes) if size is None else operands.shape_of(unwrapped(size))
         work = td.uint8 if kind.kind == "bool" else kind
-        made = td.random.integers(shape, low, high, dtype=work, device=where, generator=self._generator)
+        made = td.random.integers(
+            shape, low, high, dtype=work, device=where, generator=self._generator
+        )
         return _result(made.to(kind))
 
     def bytes(self, length: int) -> bytes:
@@ -165,7 +230,9 @@ class Generator:
             if (chances < 0).any():
                 raise ValueError("Probabilities are not non-negative")
             if abs(chances.sum() - 1) > 1e-8 * max(chances.size, 1):
-                raise ValueError("Probabilities do not sum to 1. See Notes section of docstring for more information.")
+                raise ValueError(
+                    "Probabilities do not sum to 1. See Notes section of docstring for more information."
+                )
             weights = td.asarray(chances.astype(np.float32), device=x.device)
         made = td.random.choice(x, shape, replace, weights, axis=axis, generator=self._generator)
         return _result(made)
@@ -176,7 +243,9 @@ class Generator:
             x = creation.arange(int(x), device=self._where())
         given = operands.array(unwrapped(x))
         at = operands.axis_of(axis, len(given.shape))
-        order = td.random.permutation(given.shape[at], device=given.device, generator=self._generator)
+        order = td.random.permutation(
+            given.shape[at], device=given.device, generator=self._generator
+        )
         return _result(given[(*(slice(None),) * at, order)])
 
     def permuted(self, x: Any, *, axis: Any = None, out: ndarray | None = None) -> Any:
@@ -193,17 +262,23 @@ class Generator:
         if type(x) is not ndarray:
             raise TypeError("shuffle writes into an array of treadle.numpy")
         inner = x._inner
-        order = td.random.permutation(inner.shape[axis], device=inner.device, generator=self._generator)
+        order = td.random.permutation(
+            inner.shape[axis], device=inner.device, generator=self._generator
+        )
         inner[...] = inner[(*(slice(None),) * (axis % len(inner.shape)), order)]
 
     # --- distributions ---------------------------------------------------------------------------
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """The normal distribution."""
-        z, (loc, scale) = self._standard(td.random.normal, size, (loc, _not_negative("scale", scale)))
+        z, (loc, scale) = self._standard(
+            td.random.normal, size, (loc, _not_negative("scale", scale))
+        )
         return _result(z * scale + loc)
 
-    def standard_normal(self, size: Any = None, dtype: Any = None, out: ndarray | None = None) -> Any:
+    def standard_normal(
+        self, size: Any = None, dtype: Any = None, out: ndarray | None = None
+    ) -> Any:
         """The normal distribution of mean 0 and variance 1."""
         return _result(self._draw(td.random.normal, _size(size, out), (), _kind(dtype, out)), out)
 
@@ -212,18 +287,32 @@ class Generator:
         e, (scale,) = self._standard(td.random.exponential, size, (_not_negative("scale", scale),))
         return _result(e * scale)
 
-    def standard_exponential(self, size: Any = None, dtype: Any = None, method: str = "zig", out: ndarray | None = None) -> Any:
+    def standard_exponential(
+        self, size: Any = None, dtype: Any = None, method: str = "zig", out: ndarray | None = None
+    ) -> Any:
         """The exponential distribution of mean 1."""
-        return _result(self._draw(td.random.exponential, _size(size, out), (), _kind(dtype, out)), out)
+        return _result(
+            self._draw(td.random.exponential, _size(size, out), (), _kind(dtype, out)), out
+        )
 
     def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
         """The gamma distribution."""
         given = (_not_negative("shape", shape), _not_negative("scale", scale))
         return _result(self._draw(td.random.gamma, size, given))
 
-    def standard_gamma(self, shape: Any, size: Any = None, dtype: Any = None, out: ndarray | None = None) -> Any:
+    def standard_gamma(
+        self, shape: Any, size: Any = None, dtype: Any = None, out: ndarray | None = None
+    ) -> Any:
         """The gamma distribution of scale 1."""
-        return _result(self._draw(td.random.gamma, _size(size, out), (_not_negative("shape", shape),), _kind(dtype, out)), out)
+        return _result(
+            self._draw(
+                td.random.gamma,
+                _size(size, out),
+                (_not_negative("shape", shape),),
+                _kind(dtype, out),
+            ),
+            out,
+        )
 
     def beta(self, a: Any, b: Any, size: Any = None) -> Any:
         """The beta distribution."""
@@ -258,22 +347,30 @@ class Generator:
         wanted = promotion.default_float(where)
         given = operands.array(unwrapped(alpha), device=where).to(wanted)
         shape = () if size is None else operands.shape_of(unwrapped(size))
-        return _result(td.random.dirichlet(shape, given, dtype=wanted, device=where, generator=self._generator))
+        return _result(
+            td.random.dirichlet(shape, given, dtype=wanted, device=where, generator=self._generator)
+        )
 
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
         """Numbers whose logarithm is normal."""
-        z, (mean, sigma) = self._standard(td.random.normal, size, (mean, _not_negative("sigma", sigma)))
+        z, (mean, sigma) = self._standard(
+            td.random.normal, size, (mean, _not_negative("sigma", sigma))
+        )
         return _result(td.exp(z * sigma + mean))
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """The Laplace distribution."""
-        e, (loc, scale) = self._standard(td.random.exponential, size, (loc, _not_negative("scale", scale)))
+        e, (loc, scale) = self._standard(
+            td.random.exponential, size, (loc, _not_negative("scale", scale))
+        )
         side = td.random.bernoulli(e.shape, 0.5, device=e.device, generator=self._generator)
         return _result(td.where(side, e, -e) * scale + loc)
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """The Gumbel distribution."""
-        e, (loc, scale) = self._standard(td.random.exponential, size, (loc, _not_negative("scale", scale)))
+        e, (loc, scale) = self._standard(
+            td.random.exponential, size, (loc, _not_negative("scale", scale))
+        )
         return _result(loc - scale * td.log(e))
 
     def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
@@ -324,7 +421,9 @@ class Generator:
 
     def wald(self, mean: Any, scale: Any, size: Any = None) -> Any:
         """The inverse Gaussian distribution."""
-        z, (mean, scale) = self._standard(td.random.normal, size, (_positive("mean", mean), _positive("scale", scale)))
+        z, (mean, scale) = self._standard(
+            td.random.normal, size, (_positive("mean", mean), _positive("scale", scale))
+        )
         y = mean * z * z
         low = mean + mean * (y - td.sqrt(y * (4 * scale + y))) / (2 * scale)
         u = td.random.uniform(z.shape, dtype=z.dtype, device=z.device, generator=self._generator)
@@ -363,8 +462,12 @@ class Generator:
         shape = () if size is None else operands.shape_of(unwrapped(size))
         where = self._where()
         trials, kinds = int(n), chances.shape[-1]
-        edges = td.asarray(np.cumsum(chances)[:-1], device=where, dtype=promotion.default_float(where))
-        u = td.random.uniform((*shape, trials), dtype=edges.dtype, device=where, generator=self._generator)
+        edges = td.asarray(
+            np.cumsum(chances)[:-1], device=where, dtype=promotion.default_float(where)
+        )
+        u = td.random.uniform(
+            (*shape, trials), dtype=edges.dtype, device=where, generator=self._generator
+        )
         chosen = td.searchsorted(edges, u.reshape(-1), side="right").reshape(u.shape)
         each = td.arange(kinds, device=where)
         made = td.sum(td.expand_dims(chosen, axis=-1) == each, axis=-2)
@@ -377,13 +480,21 @@ class Generator:
         """The normal distribution of several numbers with covariances."""
         where = self._where()
         wanted = promotion.default_float(where)
-        center, spread = (operands.array(unwrapped(each), device=where).to(wanted) for each in (mean, cov))
+        center, spread = (
+            operands.array(unwrapped(each), device=where).to(wanted) for each in (mean, cov)
+        )
         if len(center.shape) != 1:
             raise ValueError("mean must be 1 dimensional")
         if spread.shape != (center.size, center.size):
-            raise ValueError("mean and cov must have same length" if len(spread.shape) == 2 else "cov must be 2 dimensional and square")
+            raise ValueError(
+                "mean and cov must have same length"
+                if len(spread.shape) == 2
+                else "cov must be 2 dimensional and square"
+            )
         shape = () if size is None else operands.shape_of(unwrapped(size))
-        z = td.random.normal((*shape, center.size), dtype=wanted, device=where, generator=self._generator)
+        z = td.random.normal(
+            (*shape, center.size), dtype=wanted, device=where, generator=self._generator
+        )
         _, s, vh = td.linalg.svd(spread)
         return _result(td.matmul(z, td.sqrt(s).reshape((-1, 1)) * vh) + center)
 
@@ -464,7 +575,11 @@ class RandomState(Generator):
 
     def random_integers(self, low: Any, high: Any = None, size: Any = None) -> Any:
         """Integers from `low` to `high`."""
-        return self.integers(1, low, size, endpoint=True) if high is None else self.integers(low, high, size, endpoint=True)
+        return (
+            self.integers(1, low, size, endpoint=True)
+            if high is None
+            else self.integers(low, high, size, endpoint=True)
+        )
 
     def random_sample(self, size: Any = None) -> Any:
         """Numbers in [0, 1)."""
@@ -496,7 +611,9 @@ def _seed(seed: Any) -> int | None:
     if seed is None:
         return None
     if isinstance(seed, (list, tuple, np.ndarray)):
-        return int(np.random.SeedSequence([int(each) for each in seed]).generate_state(1, np.uint64)[0])
+        return int(
+            np.random.SeedSequence([int(each) for each in seed]).generate_state(1, np.uint64)[0]
+        )
     if isinstance(seed, np.random.SeedSequence):
         return int(seed.generate_state(1, np.uint64)[0])
     number = int(operands.host(unwrapped(seed)))
@@ -534,10 +651,20 @@ _NO_SAMPLER = ": there is no sampler of it for devices yet"
 _NO_BITS = ": draws are by treadle's generator: np.random.default_rng(seed)"
 _MISSING = {
     **dict.fromkeys(
-        "hypergeometric logseries noncentral_f vonmises zipf multivariate_hypergeometric".split(),
+        [
+            "hypergeometric",
+            "logseries",
+            "noncentral_f",
+            "vonmises",
+            "zipf",
+            "multivariate_hypergeometric",
+        ],
         _NO_SAMPLER,
     ),
-    **dict.fromkeys("BitGenerator MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence".split(), _NO_BITS),
+    **dict.fromkeys(
+        ["BitGenerator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence"],
+        _NO_BITS,
+    ),
 }
 
 

@@ -10,13 +10,26 @@ import numpy as np
 
 from treadle.numpy.arrays import Values
 
-_NAMES = (
-    "assert_ assert_allclose assert_almost_equal assert_approx_equal assert_array_almost_equal "
-    "assert_array_almost_equal_nulp assert_array_compare assert_array_equal assert_array_less "
-    "assert_array_max_ulp assert_equal assert_no_warnings assert_raises assert_raises_regex "
-    "assert_string_equal assert_warns suppress_warnings"
-).split()
-__all__ = sorted(_NAMES)  # noqa: PLE0605
+_NAMES = [
+    "assert_",
+    "assert_allclose",
+    "assert_almost_equal",
+    "assert_approx_equal",
+    "assert_array_almost_equal",
+    "assert_array_almost_equal_nulp",
+    "assert_array_compare",
+    "assert_array_equal",
+    "assert_array_less",
+    "assert_array_max_ulp",
+    "assert_equal",
+    "assert_no_warnings",
+    "assert_raises",
+    "assert_raises_regex",
+    "assert_string_equal",
+    "assert_warns",
+    "suppress_warnings",
+]
+__all__ = sorted(_NAMES)
 
 
 def _host(value: Any) -> Any:

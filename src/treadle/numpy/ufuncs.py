@@ -14,13 +14,30 @@ from treadle.numpy.arrays import Values, ndarray, unwrapped, value_of, wrap
 from treadle.numpy.operations import reductions
 from treadle.numpy.operations.calling import call
 from treadle.numpy.operations.folding import fold, running
-from treadle.numpy.operations.operands import array, axes_of, axis_of, converted, host
+from treadle.numpy.operations.operands import array, axis_of, converted, host, reduced_axes
 from treadle.numpy.ufunc_names import ALIASES, UFUNCS
 from treadle.tensor.tensor import Tensor as Inner
 
 _ASSOCIATIVE = frozenset(
-    "add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and "
-    "bitwise_or bitwise_xor gcd lcm hypot logaddexp logaddexp2".split()
+    [
+        "add",
+        "multiply",
+        "maximum",
+        "minimum",
+        "fmax",
+        "fmin",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "gcd",
+        "lcm",
+        "hypot",
+        "logaddexp",
+        "logaddexp2",
+    ]
 )
 _QUICK: dict[str, Callable[..., Inner]] = {
     "add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.amax,
@@ -119,7 +136,9 @@ class ufunc:
                 return value_of(found)
             return tuple([value_of(each) for each in found])
         results = found if self.nout > 1 else (found,)
-        places = out if isinstance(out, tuple) else (out,) if self.nout == 1 else (out, None)
+        if self.nout > 1 and not isinstance(out, (tuple, type(None))):
+            raise TypeError("'out' must be a tuple of arrays")
+        places = out if isinstance(out, tuple) else (out,) * self.nout
         mask = None if where is True else array(unwrapped(where))
         made = tuple(
             [
@@ -159,7 +178,7 @@ class ufunc:
     # --- methods -----------------------------------------------------------------------------------
 
     def _check_binary(self, what: str) -> None:
-        if self.nin != 2 or self.nout != 1 or self.signature is not None:
+        if self.nin != 2 or (self.nout != 1 and what != "outer") or self.signature is not None:
             raise ValueError(f"{what} only supported for binary functions with one output")
 
     def _apply(self, one: Inner, other: Inner) -> Inner:
@@ -173,7 +192,8 @@ class ufunc:
             return converted(x, wanted)
         if dtype is not None:
             return converted(x, promotion.named(dtype, x.device))
-        loop = promotion.loop(self._numpy, (x.dtype.numpy, x.dtype.numpy))
+        given: Any = (None, x.dtype.numpy, None)
+        loop = self._numpy.resolve_dtypes(given, reduction=True)
         return converted(x, promotion.held(loop[0], x.device))
 
     def reduce(
@@ -190,7 +210,7 @@ class ufunc:
         function has no identity."""
         self._check_binary("reduce")
         x = _array(array)
-        axes = axes_of(axis, len(x.shape))
+        axes = reduced_axes(axis, len(x.shape))
         keywords: dict[str, Any] = {} if initial is _MISSING else {"initial": unwrapped(initial)}
         if where is not True:
             keywords["where"] = unwrapped(where)
@@ -265,7 +285,9 @@ class ufunc:
         extent = x.shape[at]
         for each in starts:
             if not 0 <= each < extent:
-                raise IndexError(f"index {each} out-of-bounds in {self.__name__}.reduceat [0, {extent})")
+                raise IndexError(
+                    f"index {each} out-of-bounds in {self.__name__}.reduceat [0, {extent})"
+                )
         parts = []
         front = (slice(None),) * at
         for number, start in enumerate(starts):
@@ -310,7 +332,9 @@ class ufunc:
             if name not in ("logical_or", "logical_and", "maximum", "minimum", "add", "multiply"):
                 raise TypeError(f"{name}.at of bools")
             how = "amax" if name in ("logical_or", "maximum", "add") else "amin"
-            wide = td.scatter_reduce(flat.to(td.int32), 0, places.reshape(-1), values.to(td.int32), how)
+            wide = td.scatter_reduce(
+                flat.to(td.int32), 0, places.reshape(-1), values.to(td.int32), how
+            )
             inner[...] = wide.reshape(inner.shape).to(td.bool)
             return
         if name == "subtract":

@@ -41,7 +41,11 @@ def array(
     if type(object) is Inner:
         where = object.device if device is None else promotion.place(device)
         wanted = object.dtype if dtype is None else promotion.named(dtype, where)
-        made = converted(object, wanted) if where is object.device else converted(object.to(where), wanted)
+        made = (
+            converted(object, wanted)
+            if where is object.device
+            else converted(object.to(where), wanted)
+        )
         if copy is False and made is not object:
             raise ValueError("Unable to avoid copy while creating an array as requested.")
         if copy and made is object:
@@ -60,7 +64,13 @@ def _place(device: Any, value: Any) -> Device | None:
 
 
 def asarray(
-    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    device: Any = None,
+    copy: Any = None,
+    like: Any = None,
 ) -> Inner:
     """An array with the elements of `a`: itself, if it is one already."""
     check_order(order, "CAK")
@@ -108,21 +118,27 @@ def _dtype(dtype: Any, where: Device) -> DType:
     return promotion.default_float(where) if dtype is None else promotion.named(dtype, where)
 
 
-def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None) -> Inner:
+def zeros(
+    shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None
+) -> Inner:
     """An array of zeros."""
     check_order(order, "CAK")
     where = _where(device)
     return td.zeros(shape_of(shape), dtype=_dtype(dtype, where), device=where)
 
 
-def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None) -> Inner:
+def ones(
+    shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None
+) -> Inner:
     """An array of ones."""
     check_order(order, "CAK")
     where = _where(device)
     return td.ones(shape_of(shape), dtype=_dtype(dtype, where), device=where)
 
 
-def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None) -> Inner:
+def empty(
+    shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None
+) -> Inner:
     """An array with undefined contents."""
     check_order(order, "CAK")
     where = _where(device)
@@ -130,7 +146,13 @@ def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
 
 
 def full(
-    shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None
+    shape: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
 ) -> Inner:
     """An array of one value, or of an array that is broadcast to the shape."""
     check_order(order, "CAK")
@@ -147,7 +169,13 @@ def _like(a: Any, dtype: Any, shape: Any, device: Any) -> tuple[tuple[int, ...],
 
 
 def zeros_like(
-    a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    a: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
 ) -> Inner:
     """Zeros with an array's shape and dtype."""
     check_order(order)
@@ -156,7 +184,13 @@ def zeros_like(
 
 
 def ones_like(
-    a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    a: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
 ) -> Inner:
     """Ones with an array's shape and dtype."""
     check_order(order)
@@ -222,6 +256,9 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Inner:
     count = given.size if N is None else int(N)
     if given.dtype.kind in ("bool", "int", "uint"):
         given = given.to(promotion.default_integer(given.device))
+    else:
+        wide = promotion.result_type(given, np.dtype("int64"))
+        given = given.to(promotion.held(wide, given.device))
     powers = td.arange(count, device=given.device).to(
         promotion.default_integer(given.device) if given.dtype.is_integer else given.dtype.component
     )
@@ -251,10 +288,18 @@ def arange(
     numbers = [each.item() if isinstance(each, Inner) else each for each in (first, last, step)]
     given = [each if type(each) is Inner else np.asarray(each) for each in (first, last, step)]
     if dtype is None:
-        own = [each for each in (first, last, step) if isinstance(each, (Inner, np.generic, np.ndarray))]
+        own = [
+            each
+            for each in (first, last, step)
+            if isinstance(each, (Inner, np.generic, np.ndarray))
+        ]
         kinds = [each.dtype if isinstance(each, np.ndarray) else each for each in given]
         found = promotion.result_type(*kinds)
-        wanted = promotion.held("int64" if found.kind == "b" else found, where) if own or found.kind != "i" else promotion.default_integer(where)
+        wanted = (
+            promotion.held("int64" if found.kind == "b" else found, where)
+            if own or found.kind != "i"
+            else promotion.default_integer(where)
+        )
     else:
         wanted = promotion.named(dtype, where)
     begin, end, by = [each.item() if isinstance(each, np.generic) else each for each in numbers]
@@ -266,7 +311,9 @@ def arange(
     count = max(math.ceil((end - begin) / by), 0)
     if wanted.kind == "bool":
         if count > 2:
-            raise TypeError("arange() is only supported for booleans when the result has at most length 2.")
+            raise TypeError(
+                "arange() is only supported for booleans when the result has at most length 2."
+            )
         return td.asarray(np.arange(begin, end, by, dtype=bool), device=where)
     if wanted.is_integer:
         begin, by = int(begin), int(begin + by) - int(begin)
@@ -318,7 +365,11 @@ def logspace(
     """Powers of a base with exponents at equal distances."""
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     root = as_array(base, like=exponents)
-    root = root.to(exponents.dtype) if exponents.dtype.kind == "complex" or root.dtype.kind != "complex" else root
+    root = (
+        root.to(exponents.dtype)
+        if exponents.dtype.kind == "complex" or root.dtype.kind != "complex"
+        else root
+    )
     if root.shape:
         root = td.expand_dims(root, axis=axis)
     made = root**exponents
@@ -334,7 +385,9 @@ def geomspace(
         raise ValueError("Geometric sequence cannot include zero")
     if one.dtype.kind == "float":
         factor = td.sign(one)
-        made = td.exp(linspace(td.log(one / factor), td.log(other / factor), num, endpoint)) * factor
+        made = (
+            td.exp(linspace(td.log(one / factor), td.log(other / factor), num, endpoint)) * factor
+        )
     else:
         made = td.exp(linspace(td.log(one), td.log(other), num, endpoint))
     if num > 0:
@@ -353,17 +406,29 @@ def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Inn
     return as_array(np.fromiter(iter, np.dtype(dtype), count))
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, like: Any = None) -> Inner:
+def frombuffer(
+    buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, like: Any = None
+) -> Inner:
     """A copy of the bytes of a buffer. (NumPy shares its memory.)"""
     return as_array(np.frombuffer(buffer, np.dtype(dtype), count, offset))
 
 
-def fromstring(string: Any, dtype: Any = float, count: int = -1, *, sep: str, like: Any = None) -> Inner:
+def fromstring(
+    string: Any, dtype: Any = float, count: int = -1, *, sep: str, like: Any = None
+) -> Inner:
     """The numbers in a text."""
     return as_array(np.fromstring(string, np.dtype(dtype), count, sep=sep))
 
 
-def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0, *, like: Any = None) -> Inner:
+def fromfile(
+    file: Any,
+    dtype: Any = float,
+    count: int = -1,
+    sep: str = "",
+    offset: int = 0,
+    *,
+    like: Any = None,
+) -> Inner:
     """The numbers in a file."""
     return as_array(np.fromfile(file, np.dtype(dtype), count, sep, offset))
 
@@ -373,5 +438,3 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Inner:
     if type(x) is Inner:
         return x._seen_again()
     return td.from_dlpack(x, device=None if device is None else promotion.place(device), copy=copy)
-
-

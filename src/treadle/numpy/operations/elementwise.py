@@ -50,7 +50,10 @@ def _comparison(name: str, inner: str, ties: bool) -> Computation:
     def function(one: Any, other: Any) -> Inner:
         if not _is_complex(one, other):
             return apply(inner, one, other)
-        ahead = apply("less" if inner.startswith("less") else "greater", td.real(one), td.real(other))
+        one, other = _of_pairs(one, other)
+        ahead = apply(
+            "less" if inner.startswith("less") else "greater", td.real(one), td.real(other)
+        )
         second = apply(inner, td.imag(one), td.imag(other))
         return ahead | (apply("equal", td.real(one), td.real(other)) & second)
 
@@ -195,7 +198,11 @@ def _floor_divide(one: Any, other: Any) -> Inner:
         td.where(exact == 0, apply("copysign", exact, quotient), exact),
         td.where(
             td.isfinite(one) & td.isinf(other),
-            td.where((one != 0) & ((one < 0) != (other < 0)), -1.0, apply("copysign", quotient * 0, quotient)),
+            td.where(
+                (one != 0) & ((one < 0) != (other < 0)),
+                -1.0,
+                apply("copysign", quotient * 0, quotient),
+            ),
             td.where(td.isinf(one) & (other != 0), math.nan, quotient),
         ),
     ).to(one.dtype)
@@ -252,8 +259,10 @@ def _heaviside(x: Any, middle: Any) -> Inner:
 
 def _logaddexp2(one: Any, other: Any) -> Inner:
     one, other = _of_pairs(one, other)
-    factor = math.log(2.0)
-    return apply("logaddexp", one * factor, other * factor) / factor
+    factor, own = math.log(2.0), one.dtype
+    if own.itemsize == 2:
+        one, other = one.to(td.float32), other.to(td.float32)
+    return (apply("logaddexp", one * factor, other * factor) / factor).to(own)
 
 
 def _logaddexp(one: Any, other: Any) -> Inner:
@@ -373,4 +382,8 @@ DIRECT: dict[str, tuple[str, str]] = {
 
 def is_direct(name: str, dtype: DType) -> bool:
     """Whether treadle's function of this name is NumPy's for the dtype."""
-    return name in DIRECT and dtype.kind in DIRECT[name][1].split() and dtype is not as_dtype("bfloat16")
+    return (
+        name in DIRECT
+        and dtype.kind in DIRECT[name][1].split()
+        and dtype is not as_dtype("bfloat16")
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -122,7 +121,7 @@ def _taken(index: tuple[Any, ...]) -> int:
 def part(x: Inner, index: Any) -> tuple[Inner, bool]:
     """What `x[index]` is, and whether NumPy has a scalar for it."""
     found, is_element = checked(index, x.shape)
-    if index == () and type(index) is tuple:
+    if type(index) is tuple and not index:
         return x, not x.shape
     return x[found], is_element
 
@@ -136,6 +135,7 @@ def write(x: Inner, index: Any, value: Any) -> None:
             raise TypeError(f"float() argument must be a string or a real number, not {value!r}")
     found, _ = checked(index, x.shape)
     if isinstance(value, str) or value is None:
+        _ = x[found]  # errors of the index come first
         raise ValueError(f"could not convert {value!r} to a number")
     if type(value) is float and x.dtype.is_integer:
         if value != value:
@@ -251,6 +251,11 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Inner:
     return x[(*(slice(None),) * at, places)]
 
 
+def compress_method(a: Inner, condition: Any, axis: Any = None) -> Inner:
+    """The method: `x.compress(condition, axis)`."""
+    return compress(condition, a, axis)
+
+
 def extract(condition: Any, arr: Any) -> Inner:
     """The elements of the flattened array where a condition holds."""
     x = array(arr).reshape(-1)
@@ -355,7 +360,11 @@ def fill_diagonal(a: Inner, val: Any, wrap: bool = False) -> None:
 
 def choose(a: Any, choices: Any, *, mode: str = "raise") -> Inner:
     """Of several arrays the element of the one whose number `a` has there."""
-    given = list(choices) if not type(choices) is Inner else [choices[at] for at in range(choices.shape[0])]
+    given = (
+        list(choices)
+        if type(choices) is not Inner
+        else [choices[at] for at in range(choices.shape[0])]
+    )
     options = common(*given)
     places = _integers(a, options[0])
     if mode == "raise" and places.size:
@@ -380,9 +389,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Inner:
     for condition, choice in list(zip(condlist, choices, strict=True))[::-1]:
         mask = array(condition, like=made)
         if mask.dtype.kind != "bool":
-            raise TypeError(
-                "invalid entry 0 in condlist: should be boolean ndarray"
-            )
+            raise TypeError("invalid entry 0 in condlist: should be boolean ndarray")
         made = td.where(mask, choice, made)
     return made
 
@@ -402,7 +409,9 @@ def nonzero(a: Any) -> tuple[Inner, ...]:
     """The places of the elements that are not zero, an array for each axis."""
     x = array(a)
     if not x.shape:
-        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead.")
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead."
+        )
     index = promotion.default_integer(x.device)
     return tuple(each.to(index) for each in td.nonzero(x))
 
@@ -518,7 +527,9 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> tuple[Inner, ..
     if rest.size:
         low, high = td.stack([td.min(rest), td.max(rest)]).tolist()
         if low < 0 or high >= count:
-            raise ValueError(f"index {high if high >= count else low} is out of bounds for array with size {count}")
+            raise ValueError(
+                f"index {high if high >= count else low} is out of bounds for array with size {count}"
+            )
     rest = rest.to(promotion.default_integer(rest.device))
     found = []
     for extent in extents[::-1]:
@@ -532,7 +543,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: A
     outside."""
     check_order(order, "C")
     extents = shape_of(dims)
-    given = arrays(*multi_index) if not type(multi_index) is Inner else [
+    given = arrays(*multi_index) if type(multi_index) is not Inner else [
         multi_index[at] for at in range(multi_index.shape[0])
     ]  # fmt: skip
     if len(given) != len(extents):
@@ -557,5 +568,3 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: A
 def broadcast_shapes(*args: Any) -> tuple[int, ...]:
     """The shape that shapes broadcast to."""
     return np.broadcast_shapes(*args)
-
-

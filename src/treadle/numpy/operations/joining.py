@@ -18,13 +18,19 @@ def _several(values: Any) -> list[Any]:
     if type(values) is Inner:
         return [values[at] for at in range(values.shape[0])]
     if not isinstance(values, (list, tuple, np.ndarray)):
-        raise TypeError('arrays to stack must be passed as a "sequence" type such as list or tuple.')
+        raise TypeError(
+            'arrays to stack must be passed as a "sequence" type such as list or tuple.'
+        )
     return list(values)
 
 
 def _in_dtype(given: list[Inner], dtype: Any, casting: str) -> list[Inner]:
     where = given[0].device
-    wanted = promotion.held(promotion.result_type(*given), where) if dtype is None else promotion.named(dtype, where)
+    wanted = (
+        promotion.held(promotion.result_type(*given), where)
+        if dtype is None
+        else promotion.named(dtype, where)
+    )
     for each in given:
         promotion.check_cast(each.dtype, wanted, casting, "array data")
     return [converted(each, wanted) for each in given]
@@ -143,7 +149,18 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Inner
     at = axis_of(axis, len(x.shape))
     extent = x.shape[at]
     try:
-        cuts = [0, *[int(each) for each in (host(indices_or_sections) if type(indices_or_sections) is Inner else indices_or_sections)], extent]
+        cuts = [
+            0,
+            *[
+                int(each)
+                for each in (
+                    host(indices_or_sections)
+                    if type(indices_or_sections) is Inner
+                    else indices_or_sections
+                )
+            ],
+            extent,
+        ]
     except TypeError:
         count = operator.index(indices_or_sections)
         if count <= 0:
@@ -161,7 +178,9 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Inner]:
     """Equal parts of an axis, or those between indices."""
     x = array(ary)
     at = axis_of(axis, len(x.shape))
-    if not hasattr(indices_or_sections, "__len__") or type(indices_or_sections) is Inner and not indices_or_sections.shape:
+    if not hasattr(indices_or_sections, "__len__") or (
+        type(indices_or_sections) is Inner and not indices_or_sections.shape
+    ):
         if x.shape[at] % operator.index(indices_or_sections):
             raise ValueError("array split does not result in an equal division")
     return array_split(x, indices_or_sections, at)
@@ -218,13 +237,17 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Inner:
     places = places.reshape(-1).astype(np.int64) if places.size else np.zeros(0, np.int64)
     for each in places.tolist():
         if not -extent <= each <= extent:
-            raise IndexError(f"index {obj if is_number else each} is out of bounds for axis {at} with size {extent}")
+            raise IndexError(
+                f"index {obj if is_number else each} is out of bounds for axis {at} with size {extent}"
+            )
     places = np.where(places < 0, places + extent, places)
     if is_single:
         if is_number:  # values along the axis are all inserted there
             if len(given.shape) == 0:
                 given = given.reshape(1)
-            given = td.moveaxis(given.reshape((*(1,) * (len(x.shape) - len(given.shape)), *given.shape)), 0, at)
+            given = td.moveaxis(
+                given.reshape((*(1,) * (len(x.shape) - len(given.shape)), *given.shape)), 0, at
+            )
         else:
             given = given.reshape((*(1,) * (len(x.shape) - len(given.shape)), *given.shape))
         count = given.shape[at]
@@ -232,7 +255,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Inner:
         front = (slice(None),) * at
         begin = int(places[0])
         return td.concat(
-            [x[(*front, slice(0, begin))], td.broadcast_to(given, shape), x[(*front, slice(begin, None))]],
+            [
+                x[(*front, slice(0, begin))],
+                td.broadcast_to(given, shape),
+                x[(*front, slice(begin, None))],
+            ],
             axis=at,
         )
     order = places.argsort(kind="mergesort")
@@ -313,7 +340,11 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> In
     if wrong:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {wrong}")
     values = kwargs.get("constant_values", kwargs.get("end_values", 0))
-    ends = np.broadcast_to(host(values), (len(x.shape), 2)) if mode in ("constant", "linear_ramp") else None
+    ends = (
+        np.broadcast_to(host(values), (len(x.shape), 2))
+        if mode in ("constant", "linear_ramp")
+        else None
+    )
     if mode not in ("constant", "empty", "linear_ramp") and any(
         extent == 0 and max(each) > 0 for extent, each in zip(x.shape, widths, strict=True)
     ):
@@ -333,7 +364,15 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> In
                 x = x[(*(slice(None),) * axis, places)]
             continue
         low, high = (
-            _border(x, axis, number, width, mode, None if ends is None else ends[axis][number], lengths[axis][number])
+            _border(
+                x,
+                axis,
+                number,
+                width,
+                mode,
+                None if ends is None else ends[axis][number],
+                lengths[axis][number],
+            )
             for number, width in enumerate((before, behind))
         )
         x = td.concat([low, x, high], axis=axis)
@@ -358,7 +397,9 @@ def _mirrored(extent: int, before: int, behind: int) -> np.ndarray[Any, Any]:
 
 
 _PLACES = {
-    "edge": lambda extent, before, behind: np.clip(np.arange(-before, extent + behind), 0, extent - 1),
+    "edge": lambda extent, before, behind: np.clip(
+        np.arange(-before, extent + behind), 0, extent - 1
+    ),
     "reflect": _reflected,
     "symmetric": _mirrored,
     "wrap": lambda extent, before, behind: np.arange(-before, extent + behind) % extent,
@@ -391,14 +432,26 @@ def _border(x: Inner, axis: int, side: int, width: int, mode: str, end: Any, len
     front = (slice(None),) * axis
     extent = x.shape[axis]
     if mode in ("constant", "empty"):
-        return converted(td.full(shape, 0 if end is None else end.item(), device=x.device), x.dtype) if width else x[(*front, slice(0, 0))]
+        return (
+            converted(td.full(shape, 0 if end is None else end.item(), device=x.device), x.dtype)
+            if width
+            else x[(*front, slice(0, 0))]
+        )
     edge = x[(*front, slice(0, 1) if side == 0 else slice(extent - 1, extent))]
     if mode == "linear_ramp":
         work = promotion.default_float(x.device) if x.dtype.is_integer else x.dtype
         steps = td.arange(width, device=x.device).to(work) / max(width, 1)
-        steps = (steps if side == 0 else (width - 1 - td.arange(width, device=x.device)).to(work) / max(width, 1))
+        steps = (
+            steps
+            if side == 0
+            else (width - 1 - td.arange(width, device=x.device)).to(work) / max(width, 1)
+        )
         steps = steps.reshape((-1, *(1,) * (len(x.shape) - axis - 1)))
-        made = edge.to(work) * steps + float(end) * (1 - steps) if work.kind == "float" else edge * steps
+        made = (
+            edge.to(work) * steps + float(end) * (1 - steps)
+            if work.kind == "float"
+            else edge * steps
+        )
         return (td.trunc(made) if x.dtype.is_integer else made).to(x.dtype)
     count = extent if length is None else min(int(length), extent)
     if count == 0 and mode in ("maximum", "minimum"):
@@ -414,7 +467,9 @@ def _border(x: Inner, axis: int, side: int, width: int, mode: str, end: Any, len
     return td.broadcast_to(made.to(x.dtype), shape)
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Inner, ...]:
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Inner, ...]:
     """The coordinates of a grid, from those along each axis."""
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
@@ -434,5 +489,3 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
             line if sparse else td.broadcast_to(line, tuple(extents))
         ))  # fmt: skip
     return tuple(found)
-
-

@@ -138,7 +138,9 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return QRResult(found.Q, found.R)
 
 
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
     """Singular values and vectors."""
     x = _matrix(a)
     if not compute_uv:
@@ -191,12 +193,18 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Inner:
     return td.linalg.eigvalsh(_triangle(a, UPLO))
 
 
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = reductions.MISSING) -> Inner:
+def pinv(
+    a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = reductions.MISSING
+) -> Inner:
     """The pseudoinverse: singular values up to `rcond` times the greatest count as 0."""
     x = _matrix(a)
     limit = rcond if rcond is not None else None if rtol is reductions.MISSING else rtol
     if limit is None:
-        limit = 1e-15 if rtol is reductions.MISSING else max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
+        limit = (
+            1e-15
+            if rtol is reductions.MISSING
+            else max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
+        )
     limit = limit.item() if isinstance(limit, (Inner, np.generic)) and not limit.shape else limit
     if not x.size:
         return td.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), dtype=x.dtype, device=x.device)
@@ -207,7 +215,9 @@ def matrix_power(a: Any, n: int) -> Inner:
     """A matrix to an integer power."""
     x = array(a)
     if len(x.shape) < 2:
-        raise LinAlgError(f"{len(x.shape)}-dimensional array given. Array must be at least two-dimensional")
+        raise LinAlgError(
+            f"{len(x.shape)}-dimensional array given. Array must be at least two-dimensional"
+        )
     if x.shape[-1] != x.shape[-2]:
         raise LinAlgError("Last 2 dimensions of the array must be square")
     try:
@@ -237,10 +247,16 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         return td.any(x != 0).to(index)
     values = td.linalg.svdvals(_matrix(x))
     if tol is None:
-        factor = max(x.shape[-2:]) * float(np.finfo(values.dtype.numpy).eps) if rtol is None else rtol
+        factor = (
+            max(x.shape[-2:]) * float(np.finfo(values.dtype.numpy).eps) if rtol is None else rtol
+        )
         limit = td.max(values, axis=-1, keepdims=True) * factor if values.shape[-1] else 0.0
     else:
-        limit = td.expand_dims(array(tol, like=values), axis=-1) if not isinstance(tol, (int, float)) else tol
+        limit = (
+            td.expand_dims(array(tol, like=values), axis=-1)
+            if not isinstance(tol, (int, float))
+            else tol
+        )
     return td.sum(values > limit, axis=-1).to(index)
 
 
@@ -263,7 +279,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Inner, Inner, int, Inner]:
     """The x for which a @ x is nearest to b; residuals, the rank, singular values."""
     one, other = common(_matrix(a), floats(b))
     if len(one.shape) != 2:
-        raise LinAlgError(f"{len(one.shape)}-dimensional array given. Array must be two-dimensional")
+        raise LinAlgError(
+            f"{len(one.shape)}-dimensional array given. Array must be two-dimensional"
+        )
     is_vector = len(other.shape) == 1
     right = other.reshape((-1, 1)) if is_vector else other
     if right.shape[0] != one.shape[0]:
@@ -274,12 +292,18 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Inner, Inner, int, Inner]:
     kept = s > factor * (s[0] if s.size else 0.0)
     rank = int(td.sum(kept).item())
     inverse = td.where(kept, 1 / td.where(kept, s, 1), 0).to(s.dtype)
-    turned = td.conj(td.matrix_transpose(u)) if one.dtype.kind == "complex" else td.matrix_transpose(u)
-    back = td.conj(td.matrix_transpose(vh)) if one.dtype.kind == "complex" else td.matrix_transpose(vh)
+    turned = (
+        td.conj(td.matrix_transpose(u)) if one.dtype.kind == "complex" else td.matrix_transpose(u)
+    )
+    back = (
+        td.conj(td.matrix_transpose(vh)) if one.dtype.kind == "complex" else td.matrix_transpose(vh)
+    )
     made = td.matmul(back, inverse.reshape((-1, 1)).to(one.dtype) * td.matmul(turned, right))
     if rank == n and m > n:
         rest = td.matmul(one, made) - right
-        left = td.sum(td.real(rest * td.conj(rest)) if one.dtype.kind == "complex" else rest * rest, axis=0)
+        left = td.sum(
+            td.real(rest * td.conj(rest)) if one.dtype.kind == "complex" else rest * rest, axis=0
+        )
     else:
         left = td.zeros((0,), dtype=one.dtype.component, device=one.device)
     return made[:, 0] if is_vector else made, left, rank, s
@@ -292,8 +316,14 @@ def multi_dot(arrays: Any) -> Inner:
         raise ValueError("Expecting at least two arrays.")
     for each in given[1:-1]:
         if len(each.shape) != 2:
-            raise LinAlgError(f"{len(each.shape)}-dimensional array given. Array must be two-dimensional")
-    return td.linalg.multi_dot(given) if given[0].dtype.kind in ("float", "complex") else _in_order(given)
+            raise LinAlgError(
+                f"{len(each.shape)}-dimensional array given. Array must be two-dimensional"
+            )
+    return (
+        td.linalg.multi_dot(given)
+        if given[0].dtype.kind in ("float", "complex")
+        else _in_order(given)
+    )
 
 
 def _in_order(given: list[Inner]) -> Inner:
@@ -315,7 +345,9 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Inner:
     rest = one.shape[len(other.shape) :]
     count = int(np.prod(rest, dtype=object)) if rest else 1
     if one.size != count**2:
-        raise LinAlgError("Input arrays must satisfy the requirement prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])")
+        raise LinAlgError(
+            "Input arrays must satisfy the requirement prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
+        )
     return solve(one.reshape((-1, count)), other.reshape(-1)).reshape(rest)
 
 
@@ -372,7 +404,11 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> I
     if len(axes) != 2:
         raise ValueError("Improper number of dimensions to norm.")
     found = _matrix_norm(td.moveaxis(made, axes, (-2, -1)), ord)
-    return found.reshape(tuple(1 if at in axes else e for at, e in enumerate(made.shape))) if keepdims else found
+    return (
+        found.reshape(tuple(1 if at in axes else e for at, e in enumerate(made.shape)))
+        if keepdims
+        else found
+    )
 
 
 def _matrix_norm(x: Inner, order: Any) -> Inner:
@@ -424,7 +460,9 @@ def outer(x1: Any, x2: Any, /) -> Inner:
     """The products of all pairs of elements of two vectors."""
     one, other = common(x1, x2)
     if len(one.shape) != 1 or len(other.shape) != 1:
-        raise ValueError(f"Input arrays must be one-dimensional, but they are x1.ndim={len(one.shape)} and x2.ndim={len(other.shape)}.")
+        raise ValueError(
+            f"Input arrays must be one-dimensional, but they are x1.ndim={len(one.shape)} and x2.ndim={len(other.shape)}."
+        )
     return products.outer(one, other)
 
 

@@ -31,7 +31,11 @@ def array(
     if isinstance(value, (list, tuple)) and _has_tensors(value):
         return _stacked(value, wanted)
     exported = getattr(value, "__array__", None) or hasattr(value, "__cuda_array_interface__")
-    if exported and not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
+    if (
+        exported
+        and not isinstance(value, (np.ndarray, np.generic))
+        and hasattr(value, "__dlpack__")
+    ):
         made = td.asarray(value)
         return made if wanted is None else converted(made, wanted)
     data = np.asarray(value) if wanted is None else np.asarray(value, _host(wanted))
@@ -165,6 +169,14 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     if len(set(found)) != len(found):
         raise ValueError("duplicate value in 'axis'")
     return found
+
+
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The same for reductions, which take axis 0 and -1 of an array without axes, too."""
+    if not ndim and axis is not None and not isinstance(axis, (tuple, list)):
+        axis_of(axis, 1)
+        return ()
+    return axes_of(axis, ndim)
 
 
 def integer(value: Any) -> int:

@@ -11,9 +11,14 @@ import treadle as td
 from treadle.numpy import promotion
 from treadle.numpy.operations import reductions
 from treadle.numpy.operations.calling import call
-from treadle.numpy.operations.operands import array, axis_of, common, converted
+from treadle.numpy.operations.operands import array, arrays, axis_of, converted
+from treadle.numpy.operations.operands import common as of_numbers
 from treadle.tensor.tensor import Tensor as Inner
 
+
+def common(*values: Any) -> list[Inner]:
+    """Arguments in their common dtype; numbers of Python's have dtypes of their own, too."""
+    return of_numbers(*arrays(*values))
 
 
 def _product(one: Inner, other: Inner) -> Inner:
@@ -26,7 +31,9 @@ def _product(one: Inner, other: Inner) -> Inner:
     return td.matmul(one, other).to(own)
 
 
-def matmul(x1: Any, x2: Any, /, *, dtype: Any = None, casting: str = "same_kind", axes: Any = None) -> Inner:
+def matmul(
+    x1: Any, x2: Any, /, *, dtype: Any = None, casting: str = "same_kind", axes: Any = None
+) -> Inner:
     """The matrix product of the last two axes; the others are broadcast."""
     one, other = common(x1, x2)
     if not one.shape or not other.shape:
@@ -68,7 +75,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Inner:
     one, other = common(a, b)
     if isinstance(axes, (tuple, list)):
         first, second = [
-            list(each) if isinstance(each, (tuple, list)) else [operator.index(each)] for each in axes
+            list(each) if isinstance(each, (tuple, list)) else [operator.index(each)]
+            for each in axes
         ]
     else:
         count = operator.index(axes)
@@ -76,7 +84,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Inner:
     if len(first) != len(second):
         raise ValueError("shape-mismatch for sum")
     if len(first) > min(len(one.shape), len(other.shape)):
-        raise (IndexError if isinstance(axes, (tuple, list)) else ValueError)("tuple index out of range")
+        raise (IndexError if isinstance(axes, (tuple, list)) else ValueError)(
+            "tuple index out of range"
+        )
     first = [axis_of(each, len(one.shape)) for each in first]
     second = [axis_of(each, len(other.shape)) for each in second]
     if [one.shape[at] for at in first] != [other.shape[at] for at in second]:
@@ -86,7 +96,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Inner:
     count = int(np.prod([one.shape[at] for at in first], dtype=object)) if first else 1
     rows = tuple(one.shape[at] for at in rest_one)
     columns = tuple(other.shape[at] for at in rest_other)
-    left = td.permute_dims(one, (*rest_one, *first)).reshape((int(np.prod(rows, dtype=object)) if rows else 1, count))
+    left = td.permute_dims(one, (*rest_one, *first)).reshape(
+        (int(np.prod(rows, dtype=object)) if rows else 1, count)
+    )
     right = td.permute_dims(other, (*second, *rest_other)).reshape(
         (count, int(np.prod(columns, dtype=object)) if columns else 1)
     )
@@ -122,7 +134,9 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Inner:
     """The products along an axis, of the first one's conjugate; the other axes are broadcast."""
     one, other = common(x1, x2)
     if not one.shape or not other.shape:
-        raise ValueError("vecdot: Input operand does not have enough dimensions (has 0, requires 1)")
+        raise ValueError(
+            "vecdot: Input operand does not have enough dimensions (has 0, requires 1)"
+        )
     one = td.moveaxis(one, axis_of(axis, len(one.shape)), len(one.shape) - 1)
     other = td.moveaxis(other, axis_of(axis, len(other.shape)), len(other.shape) - 1)
     if one.shape[-1] != other.shape[-1]:
@@ -157,7 +171,13 @@ def vecmat(x1: Any, x2: Any, /) -> Inner:
     )
 
 
-def einsum(*operands: Any, optimize: Any = False, dtype: Any = None, casting: str = "safe", order: Any = "K") -> Inner:
+def einsum(
+    *operands: Any,
+    optimize: Any = False,
+    dtype: Any = None,
+    casting: str = "safe",
+    order: Any = "K",
+) -> Inner:
     """The sums of products that a subscripts text says, as "ij,jk->ik"."""
     if not isinstance(operands[0], str):
         operands = _with_text(operands)
@@ -179,7 +199,14 @@ def _with_text(given: tuple[Any, ...]) -> tuple[Any, ...]:
     """Arguments that are arrays and lists of axes, as a text and arrays."""
 
     def letters(axes: Any) -> str:
-        return "".join("..." if each is Ellipsis else chr(ord("a") + each) if each < 26 else chr(ord("A") + each - 26) for each in axes)
+        return "".join(
+            "..."
+            if each is Ellipsis
+            else chr(ord("a") + each)
+            if each < 26
+            else chr(ord("A") + each - 26)
+            for each in axes
+        )
 
     pairs = list(zip(given[0::2], given[1::2], strict=False))
     text = ",".join(letters(axes) for _, axes in pairs)
@@ -194,7 +221,11 @@ def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = Fa
         text, *given = operands
     else:
         text, *given = _with_text(operands)
-    return np.einsum_path(text, *[np.broadcast_to(np.float64(0), array(each).shape) for each in given], optimize=optimize)
+    return np.einsum_path(
+        text,
+        *[np.broadcast_to(np.float64(0), array(each).shape) for each in given],
+        optimize=optimize,
+    )
 
 
 def kron(a: Any, b: Any) -> Inner:
@@ -209,7 +240,9 @@ def kron(a: Any, b: Any) -> Inner:
     return made.reshape(tuple(x * y for x, y in zip(first.shape, second.shape, strict=True)))
 
 
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Inner:
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Inner:
     """The vectors that are perpendicular to pairs of vectors of 3 components."""
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -255,5 +288,3 @@ def _diagonal(x: Inner, offset: int, axis1: int, axis2: int) -> Inner:
         raise ValueError("axis1 and axis2 cannot be the same")
     rest = [at for at in range(count) if at not in (one, other)]
     return td.linalg.diagonal(td.permute_dims(x, (*rest, one, other)), offset=offset)
-
-

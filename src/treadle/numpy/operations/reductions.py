@@ -10,7 +10,7 @@ import treadle as td
 from treadle.core.dtypes import DType
 from treadle.numpy import promotion
 from treadle.numpy.operations.calling import call
-from treadle.numpy.operations.operands import array, axes_of, axis_of, converted
+from treadle.numpy.operations.operands import array, axis_of, converted, reduced_axes
 from treadle.tensor.tensor import Tensor as Inner
 
 MISSING: Any = np._NoValue
@@ -51,14 +51,16 @@ def _total(
     kind: str, a: Any, axis: Any, dtype: Any, keepdims: Any, initial: Any, where: Any
 ) -> Inner:
     x = array(a)
-    axes = axes_of(axis, len(x.shape))
+    axes = reduced_axes(axis, len(x.shape))
     wanted = total_dtype(x) if dtype is None else promotion.named(dtype, x.device)
     x = _masked(converted(x, wanted), where, 0 if kind == "sum" else 1)
     is_bool = wanted.kind == "bool"
     function = (td.any if kind == "sum" else td.all) if is_bool else getattr(td, kind)
     made: Inner = x.copied() if not axes else function(x, axis=axes)
     if initial is not MISSING and initial is not None:
-        made = call("add" if kind == "sum" else "multiply", made, array(initial, made.dtype, like=made))
+        made = call(
+            "add" if kind == "sum" else "multiply", made, array(initial, made.dtype, like=made)
+        )
     return _of_axes(x, axes, keepdims, made.to(wanted))
 
 
@@ -99,7 +101,7 @@ def _bound(x: Inner, is_max: bool) -> Any:
 
 def _extreme(name: str, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Inner:
     x = array(a)
-    axes = axes_of(axis, len(x.shape))
+    axes = reduced_axes(axis, len(x.shape))
     has_initial = initial is not MISSING and initial is not None
     if where is not MISSING and where is not True and not has_initial:
         raise ValueError(
@@ -107,9 +109,7 @@ def _extreme(name: str, a: Any, axis: Any, keepdims: Any, initial: Any, where: A
             "one has to specify 'initial'"
         )
     if any_of(x.shape[at] == 0 for at in axes) and not has_initial:
-        raise ValueError(
-            f"zero-size array to reduction operation {name}imum which has no identity"
-        )
+        raise ValueError(f"zero-size array to reduction operation {name}imum which has no identity")
     is_max = name == "max"
     if has_initial:
         first = array(initial, like=x)
@@ -174,14 +174,16 @@ max, min = amax, amin
 
 def ptp(a: Any, axis: Any = None, *, keepdims: Any = MISSING) -> Inner:
     """The greatest element less the least one."""
-    found: Inner = call("subtract", amax(a, axis, keepdims=keepdims), amin(a, axis, keepdims=keepdims))
+    found: Inner = call(
+        "subtract", amax(a, axis, keepdims=keepdims), amin(a, axis, keepdims=keepdims)
+    )
     return found
 
 
 def all(a: Any, axis: Any = None, *, keepdims: Any = MISSING, where: Any = MISSING) -> Inner:
     """Whether all elements are true."""
     x = array(a).to(td.bool)
-    axes = axes_of(axis, len(x.shape))
+    axes = reduced_axes(axis, len(x.shape))
     found = td.all(_masked(x, where, True), axis=axes) if axes else x.copied()
     return _of_axes(x, axes, keepdims, found)
 
@@ -189,7 +191,7 @@ def all(a: Any, axis: Any = None, *, keepdims: Any = MISSING, where: Any = MISSI
 def any(a: Any, axis: Any = None, *, keepdims: Any = MISSING, where: Any = MISSING) -> Inner:
     """Whether any element is true."""
     x = array(a).to(td.bool)
-    axes = axes_of(axis, len(x.shape))
+    axes = reduced_axes(axis, len(x.shape))
     found = td.any(_masked(x, where, False), axis=axes) if axes else x.copied()
     return _of_axes(x, axes, keepdims, found)
 
@@ -229,7 +231,7 @@ def mean(
 ) -> Inner:
     """The mean of elements; of integers in float64."""
     x = array(a)
-    axes = axes_of(axis, len(x.shape))
+    axes = reduced_axes(axis, len(x.shape))
     work, wanted = _mean_dtype(x, dtype)
     if work.kind not in ("float", "complex"):
         total = sum(x, axes, dtype=dtype, keepdims=True, where=where)
@@ -261,12 +263,18 @@ def var(
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
     x = array(a)
-    axes = axes_of(axis, len(x.shape))
+    axes = reduced_axes(axis, len(x.shape))
     work, wanted = _mean_dtype(x, dtype)
     x = converted(x, work)
     wanted = wanted.component
     plain = where is MISSING or where is True
-    if plain and mean is MISSING and work.kind == "float" and isinstance(ddof, (int, float)) and axes:
+    if (
+        plain
+        and mean is MISSING
+        and work.kind == "float"
+        and isinstance(ddof, (int, float))
+        and axes
+    ):
         made = td.var(x, axis=axes, correction=ddof)
         return _of_axes(x, axes, keepdims, made.to(wanted))
     counts = _counts(x, axes, where)
@@ -304,22 +312,29 @@ def std(
 
 
 def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = MISSING
+    a: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: Any = MISSING,
 ) -> Any:
     """The mean of elements with weights. ZeroDivisionError if the weights add up to 0."""
     x = array(a)
     if weights is None:
         made = mean(x, axis, keepdims=keepdims)
-        counts = float(_counts(x, axes_of(axis, len(x.shape)), MISSING))
+        counts = float(_counts(x, reduced_axes(axis, len(x.shape)), MISSING))
         total = td.full(made.shape, counts, dtype=made.dtype, device=made.device)
         return (made, total) if returned else made
     w = array(weights, like=x)
-    axes = axes_of(axis, len(x.shape))
+    axes = reduced_axes(axis, len(x.shape))
     if w.shape != x.shape:
         if axis is None:
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
         if w.shape != tuple(x.shape[at] for at in axes):
-            raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+            raise ValueError(
+                "Shape of weights must be consistent with shape of a along specified axis."
+            )
         order = sorted(range(len(axes)), key=lambda at: axes[at])
         w = td.permute_dims(w, order) if len(order) > 1 else w
         w = w.reshape(tuple(e if at in axes else 1 for at, e in enumerate(x.shape)))
@@ -419,7 +434,9 @@ def _standard(kind: str, x: Any, axis: Any, dtype: Any, include_initial: bool) -
     made = array(x)
     if axis is None:
         if len(made.shape) != 1:
-            raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+            raise ValueError(
+                "For arrays which have more than one dimension ``axis`` argument is required."
+            )
         axis = 0
     return _running(kind, made, axis, dtype, include_initial)
 
@@ -436,5 +453,3 @@ def cumulative_prod(
 ) -> Inner:
     """The products of the elements up to each, and 1 before them with `include_initial`."""
     return _standard("cumulative_prod", x, axis, dtype, include_initial)
-
-

@@ -44,7 +44,9 @@ def _extents(shape: Any, x: Inner) -> tuple[int, ...]:
     return tuple(found)
 
 
-def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, newshape: Any = None, copy: Any = None) -> Inner:
+def reshape(
+    a: Any, /, shape: Any = None, order: Any = "C", *, newshape: Any = None, copy: Any = None
+) -> Inner:
     """The same elements in another shape: a view where that is possible."""
     shape = newshape if shape is None else shape
     if shape is None:
@@ -196,9 +198,7 @@ def atleast_1d(*arys: Any) -> Any:
 
 def atleast_2d(*arys: Any) -> Any:
     """Arrays with two axes at least, new ones in front."""
-    found = tuple(
-        x if len(x.shape) > 1 else x.reshape((1, x.size)) for x in map(array, arys)
-    )
+    found = tuple(x if len(x.shape) > 1 else x.reshape((1, x.size)) for x in map(array, arys))
     return found[0] if len(found) == 1 else found
 
 
@@ -221,7 +221,9 @@ def flip(m: Any, axis: Any = None) -> Inner:
     """The elements along axes in reverse order: a view."""
     x = array(m)
     axes = axes_of(axis, len(x.shape))
-    return x[tuple(slice(None, None, -1) if at in axes else slice(None) for at in range(len(x.shape)))]
+    return x[
+        tuple(slice(None, None, -1) if at in axes else slice(None) for at in range(len(x.shape)))
+    ]
 
 
 def flipud(m: Any) -> Inner:
@@ -267,7 +269,11 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Inner:
     count = max(len(shifts), len(axes))
     if len(shifts) not in (1, count) or len(axes) not in (1, count):
         raise ValueError("shape mismatch: objects cannot be broadcast to a single shape")
-    for by, at in zip(shifts * (count if len(shifts) == 1 else 1), axes * (count if len(axes) == 1 else 1), strict=True):
+    for by, at in zip(
+        shifts * (count if len(shifts) == 1 else 1),
+        axes * (count if len(axes) == 1 else 1),
+        strict=True,
+    ):
         x = td.roll(x, int(by), axis=axis_of(at, len(x.shape)))
     return x
 
@@ -280,7 +286,9 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Inner:
     at = axis_of(axis, len(x.shape))
     counts = host(repeats).reshape(-1)
     if counts.dtype.kind not in "iub" and counts.size:
-        raise TypeError(f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'")
+        raise TypeError(
+            f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'"
+        )
     if (counts < 0).any():
         raise ValueError("repeats may not contain negative values.")
     if counts.size not in (1, x.shape[at]):
@@ -311,8 +319,10 @@ def resize(a: Any, new_shape: Any) -> Inner:
     return td.tile(x, -(-count // x.size))[:count].reshape(extents)
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Inner:
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """Without the zeros at the ends."""
+    if isinstance(filt, (list, tuple)):
+        return np.trim_zeros(filt, trim)
     x = array(filt)
     used = host(x) != 0
     axes = axes_of(axis, len(x.shape))
@@ -406,7 +416,12 @@ def isfortran(a: Any) -> bool:
     """Whether the array is in Fortran's order alone."""
     x = array(a)
     steps = x.strides
-    return len(x.shape) > 1 and x.size > 0 and list(steps) == sorted(steps) and steps[0] == 1 < steps[-1]
+    return (
+        len(x.shape) > 1
+        and x.size > 0
+        and list(steps) == sorted(steps)
+        and steps[0] == 1 < steps[-1]
+    )
 
 
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:

@@ -26,7 +26,9 @@ def _check_kind(kind: Any, order: Any) -> None:
         raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
 
 
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Inner:
+def sort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Inner:
     """A sorted copy along an axis; NaN is last."""
     _check_kind(kind, order)
     x, at = _axis(array(a), axis)
@@ -61,8 +63,8 @@ def sort_complex(a: Any) -> Inner:
     """The elements as complex numbers, sorted by their real, then their imaginary parts."""
     x = array(a)
     if x.dtype.kind != "complex":
-        is_small = x.dtype.itemsize < 4 or x.dtype.name == "float32"
-        x = x.to(td.complex64 if is_small and x.dtype.name != "uint32" else promotion.held("complex128", x.device))
+        is_small = x.dtype.is_integer and x.dtype.itemsize < 4
+        x = x.to(td.complex64 if is_small else promotion.held("complex128", x.device))
     return sort(x, -1)
 
 
@@ -90,7 +92,9 @@ def _check_kth(kth: Any, extent: int) -> None:
             raise ValueError(f"kth(={each}) out of bounds ({extent})")
 
 
-def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Inner:
+def partition(
+    a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> Inner:
     """A copy in which element `kth` of an axis is where it is in sorted order: it is sorted."""
     x, at = _axis(array(a), axis)
     _check_kth(kth, x.shape[at])
@@ -101,7 +105,8 @@ def argpartition(
     a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
 ) -> Inner:
     """The places of the elements in `partition`'s order."""
-    x, at = _axis(array(a), axis)
+    x = array(a)
+    x, at = _axis(x if x.shape or axis is None else x.reshape(1), axis)
     _check_kth(kth, x.shape[at])
     return argsort(x, at)
 
@@ -112,11 +117,19 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Inne
         raise ValueError(f"search side must be one of 'left' or 'right' (got {side!r})")
     one, other = common(a, v)
     if len(one.shape) != 1:
-        raise ValueError("object too deep for desired array" if one.shape else "object of too small depth for desired array")
+        raise ValueError(
+            "object too deep for desired array"
+            if one.shape
+            else "object of too small depth for desired array"
+        )
     if sorter is not None:
         order = array(sorter, like=one)
         if order.shape != one.shape:
-            raise ValueError("sorter.size must equal a.size" if order.size != one.size else "object too deep for desired array")
+            raise ValueError(
+                "sorter.size must equal a.size"
+                if order.size != one.size
+                else "object too deep for desired array"
+            )
         one = one[order]
     index = promotion.default_integer(one.device)
     if one.dtype.kind == "bool":
@@ -142,18 +155,24 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Inner:
     side = "left" if right else "right"
     if rising:
         return searchsorted(edges, values, side)
-    return edges.size - searchsorted(td.flip(edges), values, "left" if side == "right" else "right")
+    return edges.size - searchsorted(td.flip(edges), values, side)
 
 
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Inner:
     """How often each number from 0 on comes up; the sums of weights where they are given."""
     given = array(x)
-    if not given.size and given.dtype.kind == "float":
+    if len(given.shape) != 1:
+        raise ValueError(
+            "object too deep for desired array"
+            if len(given.shape) > 1
+            else "object of too small depth for desired array"
+        )
+    if not given.size and isinstance(x, (list, tuple)):
         given = given.to(td.int32)
     if given.dtype.kind not in ("int", "uint", "bool"):
-        raise TypeError("Cannot cast array data from dtype('float64') to dtype('int64') according to the rule 'safe'")
-    if len(given.shape) != 1:
-        raise ValueError("object too deep for desired array" if len(given.shape) > 1 else "object of too small depth for desired array")
+        raise TypeError(
+            "Cannot cast array data from dtype('float64') to dtype('int64') according to the rule 'safe'"
+        )
     if minlength is None or minlength < 0:
         raise (TypeError if minlength is None else ValueError)("'minlength' must not be negative")
     if given.size and bool(td.any(given < 0)):
@@ -279,8 +298,6 @@ def _two_sets(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Inner, Inner]:
     if assume_unique:
         return one.reshape(-1), other.reshape(-1)
     return unique(one), unique(other)
-
-
 
 
 def intersect1d(

@@ -14,12 +14,12 @@ from treadle.numpy import promotion
 from treadle.numpy.operations import reductions, sorting
 from treadle.numpy.operations.operands import (
     array,
-    axes_of,
     common,
     common_floats,
     converted,
     floats,
     host,
+    reduced_axes,
 )
 from treadle.numpy.operations.reductions import MISSING
 from treadle.tensor.tensor import Tensor as Inner
@@ -32,9 +32,7 @@ def _kept(x: Inner, axes: tuple[int, ...], keepdims: Any, made: Inner, front: in
     return made.reshape((*made.shape[:front], *extents))
 
 
-def median(
-    a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = False
-) -> Inner:
+def median(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Inner:
     """The middle element of the sorted ones, or the mean of the middle two; NaN if there is one."""
     return _median(a, axis, keepdims, False)
 
@@ -48,7 +46,7 @@ def nanmedian(
 
 def _median(a: Any, axis: Any, keepdims: Any, skips: bool) -> Inner:
     x = floats(a)
-    axes = axes_of(axis, len(x.shape))
+    axes = reduced_axes(axis, len(x.shape))
     if not axes:
         return x.copied()
     lines = _lines(x, axes)
@@ -57,7 +55,11 @@ def _median(a: Any, axis: Any, keepdims: Any, skips: bool) -> Inner:
     elif x.dtype.kind == "complex":
         ordered = sorting.sort(lines)
         half = lines.shape[-1] // 2
-        middle = ordered[..., half] if lines.shape[-1] % 2 else (ordered[..., half - 1] + ordered[..., half]) / 2
+        middle = (
+            ordered[..., half]
+            if lines.shape[-1] % 2
+            else (ordered[..., half - 1] + ordered[..., half]) / 2
+        )
         made = td.where(td.any(td.isnan(lines), axis=-1), math.nan, middle)
     else:
         function = td.nanmedian if skips else td.median
@@ -92,15 +94,24 @@ def _quantile(
     wanted = wanted.astype(np.float64) / scale
     if wanted.size and not ((wanted >= 0) & (wanted <= 1)).all():
         raise ValueError(
-            "Percentiles must be in the range [0, 100]" if scale == 100 else "Quantiles must be in the range [0, 1]"
+            "Percentiles must be in the range [0, 100]"
+            if scale == 100
+            else "Quantiles must be in the range [0, 1]"
         )
-    # A q that has a dtype takes part in promotion.
-    if isinstance(q, (Inner, np.ndarray, np.generic)) and host(q).dtype.kind == "f":
-        own = promotion.held(promotion.result_type(own, host(q).dtype), x.device)
-    axes = axes_of(axis, len(x.shape))
+    # Only a number of Python's takes the array's dtype.
+    if not isinstance(q, (int, float)) or isinstance(q, np.generic):
+        kind = host(q).dtype
+        own = promotion.held(
+            promotion.result_type(own, kind if kind.kind == "f" else np.dtype(float)), x.device
+        )
+    axes = reduced_axes(axis, len(x.shape))
     lines = _lines(_wide(x), axes) if axes else _wide(x).reshape((*x.shape, 1))
     if not lines.shape[-1]:
-        raise IndexError("index -1 is out of bounds for axis 0 with size 0") if not skips else ValueError("no elements")
+        raise (
+            IndexError("index -1 is out of bounds for axis 0 with size 0")
+            if not skips
+            else ValueError("no elements")
+        )
     function = td.nanquantile if skips else td.quantile
     given = td.asarray(wanted.reshape(-1), dtype=lines.dtype, device=x.device)
     made = function(lines, given, axis=-1, method=method)
@@ -155,7 +166,9 @@ def nansum(
     where: Any = MISSING,
 ) -> Inner:  # fmt: skip
     """The sum of the elements that are not NaN."""
-    return reductions.sum(_without(a, 0), axis, dtype, keepdims=keepdims, initial=initial, where=where)
+    return reductions.sum(
+        _without(a, 0), axis, dtype, keepdims=keepdims, initial=initial, where=where
+    )
 
 
 def nanprod(
@@ -163,7 +176,9 @@ def nanprod(
     where: Any = MISSING,
 ) -> Inner:  # fmt: skip
     """The product of the elements that are not NaN."""
-    return reductions.prod(_without(a, 1), axis, dtype, keepdims=keepdims, initial=initial, where=where)
+    return reductions.prod(
+        _without(a, 1), axis, dtype, keepdims=keepdims, initial=initial, where=where
+    )
 
 
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None) -> Inner:
@@ -206,7 +221,7 @@ def nanvar(
     )
     if known is MISSING:
         return made
-    axes = axes_of(axis, len(x.shape))
+    axes = reduced_axes(axis, len(x.shape))
     freedom = ddof if correction is MISSING else correction
     counts = reductions.sum(td.broadcast_to(known, x.shape), axes, keepdims=keepdims)
     return td.where(counts <= freedom, math.nan, made).to(made.dtype)
@@ -228,21 +243,37 @@ def _nan_extreme(a: Any, axis: Any, keepdims: Any, initial: Any, where: Any, is_
     if x.dtype.kind not in ("float", "complex"):
         return function(x, axis, keepdims=keepdims, initial=initial, where=where)
     bad = td.isnan(x)
-    made = function(_without(x, -np.inf if is_max else np.inf), axis, keepdims=keepdims, initial=initial, where=where)
+    made = function(
+        _without(x, -np.inf if is_max else np.inf),
+        axis,
+        keepdims=keepdims,
+        initial=initial,
+        where=where,
+    )
     if initial is not MISSING:
         return made
     return td.where(reductions.all(bad, axis, keepdims=keepdims), math.nan, made).to(x.dtype)
 
 
 def nanmax(
-    a: Any, axis: Any = None, *, keepdims: Any = MISSING, initial: Any = MISSING, where: Any = MISSING
+    a: Any,
+    axis: Any = None,
+    *,
+    keepdims: Any = MISSING,
+    initial: Any = MISSING,
+    where: Any = MISSING,
 ) -> Inner:
     """The greatest element that is not NaN."""
     return _nan_extreme(a, axis, keepdims, initial, where, True)
 
 
 def nanmin(
-    a: Any, axis: Any = None, *, keepdims: Any = MISSING, initial: Any = MISSING, where: Any = MISSING
+    a: Any,
+    axis: Any = None,
+    *,
+    keepdims: Any = MISSING,
+    initial: Any = MISSING,
+    where: Any = MISSING,
 ) -> Inner:
     """The least element that is not NaN."""
     return _nan_extreme(a, axis, keepdims, initial, where, False)
@@ -250,7 +281,11 @@ def nanmin(
 
 def _nan_place(a: Any, axis: Any, keepdims: Any, is_max: bool) -> Inner:
     x = array(a)
-    if x.dtype.kind in ("float", "complex") and x.size and bool(td.any(reductions.all(td.isnan(x), axis))):
+    if (
+        x.dtype.kind in ("float", "complex")
+        and x.size
+        and bool(td.any(reductions.all(td.isnan(x), axis)))
+    ):
         raise ValueError("All-NaN slice encountered")
     value = -np.inf if is_max else np.inf
     function = reductions.argmax if is_max else reductions.argmin
@@ -279,7 +314,11 @@ def cov(
         raise ValueError("ddof must be integer")
     given = [array(m)] if y is None else common(m, y)
     if any(len(each.shape) > 2 for each in given):
-        raise ValueError("m has more than 2 dimensions" if len(given[0].shape) > 2 else "y has more than 2 dimensions")
+        raise ValueError(
+            "m has more than 2 dimensions"
+            if len(given[0].shape) > 2
+            else "y has more than 2 dimensions"
+        )
     if dtype is None:
         work = promotion.held(promotion.result_type(*given, np.float64), given[0].device)
     else:
@@ -295,7 +334,12 @@ def cov(
     weights: Any = None
     if fweights is not None:
         weights = _weights("fweights", fweights, count, x)
-        if bool(td.any(array(fweights, like=x).to(work.component) != td.round(array(fweights, like=x).to(work.component)))):
+        if bool(
+            td.any(
+                array(fweights, like=x).to(work.component)
+                != td.round(array(fweights, like=x).to(work.component))
+            )
+        ):
             raise TypeError("fweights must be integer")
     if aweights is not None:
         other = _weights("aweights", aweights, count, x)
@@ -311,7 +355,10 @@ def cov(
         elif aweights is None:
             factor = total - freedom
         else:
-            factor = total - freedom * td.sum(weights * array(aweights, like=x).to(weights.dtype)) / total
+            factor = (
+                total
+                - freedom * td.sum(weights * array(aweights, like=x).to(weights.dtype)) / total
+            )
         factor = factor.item()
     if factor <= 0:
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=3)
@@ -355,7 +402,9 @@ def _edges(x: Inner, bins: Any, range: Any, weights: Any) -> Inner:
     """The edges of bins, in the host's numbers where the array's extremes are read."""
     if isinstance(bins, str):
         if weights is not None:
-            raise TypeError("Automated estimation of the number of bins is not supported for weighted data")
+            raise TypeError(
+                "Automated estimation of the number of bins is not supported for weighted data"
+            )
         return td.asarray(np.histogram_bin_edges(host(x), bins, range), device=x.device)
     if type(bins) is Inner or isinstance(bins, (np.ndarray, list, tuple)) or np.ndim(bins) == 1:
         edges = array(bins, like=x)
@@ -388,7 +437,9 @@ def _edges(x: Inner, bins: Any, range: Any, weights: Any) -> Inner:
     if low == high:
         low, high = low - 0.5, high + 0.5
     work = x.dtype if x.dtype.kind == "float" else promotion.default_float(x.device)
-    return td.asarray(np.linspace(low, high, count + 1, dtype=work.host), dtype=work, device=x.device)
+    return td.asarray(
+        np.linspace(low, high, count + 1, dtype=work.host), dtype=work, device=x.device
+    )
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Inner:
@@ -398,6 +449,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 def _counted(a: Any) -> Inner:
     x = array(a)
+    if x.dtype.kind == "complex":
+        raise NotImplementedError("histograms of complex numbers: take their parts, or np.abs")
     return x.to(td.uint8) if x.dtype.kind == "bool" else x
 
 
@@ -439,9 +492,13 @@ def histogram(
 
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> tuple[Inner, tuple[Inner, ...]]:
+) -> tuple[Inner, list[Inner]]:
     """How many points lie in each bin of several axes, and the bins' edges."""
-    if type(sample) is not Inner and isinstance(sample, (list, tuple)) and not isinstance(sample, np.ndarray):
+    if (
+        type(sample) is not Inner
+        and isinstance(sample, (list, tuple))
+        and not isinstance(sample, np.ndarray)
+    ):
         x = td.stack([each.reshape(-1) for each in common(*sample)], axis=1)
     else:
         x = array(sample)
@@ -456,7 +513,9 @@ def histogramdd(
     ranges = [None] * axes if range is None else list(range)
     if len(ranges) != axes:
         raise ValueError("range argument must have one entry per dimension")
-    edges = [floats(_edges(x[:, at], each_bins[at], ranges[at], None)) for at in builtins.range(axes)]
+    edges = [
+        floats(_edges(x[:, at], each_bins[at], ranges[at], None)) for at in builtins.range(axes)
+    ]
     counts = [each.size - 1 for each in edges]
     flat: Any = 0
     inside: Any = None
@@ -471,13 +530,19 @@ def histogramdd(
     total = math.prod(counts)
     flat = td.where(inside, flat, total).to(td.int32)
     w = None if weights is None else floats(array(weights, like=x)).reshape(-1)
-    made = td.bincount(flat, w, total + 1)[:total].to(promotion.default_float(x.device)).reshape(tuple(counts))
+    made = (
+        td.bincount(flat, w, total + 1)[:total]
+        .to(promotion.default_float(x.device))
+        .reshape(tuple(counts))
+    )
     if density:
         made = made / td.sum(made)
         for at, line in enumerate(edges):
-            widths = (line[1:] - line[:-1]).reshape(tuple(-1 if n == at else 1 for n in builtins.range(axes)))
+            widths = (line[1:] - line[:-1]).reshape(
+                tuple(-1 if n == at else 1 for n in builtins.range(axes))
+            )
             made = made / widths
-    return made, tuple(edges)
+    return made, edges
 
 
 def histogram2d(
@@ -487,7 +552,7 @@ def histogram2d(
     one, other = common_floats(x, y)
     if one.shape != other.shape:
         raise ValueError("x and y must have the same length.")
-    if isinstance(bins, (list, tuple)) and len(bins) not in (1, 2) or (
+    if (isinstance(bins, (list, tuple)) and len(bins) not in (1, 2)) or (
         isinstance(bins, (Inner, np.ndarray)) and bins.shape not in ((), (1,), (2,))
     ):
         bins = [bins, bins]
