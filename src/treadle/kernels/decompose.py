@@ -171,6 +171,28 @@ def _of_pivots(
     return functools.partial(kernel(dtype, 1).launch, count)
 
 
+def lu_factors(a: DeviceArray) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
+    """For each matrix, of any shape: the factors L and U in one array, but for L's diagonal of
+    ones; the row that each was exchanged with in turn; where each row of their product was; and 0,
+    or the first pivot, counted from 1, that is 0.
+
+    >>> import treadle as td
+    >>> found = lu_factors(td.asarray([[[0.0, 2.0], [4.0, 0.0]]], device="cpu")._array)
+    >>> [each.to_host().tolist() for each in found]
+    [[[[4.0, 0.0], [0.0, 2.0]]], [[1, 1]], [[1, 0]], [0]]
+    """
+    count, rows, _ = a.shape
+    status, order = zeros(a, i32, count), new(a, i32, count, rows)
+    if a.size:
+        work, pivots = _lu_by_panels(a, status)
+        factors = work.array.view(a.shape, (work.step, work.down, work.along), work.at)
+    else:
+        factors, pivots = new(a, a.dtype, *a.shape), new(a, i32, count, min(a.shape[1:]))
+    if order.size:
+        panels.write_order.launch(count, pivots, order)
+    return factors, pivots, order, status
+
+
 def _lu(a: DeviceArray, dtype: DType) -> tuple[Part, DeviceArray]:
     """Both factors in one array, and the rows that were exchanged for each matrix."""
     count, n, _ = a.shape
@@ -197,18 +219,18 @@ def _lu_of_each(
 
 def _lu_by_panels(a: DeviceArray, status: DeviceArray) -> tuple[Part, DeviceArray]:
     work = whole(copy_of(a))
-    count, n = work.matrices, work.rows
-    pivots = new(a, i32, count, n)
+    steps, columns = min(work.rows, work.columns), work.columns
+    pivots = new(a, i32, work.matrices, steps)
     threads = _threads(work)
-    panel = panels.lu_panel(work.dtype, _PANEL, threads // _PANEL)[count, threads]
-    for start, stop in stretches(0, n, triangular.WIDE):
+    panel = panels.lu_panel(work.dtype, _PANEL, threads // _PANEL)[work.matrices, threads]
+    for start, stop in stretches(0, steps, triangular.WIDE):
         for at, end in stretches(start, stop, _PANEL):
-            part = work.part(at, n, at, end)
+            part = work.part(at, work.rows, at, end)
             panel(*part.arguments, pivots, status, at)
-            _exchange_outside(work.part(0, n, start, stop), pivots, at, end, at - start)
+            _exchange_outside(work.part(0, work.rows, start, stop), pivots, at, end, at - start)
             _eliminate(work, at, end, stop)
         _exchange_outside(work, pivots, start, stop, start)
-        _eliminate(work, start, stop, n)
+        _eliminate(work, start, stop, columns)
     return work, pivots
 
 

@@ -84,16 +84,13 @@ OPERATIONS = {
     ),
     f"{_HERE}.linear_algebra": (
         "chain_matmul:fo cholesky=cholesky_of:fmo cholesky_inverse:fmo cholesky_solve:fmo "
-        "cross=cross_of:fmo det:fm inverse:fmo logdet:fm "
+        "cross=cross_of:fmo det:fm geqrf:fmo inverse:fmo logdet:fm lu=lu_of:fm lu_solve=lu_solve_of:fmo lu_unpack:fo "
         "matrix_exp:fm matrix_power:fmo ormqr:fmo orgqr=householder_product:fm "
         "pca_lowrank pinverse:fm qr=qr_of:fmo slogdet:fmo svd=svd_of:fmo svd_lowrank "
         "triangular_solve:fmo vander=vander_of"
     ),
     f"{_HERE}.fourier": "istft:fm stft:fm",
-    f"{_HERE}.special": (
-        "digamma:fmio log_softmax:fmo mvlgamma:fmio polygamma:fo polygamma=polygamma_of:mi "
-        "softmax:fmo"
-    ),
+    f"{_HERE}.special": ("digamma:fmio mvlgamma:fmio polygamma:fo polygamma=polygamma_of:mi"),
     f"{_HERE}.special:FUNCTIONS": "i0:fmio igamma:fmio igammac:fmio",
     f"{_HERE}.windows:FUNCTIONS": (
         "bartlett_window blackman_window hamming_window hann_window kaiser_window"

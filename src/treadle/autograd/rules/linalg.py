@@ -17,12 +17,14 @@ from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.linalg import operations
 from treadle.tensor.linalg.powers import exponential
 from treadle.tensor.linalg.stacks import adjoint, is_recording
-from treadle.tensor.manipulation import diagonal
+from treadle.tensor.manipulation import broadcast_to, diagonal
 from treadle.tensor.products import matmul
 from treadle.tensor.ranges import eye, tril, triu
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import prod
 from treadle.tensor.reductions import sum as total
+from treadle.tensor.searching import take_along_axis
+from treadle.tensor.sorting import argsort
 from treadle.tensor.tensor import Tensor
 
 _abs, _sign, _where, _imag = (FUNCTIONS[name] for name in ("abs", "sign", "where", "imag"))
@@ -104,6 +106,39 @@ def _square_qr(gq: Any, gr: Any, q: Tensor, r: Tensor) -> Tensor:
         found = found + gq
     # found @ R^-H is the adjoint of R^-1 @ found^H.
     return adjoint(operations.solve_triangular(r, adjoint(found), False, False))
+
+
+def _lu(g: Any, a: Any, out: Any) -> Any:
+    """Of P L U: what reaches the triangles is solved through both factors (the
+    differentials satisfy L^-1 dL + dU U^-1 = L^-1 P^T dA U^-1, whose two terms are strictly lower
+    and upper)."""
+    factors, _, order, _ = out
+    rows, columns = a.shape[1:]
+    least = min(rows, columns)
+    square = factors[:, :least, :least]
+    lower, upper = factors[:, :, :least], factors[:, :least, :]
+    whole_lower = tril(lower, k=-1) + eye(rows, least, dtype=a.dtype, device=a.device)
+    g_lower, g_upper = tril(g[0][:, :, :least], k=-1), triu(g[0][:, :least, :])
+    inner_lower = matmul(adjoint(whole_lower), g_lower)
+    inner_upper = matmul(g_upper, adjoint(triu(upper)))
+    if rows > columns:
+        top = tril(g_lower[:, :least], k=-1) + operations.solve_triangular(
+            adjoint(square), triu(inner_upper - inner_lower), False, True
+        )
+        found = _behind(square, concat([top, g_lower[:, least:]], axis=1))
+    else:
+        left = _behind(square, tril(inner_lower - inner_upper, k=-1))
+        left = left + g_upper[:, :, :least]
+        both = concat([left, g_upper[:, :, least:]], axis=2)
+        found = operations.solve_triangular(adjoint(square), both, False, True)
+    back = argsort(order, axis=1)
+    places = broadcast_to(back[..., None], found.shape)
+    return take_along_axis(found, places, axis=1)
+
+
+def _behind(square: Tensor, x: Tensor) -> Tensor:
+    """X @ U^-H, where U is the upper triangle."""
+    return adjoint(operations.solve_triangular(square, adjoint(x), False, False))
 
 
 def _det(g: Any, a: Any, out: Any) -> Any:
@@ -288,6 +323,7 @@ RULES: dict[str, Rule] = {
     "eigh": _eigh,
     "exponential": _exponential,
     "inverse": _inverse,
+    "lu": _lu,
     "norm_along": _norm_along,
     "pseudo_inverse": _pseudo_inverse,
     "qr": _qr,

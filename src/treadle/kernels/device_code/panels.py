@@ -113,7 +113,7 @@ def write_order(pivots: td.Array[td.i32, 2], order: td.Array[td.i32, 2]):
     m = td.grid(1)
     for k in range(order.shape[1]):
         order[m, k] = k
-    for k in range(order.shape[1]):
+    for k in range(pivots.shape[1]):
         at = pivots[m, k]
         row = order[m, k]
         order[m, k] = order[m, at]

@@ -38,6 +38,18 @@ def qr(a: Tensor, complete: bool) -> Pair:
 
 
 @composite
+def lu(a: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """L and U in one array, the rows that were exchanged in turn, where each row of L @ U was, and
+    statuses."""
+    count, rows, columns = a.shape
+    results = [
+        (a.shape, a.dtype), ((count, min(rows, columns)), i32), ((count, rows), i32), _status(a),
+    ]  # fmt: skip
+    factors, pivots, order, status = call_several(decompose.lu_factors, [a], results)
+    return factors, pivots, order, status
+
+
+@composite
 def det(a: Tensor) -> Tensor:
     """Determinants."""
     return from_node(call(decompose.det, [a._node], a.shape[:1], a.dtype))
