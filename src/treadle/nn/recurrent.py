@@ -25,8 +25,8 @@ from treadle.tensor.manipulation import swapaxes
 from treadle.tensor.tensor import Tensor
 
 
-class _Recurrent(Module):
-    """Layers of one kind, perhaps in both directions."""
+class Recurrent(Module):
+    """The base of recurrent layers: layers of one kind, perhaps in both directions."""
 
     _gates: ClassVar[int]
     mode: str
@@ -208,7 +208,7 @@ class _Recurrent(Module):
         return ", ".join(parts)
 
 
-class RNN(_Recurrent):
+class RNN(Recurrent):
     """h = tanh(W_ih x + b_ih + W_hh h + b_hh) at each step, or with relu (`nonlinearity`).
 
     It takes sequences (L, N, input_size), or (N, L, input_size) with `batch_first`, or (L,
@@ -252,7 +252,7 @@ class RNN(_Recurrent):
         return outputs, last
 
 
-class LSTM(_Recurrent):
+class LSTM(Recurrent):
     """Long short-term memory, by S. Hochreiter and J. Schmidhuber, 1997: each layer has a cell
     state, and gates decide which part of it is forgotten, written and output.
 
@@ -280,7 +280,7 @@ class LSTM(_Recurrent):
         return outputs, (hidden, cell)
 
 
-class GRU(_Recurrent):
+class GRU(Recurrent):
     """Gated recurrent units, by K. Cho and others, 2014. Arguments and shapes are those of `RNN`.
 
     >>> import treadle as td

@@ -23,6 +23,7 @@ from treadle.torch.dtypes import get_default_dtype
 from treadle.torch.errors import CAUGHT, translated
 from treadle.torch.nn import containers, functional
 from treadle.torch.nn.module import Module
+from treadle.torch.nn.sequences import OverPacked
 from treadle.torch.operations import neural
 from treadle.torch.tensors import Tensor, kept, unwrapped, wrapped
 
@@ -176,7 +177,7 @@ _MADE: dict[type, type] = {
 }
 # Classes that PyTorch has under another name.
 _NAMES = {
-    "_Convolution": "_ConvNd", "_Recurrent": "RNNBase", "_Running": "_NormBase",
+    "_Convolution": "_ConvNd", "Recurrent": "RNNBase", "_Running": "_NormBase",
     "_Cell": "RNNCellBase",
 }  # fmt: skip
 
@@ -196,6 +197,8 @@ def _computing(native: type) -> type:
     another one."""
     if native is inner_nn.CTCLoss:
         return _CTCLoss
+    if native in (inner_nn.RNN, inner_nn.LSTM, inner_nn.GRU):
+        return type(native.__name__, (native, OverPacked), {})
     name = getattr(vars(native).get("_function"), "__name__", "")
     if name not in functional.OWN:
         return native
