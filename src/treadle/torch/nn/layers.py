@@ -40,8 +40,18 @@ class Layer(Module):
         """The layer as one of treadle's, with the same attributes."""
         native = self._native
         made: Any = object.__new__(native)
-        made.__dict__ = self.__dict__
+        own = made.__dict__ = self.__dict__
+        if "_plain_tensors" in own or "_computed" in own:
+            names = (*own.get("_plain_tensors", ()), *own.get("_computed", ()))
+            values = {name: unwrapped(getattr(self, name, None)) for name in names}
+            made.__dict__ = {**own, **values}
         return made
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if type(value) is Tensor and name in self.__dict__:
+            # Neither a parameter nor a buffer, as a weight that is computed before each call.
+            self.__dict__.setdefault("_plain_tensors", {})[name] = None
 
 
 class CalledByLayers:

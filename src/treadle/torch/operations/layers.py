@@ -139,7 +139,9 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any) -> Any:
 _REDUCTIONS = ("none", "mean", "sum")
 
 
-def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False) -> Tensor:
+def kl_div(
+    input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False
+) -> Tensor:
     """`torch.nn.functional.kl_div`."""
     return inner.kl_div(input, target, reduction=_REDUCTIONS[reduction], log_target=log_target)
 

@@ -11,8 +11,11 @@ NAMES = {
     "treadle.torch.nn.utils.fusion": (
         "fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights"
     ),
+    "treadle.torch.nn.utils.hooked_norms": (
+        "remove_spectral_norm remove_weight_norm spectral_norm weight_norm"
+    ),
     "treadle.torch.nn.utils.init": "skip_init",
 }
 __all__, __getattr__, __dir__ = exports(
-    __name__, NAMES, "clip_grad convert_parameters fusion init rnn"
+    __name__, NAMES, "clip_grad convert_parameters fusion init parametrizations parametrize rnn"
 )
