@@ -24,8 +24,9 @@ from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
+from tools import torch_stubs  # noqa: E402
 from treadle import lang  # noqa: E402
 from treadle.core.dtypes import ALL_DTYPES  # noqa: E402
 from treadle.lang import builtins  # noqa: E402
@@ -364,9 +365,14 @@ def exporting() -> dict[Path, str]:
     return found
 
 
+def _names(module: ModuleType) -> Any:
+    """The table of a module; one that exports only modules has none."""
+    return vars(module).get("NAMES", {}).items()
+
+
 def exported(module: ModuleType) -> str:
     """The text of the stub of a module that exports names by a table: imports of all of them."""
-    places = {name: place for place, names in module.NAMES.items() for name in names.split()}
+    places = {name: place for place, names in _names(module) for name in names.split()}
     lines = []
     for name in module.__all__:
         place = places.get(name, module.__name__)
@@ -377,11 +383,24 @@ def exported(module: ModuleType) -> str:
     return f'{WRITTEN}"""{doc_of(module)}\n"""\n\n{"".join(lines)}\n__all__ = [\n{every}]\n'
 
 
+_TORCH = SOURCE / "torch"
+
+
+def _written(text: Callable[[], str]) -> str:
+    return WRITTEN + text()
+
+
 STUBS: dict[Path, Callable[[], str]] = {
     **{path: partial(exported, import_module(name)) for path, name in exporting().items()},
     SOURCE / "tensor" / "declarations.pyi": declared_methods,
     SOURCE / "lang" / "__init__.pyi": language,
     SOURCE / "lang" / "annotations.pyi": annotations,
+    _TORCH / "declarations.pyi": partial(_written, torch_stubs.declarations),
+    _TORCH / "functions.pyi": partial(_written, torch_stubs.functions),
+    **{
+        _TORCH / f"{name}.pyi": partial(_written, partial(torch_stubs.namespace, name))
+        for name in ("linalg", "fft", "special")
+    },
 }
 
 

@@ -17,7 +17,7 @@ NAMES = {
         "can_cast finfo get_default_dtype iinfo promote_types set_default_dtype"
     ),
     "treadle.torch.functions": (
-        "cdouble cfloat double float half int long result_type short "
+        "cdouble cfloat double float half int long short "
         + " ".join([*(each.name for each in entries() if "f" in each.flags), *IN_PLACE])
     ),
     "treadle.torch.layouts": (

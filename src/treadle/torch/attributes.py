@@ -248,10 +248,17 @@ def _set_part(name: str) -> Any:
     return write
 
 
-PARTS = {
-    name: property(lambda self, part=part: wrap(part(self._inner)), _set_part(name))
-    for name, part in (("real", complexes.real), ("imag", complexes.imag))
-}
+def _part(name: str) -> property:
+    part = getattr(complexes, name)
+
+    def read(self: Tensor) -> Tensor:
+        return wrap(part(self._inner))
+
+    read.__doc__ = part.__doc__
+    return property(read, _set_part(name))
+
+
+PARTS = {name: _part(name) for name in ("real", "imag")}
 
 
 def is_tensor(obj: Any) -> bool:

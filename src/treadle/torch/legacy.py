@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import treadle as td
 from treadle.core.dtypes import DType
@@ -54,3 +54,6 @@ globals().update(
     (name, _OfDtype(name, (), {"dtype": getattr(td, dtype), "__doc__": f"Tensors of {dtype}."}))
     for dtype, name in NAMES.items()
 )
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

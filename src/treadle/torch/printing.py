@@ -51,7 +51,7 @@ def set_printoptions(
     tensor([1.00, 2.35])
     >>> torch.set_printoptions(profile="default")
     """
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems,
+    given: dict[str, Any] = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems,
              "linewidth": linewidth}  # fmt: skip
     changed = {key: value for key, value in given.items() if value is not None}
     _now[0] = replace(_now[0], **_PROFILES.get(profile or "", {}), **changed, sci_mode=sci_mode)
@@ -140,7 +140,7 @@ def text(tensor: Tensor, contents: str | None = None) -> str:
     device = inner.device.id
     if device != "cpu":
         suffixes.append(f"device='{device}'")
-    usual = (get_default_dtype(), td.int64, td.bool)
+    usual: tuple[Any, ...] = (get_default_dtype(), td.int64, td.bool)
     if inner.dtype.is_complex:
         usual = (*usual, td.complex64 if get_default_dtype() is td.float32 else td.complex128)
     if contents is None:

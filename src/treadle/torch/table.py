@@ -35,6 +35,7 @@ OPERATIONS = {
         "new_tensor:m new_zeros:m ones:fo ones_like polar:fo range=range_with_end:fo "
         "scalar_tensor tensor zeros:fo zeros_like"
     ),
+    "treadle.torch.dtypes": "result_type",
     f"{_HERE}.drawing": (
         "bernoulli:fmo bernoulli=bernoulli_values:i cauchy=cauchy_values:i "
         "exponential=exponential_values:i geometric=geometric_values:i "
@@ -84,10 +85,10 @@ OPERATIONS = {
     ),
     f"{_HERE}.linear_algebra": (
         "chain_matmul:fo cholesky=cholesky_of:fmo cholesky_inverse:fmo cholesky_solve:fmo "
-        "cross=cross_of:fmo det:fm geqrf:fmo inverse:fmo logdet:fm lu=lu_of:fm lu_solve=lu_solve_of:fmo lu_unpack:fo "
-        "matrix_exp:fm matrix_power:fmo ormqr:fmo orgqr=householder_product:fm "
-        "pca_lowrank pinverse:fm qr=qr_of:fmo slogdet:fmo svd=svd_of:fmo svd_lowrank "
-        "triangular_solve:fmo vander=vander_of"
+        "cross=cross_of:fmo det:fm geqrf:fmo inverse:fmo logdet:fm lu=lu_of:fm "
+        "lu_solve=lu_solve_of:fmo lu_unpack:fo matrix_exp:fm matrix_power:fmo ormqr:fmo "
+        "orgqr=householder_product:fm pca_lowrank pinverse:fm qr=qr_of:fmo slogdet:fmo "
+        "svd=svd_of:fmo svd_lowrank triangular_solve:fmo vander=vander_of"
     ),
     f"{_HERE}.fourier": "istft:fm stft:fm",
     f"{_HERE}.special": ("digamma:fmio mvlgamma:fmio polygamma:fo polygamma=polygamma_of:mi"),
@@ -156,11 +157,11 @@ class Entry(NamedTuple):
 def entries(table: dict[str, str] = OPERATIONS) -> Iterator[Entry]:
     """All names of a table."""
     for place, names in table.items():
-        module, _, table = place.partition(":")
+        module, _, inside = place.partition(":")
         for each in names.split():
             named, _, flags = each.partition(":")
             name, _, function = named.partition("=")
-            yield Entry(name, module, table, function or name, flags or "f")
+            yield Entry(name, module, inside, function or name, flags or "f")
 
 
 def function_of(entry: Entry) -> Any:
@@ -179,8 +180,8 @@ _IN_PLACE = (
     "asin_ asinh_ atan_ atanh_ ceil_ celu_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ "
     "cosh_ deg2rad_ detach_ dropout_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ "
     "index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ "
-    "reciprocal_ relu_ round_ rrelu_ rsqrt_ selu_ sgn_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ "
-    "threshold_ trunc_ xlogy_ zero_"
+    "reciprocal_ relu_ round_ rrelu_ rsqrt_ selu_ sgn_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ "
+    "tan_ tanh_ threshold_ trunc_ xlogy_ zero_"
 )
 # Those of them that there are.
 IN_PLACE = frozenset(_IN_PLACE.split()) & {

@@ -15,9 +15,10 @@ from weakref import WeakValueDictionary
 
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch import methods
+from treadle.torch.declarations import Declarations
 
 
-class Tensor:
+class Tensor(Declarations):
     """A tensor with PyTorch's interface, over a tensor of treadle.
 
     >>> import treadle.torch as torch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle import optim
 from treadle.torch.optim.optimizer import Optimizer, Shown
@@ -30,6 +30,10 @@ def _shown(name: str) -> type[Shown]:
 
 for _name in _NAMES.split():
     globals()[_name] = _shown(_name)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
 
 
 class SparseAdam(Optimizer):

@@ -1,0 +1,10 @@
+# Written by tools/stubs.py: change the tables or docstrings that it reads instead.
+"""`torch.utils`: data, checkpoints of activations."""
+
+from treadle.torch.utils import checkpoint as checkpoint
+from treadle.torch.utils import data as data
+
+__all__ = [
+    "checkpoint",
+    "data",
+]
