@@ -256,7 +256,7 @@ def _check_writing(operator: Any, sample: Any, wanted: Any, device: str, what: s
             changed = getattr(torch.Tensor, name)(*theirs, **sample.kwargs)
         except Exception:
             changed = None
-        if changed is not None:
+        if changed is not None and changed.shape == arguments[0].shape:
             if not hasattr(door.Tensor, name):
                 raise Refused(f"Tensor.{name}")
             mine = [taken(each, device, []) for each in arguments]

@@ -247,8 +247,9 @@ def _eliminate(a: Part, first: int, last: int, end: int) -> None:
     if last < end:
         above = a.part(first, last, last, end)
         solve_through(a.part(first, last, first, last), above, unit=True)
-        below = a.part(last, a.rows, first, last)
-        multiply(below, above, a.part(last, a.rows, last, end), subtract=True)
+        if last < a.rows:
+            below = a.part(last, a.rows, first, last)
+            multiply(below, above, a.part(last, a.rows, last, end), subtract=True)
 
 
 # --- QR ------------------------------------------------------------------------------------------

@@ -83,10 +83,14 @@ _NAMES = {
     "ONNX files and weights from the Hub are read by other packages: save a state dict": "hub onnx",
     "draws are those of treadle.torch's functions": "quasirandom thread_safe_generator "
     "random.thread_safe_generator distributions",
+    "torch.linalg.solve takes symmetric matrices, too, and torch.linalg.eigh says their signs": (
+        "linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve"
+    ),
+    "Bessel functions are those of orders 0 and 1": "special.airy_ai",
     "masked tensors: torch.where and masked_fill": "masked",
     "it is for internal use in PyTorch": (
         "hash_tensor Tensor.hash_tensor slice_inverse Tensor.slice_inverse segment_reduce "
-        "geqrf Tensor.geqrf lobpcg Tensor.map_ Tensor.map2_ Tensor.module_load "
+        "lobpcg Tensor.map_ Tensor.map2_ Tensor.module_load "
         "Tensor.record_stream Tensor.grad_dtype Tensor.const_data_ptr nn.Container "
         "nn.factory_kwargs nn.NLLLoss2d nn.functional.ScalingType nn.functional.SwizzleType "
         "windows cpp types testing.FileCheck return_types "

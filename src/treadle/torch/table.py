@@ -112,20 +112,20 @@ OPERATIONS = {
         "as_strided:fmv broadcast_shapes broadcast_tensors broadcast_to:fm diagonal:fm "
         "expand:m expand_as:m flatten:fm flip:fm fliplr:fm flipud:fm movedim:fm "
         "moveaxis=movedim:fm narrow:fm permute:fm ravel:fm repeat:m reshape:fm reshape_as:m "
-        "roll:fm rot90:fm select:fm squeeze:fmv swapaxes:fmv swapdims=transpose:fmv t:fmv "
+        "resize:v resize_as:v roll:fm rot90:fm select:fm squeeze:fmv swapaxes:fmv swapdims=transpose:fmv t:fmv "
         "tile:fm transpose:fmv unflatten:fm unfold:m unsqueeze:fmv view:m view_as:m adjoint:fm"
     ),
     f"{_HERE}.shapes:FUNCTIONS": (
-        "atleast_1d atleast_2d atleast_3d as_strided_copy diagonal_copy expand_copy "
-        "narrow_copy:fmo permute_copy select_copy slice_copy squeeze_copy t_copy "
-        "transpose_copy unfold_copy unsqueeze_copy view_copy"
+        "atleast_1d atleast_2d atleast_3d as_strided_copy:fo diagonal_copy:fo expand_copy:fo "
+        "narrow_copy:fmo permute_copy:fo select_copy:fo slice_copy:fo squeeze_copy:fo t_copy:fo "
+        "transpose_copy:fo unfold_copy:fo unsqueeze_copy:fo view_copy:fo"
     ),
     f"{_HERE}.indexing": (
         "argwhere:fm as_strided_scatter:fm diag:fmo diag_embed:fm diagflat:fm "
         "diagonal_scatter:fm gather:fmo index_add:fmio index_copy:fmio index_fill:fmi "
         "index_put:fmi index_reduce:fmio index_select:fmo masked_scatter:fmi masked_select:fmo "
-        "nonzero:fmo nonzero_static:fm put:fmi scatter:fmio scatter_add:fmio "
-        "scatter_reduce:fmio select_scatter:fm slice_scatter:fm take:fmo take_along_dim:fmo "
+        "fill_diagonal:i nonzero:fmo nonzero_static:fm put:fmi scatter:fmio scatter_add:fmio "
+        "scatter_reduce:fmio select_scatter:fm slice_scatter:fmo take:fmo take_along_dim:fmo "
         "trace:fmo tril:fmio triu:fmio"
     ),
     f"{_HERE}.indexing:FUNCTIONS": "tril_indices triu_indices",
@@ -137,7 +137,7 @@ OPERATIONS = {
         "unsafe_split_with_sizes=split_with_sizes:fm vstack:fo row_stack=vstack:fo"
     ),
     f"{_HERE}.joining:FUNCTIONS": (
-        "dsplit:fm hsplit:fm vsplit:fm unbind_copy split_copy split_with_sizes_copy"
+        "dsplit:fm hsplit:fm vsplit:fm unbind_copy:fo split_copy:fo split_with_sizes_copy:fo"
     ),
 }
 # What differs from PyTorch, by the names of functions (or "Tensor.name"): for the reference.
@@ -177,13 +177,13 @@ def function_of(entry: Entry) -> Any:
 # In-place methods that are functions, too.
 _IN_PLACE = (
     "abs_ acos_ acosh_ addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
-    "asin_ asinh_ atan_ atanh_ ceil_ celu_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ "
-    "cosh_ deg2rad_ detach_ dropout_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ "
+    "asin_ asinh_ as_strided_ atan_ atanh_ ceil_ celu_ clamp_ clamp_max_ clamp_min_ clip_ "
+    "conj_physical_ cos_ cosh_ deg2rad_ detach_ dropout_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ "
     "index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ "
-    "reciprocal_ relu_ round_ rrelu_ rsqrt_ selu_ sgn_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ "
-    "tan_ tanh_ threshold_ trunc_ xlogy_ zero_"
+    "reciprocal_ relu_ resize_as_ round_ rrelu_ rsqrt_ selu_ sgn_ sigmoid_ sin_ sinc_ sinh_ sqrt_ "
+    "square_ tan_ tanh_ threshold_ trunc_ xlogy_ zero_"
 )
 # Those of them that there are.
 IN_PLACE = frozenset(_IN_PLACE.split()) & {
-    f"{each.name}_" for each in entries() if "i" in each.flags
+    f"{each.name}_" for each in entries() if "i" in each.flags or "v" in each.flags
 }

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.graph import views
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.operations import shapes
 from treadle.torch.operations.axes import one
@@ -467,6 +468,18 @@ def diag_embed(input: Inner, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     if first > second:
         found = td.matrix_transpose(found)
     return td.moveaxis(found, (-2, -1), tuple(sorted((first, second))))
+
+
+def fill_diagonal(input: Inner, fill_value: Any, wrap: bool = False) -> Inner:
+    """One number in the main diagonal; `wrap`: it goes on below it in high matrices."""
+    shape = input.shape
+    if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
+        raise RuntimeError("fill_diagonal_: all dimensions of input must be of equal length")
+    made = input.copied()
+    step = sum(views.whole(shape).strides)
+    reach = made.size if wrap or len(shape) > 2 else min(made.size, shape[1] * shape[1])
+    made.reshape(made.size)[:reach:step] = fill_value
+    return made
 
 
 def trace(input: Inner) -> Inner:

@@ -678,7 +678,8 @@ def geqrf(input: Inner) -> Any:
         made[..., at:, at + 1 :] = part
         work = made
         taus.append(tau)
-    found = td.concat(taus, axis=-1) if taus else input[..., 0, :0]
+    none = td.zeros((*input.shape[:-2], 0), dtype=input.dtype, device=input.device)
+    found = td.concat(taus, axis=-1) if taus else none
     return Geqrf(work, found)
 
 

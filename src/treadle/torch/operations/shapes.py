@@ -435,6 +435,24 @@ def as_strided(
     return input._seen_through(seen)
 
 
+@spread("size")
+def resize(input: Inner, *size: Any, memory_format: Any = None) -> Inner:
+    """Another shape for the elements in memory order: fewer, or more, which are then 0 and in new
+    memory."""
+    shape = tuple([int(each) for each in listed(size)])
+    count, held = math.prod(shape), input._cell.value.size - input._where.offset
+    if count <= held:
+        return as_strided(input, shape, views.whole(shape).strides)
+    flat = as_strided(input, (held,), (1,))
+    zeros = td.zeros((count - held,), dtype=input.dtype, device=input.device)
+    return td.concat([flat, zeros]).reshape(shape)
+
+
+def resize_as(input: Inner, other: Inner, memory_format: Any = None) -> Inner:
+    """`resize` to another tensor's shape."""
+    return resize(input, other.shape)
+
+
 def diagonal(input: Inner, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Inner:
     """A view of a diagonal, as the last axis."""
     if len(input.shape) < 2:
