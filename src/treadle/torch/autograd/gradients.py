@@ -17,12 +17,13 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
     """The gradients of outputs with respect to inputs, as a tuple; `grad` of leaves stays as it is.
-    RuntimeError for an input that was not used, unless `allow_unused`.
+    RuntimeError for an input that was not used, unless `allow_unused`. `only_inputs` is accepted.
 
     >>> import treadle.torch as torch
     >>> x = torch.tensor(2.0, requires_grad=True)
