@@ -421,7 +421,7 @@ class _AlongRows(FunctionModule):
 
     def forward(self, input: Any) -> Tensor:
         """Rows of the input's shape."""
-        found: Tensor = type(self)._function(input, axis=-1 if self.dim is None else self.dim)
+        found: Tensor = type(self)._function(input, -1 if self.dim is None else self.dim)
         return found
 
 
