@@ -1,5 +1,5 @@
-"""`treadle.torch.nn` with PyTorch's samples of modules, called exactly as PyTorch is called: results,
-gradients by inputs and parameters, and state dicts, from the same parameters.
+"""`treadle.torch.nn` with PyTorch's samples of modules, called exactly as PyTorch is called:
+results, gradients by inputs and parameters, and state dicts, from the same parameters.
 
 `python -m tests.parity.test_torch_modules` calls all samples and says what came of them.
 """
@@ -109,7 +109,7 @@ def main() -> None:
         try:
             with comparing.one_by_one():
                 right += check(name, 10_000)
-        except Exception as error:  # noqa: BLE001  it is reported
+        except Exception as error:
             wrong += 1
             text = str(error).strip().replace("\n", " ")
             print(f"{name}: {type(error).__name__}: {text[:300]}", flush=True)

@@ -22,7 +22,9 @@ Old = bool | None
 class Loss(Module):
     """A loss that is reduced to its mean or sum, or not."""
 
-    def __init__(self, size_average: Old, reduce: Old, reduction: str) -> None:
+    def __init__(
+        self, size_average: Old = None, reduce: Old = None, reduction: str = "mean"
+    ) -> None:
         super().__init__()
         self.reduction: str = reduction_of(type(self).__name__, reduction, size_average, reduce)
 

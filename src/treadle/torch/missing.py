@@ -40,7 +40,7 @@ _NAMES = {
         "dequantize empty_quantized fake_quantize_per_channel_affine "
         "fake_quantize_per_tensor_affine int_repr qint32 qint8 quantization quantize_per_channel "
         "quantize_per_tensor quantize_per_tensor_dynamic quint2x4 quint4x2 quint8 "
-        "Tensor.dequantize Tensor.int_repr Tensor.q_per_channel_axis Tensor.q_per_channel_scales "
+        "nn.intrinsic nn.qat nn.quantizable nn.quantized Tensor.dequantize Tensor.int_repr Tensor.q_per_channel_axis Tensor.q_per_channel_scales "
         "Tensor.q_per_channel_zero_points Tensor.q_scale Tensor.q_zero_point Tensor.qscheme ao"
     ),
     "arrays have no elements of this dtype": (
@@ -87,12 +87,27 @@ _NAMES = {
         "linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve"
     ),
     "Bessel functions are those of orders 0 and 1": "special.airy_ai",
+    "torch.nn.LocalResponseNorm divides by what neighbouring channels have": "nn.CrossMapLRN2d",
+    "lazy layers have no parameters before their first input": (
+        "nn.UninitializedBuffer nn.UninitializedParameter"
+    ),
+    "torch.nn.functional.scaled_dot_product_attention chooses its kernel by itself": "nn.attention",
+    "gradients come from torch.autograd.grad": "nn.grad nn.functional.grad",
+    "torch.func.functional_call runs a module with other parameters": "nn.utils.stateless",
+    "parametrize by a mask: torch.nn.utils.parametrize.register_parametrization": "nn.utils.prune",
+    "tensors are row-major, and kernels choose layouts": (
+        "nn.utils.convert_conv2d_weight_memory_format nn.utils.memory_format "
+        "nn.utils.convert_conv3d_weight_memory_format"
+    ),
+    "a product for each group: torch.bmm, or a loop over the groups": (
+        "nn.functional.grouped_mm nn.functional.scaled_grouped_mm nn.functional.scaled_mm"
+    ),
     "masked tensors: torch.where and masked_fill": "masked",
     "it is for internal use in PyTorch": (
         "hash_tensor Tensor.hash_tensor slice_inverse Tensor.slice_inverse segment_reduce "
         "lobpcg Tensor.map_ Tensor.map2_ Tensor.module_load "
         "Tensor.record_stream Tensor.grad_dtype Tensor.const_data_ptr nn.Container "
-        "nn.factory_kwargs nn.NLLLoss2d nn.functional.ScalingType nn.functional.SwizzleType "
+        "nn.common_types nn.factory_kwargs nn.NLLLoss2d nn.functional.ScalingType nn.functional.SwizzleType "
         "windows cpp types testing.FileCheck return_types "
         "clear_autocast_cache is_autocast_cache_enabled set_autocast_cache_enabled "
         "autograd.NestedIOFunction autograd.enforce_grad_layout_policy autograd.variable "

@@ -1,7 +1,8 @@
 """`torch.nn`: modules with PyTorch's interface over treadle's layers."""
 
 from treadle.core.deferred_imports import exports
-from treadle.nn import NAMES as _INNER
+from treadle.nn import NAMES as _INNER  # type: ignore[attr-defined]
+from treadle.torch.missing import within
 
 _CONTAINERS = "ModuleDict ModuleList ParameterDict ParameterList Sequential"
 _ELSEWHERE = {*_CONTAINERS.split(), "Module", "Parameter"}
@@ -24,4 +25,5 @@ NAMES = {
     "treadle.torch.nn.module": "Module",
     "treadle.torch.nn.parameter": "Buffer Parameter",
 }
-__all__, __getattr__, __dir__ = exports(__name__, NAMES, "functional init parameter utils")
+_MODULES = "functional init modules parameter utils"
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, _MODULES, within("nn"))

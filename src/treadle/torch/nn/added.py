@@ -228,9 +228,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
         self.head.reset_parameters()
-        for first, second in self.tail:
-            first.reset_parameters()
-            second.reset_parameters()
+        for each in self.tail.modules():
+            if each is not self.tail and hasattr(each, "reset_parameters"):
+                each.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         """The logarithm of each target's probability, and the loss. Every group is computed for all

@@ -183,7 +183,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """A parameter, if it is there."""
-        return self[key] if key in self else default
+        return getattr(self, key) if key in self._keys else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """A parameter, which is put there if there is none."""

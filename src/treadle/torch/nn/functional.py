@@ -6,6 +6,7 @@ from typing import Any
 
 from treadle.tensor import functional as inner
 from treadle.torch.adapting import adapted, with_out
+from treadle.torch.missing import within
 from treadle.torch.operations import fractional, neural
 
 _WITH_OUT = ("avg_pool2d", "avg_pool3d", "hardshrink")
@@ -18,7 +19,9 @@ __all__ = sorted({*inner.__all__, *OWN} - _NOT_HERE)
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        advice = within("nn.functional").get(name)
+        more = "" if advice is None else f": {advice}"
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{more}")
     function = getattr(OWN.get(name, inner), name)
     found = globals()[name] = with_out(function) if name in _WITH_OUT else adapted(function)
     return found

@@ -10,9 +10,10 @@ from treadle.nn import init as inner
 from treadle.torch.tensors import Tensor, unwrapped
 
 _FILLING = (
-    "constant_ dirac_ eye_ kaiming_normal_ kaiming_uniform_ normal_ ones_ orthogonal_ sparse_ "
-    "trunc_normal_ uniform_ xavier_normal_ xavier_uniform_ zeros_"
-).split()
+    "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_",
+    "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_",
+    "zeros_",
+)  # fmt: skip
 __all__ = [*_FILLING, "calculate_gain"]
 
 calculate_gain = inner.calculate_gain

@@ -61,6 +61,7 @@ class CalledByLayers:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function makes of treadle's tensors."""
         return unwrapped(self._function(*wrapped(args), **wrapped(kwargs)))
 
 
@@ -158,7 +159,7 @@ def _adopt(layer: InnerModule) -> None:
             kind = made_from(type(child))
             if isinstance(layer, made_from(inner_nn.MultiheadAttention)):
                 kind = _named(_PROJECTION)
-            made = object.__new__(kind)
+            made: Any = object.__new__(kind)
             made.__dict__ = child.__dict__
             layer._modules[name] = made
             _adopt(made)
@@ -188,7 +189,8 @@ _MADE: dict[type, type] = {
 # Classes that PyTorch has under another name.
 _NAMES = {
     "_Convolution": "_ConvNd", "Recurrent": "RNNBase", "_Running": "_NormBase",
-    "_Cell": "RNNCellBase",
+    "_Cell": "RNNCellBase", "Loss": "_Loss",
+    "_Dropout": "_DropoutNd",
 }  # fmt: skip
 
 
@@ -270,6 +272,7 @@ _PROJECTION = "NonDynamicallyQuantizableLinear"
 _BASES = {
     "_BatchNorm": "BatchNorm1d", "_InstanceNorm": "InstanceNorm1d", "_NormBase": "BatchNorm1d",
     "_ConvNd": "Conv1d", "RNNBase": "RNN", "RNNCellBase": "RNNCell",
+    "_Loss": "MSELoss", "_WeightedLoss": "NLLLoss", "_DropoutNd": "Dropout",
 }  # fmt: skip
 
 

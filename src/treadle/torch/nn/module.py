@@ -271,7 +271,8 @@ class Module(InnerModule):
                 FutureWarning,
                 stacklevel=2,
             )
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args):])  # fmt: skip
+            rest: tuple[Any, ...] = (destination, prefix, keep_vars)[len(args) :]
+            destination, prefix, keep_vars = (*args, *rest)
         return state.save(self, destination, prefix, keep_vars)
 
     def load_state_dict(

@@ -1,4 +1,4 @@
-"""`torch.nn.Parameter` and `torch.nn.Buffer`: tensors that modules take on when they are assigned."""
+"""`torch.nn.Parameter` and `torch.nn.Buffer`: tensors that modules take on when assigned."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def norm_except(x: Tensor, dim: int | None) -> Tensor:
 
 
 def of_direction(v: Tensor, g: Tensor, dim: int | None) -> Tensor:
-    """g v / |v|, the weight by T. Salimans and D. Kingma, 2016."""
+    """G v / |v|, the weight by T. Salimans and D. Kingma, 2016."""
     found: Tensor = v * (g / norm_except(v, dim))
     return found
 
@@ -45,6 +45,11 @@ def unit(count: int, like: Tensor, eps: float) -> Tensor:
     """A drawn vector of length 1."""
     drawn = random.normal((count,), dtype=like.dtype, device=like.device)
     return normalize(drawn, 2.0, 0, eps)
+
+
+def unit_vector(x: Tensor, eps: float) -> Tensor:
+    """A vector divided by its length."""
+    return normalize(x, 2.0, 0, eps)
 
 
 def power_steps(

@@ -10,9 +10,9 @@ from treadle.tensor import random
 from treadle.tensor.dtypes import supports
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.windows import numbers_of
-from treadle.tensor.searching import take_along_axis
 from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import argmax
+from treadle.tensor.searching import take_along_axis
 from treadle.tensor.tensor import Tensor
 
 __all__ = [

@@ -1,5 +1,5 @@
-"""Functions of `torch.nn.functional` whose arguments are not those of treadle's, or that treadle has
-not: on treadle's tensors."""
+"""Functions of `torch.nn.functional` whose arguments are not those of treadle's, or that treadle
+lacks."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 computed."""
 
 from treadle.core.deferred_imports import exports
+from treadle.torch.missing import within
 
 NAMES = {
     "treadle.torch.nn.utils.clip_grad": (
@@ -17,5 +18,8 @@ NAMES = {
     "treadle.torch.nn.utils.init": "skip_init",
 }
 __all__, __getattr__, __dir__ = exports(
-    __name__, NAMES, "clip_grad convert_parameters fusion init parametrizations parametrize rnn"
+    __name__,
+    NAMES,
+    "clip_grad convert_parameters fusion init parametrizations parametrize rnn",
+    within("nn.utils"),
 )

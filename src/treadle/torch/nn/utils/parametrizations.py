@@ -67,13 +67,16 @@ class _SpectralNorm(Module):
         """The weight; in training, after some steps of power iteration."""
         x = weight._inner
         if len(x.shape) == 1:
-            return wrap(weights.normalize(x, 2.0, 0, self.eps))
+            return wrap(weights.unit_vector(x, self.eps))
         matrix = weights.as_matrix(x, self.dim)
-        u, v = (self._buffers[name] for name in ("_u", "_v"))
+        u, v = self._vectors()
         if self.training:
             count = self.n_power_iterations
             weights.power_steps(matrix, u, v, count, self.eps, left_first=True)
         return wrap(weights.by_greatest(x, matrix, u, v))
+
+    def _vectors(self) -> tuple[Any, Any]:
+        return self._buffers["_u"], self._buffers["_v"]
 
     def right_inverse(self, value: Tensor) -> Tensor:
         """The value: what is divided is assumed to have been."""

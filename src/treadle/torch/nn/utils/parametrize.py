@@ -14,7 +14,8 @@ from treadle.torch.tensors import Tensor
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization",
-    "remove_parametrizations", "transfer_parametrizations_and_params", "type_before_parametrizations",
+    "remove_parametrizations", "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
 ]  # fmt: skip
 
 
@@ -149,8 +150,8 @@ def register_parametrization(
         return module
     if tensor_name not in module._parameters and tensor_name not in module._buffers:
         raise ValueError(
-            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with "
-            f"name '{tensor_name}'"
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
+            f"with name '{tensor_name}'"
         )
     original = getattr(module, tensor_name)
     listed = ParametrizationList([parametrization], original, unsafe)
