@@ -116,6 +116,7 @@ from treadle.torch.functions import argmin as argmin
 from treadle.torch.functions import argsort as argsort
 from treadle.torch.functions import argwhere as argwhere
 from treadle.torch.functions import as_strided as as_strided
+from treadle.torch.functions import as_strided_ as as_strided_
 from treadle.torch.functions import as_strided_copy as as_strided_copy
 from treadle.torch.functions import as_strided_scatter as as_strided_scatter
 from treadle.torch.functions import as_tensor as as_tensor
@@ -465,6 +466,7 @@ from treadle.torch.functions import remainder as remainder
 from treadle.torch.functions import renorm as renorm
 from treadle.torch.functions import repeat_interleave as repeat_interleave
 from treadle.torch.functions import reshape as reshape
+from treadle.torch.functions import resize_as_ as resize_as_
 from treadle.torch.functions import resolve_conj as resolve_conj
 from treadle.torch.functions import resolve_neg as resolve_neg
 from treadle.torch.functions import result_type as result_type
@@ -698,6 +700,7 @@ __all__ = [
     "argsort",
     "argwhere",
     "as_strided",
+    "as_strided_",
     "as_strided_copy",
     "as_strided_scatter",
     "as_tensor",
@@ -1109,6 +1112,7 @@ __all__ = [
     "renorm",
     "repeat_interleave",
     "reshape",
+    "resize_as_",
     "resolve_conj",
     "resolve_neg",
     "result_type",

@@ -3,6 +3,7 @@
 
 from treadle.torch.nn import functional as functional
 from treadle.torch.nn import init as init
+from treadle.torch.nn import modules as modules
 from treadle.torch.nn import parameter as parameter
 from treadle.torch.nn import utils as utils
 from treadle.torch.nn.added import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
@@ -331,6 +332,7 @@ __all__ = [
     "ZeroPad3d",
     "functional",
     "init",
+    "modules",
     "parameter",
     "utils",
 ]
