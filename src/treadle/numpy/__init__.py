@@ -15,7 +15,7 @@ from treadle.numpy.ufunc_names import ALIASES, UFUNCS
 
 # What is NumPy's own: dtypes and their limits, constants, text and indices without arrays.
 _OWN = (
-    "False_ ScalarType True_ bool bool_ byte cdouble character complex128 complex64 complexfloating "
+    "False_ ScalarType True_ bool bool_ byte cdouble complex128 complex64 complexfloating "
     "csingle double dtype dtypes e euler_gamma exceptions float16 float32 float64 floating "
     "format_float_positional format_float_scientific get_printoptions half inexact inf int16 int32 "
     "int64 int8 int_ intc integer intp isdtype issubdtype little_endian long longlong mintypecode "

@@ -9,10 +9,9 @@ and wraps what they return.
 
 from __future__ import annotations
 
+import operator
 from importlib import import_module
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from treadle.numpy import methods
 from treadle.tensor.tensor import Tensor as Inner
@@ -25,6 +24,13 @@ class Values:
 
     _inner: Inner
     __array_priority__ = 100.0
+
+    if TYPE_CHECKING:  # what `methods` adds
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Any: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __index__(self) -> int: ...
 
     @property
     def td(self) -> Inner:
@@ -98,7 +104,7 @@ def unwrapped(value: Any) -> Any:
 
 
 def _bound(value: Any) -> Any:
-    return value.__index__() if isinstance(value, (Values, np.generic)) else value
+    return value if value is None else operator.index(value)
 
 
 def wrapped(value: Any, make: Any = wrap) -> Any:

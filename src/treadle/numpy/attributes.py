@@ -379,7 +379,7 @@ def partition(
 
 def put(self: ndarray, indices: Any, values: Any, mode: str = "raise") -> None:
     """Write values to places of the flattened array."""
-    from_flat = self.flat  # type: ignore[attr-defined]
+    from_flat = self.flat
     places = operands.host(unwrapped(indices)).reshape(-1)
     count = self._inner.size
     if mode == "clip":

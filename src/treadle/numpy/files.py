@@ -142,7 +142,7 @@ def loadtxt(fname: Any, *args: Any, **kwargs: Any) -> Any:
     >>> np.loadtxt(io.StringIO("1 2\\n3 4")).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    found = np.loadtxt(fname, *args, **kwargs)
+    found: Any = np.loadtxt(fname, *args, **kwargs)
     return [_array(each) for each in found] if isinstance(found, (list, tuple)) else _array(found)
 
 

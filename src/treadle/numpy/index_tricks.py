@@ -26,7 +26,8 @@ def _line(part: slice) -> Inner:
     start = 0 if start is None else start
     step = 1 if step is None else step
     if isinstance(step, complex):
-        return creation.linspace(start, stop, int(abs(step)))
+        line: Inner = creation.linspace(start, stop, int(abs(step)))
+        return line
     return creation.arange(start, stop, step)
 
 

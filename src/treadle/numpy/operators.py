@@ -18,7 +18,7 @@ from treadle.numpy import printing, promotion, ufuncs
 from treadle.numpy.adapting import put
 from treadle.numpy.arrays import Values, generic, ndarray, unwrapped, value_of, wrap
 from treadle.numpy.operations import indexing, products
-from treadle.numpy.operations.calling import call
+from treadle.numpy.operations.calling import call, call_all
 from treadle.numpy.operations.elementwise import DIRECT, is_direct
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
@@ -44,8 +44,8 @@ def _wrapped(inner: Inner) -> Any:
     return made
 
 
-def _values(found: Any) -> Any:
-    return tuple([value_of(each) for each in found]) if type(found) is tuple else value_of(found)
+def _values(found: tuple[Inner, ...]) -> Any:
+    return tuple([value_of(each) for each in found]) if len(found) > 1 else value_of(found[0])
 
 
 def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any], Any]:
@@ -70,7 +70,7 @@ def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any],
         else:
             return NotImplemented
         two = other._inner if kind is ndarray or kind is generic else other
-        return _values(call(name, two, one) if is_reflected else call(name, one, two))
+        return _values(call_all(name, two, one) if is_reflected else call_all(name, one, two))
 
     return method
 
@@ -267,7 +267,7 @@ def _format(self: Values, spec: str) -> str:
 
 
 def _trunc(self: Values) -> int:
-    return math.trunc(_number(self))
+    return int(math.trunc(_number(self)))
 
 
 def _dlpack(self: Values, **keywords: Any) -> Any:

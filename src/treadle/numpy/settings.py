@@ -84,7 +84,7 @@ def min_scalar_type(a: Any) -> np.dtype[Any]:
     dtype('uint16')
     """
     if isinstance(a, Values):
-        return a.dtype if a.shape else np.min_scalar_type(a.dtype.type(a.item()))  # type: ignore[attr-defined]
+        return a.dtype if a.shape else np.min_scalar_type(a.dtype.type(a.item()))
     return np.min_scalar_type(a)
 
 

@@ -12,7 +12,7 @@ from treadle.numpy import promotion
 from treadle.numpy.adapting import put
 from treadle.numpy.arrays import Values, ndarray, unwrapped, value_of, wrap
 from treadle.numpy.operations import reductions
-from treadle.numpy.operations.calling import call
+from treadle.numpy.operations.calling import call, call_all
 from treadle.numpy.operations.folding import fold, running
 from treadle.numpy.operations.operands import array, axis_of, converted, host, reduced_axes
 from treadle.numpy.ufunc_names import ALIASES, UFUNCS
@@ -107,8 +107,8 @@ class ufunc:
     def __repr__(self) -> str:
         return f"<ufunc '{self.__name__}'>"
 
-    def __reduce__(self) -> str:
-        return self.__name__
+    def __reduce__(self) -> tuple[Any, ...]:
+        return named, (self.__name__,)
 
     def __call__(
         self,
@@ -130,12 +130,11 @@ class ufunc:
                 )
             operands, out = operands[:count], operands[count:]
         given = [each._inner if isinstance(each, Values) else unwrapped(each) for each in operands]
-        found = call(self.__name__, *given, dtype=dtype, casting=casting, signature=signature)
+        results = call_all(self.__name__, *given, dtype=dtype, casting=casting, signature=signature)
         if out is None and where is True:
             if self.nout == 1:
-                return value_of(found)
-            return tuple([value_of(each) for each in found])
-        results = found if self.nout > 1 else (found,)
+                return value_of(results[0])
+            return tuple([value_of(each) for each in results])
         if self.nout > 1 and not isinstance(out, (tuple, type(None))):
             raise TypeError("'out' must be a tuple of arrays")
         places = out if isinstance(out, tuple) else (out,) * self.nout
@@ -182,8 +181,7 @@ class ufunc:
             raise ValueError(f"{what} only supported for binary functions with one output")
 
     def _apply(self, one: Inner, other: Inner) -> Inner:
-        found: Inner = call(self.__name__, one, other)
-        return found
+        return call(self.__name__, one, other)
 
     def _loop_of(self, x: Inner, dtype: Any) -> Inner:
         """The operand of a reduction in the dtype in which it is computed."""
@@ -328,9 +326,11 @@ class ufunc:
                 f"np.{name}.at has no form for devices: add, subtract, multiply, divide, maximum "
                 "and minimum have"
             )
+        if inner.dtype.kind == "complex" and how in ("amax", "amin"):
+            raise NotImplementedError(f"np.{name}.at of complex numbers has no form for devices")
         if inner.dtype.kind == "bool":
             if name not in ("logical_or", "logical_and", "maximum", "minimum", "add", "multiply"):
-                raise TypeError(f"{name}.at of bools")
+                raise NotImplementedError(f"np.{name}.at of bools has no form for devices")
             how = "amax" if name in ("logical_or", "maximum", "add") else "amin"
             wide = td.scatter_reduce(
                 flat.to(td.int32), 0, places.reshape(-1), values.to(td.int32), how

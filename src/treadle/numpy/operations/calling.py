@@ -18,10 +18,15 @@ _NUMBERS = (bool, int, float, complex)
 _COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 
 
-def call(
+def call(name: str, *operands: Any) -> Inner:
+    """What NumPy's ufunc of this name computes, of one result."""
+    return call_all(name, *operands)[0]
+
+
+def call_all(
     name: str, *operands: Any, dtype: Any = None, casting: str = "same_kind", signature: Any = None
-) -> Any:
-    """What NumPy's ufunc of this name computes: a tensor, or a tuple of tensors."""
+) -> tuple[Inner, ...]:
+    """What NumPy's ufunc of this name computes: all its results."""
     function: np.ufunc = getattr(np, name)
     where = promotion.device_of(operands)
     given = [
@@ -45,13 +50,12 @@ def call(
         values = [td.full((), values[0], dtype=own, device=where), *values[1:]]
     found = compute(*values)
     results = found if type(found) is tuple else (found,)
-    made = tuple(
+    return tuple(
         [
             each.to(promotion.held(kind, where))
             for each, kind in zip(results, loop[function.nin :], strict=True)
         ]
     )
-    return made if function.nout > 1 else made[0]
 
 
 def _cast(value: Any, kind: np.dtype[Any], where: Any, asked: bool) -> Any:

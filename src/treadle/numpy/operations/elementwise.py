@@ -55,7 +55,8 @@ def _comparison(name: str, inner: str, ties: bool) -> Computation:
             "less" if inner.startswith("less") else "greater", td.real(one), td.real(other)
         )
         second = apply(inner, td.imag(one), td.imag(other))
-        return ahead | (apply("equal", td.real(one), td.real(other)) & second)
+        tied = apply("equal", td.real(one), td.real(other))
+        return apply("logical_or", ahead, apply("logical_and", tied, second))
 
     return function
 
@@ -63,7 +64,7 @@ def _comparison(name: str, inner: str, ties: bool) -> Computation:
 def _extreme(inner: str, comparison: str, is_lenient: bool) -> Computation:
     """The greater or the smaller of two; NaN if one is NaN, or (`fmax`) if both are."""
 
-    def function(one: Any, other: Any) -> Inner:
+    def function(one: Any, other: Any) -> Any:
         if type(one) is not Inner:
             one = td.full((), one, dtype=other.dtype, device=other.device)
         if type(other) is not Inner:
@@ -152,7 +153,7 @@ def _bits_of_uint(x: td.u32) -> Any:
     return td.popcount(x)
 
 
-def _bitwise_count(x: Inner) -> Inner:
+def _bitwise_count(x: Inner) -> Any:
     """The ones of an absolute value."""
     if x.dtype.kind == "bool":
         return x.to(td.uint8)
@@ -251,7 +252,7 @@ def _modf(x: Inner) -> tuple[Inner, Inner]:
     return apply("copysign", rest, x), apply("copysign", whole, x)
 
 
-def _heaviside(x: Any, middle: Any) -> Inner:
+def _heaviside(x: Any, middle: Any) -> Any:
     x, middle = _of_pairs(x, middle)
     steps = td.where(x > 0, 1, 0).to(x.dtype)
     return td.where(td.isnan(x), x, td.where(x == 0, middle, steps))
@@ -320,7 +321,8 @@ def _spacing(x: Inner) -> Inner:
     size = apply("abs", x)
     inf = td.full((), math.inf, dtype=x.dtype, device=x.device)
     gap = apply("nextafter", size, inf) - size
-    return apply("copysign", td.where(td.isfinite(x), gap, math.nan).to(x.dtype), x)
+    gap = td.where(td.isfinite(x), gap, math.nan).to(x.dtype)
+    return gap if x.dtype is td.float16 else apply("copysign", gap, x)  # NumPy's halves, too
 
 
 def _exp2(x: Inner) -> Inner:

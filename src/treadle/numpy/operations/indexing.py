@@ -562,7 +562,8 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: A
         else:
             each = _in_mode(each, extent, how)
         made = each + made * extent
-    return made
+    found: Inner = made
+    return found
 
 
 def broadcast_shapes(*args: Any) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -396,7 +397,7 @@ def _mirrored(extent: int, before: int, behind: int) -> np.ndarray[Any, Any]:
     return np.where(at < extent, at, 2 * extent - 1 - at)
 
 
-_PLACES = {
+_PLACES: dict[str, Callable[[int, int, int], np.ndarray[Any, Any]]] = {
     "edge": lambda extent, before, behind: np.clip(
         np.arange(-before, extent + behind), 0, extent - 1
     ),
@@ -457,11 +458,12 @@ def _border(x: Inner, axis: int, side: int, width: int, mode: str, end: Any, len
     if count == 0 and mode in ("maximum", "minimum"):
         raise ValueError("stat_length of 0 yields no value for padding")
     part = x[(*front, slice(0, count) if side == 0 else slice(extent - count, extent))]
-    work = part if x.dtype.kind in ("float", "complex") or mode in ("maximum", "minimum") else part.to(
-        promotion.default_float(x.device)
-    )  # fmt: skip
-    function = {"maximum": td.max, "minimum": td.min, "mean": td.mean, "median": td.median}[mode]
-    made = function(work, axis=axis, keepdims=True)
+    if x.dtype.is_integer and mode in ("mean", "median"):
+        part = part.to(promotion.default_float(x.device))
+    function: Any = {"maximum": td.max, "minimum": td.min, "mean": td.mean, "median": td.median}[
+        mode
+    ]
+    made: Inner = function(part, axis=axis, keepdims=True)
     if x.dtype.is_integer and mode in ("mean", "median"):
         made = td.round(made)
     return td.broadcast_to(made.to(x.dtype), shape)

@@ -57,8 +57,7 @@ around = round
 
 def fix(x: Any) -> Inner:
     """The integer parts."""
-    made: Inner = call("trunc", array(x))
-    return made
+    return call("trunc", array(x))
 
 
 def clip(a: Any, a_min: Any = reductions.MISSING, a_max: Any = reductions.MISSING, *, min: Any = reductions.MISSING,
@@ -104,8 +103,8 @@ def imag(val: Any) -> Inner:
 
 def angle(z: Any, deg: bool = False) -> Inner:
     """The angles of complex numbers, in radians or degrees."""
-    x = floats(z)
-    made = td.angle(x) if x.dtype.kind == "complex" else call("arctan2", td.zeros_like(x), x)
+    x = array(z)
+    made = td.angle(x) if x.dtype.kind == "complex" else call("arctan2", 0, x)
     return made * (180 / math.pi) if deg else made
 
 
@@ -405,15 +404,11 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Inner:
             else "second array argument cannot be empty"
         )
     _check_mode(mode)
+    if one.size < other.size:
+        found = td.flip(correlate(other, one, mode))
+        return td.conj(found) if found.dtype.kind == "complex" else found
     turned = td.flip(td.conj(other) if other.dtype.kind == "complex" else other)
-    if mode == "valid" and one.size < other.size:
-        pass
-    made = _convolved(one, turned, mode)
-    if mode == "same" and other.size > one.size and (one.size % 2 == 0):
-        full = _convolved(one, turned, "full")
-        begin = one.size // 2
-        return full[begin : begin + other.size]
-    return made
+    return _convolved(one, turned, mode)
 
 
 def interp(
@@ -430,10 +425,11 @@ def interp(
         raise ValueError("fp and xp are not of the same length.")
     if period == 0:
         raise ValueError("period must be a non-zero value")
+    interpolate: Any = td.interp
     if values.dtype.kind == "complex":
-        sides = [None if each is None else complex(each) for each in (left, right)]
+        sides: list[Any] = [None if each is None else complex(each) for each in (left, right)]
         parts = [
-            td.interp(
+            interpolate(
                 places,
                 known,
                 part(values).to(work),
@@ -449,13 +445,14 @@ def interp(
         unit = td.full((), 1j, dtype=wide, device=values.device)
         return parts[0].to(wide) + parts[1].to(wide) * unit
     sides = [None if each is None else float(each) for each in (left, right)]
-    return td.interp(places, known, values.to(work), *sides, period)
+    made: Inner = interpolate(places, known, values.to(work), *sides, period)
+    return made
 
 
 # --- windows ---------------------------------------------------------------------------------------
 
 
-def _window(M: Any, kind: str, *terms: float, beta: float | None = None) -> Inner:
+def _window(M: Any, kind: str, *terms: float, beta: float | None = None) -> Any:
     count = M.item() if isinstance(M, (Inner, np.generic)) else M
     where = promotion.place()
     wanted = promotion.default_float(where)
@@ -480,27 +477,32 @@ def _window(M: Any, kind: str, *terms: float, beta: float | None = None) -> Inne
 
 def bartlett(M: Any) -> Inner:
     """A triangle."""
-    return _window(M, "bartlett")
+    made: Inner = _window(M, "bartlett")
+    return made
 
 
 def blackman(M: Any) -> Inner:
     """The Blackman window."""
-    return _window(M, "cosines", 0.42, 0.5, 0.08)
+    made: Inner = _window(M, "cosines", 0.42, 0.5, 0.08)
+    return made
 
 
 def hamming(M: Any) -> Inner:
     """The Hamming window."""
-    return _window(M, "cosines", 0.54, 0.46)
+    made: Inner = _window(M, "cosines", 0.54, 0.46)
+    return made
 
 
 def hanning(M: Any) -> Inner:
     """The Hann window."""
-    return _window(M, "cosines", 0.5, 0.5)
+    made: Inner = _window(M, "cosines", 0.5, 0.5)
+    return made
 
 
 def kaiser(M: Any, beta: Any) -> Inner:
     """The Kaiser window."""
-    return _window(M, "kaiser", beta=float(beta))
+    made: Inner = _window(M, "kaiser", beta=float(beta))
+    return made
 
 
 # --- bits ------------------------------------------------------------------------------------------

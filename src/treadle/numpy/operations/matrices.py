@@ -382,7 +382,8 @@ def _vector_norm(x: Inner, order: Any, axes: Any, keepdims: bool) -> Inner:
         return td.sqrt(reductions.sum(size * size, axes, keepdims=keepdims))
     if isinstance(order, str):
         raise ValueError(f"Invalid norm order '{order}' for vectors")
-    return reductions.sum(size**order, axes, keepdims=keepdims) ** (1.0 / order)
+    made: Inner = reductions.sum(size**order, axes, keepdims=keepdims) ** (1.0 / order)
+    return made
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Inner:

@@ -84,9 +84,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Inner:
     if len(first) != len(second):
         raise ValueError("shape-mismatch for sum")
     if len(first) > min(len(one.shape), len(other.shape)):
-        raise (IndexError if isinstance(axes, (tuple, list)) else ValueError)(
-            "tuple index out of range"
-        )
+        raise IndexError("tuple index out of range")
     first = [axis_of(each, len(one.shape)) for each in first]
     second = [axis_of(each, len(other.shape)) for each in second]
     if [one.shape[at] for at in first] != [other.shape[at] for at in second]:
@@ -268,7 +266,7 @@ def cross(
 
     last = less(a0, b1, a1, b0)
     if a2 is None and b2 is None:
-        return last
+        return last  # type: ignore[no-any-return]
     made = td.stack([less(a1, b2, a2, b1), less(a2, b0, a0, b2), last], axis=-1)
     return td.moveaxis(made, len(made.shape) - 1, axis_of(axisc, len(made.shape)))
 

@@ -353,7 +353,7 @@ def average(
 # --- places ----------------------------------------------------------------------------------------
 
 
-def _place(kind: str, a: Any, axis: Any, keepdims: Any) -> Inner:
+def _place(kind: str, a: Any, axis: Any, keepdims: Any) -> Any:
     x = array(a)
     shape = x.shape
     at = None if axis is None else axis_of(axis, max_of(len(shape), 1))
@@ -394,12 +394,14 @@ def _of_complex(kind: str, x: Inner, at: int | None, keepdims: Any) -> Inner:
 
 def argmax(a: Any, axis: Any = None, *, keepdims: Any = MISSING) -> Inner:
     """The place of the greatest element, the first of equals."""
-    return _place("argmax", a, axis, keepdims)
+    made: Inner = _place("argmax", a, axis, keepdims)
+    return made
 
 
 def argmin(a: Any, axis: Any = None, *, keepdims: Any = MISSING) -> Inner:
     """The place of the least element, the first of equals."""
-    return _place("argmin", a, axis, keepdims)
+    made: Inner = _place("argmin", a, axis, keepdims)
+    return made
 
 
 # --- running sums ----------------------------------------------------------------------------------

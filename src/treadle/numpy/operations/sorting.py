@@ -116,6 +116,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Inne
     if side not in ("left", "right"):
         raise ValueError(f"search side must be one of 'left' or 'right' (got {side!r})")
     one, other = common(a, v)
+    if one.dtype.kind == "complex":
+        raise NotImplementedError("searchsorted of complex numbers: give one of their parts")
     if len(one.shape) != 1:
         raise ValueError(
             "object too deep for desired array"
@@ -212,6 +214,10 @@ def unique(
     x = array(ar)
     is_bool = x.dtype.kind == "bool"
     given = x.to(td.uint8) if is_bool else x
+    if axis is not None and x.dtype.kind == "complex":
+        raise NotImplementedError(
+            "unique(axis=…) of complex numbers: give the parts as real numbers"
+        )
     if axis is not None:
         axis = axis_of(axis, len(x.shape))
     found = td.unique(

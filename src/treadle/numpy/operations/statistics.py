@@ -79,6 +79,10 @@ def _lines(x: Inner, axes: tuple[int, ...]) -> Inner:
     return turned.reshape((*[x.shape[at] for at in rest], count))
 
 
+# The methods whose results are elements.
+_ELEMENTS = ("closest_observation", "higher", "inverted_cdf", "lower", "nearest")
+
+
 def _quantile(
     a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: Any, skips: bool, scale: float
 ) -> Inner:
@@ -86,6 +90,8 @@ def _quantile(
         raise NotImplementedError("quantiles with weights= have no form for devices")
     if array(a).dtype.kind == "complex":
         raise TypeError("a must be an array of real numbers")
+    if array(a).dtype.kind == "bool" and method == "linear":
+        raise TypeError("numpy boolean subtract, the `-` operator, is not supported: use integers")
     x = floats(a)
     own = x.dtype
     wanted = host(q)
@@ -104,6 +110,8 @@ def _quantile(
         own = promotion.held(
             promotion.result_type(own, kind if kind.kind == "f" else np.dtype(float)), x.device
         )
+    if method in _ELEMENTS:
+        own = array(a).dtype
     axes = reduced_axes(axis, len(x.shape))
     lines = _lines(_wide(x), axes) if axes else _wide(x).reshape((*x.shape, 1))
     if not lines.shape[-1]:
@@ -494,11 +502,7 @@ def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Inner, list[Inner]]:
     """How many points lie in each bin of several axes, and the bins' edges."""
-    if (
-        type(sample) is not Inner
-        and isinstance(sample, (list, tuple))
-        and not isinstance(sample, np.ndarray)
-    ):
+    if isinstance(sample, (list, tuple)):
         x = td.stack([each.reshape(-1) for each in common(*sample)], axis=1)
     else:
         x = array(sample)

@@ -1,0 +1,272 @@
+"""NumPy's functions and `treadle.numpy`'s: calls with drawn arrays, drawn ufuncs and indices, and
+what is particular to arrays on devices. `tools/numpy_parity.py` draws more."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+from zlib import crc32
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as drawn
+
+import treadle as td
+import treadle.numpy as np
+from tests.parity import comparing, numpy_cases, numpy_interface
+
+_CASES = numpy_cases.all_cases()
+_PARTS = 8
+
+
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_calls_say_what_numpy_says(part: int) -> None:
+    wrong = []
+    with comparing.one_by_one(True):
+        for name in sorted(_CASES)[part::_PARTS]:
+            calls = _CASES[name]
+            # A part of them here; `tools/numpy_parity.py` calls all.
+            part_of = 2 if name in _LISTS else 3 if name in numpy_cases.CASES else 6
+            for text in calls[crc32(name.encode()) % min(part_of, len(calls)) :: part_of]:
+                try:
+                    numpy_interface.check(text, crc32(text.encode()) % 11)
+                except NotImplementedError:
+                    continue
+                except Exception as error:
+                    wrong.append(f"{text} [{crc32(text.encode()) % 11}]: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+_LISTS = ("operators", "methods", "indexing", "writing")
+
+
+def test_each_public_name_of_numpys_is_here_or_has_a_reason() -> None:
+    public = {name for name in numpy.__all__ if not name.startswith("__")}
+    assert public <= {*np.__all__, *np.missing()}
+    assert not set(np.__all__) & set(np.missing())
+    for module in ("linalg", "fft"):
+        assert set(getattr(numpy, module).__all__) <= set(getattr(np, module).__all__)
+    with pytest.raises(AttributeError, match=r"td\.elementwise"):
+        np.vectorize  # noqa: B018
+    with pytest.raises(AttributeError, match="maximm"):
+        np.maximm  # noqa: B018
+
+
+# --- drawn -----------------------------------------------------------------------------------------
+
+_DTYPES = st.sampled_from(
+    ["float64", "float32", "int64", "int8", "uint8", "bool", "int32", "uint32"]
+)
+_UFUNCS = st.sampled_from(
+    ["add", "subtract", "multiply", "maximum", "minimum", "equal", "less", "bitwise_and", "floor_divide",
+     "remainder", "logical_or", "hypot", "copysign"]
+)  # fmt: skip
+
+
+def _elements(dtype: str, shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
+    kind = numpy.dtype(dtype)
+    small = (
+        st.booleans() if kind.kind == "b" else st.integers(0, 9) if kind.kind == "u"
+        else st.integers(-9, 9) if kind.kind == "i" else st.sampled_from([0.0, 1.0, -2.5, 3.25, numpy.inf, numpy.nan])
+    )  # fmt: skip
+    return drawn.arrays(kind, shape, elements=small)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_drawn_ufuncs(data: st.DataObject) -> None:
+    shapes = data.draw(
+        drawn.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=4, min_side=0)
+    )
+    one = data.draw(_elements(data.draw(_DTYPES), shapes.input_shapes[0]))
+    other: Any = data.draw(st.sampled_from([2, 0.5, True, -3, None]))
+    other = (
+        data.draw(_elements(data.draw(_DTYPES), shapes.input_shapes[1])) if other is None else other
+    )
+    name = data.draw(_UFUNCS)
+    call = f"np.{name}(x, y)"
+    axis = data.draw(st.sampled_from([None, 0, -1]))
+    if data.draw(st.booleans()):
+        call = (
+            f"np.{name}.reduce({call}, axis={axis})"
+            if name in ("add", "maximum")
+            else f"np.{name}(y, x)"
+        )
+    _same(call, x=one, y=other)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_drawn_indices(data: st.DataObject) -> None:
+    shape = data.draw(drawn.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4))
+    x = numpy.arange(numpy.prod(shape), dtype=numpy.float64).reshape(shape)
+    kind = data.draw(st.sampled_from(["basic", "integers", "mask"]))
+    if kind == "basic":
+        index = data.draw(drawn.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True))
+    elif kind == "mask":
+        index = data.draw(_elements("bool", shape[: data.draw(st.integers(1, len(shape)))]))
+    else:
+        places = st.integers(-5, 4)
+        index = tuple(
+            numpy.array(data.draw(st.lists(places, min_size=2, max_size=2))) if data.draw(st.booleans())
+            else data.draw(st.sampled_from([slice(None), 0, -1, None]))
+            for _ in range(data.draw(st.integers(1, len(shape))))
+        )  # fmt: skip
+    _same("x[index]", x=x, index=index)
+    _same("z = x.copy(); z[index] = 7; z", x=x, index=index)
+    _same("z = x.copy(); z[index] += 1; z", x=x, index=index)
+
+
+def _same(text: str, **names: Any) -> None:
+    def ours(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(ours, value))
+        return np.array(value) if isinstance(value, numpy.ndarray) else value
+
+    mine = {key: ours(value) for key, value in names.items()}
+    with comparing.one_by_one(True), numpy.errstate(all="ignore"):
+        try:
+            wanted = numpy_interface.run(text, {**names, "np": numpy})
+        except Exception as error:
+            with pytest.raises(
+                tuple(each for each in type(error).__mro__ if each.__module__ == "builtins")[0]
+            ):
+                repr(numpy_interface.run(text, {**mine, "np": np}))
+            return
+        numpy_interface.compare(numpy_interface.run(text, {**mine, "np": np}), wanted, 1e-5)
+
+
+# --- what is particular ----------------------------------------------------------------------------
+
+
+def test_elements_are_values_and_arrays_are_places() -> None:
+    x = np.array([3.0, 1.0])
+    first = x[0]
+    x[0] = 9
+    assert float(first) == 3.0 and hash(first) == hash(3.0) and repr(first) == "np.float64(3.0)"
+    assert {first: 1}[3.0] == 1 and f"{first:.2f}" == "3.00" and isinstance(first, np.generic)
+    assert not isinstance(first, np.ndarray) and isinstance(np.array(3.0), np.ndarray)
+    with pytest.raises(TypeError):
+        first[...] = 2  # type: ignore[index]
+    with pytest.raises(TypeError):
+        hash(x)
+
+
+def test_views_share_memory() -> None:
+    x = np.arange(12).reshape(3, 4)
+    x[1:, ::2][0] = -1
+    x.T[0] += 100
+    assert x.tolist() == [[100, 1, 2, 3], [99, 5, -1, 7], [108, 9, 10, 11]]
+    assert np.shares_memory(x, x[1]) and not np.shares_memory(x, x.copy())
+    assert np.zeros((2, 2)).base is None and x[1].base is not None
+    with pytest.raises(ValueError, match="broadcast"):
+        np.broadcast_to(x, (2, 3, 4))[...] = 1
+
+
+def test_arrays_are_copied_and_pickled() -> None:
+    x = np.array([[1, 2], [3, 4]], dtype=np.int16)
+    for made in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        made[0, 0] = 9
+        assert made.tolist() == [[9, 2], [3, 4]] and made.dtype == np.int16
+    assert x[0, 0] == 1 and pickle.loads(pickle.dumps(x[0, 1])) == 2
+
+
+def test_numpys_own_functions_and_arrays() -> None:
+    x = np.arange(3.0)
+    own = numpy.ones(3)
+    assert type(own + x) is np.ndarray and type(numpy.exp(x)) is np.ndarray
+    assert type(numpy.concatenate([x, x])) is np.ndarray and type(numpy.asarray(x)) is numpy.ndarray
+    assert numpy.linalg.norm(x) == pytest.approx(5**0.5)
+    with pytest.raises(TypeError, match="out="):
+        numpy.add(x, x, out=own)
+    with pytest.raises(TypeError, match="polynomials"):
+        numpy.polyfit(x, x, 1)
+
+
+def test_integer_powers_and_out_of_range() -> None:
+    x = np.array([2, 3])
+    with pytest.raises(ValueError, match="negative integer powers"):
+        x ** np.array([-1, 2])
+    with pytest.raises(OverflowError):
+        np.array([1], dtype=np.uint8) + 256
+    with pytest.raises(IndexError):
+        x[np.array([0, 2])]
+    with pytest.raises(IndexError):
+        x[np.array([0, 2])] = 1
+    with pytest.raises(np.exceptions.AxisError):
+        x.sum(axis=1)
+
+
+def test_names_that_numpy_has_elsewhere() -> None:
+    assert np.float32(2) + np.ones(2, np.float32) == pytest.approx([3, 3])
+    assert np.errstate(all="ignore").__enter__() is None
+    with pytest.raises(NotImplementedError, match="isfinite"):
+        np.seterr(all="raise")
+    np.testing.assert_allclose(np.ones(2), [1, 1])
+    with pytest.raises(AssertionError):
+        np.testing.assert_array_equal(np.ones(2), [1, 2])
+    assert np.set_device("cpu") is None and np.get_device() is td.device("cpu")
+
+
+@pytest.mark.parametrize("name", sorted(np.random._METHODS))
+def test_random_draws_have_shapes_and_moments(name: str) -> None:
+    if not hasattr(td.random, "gamma") and name in _NEEDS_SAMPLERS:
+        pytest.skip("td.random has no such sampler yet")
+    rng, theirs = np.random.default_rng(5), numpy.random.default_rng(5)
+    arguments = _ARGUMENTS.get(name, ())
+    if name in ("permutation", "shuffle"):
+        x = np.arange(50)
+        found = getattr(rng, name)(x)
+        found = x if found is None else found
+        assert not np.array_equal(found, np.arange(50)) and np.array_equal(
+            np.sort(found), np.arange(50)
+        )
+        return
+    mine = getattr(rng, name)(*arguments, size=4000)
+    wanted = getattr(theirs, name)(*arguments, size=4000)
+    assert mine.shape == wanted.shape and mine.dtype == wanted.dtype
+    if name != "standard_cauchy":
+        center = float(mine.mean())
+        assert center == pytest.approx(wanted.mean(), abs=6 * wanted.std() / 4000**0.5 + 1e-12)
+    assert (
+        getattr(rng, name)(*arguments).shape == getattr(theirs, name)(*arguments).shape
+        if name in _ROWS
+        else True
+    )
+
+
+_ROWS = ("dirichlet", "multinomial", "multivariate_normal")
+_NEEDS_SAMPLERS = [
+    "beta",
+    "binomial",
+    "chisquare",
+    "dirichlet",
+    "f",
+    "gamma",
+    "negative_binomial",
+    "noncentral_chisquare",
+    "poisson",
+    "standard_gamma",
+    "standard_t",
+]
+_ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "beta": (2.0, 3.0), "binomial": (10, 0.3), "chisquare": (3.0,), "dirichlet": ([1.0, 2.0, 3.0],),
+    "f": (5.0, 12.0), "gamma": (2.0, 1.5), "geometric": (0.3,), "multinomial": (8, [0.2, 0.3, 0.5]),
+    "multivariate_normal": ([1.0, -1.0], [[2.0, 0.3], [0.3, 1.0]]), "negative_binomial": (4, 0.4),
+    "noncentral_chisquare": (3.0, 2.0), "normal": (1.0, 2.0), "pareto": (5.0,), "poisson": (3.0,),
+    "power": (2.0,), "standard_gamma": (2.0,), "standard_t": (6.0,), "triangular": (-1.0, 0.5, 2.0),
+    "uniform": (-1.0, 3.0), "wald": (1.0, 2.0), "weibull": (1.5,), "lognormal": (0.0, 0.5),
+}  # fmt: skip
+
+
+def test_a_device_without_float64_computes_in_float32() -> None:
+    where = next((each for each in td.devices() if "float64" not in each.features), None)
+    if where is None:
+        pytest.skip("all devices here have float64")
+    x = np.asarray([1, 2], device=where)
+    assert (x / 2).dtype == np.float32 and np.ones(2, device=where).dtype == np.float32
+    with pytest.raises(TypeError, match="float64"):
+        np.ones(2, np.float64, device=where)
