@@ -75,7 +75,7 @@ OPERATIONS = {
     ),
     f"{_HERE}.scans:FUNCTIONS": "cummax:fmo cummin:fmo",
     f"{_HERE}.sorting": (
-        "argsort:fmo bincount:fmo bucketize:fo histc:fmo histogram:fmo histogramdd:fo isin:fo "
+        "argsort:fmo bincount:fmo bucketize:fo histc:fmo histogram:fmo histogramdd isin:fo "
         "msort:fmo searchsorted:fo sort:fmo topk:fmo unique:fm unique_consecutive:fm"
     ),
     f"{_HERE}.products": (

@@ -244,6 +244,24 @@ def test_triangles(device, rng, upper):
     close(x, np.linalg.solve(triangle.astype(float), b))
 
 
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 5), (1, 19, 7), (2, 17, 17), (1, 0, 3), (0, 2, 2)], ids=str
+)
+def test_lu_factors(device, rng, shape):
+    a = drawn(rng, shape)
+    factors, pivots, order, status = decompose.lu_factors(td.asarray(a)._array)
+    found, order = factors.to_host().astype(float), order.to_host()
+    least = min(shape[1:])
+    lower = np.tril(found[:, :, :least], -1) + np.eye(shape[1], least)
+    close(np.take_along_axis(a, order[:, :, None], 1), lower @ np.triu(found[:, :least]))
+    assert not status.to_host().any()
+    again = np.broadcast_to(np.arange(shape[1]), shape[:2]).copy()
+    for m, row in enumerate(pivots.to_host()):
+        for at, other in enumerate(row):
+            again[m, [at, other]] = again[m, [other, at]]
+    np.testing.assert_array_equal(order, again)
+
+
 # --- stacks, views, dtypes -----------------------------------------------------------------------
 
 
