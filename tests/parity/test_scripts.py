@@ -28,7 +28,9 @@ def _translated(name: str) -> types.ModuleType:
     text = re.sub(r"^import torch$", "import treadle.torch as torch", text, flags=re.M)
     text = re.sub(r"^(from|import) torch\b", r"\1 treadle.torch", text, flags=re.M)
     # `import torch.utils.data` binds `torch`.
-    text = re.sub(r"^import treadle\.torch\.([\w.]+)$", r"import treadle.torch.\1", text, flags=re.M)
+    text = re.sub(
+        r"^import treadle\.torch\.([\w.]+)$", r"import treadle.torch.\1", text, flags=re.M
+    )
     module = types.ModuleType(f"translated_{name}")
     module.__file__ = str(SCRIPTS / f"{name}.py")
     sys.modules[module.__name__] = module

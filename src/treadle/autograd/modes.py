@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any
@@ -29,7 +30,9 @@ class _Mode(ContextDecorator):
         recording.set(self._before)
 
     def __call__(self, function: Callable[..., Any]) -> Any:
-        """The function, within this mode."""
+        """The function, within this mode; a generator function while its generators run."""
+        if inspect.isgeneratorfunction(function):
+            return self._generating(function)
 
         @functools.wraps(function)
         def within(*args: Any, **keywords: Any) -> Any:
@@ -39,6 +42,32 @@ class _Mode(ContextDecorator):
                 return function(*args, **keywords)
             finally:
                 recording.set(before)
+
+        return within
+
+    def _generating(self, function: Callable[..., Any]) -> Any:
+        """A generator function whose generators are in this mode, and whoever asks them is not."""
+
+        @functools.wraps(function)
+        def within(*args: Any, **keywords: Any) -> Any:
+            generator = function(*args, **keywords)
+            ask: Callable[[], Any] = functools.partial(next, generator)
+            while True:
+                before = recording.get()
+                recording.set(self._mode)
+                try:
+                    given = ask()
+                except StopIteration as end:
+                    return end.value
+                finally:
+                    recording.set(before)
+                try:
+                    ask = functools.partial(generator.send, (yield given))
+                except GeneratorExit:
+                    generator.close()
+                    raise
+                except BaseException as error:  # noqa: BLE001  the generator decides
+                    ask = functools.partial(generator.throw, error)
 
         return within
 

@@ -12,9 +12,8 @@ import os
 from typing import Any
 
 from treadle.core.errors import DeviceNotFound
-from treadle.runtime.devices import Device
+from treadle.runtime.devices import Device, is_available
 from treadle.runtime.devices import device as find_device
-from treadle.runtime.devices import is_available
 from treadle.torch.errors import TorchDeviceNotFound
 
 

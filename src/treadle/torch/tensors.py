@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 from treadle.tensor.tensor import Tensor as Inner
@@ -30,6 +30,7 @@ class Tensor(Declarations):
     __slots__ = ("__dict__", "__weakref__", "_inner")
 
     _inner: Inner
+    _traced_inside: ClassVar[str] = "_inner"  # what traces of functions look at
 
     @property
     def td(self) -> Inner:

@@ -1,5 +1,5 @@
-"""A GPT on characters: blocks with causal attention, weight tying, parameter groups with and without
-decay, gradients accumulated and clipped, a warm-up by hand, generation."""
+"""A GPT on characters: blocks with causal attention, weight tying, parameter groups with and
+without decay, gradients accumulated and clipped, a warm-up by hand, generation."""
 
 import math
 from dataclasses import dataclass
@@ -203,6 +203,9 @@ def main():
     start = torch.zeros((1, 1), dtype=torch.long)
     found = model.generate(start, 20, temperature=0.8, top_k=5)
     return {
-        "losses": losses, "norms": norms, "shape": tuple(found.shape),
-        "count": model.get_num_params(), "logits": model(found[:, :16])[0].detach().numpy(),
+        "losses": losses,
+        "norms": norms,
+        "shape": tuple(found.shape),
+        "count": model.get_num_params(),
+        "logits": model(found[:, :16])[0].detach().numpy(),
     }

@@ -517,7 +517,7 @@ class ObjectWalk(Attributes):
         kind = type(value)
         inner = getattr(kind, "_traced_inside", None)
         if inner is not None:
-            self._walk(getattr(value, inner), reads, name)
+            self._place(f"{{0}}.{inner}", value, None, getattr(value, inner), name, reads)
             return
         if hasattr(kind, "__next__") and not isinstance(value, io.IOBase):
             self._random_state(value, reads, name)

@@ -37,6 +37,9 @@ def _parts(value: Any) -> Iterator[Any]:
         yield from list(value.values())
     elif isinstance(value, (list, tuple)):
         yield from list(value)
+    inside = getattr(type(value), "_traced_inside", None)
+    if inside is not None:
+        yield getattr(value, inside)
     own = getattr(value, "__dict__", None)
     if type(own) is dict:
         yield from list(own.values())

@@ -1,4 +1,4 @@
-"""`torch.autograd`: gradients, functions with a derivative of their own, derivatives of functions."""
+"""`torch.autograd`: gradients, functions with derivatives of their own, Jacobians."""
 
 from treadle.core.deferred_imports import exports
 from treadle.torch.missing import within

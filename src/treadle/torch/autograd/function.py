@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -101,9 +102,11 @@ class Function:
     _adapted: Any = None  # of this very class
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(
+        warnings.warn(
             f"{type(self).__name__} should not be instantiated: methods of autograd functions are "
-            "static, call .apply()"
+            "static, call .apply()",
+            DeprecationWarning,
+            stacklevel=2,
         )
 
     @staticmethod

@@ -103,7 +103,7 @@ def jvp(
     func: _Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """What `func` returns, and its Jacobian times a vector."""
-    given, is_one = _given(inputs)
+    given, _ = _given(inputs)
     if v is None:
         if len(given) != 1 or given[0].size != 1:
             raise RuntimeError("the vector v can only be None if the input is one number")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -149,6 +150,16 @@ class inference_mode(modes.inference_mode):
         super().__init__(mode)
         self._is_on = mode
         self._tokens: list[Any] = []
+
+    def __call__(self, function: Callable[..., Any]) -> Any:
+        """The function, within this mode."""
+
+        @functools.wraps(function)
+        def within(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self._is_on):
+                return function(*args, **kwargs)
+
+        return within
 
     def __enter__(self) -> None:
         self._tokens.append(_inference.set(self._is_on))

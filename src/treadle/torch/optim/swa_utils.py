@@ -96,11 +96,11 @@ class AveragedModel(Module):
                 )
             if not self.use_buffers:
                 for mine, its in zip(self.module.buffers(), model.buffers(), strict=True):
-                    mine._inner[...] = its._inner
+                    mine.copy_(its)
             self.n_averaged._inner[...] = count + 1
 
     def _averaged(self, model: Module) -> list[Any]:
-        found = list(model.parameters())
+        found: list[Any] = [*model.parameters()]
         if self.use_buffers:
             found += list(model.buffers())
         return found
@@ -131,7 +131,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """Rates that go to `swa_lr` within `anneal_epochs`, along a cosine or a line, and stay there."""
+    """Rates that go to `swa_lr` in `anneal_epochs`, along a cosine or a line, and stay there."""
 
     def __init__(
         self,
@@ -146,9 +146,7 @@ class SWALR(LRScheduler):
                 f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
             )
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(
-                f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}"
-            )
+            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         for group, rate in zip(
             optimizer.param_groups, for_groups("swa_lr", optimizer, swa_lr), strict=True
         ):

@@ -178,6 +178,7 @@ def make_tensor(
     from treadle.torch.random import default_generator
 
     draws = np.random.default_rng(default_generator._inner.next_draw())
+    data: _Array
     if is_whole:
         data = draws.integers(int(least), max(int(most), int(least) + 1), extents)
     elif dtype.kind == "complex":

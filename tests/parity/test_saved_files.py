@@ -1,0 +1,135 @@
+"""Files of `torch.save`: what one library writes the other reads."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle.torch as ours
+from tests.parity.comparing import torch
+from treadle.core.errors import FormatError
+
+
+def _state(lib: Any) -> dict[Any, Any]:
+    w = lib.arange(6).reshape(2, 3).float()
+    return {
+        "tensors": {
+            "w": w, "tied": w, "t": w.t(), "row": w[1], "empty": lib.zeros(0, 3),
+            "number": lib.tensor(2.5, dtype=lib.float64), "flags": lib.tensor([True, False]),
+            "half": lib.ones(3, dtype=lib.float16), "wide": lib.tensor([1, 2], dtype=lib.uint16),
+            "complex": lib.tensor([1 + 2j]), "bytes": lib.tensor([255], dtype=lib.uint8),
+        },
+        "brain": lib.ones(3, dtype=lib.bfloat16), "parameter": lib.nn.Parameter(lib.ones(2)),
+        "plain": [1, 2**40, -(2**70), 1.5, None, True, "é", b"\x00\xff", 3 + 1j, (1,), ()],
+        "ordered": OrderedDict(a=1), "set": {1, 2}, "dtype": lib.float16, "size": w.shape,
+        "device": lib.device("cuda", 1), 3: {"x": lib.tensor(1)},
+    }  # fmt: skip
+
+
+def _through(save: Any, load: Any, state: Any) -> Any:
+    file = io.BytesIO()
+    save(state, file)
+    file.seek(0)
+    return load(file)
+
+
+def _archive(pickled: bytes) -> io.BytesIO:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", pickled)
+        archive.writestr("archive/data/0", b"\0" * 8)
+    file.seek(0)
+    return file
+
+
+def _check(found: Any, lib: Any) -> None:
+    wanted = _state(lib)
+    for name, value in wanted["tensors"].items():
+        np.testing.assert_array_equal(found["tensors"][name].numpy(), value.numpy(), name)
+    assert str(found["brain"].dtype).endswith("bfloat16")
+    assert found["parameter"].requires_grad
+    assert found["plain"] == wanted["plain"]
+    assert type(found["ordered"]) is OrderedDict
+    assert found["set"] == {1, 2}
+    assert tuple(found["size"]) == (2, 3)
+    assert str(found["device"]) == "cuda:1"
+    assert found[3]["x"].item() == 1
+
+
+def test_own_files(tmp_path):
+    _check(_through(ours.save, ours.load, _state(ours)), ours)
+    for name in ("state.pt", "state.safetensors"):
+        ours.save(_state(ours)["tensors"], tmp_path / name)
+        found = ours.load(tmp_path / name, map_location="cpu")
+        assert found["t"].tolist() == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+    with pytest.raises(TypeError, match="state_dict"):
+        ours.save(ours.nn.Linear(2, 2), io.BytesIO())
+    with pytest.raises(TypeError, match=r"state\['f'\]\[0\]"):
+        ours.save({"f": [print]}, io.BytesIO())
+
+
+@pytest.mark.parametrize(
+    "pickled",
+    [
+        pickle.dumps(print),
+        b"cos\nsystem\n(X\x04\x00\x00\x00truetR.",
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n(NI0\nttN\x89NtR.",
+        b"\x80\x02}(U\x01a",  # cut off
+        b"",
+    ],
+)
+def test_that_nothing_in_a_file_runs(pickled):
+    with pytest.raises(FormatError):
+        ours.load(_archive(pickled))
+
+
+def test_that_elements_outside_of_a_file_are_refused():
+    head = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storage"
+    head += b"ctorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x02tQ"
+    for offset, extent, stride in ((0, 3, 1), (2, 1, 1), (0, 2, 2)):
+        body = f"I{offset}\n(I{extent}\nt(I{stride}\nt".encode() + b"\x89NtR."
+        with pytest.raises(FormatError):
+            ours.load(_archive(head + body))
+    assert ours.load(_archive(head + b"I1\n(I1\nt(I1\nt\x89NtR.")).tolist() == [0.0]
+
+
+if torch is not None:
+
+    @pytest.mark.parametrize("way", ["ours to theirs", "theirs to ours"])
+    def test_exchange(way):
+        if way == "ours to theirs":
+            load = lambda file: torch.load(file, weights_only=True)  # noqa: E731
+            _check(_through(ours.save, load, _state(ours)), torch)
+        else:
+            _check(_through(torch.save, ours.load, _state(torch)), ours)
+
+    def test_checkpoints():
+        def made(lib):
+            model = lib.nn.Sequential(lib.nn.Linear(3, 2), lib.nn.BatchNorm1d(2))
+            return model, lib.optim.Adam(model.parameters())
+
+        model, optimizer = made(torch)
+        model(torch.ones(4, 3)).sum().backward()
+        optimizer.step()
+        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        mine, own = made(ours)
+        found = _through(torch.save, ours.load, state)
+        mine.load_state_dict(found["model"])
+        own.load_state_dict(found["optimizer"])
+        back = _through(
+            ours.save, torch.load, {"model": mine.state_dict(), "optimizer": own.state_dict()}
+        )
+        for name, value in state["model"].items():
+            assert torch.equal(back["model"][name], value), name
+        model.load_state_dict(back["model"])
+        optimizer.load_state_dict(back["optimizer"])
+
+    def test_that_modules_are_refused():
+        with pytest.raises(FormatError, match=r"torch\.nn\.modules\.linear\.Linear"):
+            _through(torch.save, ours.load, torch.nn.Linear(2, 2))
