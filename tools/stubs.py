@@ -26,7 +26,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
-from tools import torch_stubs  # noqa: E402
+from tools import numpy_stubs, torch_stubs  # noqa: E402
 from treadle import lang  # noqa: E402
 from treadle.core.dtypes import ALL_DTYPES  # noqa: E402
 from treadle.lang import builtins  # noqa: E402
@@ -383,7 +383,7 @@ def exported(module: ModuleType) -> str:
     return f'{WRITTEN}"""{doc_of(module)}\n"""\n\n{"".join(lines)}\n__all__ = [\n{every}]\n'
 
 
-_TORCH = SOURCE / "torch"
+_TORCH, _NUMPY = SOURCE / "torch", SOURCE / "numpy"
 
 
 def _written(text: Callable[[], str]) -> str:
@@ -400,6 +400,12 @@ STUBS: dict[Path, Callable[[], str]] = {
     **{
         _TORCH / f"{name}.pyi": partial(_written, partial(torch_stubs.namespace, name))
         for name in ("linalg", "fft", "special")
+    },
+    _NUMPY / "declarations.pyi": partial(_written, numpy_stubs.declarations),
+    _NUMPY / "functions.pyi": partial(_written, numpy_stubs.functions),
+    **{
+        _NUMPY / f"{name}.pyi": partial(_written, partial(numpy_stubs.namespace, name))
+        for name in ("linalg", "fft")
     },
 }
 

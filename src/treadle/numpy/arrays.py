@@ -11,26 +11,20 @@ from __future__ import annotations
 
 import operator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treadle.numpy import methods
+from treadle.numpy.declarations import Declarations
 from treadle.tensor.tensor import Tensor as Inner
 
 
-class Values:
+class Values(Declarations):
     """What arrays and their elements have in common."""
 
     __slots__ = ("__weakref__", "_inner")
 
     _inner: Inner
     __array_priority__ = 100.0
-
-    if TYPE_CHECKING:  # what `methods` adds
-
-        def __getattr__(self, name: str) -> Any: ...
-        def __getitem__(self, index: Any) -> Any: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
-        def __index__(self) -> int: ...
 
     @property
     def td(self) -> Inner:

@@ -7,26 +7,11 @@ from typing import Any
 from treadle.numpy.adapting import adapted
 from treadle.numpy.operations import transforms
 
-__all__ = [
-    "fft",
-    "fft2",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifft2",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfft2",
-    "irfftn",
-    "rfft",
-    "rfft2",
-    "rfftfreq",
-    "rfftn",
-]
+_NAMES = (
+    "fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft "
+    "rfft2 rfftfreq rfftn"
+)
+__all__ = sorted(_NAMES.split())  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

@@ -448,12 +448,12 @@ def _border(x: Inner, axis: int, side: int, width: int, mode: str, end: Any, len
             else (width - 1 - td.arange(width, device=x.device)).to(work) / max(width, 1)
         )
         steps = steps.reshape((-1, *(1,) * (len(x.shape) - axis - 1)))
-        made = (
+        ramp = (
             edge.to(work) * steps + float(end) * (1 - steps)
             if work.kind == "float"
             else edge * steps
         )
-        return (td.trunc(made) if x.dtype.is_integer else made).to(x.dtype)
+        return (td.trunc(ramp) if x.dtype.is_integer else ramp).to(x.dtype)
     count = extent if length is None else min(int(length), extent)
     if count == 0 and mode in ("maximum", "minimum"):
         raise ValueError("stat_length of 0 yields no value for padding")

@@ -1,0 +1,7 @@
+"""What arrays have besides their class, for type checkers and editors: `declarations.pyi` says it."""
+
+
+class Declarations:
+    """Nothing at run time: tables give arrays their methods."""
+
+    __slots__ = ()
