@@ -11,7 +11,7 @@ _NAMES = (
     "fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft "
     "rfft2 rfftfreq rfftn"
 )
-__all__ = sorted(_NAMES.split())  # noqa: PLE0605
+__all__ = sorted(_NAMES.split())
 
 
 def __getattr__(name: str) -> Any:

@@ -2,13 +2,9 @@
 """NumPy's `fft` over arrays on devices."""
 
 import builtins
-from collections.abc import Iterator
 from typing import Any
 
-import numpy
-
 from treadle.numpy.arrays import ndarray
-from treadle.runtime.devices import Device
 
 def fft(a: Any, n: Any = ..., axis: builtins.int = ..., norm: Any = ...) -> ndarray: ...
 def fft2(a: Any, s: Any = ..., axes: Any = ..., norm: Any = ...) -> ndarray: ...

@@ -1,12 +1,8 @@
 # Written by tools/stubs.py: change the tables or docstrings that it reads instead.
 import builtins
-from collections.abc import Iterator
 from typing import Any
 
-import numpy
-
 from treadle.numpy.arrays import ndarray
-from treadle.runtime.devices import Device
 
 def all(
     a: Any, axis: Any = ..., *, keepdims: Any = ..., where: Any = ..., out: Any = ...

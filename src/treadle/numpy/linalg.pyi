@@ -2,17 +2,14 @@
 """NumPy's `linalg` over arrays on devices: `np.linalg.solve`, `svd`, `norm`, …."""
 
 import builtins
-from collections.abc import Iterator
 from typing import Any
 
-import numpy
 from numpy.linalg import LinAlgError as LinAlgError
 
 from treadle.numpy.arrays import ndarray
 from treadle.numpy.functions import matrix_transpose as matrix_transpose
 from treadle.numpy.functions import tensordot as tensordot
 from treadle.numpy.functions import vecdot as vecdot
-from treadle.runtime.devices import Device
 
 def cholesky(a: Any, *, upper: builtins.bool = ...) -> Any: ...
 def cond(x: Any, p: Any = ...) -> Any: ...

@@ -19,7 +19,7 @@ from treadle.numpy.adapting import put
 from treadle.numpy.arrays import Values, generic, ndarray, unwrapped, value_of, wrap
 from treadle.numpy.operations import indexing, products
 from treadle.numpy.operations.calling import call, call_all
-from treadle.numpy.operations.elementwise import DIRECT, is_direct
+from treadle.numpy.operations.elementwise import DIRECT, SAME, is_direct
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
 
@@ -52,8 +52,12 @@ def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any],
     """The method of a ufunc of two operands."""
     direct = frozenset(each.name for each in ALL_DTYPES if is_direct(name, each))
     theirs = DIRECT[name][0] if direct else ""
-    in_floats = {each.name for each in ALL_DTYPES if each.name in direct and each.kind == "float"}
-    numbers: frozenset[str] = frozenset(in_floats)
+    # Numbers that take the array's dtype: floating ones of floating arrays, integers also of
+    # integers (which check that the dtype holds them).
+    floating = frozenset(e.name for e in ALL_DTYPES if e.name in direct and e.kind == "float")
+    integral = frozenset(
+        e.name for e in ALL_DTYPES if e.name in direct and e.kind in ("int", "uint")
+    )
 
     def method(self: Values, other: Any) -> Any:
         one, kind = self._inner, type(other)
@@ -61,7 +65,9 @@ def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any],
             two = other._inner
             if one.dtype is two.dtype and one.dtype.name in direct:
                 return _wrapped(apply(theirs, one, two))
-        elif (kind is float or kind is int) and one.dtype.name in numbers:
+        elif (kind is float and one.dtype.name in floating) or (
+            kind is int and (one.dtype.name in integral or one.dtype.name in floating)
+        ):
             return _wrapped(
                 apply(theirs, other, one) if is_reflected else apply(theirs, one, other)
             )
@@ -77,14 +83,18 @@ def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any],
 
 def _comparison(name: str) -> Callable[[Values, Any], Any]:
     method = _binary(name)
+    is_equality = name in ("equal", "not_equal")
+    if not is_equality:
+        return method
 
     def compared(self: Values, other: Any) -> Any:
-        if name in ("equal", "not_equal") and not isinstance(other, (Values, *_OPERANDS)):
-            if other is None or isinstance(other, str):  # nothing is equal to it, as in NumPy
-                inner = self._inner
-                different = name == "not_equal"
-                return value_of(td.full(inner.shape, different, dtype=td.bool, device=inner.device))
-        return method(self, other)
+        found = method(self, other)
+        # Nothing is equal to None or to text, as in NumPy.
+        if found is NotImplemented and (other is None or type(other) is str):
+            inner = self._inner
+            different = name == "not_equal"
+            return value_of(td.full(inner.shape, different, dtype=td.bool, device=inner.device))
+        return found
 
     return compared
 
@@ -132,7 +142,15 @@ def _imatmul(self: ndarray, other: Any) -> Any:
 
 
 def _unary(name: str) -> Callable[[Values], Any]:
-    return lambda self: value_of(call(name, self._inner))
+    theirs = SAME[name]
+
+    def method(self: Values) -> Any:
+        inner = self._inner
+        if inner.dtype.kind == "float":
+            return _wrapped(apply(theirs, inner))
+        return value_of(call(name, inner))
+
+    return method
 
 
 def _number(self: Values) -> Any:
@@ -191,8 +209,37 @@ def _contains(self: Values, value: Any) -> bool:
     return bool(td.any(call("equal", self._inner, unwrapped(value))))
 
 
+_PLAIN = frozenset({int, slice, type(None), type(Ellipsis)})
+_BOUNDS = frozenset({int, type(None)})
+
+
+def _is_plain_part(part: Any) -> bool:
+    kind = type(part)
+    if kind is slice:
+        return (
+            type(part.start) in _BOUNDS
+            and type(part.stop) in _BOUNDS
+            and type(part.step) in _BOUNDS
+        )
+    return kind in _PLAIN
+
+
+def _is_plain(index: Any) -> bool:
+    """Whether an index is of integers and slices, which need no checks here."""
+    kind = type(index)
+    if kind is int:
+        return True
+    if kind is tuple:
+        return bool(index) and all(map(_is_plain_part, index))
+    return kind is slice and _is_plain_part(index)
+
+
 def _getitem(self: Values, index: Any) -> Any:
     inner = self._inner
+    if type(self) is ndarray and _is_plain(index):
+        found = inner[index]
+        is_scalar = not found.shape and (type(index) is not tuple or Ellipsis not in index)
+        return value_of(found.copied()) if is_scalar else wrap(found)
     is_whole = index is Ellipsis or index is None or (type(index) is tuple and not index)
     if type(self) is generic and not is_whole:
         raise IndexError("invalid index to scalar variable.")

@@ -129,7 +129,12 @@ class ufunc:
                     f"but {len(operands)} were given"
                 )
             operands, out = operands[:count], operands[count:]
-        given = [each._inner if isinstance(each, Values) else unwrapped(each) for each in operands]
+        given = [each._inner if type(each) is ndarray else unwrapped(each) for each in operands]
+        if out is None and where is True and dtype is None and signature is None:
+            results = call_all(self.__name__, *given, casting=casting)
+            if len(results) == 1:
+                return value_of(results[0])
+            return tuple([value_of(each) for each in results])
         results = call_all(self.__name__, *given, dtype=dtype, casting=casting, signature=signature)
         if out is None and where is True:
             if self.nout == 1:

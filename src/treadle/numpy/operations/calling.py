@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import treadle as td
-from treadle.core.dtypes import integer_range
+from treadle.core.dtypes import DType, integer_range
 from treadle.numpy import promotion
-from treadle.numpy.operations.elementwise import FUNCTIONS
+from treadle.numpy.operations.elementwise import FUNCTIONS, Computation
 from treadle.numpy.operations.operands import array, converted
+from treadle.runtime.devices import Device
 from treadle.tensor.tensor import Tensor as Inner
 
 _NUMBERS = (bool, int, float, complex)
 # Comparisons of integers with Python's integers outside their range are not errors.
 _COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
+
+
+class _Plan(NamedTuple):
+    """A ufunc for operands of some dtypes: what computes it, the dtypes of operands and results."""
+
+    compute: Computation
+    operands: tuple[DType, ...]
+    results: tuple[DType, ...]
+
+
+# By the ufunc's name, the device, and the operands' dtypes or classes of numbers.
+_plans: dict[Any, _Plan] = {}
 
 
 def call(name: str, *operands: Any) -> Inner:
@@ -27,41 +40,66 @@ def call_all(
     name: str, *operands: Any, dtype: Any = None, casting: str = "same_kind", signature: Any = None
 ) -> tuple[Inner, ...]:
     """What NumPy's ufunc of this name computes: all its results."""
-    function: np.ufunc = getattr(np, name)
-    where = promotion.device_of(operands)
-    given = [
-        each if type(each) is Inner or type(each) in _NUMBERS else array(each, device=where)
-        for each in operands
-    ]
-    kinds = tuple([promotion.kind_of(each) for each in given])
-    if signature is None and dtype is not None:
-        signature = (*(None,) * function.nin, *(np.dtype(dtype),) * function.nout)
-    loop = promotion.loop(function, kinds, casting, signature)
-    compute = FUNCTIONS.get(name)
-    if compute is None:
-        raise NotImplementedError(f"np.{name} has no form for devices")
-    if name in _COMPARISONS and given.__class__ is list and _is_beyond(given):
+    where: Device | None = None
+    for each in operands:
+        if type(each) is Inner:
+            where = each.device
+            break
+    where = promotion.place() if where is None else where
+    given = []
+    key: list[Any] = [name, where.id]
+    for each in operands:
+        kind = type(each)
+        if kind is not Inner and kind not in _NUMBERS:
+            each = array(each, device=where)
+            kind = Inner
+        given.append(each)
+        key.append(each.dtype.name if kind is Inner else kind)
+    if dtype is None and signature is None and casting == "same_kind":
+        plan = _plans.get(tuple(key))
+        if plan is None:
+            plan = _plans[tuple(key)] = _plan(name, given, where, casting, None, False)
+    else:
+        if signature is None and dtype is not None:
+            function: np.ufunc = getattr(np, name)
+            signature = (*(None,) * function.nin, *(np.dtype(dtype),) * function.nout)
+        plan = _plan(name, given, where, casting, signature, signature is not None)
+    if name in _COMPARISONS and _is_beyond(given):
         values = given
     else:
-        asked = dtype is not None or signature is not None
-        values = [_cast(each, loop[at], where, asked) for at, each in enumerate(given)]
-    if not any(type(each) is Inner for each in values):
-        own = promotion.held(loop[0], where)
-        values = [td.full((), values[0], dtype=own, device=where), *values[1:]]
-    found = compute(*values)
-    results = found if type(found) is tuple else (found,)
-    return tuple(
-        [
-            each.to(promotion.held(kind, where))
-            for each, kind in zip(results, loop[function.nin :], strict=True)
+        values = [
+            (each if each.dtype is wanted else converted(each, wanted))
+            if type(each) is Inner
+            else _number(each, wanted)
+            for each, wanted in zip(given, plan.operands, strict=True)
         ]
-    )
+    if not any([type(each) is Inner for each in values]):
+        first = td.full((), values[0], dtype=plan.operands[0], device=where)
+        values = [first, *values[1:]]
+    found = plan.compute(*values)
+    if type(found) is Inner:
+        (wanted,) = plan.results
+        return (found if found.dtype is wanted else found.to(wanted),)
+    return tuple([each.to(kind) for each, kind in zip(found, plan.results, strict=True)])
 
 
-def _cast(value: Any, kind: np.dtype[Any], where: Any, asked: bool) -> Any:
-    wanted = promotion.named(kind, where) if asked else promotion.held(kind, where)
-    if type(value) is Inner:
-        return value if value.dtype is wanted else converted(value, wanted)
+def _plan(
+    name: str, given: list[Any], where: Device, casting: str, signature: Any, is_named: bool
+) -> _Plan:
+    """The dtypes are those that NumPy says; `is_named` if the program names them, which the device
+    then must have."""
+    function: np.ufunc = getattr(np, name)
+    compute = FUNCTIONS.get(name)
+    kinds = tuple([promotion.kind_of(each) for each in given])
+    loop = promotion.loop(function, kinds, casting, signature)
+    if compute is None:
+        raise NotImplementedError(f"np.{name} has no form for devices")
+    find = promotion.named if is_named else promotion.held
+    dtypes = [find(each, where) for each in loop]
+    return _Plan(compute, tuple(dtypes[: function.nin]), tuple(dtypes[function.nin :]))
+
+
+def _number(value: Any, wanted: DType) -> Any:
     if wanted.kind in ("int", "uint"):
         low, high = integer_range(wanted)
         if not low <= value <= high:

@@ -14,7 +14,7 @@ from treadle.tensor.tensor import Tensor as Inner
 Computation = Callable[..., Any]
 
 # NumPy's name: treadle's, where both mean the same for every dtype.
-_SAME = {
+SAME = {
     "absolute": "abs", "add": "add", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
     "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh",
     "bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor",
@@ -330,7 +330,7 @@ def _exp2(x: Inner) -> Inner:
 
 
 FUNCTIONS: dict[str, Computation] = {
-    **{name: _same(inner) for name, inner in _SAME.items()},
+    **{name: _same(inner) for name, inner in SAME.items()},
     "bitwise_count": _bitwise_count,
     "deg2rad": _scaled(math.pi / 180),
     "degrees": _scaled(180 / math.pi),
@@ -377,7 +377,8 @@ DIRECT: dict[str, tuple[str, str]] = {
     "multiply": ("multiply", "int uint float complex bool"),
     "not_equal": ("not_equal", "int uint float complex bool"),
     "power": ("pow", "float complex"),
-    "remainder": ("remainder", "float"),
+    "floor_divide": ("floor_divide", "int uint"),
+    "remainder": ("remainder", "int uint float"),
     "subtract": ("subtract", "int uint float complex"),
 }
 
