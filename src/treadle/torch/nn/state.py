@@ -67,7 +67,9 @@ def save(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
             inner.state_dict(
                 destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
             )
-    _called(module, "save_after", module, destination, prefix, metadata)
+    for hook in tuple(module.__dict__.get("_state_hooks", {}).get("save_after", ())):
+        changed = hook(module, destination, prefix, metadata)
+        destination = destination if changed is None else changed
     return destination
 
 
