@@ -5,7 +5,7 @@ python tools/torch_reference.py --collect    # the list of names, from an instal
 
 A name is the same (●), differs as is said (◐), or is not here, with the reason (○). Names that
 differ are in `treadle.torch.table.DIFFERENCES`, names that are not here in
-`treadle.torch.missing`; the rest has to be there.
+`treadle.torch.lacking`; the rest has to be there.
 """
 
 from __future__ import annotations

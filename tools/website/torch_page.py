@@ -18,7 +18,7 @@ AttributeError says what to use instead, and `torch.missing()` lists them. ● t
 
 def status(space: str, name: str) -> tuple[str, str]:
     """The mark of a name, and what is said beside it."""
-    from treadle.torch.missing import missing
+    from treadle.torch.lacking import missing
     from treadle.torch.table import DIFFERENCES
 
     path = f"{space}.{name}".removeprefix("torch.").removeprefix("torch.")

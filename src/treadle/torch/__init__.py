@@ -6,7 +6,7 @@ not raises an AttributeError that names the nearest thing; `torch.missing()` lis
 """
 
 from treadle.core.deferred_imports import exports
-from treadle.torch.missing import within
+from treadle.torch.lacking import within
 from treadle.torch.table import IN_PLACE, entries
 from treadle.torch.version import __version__ as __version__
 
@@ -28,7 +28,7 @@ NAMES = {
         "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor "
         "IntTensor LongTensor ShortTensor dtype"
     ),
-    "treadle.torch.missing": "missing",
+    "treadle.torch.lacking": "missing",
     "treadle.torch.printing": "set_printoptions",
     "treadle.torch.random": (
         "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"

@@ -603,7 +603,7 @@ from treadle.torch.legacy import IntTensor as IntTensor
 from treadle.torch.legacy import LongTensor as LongTensor
 from treadle.torch.legacy import ShortTensor as ShortTensor
 from treadle.torch.legacy import dtype as dtype
-from treadle.torch.missing import missing as missing
+from treadle.torch.lacking import missing as missing
 from treadle.torch.printing import set_printoptions as set_printoptions
 from treadle.torch.random import Generator as Generator
 from treadle.torch.random import default_generator as default_generator

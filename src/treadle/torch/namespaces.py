@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from treadle.torch.missing import within
+from treadle.torch.lacking import within
 from treadle.torch.table import HERE, entries, function_of
 
 TABLES: dict[str, dict[str, str]] = {

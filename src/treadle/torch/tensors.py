@@ -47,7 +47,7 @@ class Tensor(Declarations):
         return made
 
     def __getattr__(self, name: str) -> Any:
-        from treadle.torch.missing import missing
+        from treadle.torch.lacking import missing
 
         advice = missing(f"Tensor.{name}")
         raise AttributeError(

@@ -1,7 +1,7 @@
 """`torch.autograd`: gradients, functions with derivatives of their own, Jacobians."""
 
 from treadle.core.deferred_imports import exports
-from treadle.torch.missing import within
+from treadle.torch.lacking import within
 
 NAMES = {
     "treadle.torch.autograd.function": "Function",

@@ -2,7 +2,7 @@
 device that stands in for it (`torch.cuda.set_stand_in`)."""
 
 from treadle.core.deferred_imports import exports
-from treadle.torch.missing import within
+from treadle.torch.lacking import within
 
 NAMES = {
     "treadle.torch.cuda.cards": (

@@ -1,7 +1,7 @@
 """`torch.func`: transforms of functions of tensors."""
 
 from treadle.core.deferred_imports import exports
-from treadle.torch.missing import within
+from treadle.torch.lacking import within
 
 NAMES = {
     "treadle.torch.func.modules": "functional_call stack_module_state",

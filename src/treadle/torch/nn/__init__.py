@@ -2,7 +2,7 @@
 
 from treadle.core.deferred_imports import exports
 from treadle.nn import NAMES as _INNER  # type: ignore[attr-defined]
-from treadle.torch.missing import within
+from treadle.torch.lacking import within
 
 _CONTAINERS = "ModuleDict ModuleList ParameterDict ParameterList Sequential"
 _ELSEWHERE = {*_CONTAINERS.split(), "Module", "Parameter"}

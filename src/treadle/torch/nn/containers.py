@@ -112,7 +112,7 @@ class ParameterList(Module):
 
     def extra_repr(self) -> str:
         """What there is."""
-        return "\n".join(f"({at}): {_described(each)}" for at, each in enumerate(self))
+        return "\n".join(f"  ({at}): {_described(each)}" for at, each in enumerate(self))
 
 
 class ParameterDict(Module):
@@ -221,7 +221,7 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """What there is."""
-        return "\n".join(f"({key}): {_described(each)}" for key, each in self.items())
+        return "\n".join(f"  ({key}): {_described(each)}" for key, each in self.items())
 
 
 def _as_parameter(value: Any) -> Any:
@@ -236,4 +236,5 @@ def _described(value: Any) -> str:
     what = "Parameter" if isinstance(value, Parameter) else "Tensor"
     x = value._inner
     extents = "x".join(map(str, x.shape))
-    return f"{what} containing: [{x.dtype} of size {extents} on {x.device.id}]"
+    where = "" if x.device.id.startswith("cpu") else f" ({x.device.id})"
+    return f"{what} containing: [torch.{x.dtype.name} of size {extents}{where}]"

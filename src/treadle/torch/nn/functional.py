@@ -6,7 +6,7 @@ from typing import Any
 
 from treadle.tensor import functional as inner
 from treadle.torch.adapting import adapted, with_out
-from treadle.torch.missing import within
+from treadle.torch.lacking import within
 from treadle.torch.operations import fractional, neural
 
 _WITH_OUT = ("avg_pool2d", "avg_pool3d", "hardshrink")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,8 @@ _FILLING = (
     "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_",
     "zeros_",
 )  # fmt: skip
+# Their names without the underscore are PyTorch's old ones.
+_OLD = {name.removesuffix("_"): name for name in _FILLING}
 __all__ = [*_FILLING, "calculate_gain"]
 
 calculate_gain = inner.calculate_gain
@@ -41,6 +45,11 @@ def _filling(function: Callable[..., Any]) -> Callable[..., Tensor]:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _OLD:
+        warnings.warn(
+            f"torch.nn.init.{name} is deprecated: use {_OLD[name]}", FutureWarning, stacklevel=2
+        )
+        return getattr(sys.modules[__name__], _OLD[name])
     if name not in _FILLING:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = _filling(getattr(inner, name))

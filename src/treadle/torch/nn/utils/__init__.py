@@ -2,7 +2,7 @@
 computed."""
 
 from treadle.core.deferred_imports import exports
-from treadle.torch.missing import within
+from treadle.torch.lacking import within
 
 NAMES = {
     "treadle.torch.nn.utils.clip_grad": (

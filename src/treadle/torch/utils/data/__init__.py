@@ -2,7 +2,7 @@
 threads."""
 
 from treadle.core.deferred_imports import exports
-from treadle.torch.missing import within
+from treadle.torch.lacking import within
 
 NAMES = {
     "treadle.data.workers": "get_worker_info",
