@@ -112,7 +112,7 @@ class ParameterList(Module):
 
     def extra_repr(self) -> str:
         """What there is."""
-        return "\n".join(f"  ({at}): {_described(each)}" for at, each in enumerate(self))
+        return "\n".join(f"  ({at}): {_described(each, True)}" for at, each in enumerate(self))
 
 
 class ParameterDict(Module):
@@ -221,7 +221,7 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """What there is."""
-        return "\n".join(f"  ({key}): {_described(each)}" for key, each in self.items())
+        return "\n".join(f"  ({key}): {_described(each, False)}" for key, each in self.items())
 
 
 def _as_parameter(value: Any) -> Any:
@@ -230,11 +230,12 @@ def _as_parameter(value: Any) -> Any:
     return value
 
 
-def _described(value: Any) -> str:
+def _described(value: Any, by_dtype: bool) -> str:
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
     what = "Parameter" if isinstance(value, Parameter) else "Tensor"
     x = value._inner
+    kind = f"torch.{x.dtype.name}" if by_dtype else value.type()  # type: ignore[operator]
     extents = "x".join(map(str, x.shape))
     where = "" if x.device.id.startswith("cpu") else f" ({x.device.id})"
-    return f"{what} containing: [torch.{x.dtype.name} of size {extents}{where}]"
+    return f"{what} containing: [{kind} of size {extents}{where}]"
