@@ -32,7 +32,7 @@ ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2
 ReplicationPad3d SELU ZeroPad1d ZeroPad2d ZeroPad3d CircularPad1d CircularPad2d CircularPad3d
 ConstantPad1d ConstantPad2d ConstantPad3d
 """
-# Of the others of PyTorch's list: CTCLoss is compared behind a log_softmax (test_functions.py), and
+# Of the others of PyTorch's list: CTCLoss is compared behind a log_softmax (test_torch_functions.py), and
 # TransformerEncoder, which is given a module, within Transformer. Lazy modules, FractionalMaxPool
 # and LinearCrossEntropyLoss do not exist here.
 

@@ -14,6 +14,7 @@ from treadle.torch.devices import place
 from treadle.torch.dtypes import dtype_named
 from treadle.torch.errors import translated
 from treadle.torch.legacy import NAMES
+from treadle.torch.operations.operands import converted
 from treadle.torch.tensors import Tensor, wrap
 
 
@@ -21,6 +22,8 @@ def _as(self: Tensor, dtype: DType | None, where: TheirDevice | None, copy: bool
     """The tensor in a dtype and on a device; itself if nothing changes."""
     inner = self._inner
     try:
+        if dtype is not None and inner.dtype.is_complex and not dtype.is_complex:
+            return wrap(converted(inner, dtype).to(where or inner.device))
         made = inner.to(where, dtype=dtype)
     except TreadleError as error:
         raise translated(error) from None

@@ -23,10 +23,10 @@ OPERATIONS = {
         "true_divide=div:fmio where:fo where=where_method:m"
     ),
     f"{_HERE}.complexes": (
-        "angle:fmo clone:fm conj:fm conj_physical=conj:fmio copy:i fill:fi imag:f is_complex:fm "
-        "is_conj=is_not:fm is_floating_point:fm is_neg=is_not:fm is_nonzero:fm is_same_size:fm "
-        "is_signed:fm numel:f real:f resolve_conj=same:fm resolve_neg=same:fm view_as_complex:f "
-        "view_as_real:f zero:i"
+        "alias_copy=clone:fo angle:fmo clone:fm constant_pad_nd conj:fm conj_physical=conj:fmio "
+        "copy:i fill:fi imag:f is_complex:fm is_conj=is_not:fm is_floating_point:fm "
+        "is_neg=is_not:fm is_nonzero:fm is_same_size:fm is_signed:fm numel:f real:f "
+        "resolve_conj=same:fm resolve_neg=same:fm view_as_complex:f view_as_real:f zero:i"
     ),
     f"{_HERE}.creation": (
         "arange:fo as_tensor asarray complex=complex_numbers:fo empty:fo empty_like "
@@ -109,11 +109,11 @@ OPERATIONS = {
         "pdist pixel_shuffle pixel_unshuffle prelu:fm rms_norm threshold:fi"
     ),
     f"{_HERE}.shapes": (
-        "as_strided:fmv broadcast_shapes broadcast_tensors broadcast_to:fm diagonal:fm "
-        "expand:m expand_as:m flatten:fm flip:fm fliplr:fm flipud:fm movedim:fm "
-        "moveaxis=movedim:fm narrow:fm permute:fm ravel:fm repeat:m reshape:fm reshape_as:m "
-        "resize:v resize_as:v roll:fm rot90:fm select:fm squeeze:fmv swapaxes:fmv swapdims=transpose:fmv t:fmv "
-        "tile:fm transpose:fmv unflatten:fm unfold:m unsqueeze:fmv view:m view_as:m adjoint:fm"
+        "as_strided:fmv broadcast_shapes broadcast_tensors broadcast_to:fm diagonal:fm expand:m "
+        "expand_as:m flatten:fm flip:fm fliplr:fm flipud:fm movedim:fm moveaxis=movedim:fm "
+        "narrow:fm permute:fm ravel:fm repeat:m reshape:fm reshape_as:m resize:v resize_as:v "
+        "roll:fm rot90:fm select:fm squeeze:fmv swapaxes:fmv swapdims=transpose:fmv t:fmv tile:fm "
+        "transpose:fmv unflatten:fm unfold:m unsqueeze:fmv view:m view_as:m adjoint:fm"
     ),
     f"{_HERE}.shapes:FUNCTIONS": (
         "atleast_1d atleast_2d atleast_3d as_strided_copy:fo diagonal_copy:fo expand_copy:fo "
@@ -178,10 +178,10 @@ def function_of(entry: Entry) -> Any:
 _IN_PLACE = (
     "abs_ acos_ acosh_ addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
     "asin_ asinh_ as_strided_ atan_ atanh_ ceil_ celu_ clamp_ clamp_max_ clamp_min_ clip_ "
-    "conj_physical_ cos_ cosh_ deg2rad_ detach_ dropout_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ "
-    "index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ "
-    "reciprocal_ relu_ resize_as_ round_ rrelu_ rsqrt_ selu_ sgn_ sigmoid_ sin_ sinc_ sinh_ sqrt_ "
-    "square_ tan_ tanh_ threshold_ trunc_ xlogy_ zero_"
+    "conj_physical_ cos_ cosh_ deg2rad_ detach_ dropout_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ "
+    "floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ "
+    "negative_ rad2deg_ reciprocal_ relu_ resize_as_ round_ rrelu_ rsqrt_ selu_ sgn_ sigmoid_ sin_ "
+    "sinc_ sinh_ sqrt_ square_ tan_ tanh_ threshold_ trunc_ xlogy_ zero_"
 )
 # Those of them that there are.
 IN_PLACE = frozenset(_IN_PLACE.split()) & {

@@ -121,3 +121,8 @@ def fill(input: Inner, value: Any) -> Inner:
 def zero(input: Inner) -> Inner:
     """Zeros everywhere: for `zero_`."""
     return td.zeros_like(input)
+
+
+def constant_pad_nd(input: Inner, pad: Any, value: Any = 0) -> Inner:
+    """Elements around the tensor: before and after each axis, the last axis first."""
+    return td.nn.functional.pad(input, tuple(pad), "constant", value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,14 @@ def cast(value: Any, dtype: DType) -> Any:
     if dtype.is_integer and type(value) is int and not -128 <= value < 128:
         return cast_number(value, dtype).item()
     return int(value) if type(value) is bool and dtype.kind != "bool" else value
+
+
+def converted(value: Inner, dtype: DType) -> Inner:
+    """A tensor in any dtype: of complex numbers their real parts, with PyTorch's warning."""
+    if value.dtype.is_complex and not dtype.is_complex and dtype.kind != "bool":
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=4)
+        value = apply("real", value)
+    return value.to(dtype)
 
 
 def together(name: str, *operands: Any) -> list[Any]:
