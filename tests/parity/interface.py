@@ -282,7 +282,7 @@ def _check_writing(operator: Any, sample: Any, wanted: Any, device: str, what: s
 def _has_out(name: str) -> bool:
     """Whether PyTorch's function takes `out=`: its list says so of methods, too. (Of
     `nn.functional` it is not documented.)"""
-    if name.startswith("nn.functional") or name == "linalg.lstsq":
+    if name.startswith("nn.functional") or name in ("histogramdd", "linalg.lstsq"):
         return False
     found: Any = torch
     for part in name.split("."):

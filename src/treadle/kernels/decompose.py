@@ -181,13 +181,13 @@ def lu_factors(a: DeviceArray) -> tuple[DeviceArray, DeviceArray, DeviceArray, D
     >>> [each.to_host().tolist() for each in found]
     [[[[4.0, 0.0], [0.0, 2.0]]], [[1, 1]], [[1, 0]], [0]]
     """
-    count, rows, _ = a.shape
+    count, rows, dtype = _checked(a)
     status, order = zeros(a, i32, count), new(a, i32, count, rows)
     if a.size:
         work, pivots = _lu_by_panels(a, status)
         factors = work.array.view(a.shape, (work.step, work.down, work.along), work.at)
     else:
-        factors, pivots = new(a, a.dtype, *a.shape), new(a, i32, count, min(a.shape[1:]))
+        factors, pivots = new(a, dtype, *a.shape), new(a, i32, count, min(a.shape[1:]))
     if order.size:
         panels.write_order.launch(count, pivots, order)
     return factors, pivots, order, status

@@ -153,7 +153,7 @@ def tensor_split(
     """Views of so many parts along an axis, the first of which are one longer, or of the parts
     between indices."""
     named = (indices_or_sections, sections, indices, tensor_indices_or_sections)
-    given = next((each for each in named if each is not None), None)
+    given: Any = next((each for each in named if each is not None), None)
     at = _axis("tensor_split", input, dim)
     extent = input.shape[at]
     if isinstance(given, Inner):

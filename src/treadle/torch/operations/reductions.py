@@ -15,6 +15,9 @@ from treadle.torch.operations.operands import cast, promoted
 
 ValuesIndices = namedtuple("ValuesIndices", "values indices")
 ValuesIndices.__doc__ = "What reductions along an axis return that also say where."
+_WITH_MEAN: dict[str, Any] = {
+    "std": namedtuple("StdMean", "std mean"), "var": namedtuple("VarMean", "var mean"),
+}  # fmt: skip
 AMinMax = namedtuple("AMinMax", "min max")
 
 
@@ -115,7 +118,7 @@ def _spread_of(input: Inner, dim: Any, unbiased: bool | None, correction: Any) -
 
 def _with_mean(name: str) -> Any:
     of = getattr(td, name)
-    result = namedtuple(f"{name}_mean", f"{name} mean")  # type: ignore[misc]
+    result = _WITH_MEAN[name]
 
     def function(
         input: Inner, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
@@ -393,8 +396,8 @@ def _quantile(
             )
     elif not 0 <= q <= 1:
         raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
-    at = None if dim is None else one(dim, len(input.shape))
-    is_flat = at is None or not input.shape
+    is_flat = dim is None or not input.shape
+    at = 0 if dim is None else one(dim, len(input.shape))
     if not input.size and (is_flat or not input.shape[at]):
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     rows = input.reshape(input.size) if is_flat else td.moveaxis(input, at, -1)
@@ -413,13 +416,15 @@ def _between(ordered: Inner, parts: Inner, skips: bool, interpolation: str) -> I
     """The elements of sorted rows, or what is between two of them, at parts of their length."""
     extent = ordered.shape[-1]
     missing = td.sum(td.isnan(ordered), axis=-1, keepdims=True).to(ordered.dtype)
+    ranks: Any
     if skips:
         ranks = parts * td.clip(extent - 1 - missing, 0)
     else:  # NaN is last, and all quantiles of its row
         ranks = td.where(missing > 0, extent - 1, parts * (extent - 1))
     if interpolation in _ROUNDED:
         ranks = _ROUNDED[interpolation](ranks)
-    low, high = td.floor(ranks), td.ceil(ranks)
+    low: Any = td.floor(ranks)
+    high: Any = td.ceil(ranks)
     below, above = (
         td.take_along_axis(ordered, each.detach().to(td.int64), axis=-1) for each in (low, high)
     )

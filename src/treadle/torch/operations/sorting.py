@@ -74,7 +74,7 @@ def searchsorted(
             "torch.searchsorted(): side and right can't be set to opposites, got side of left "
             "while right was True"
         )
-    how = side or ("right" if right else "left")
+    how: Any = side or ("right" if right else "left")
     rows = sorted_sequence
     values = input
     if not isinstance(input, Inner):

@@ -112,8 +112,8 @@ def mvlgamma(input: Inner, p: int) -> Inner:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     x = _floats(input)
-    found = p * (p - 1) / 4 * math.log(math.pi)
-    for at in range(p):
+    found = td.lgamma(x) + p * (p - 1) / 4 * math.log(math.pi)
+    for at in range(1, p):
         found = td.lgamma(x - at / 2) + found
     return found
 
