@@ -34,6 +34,7 @@ NAMES = {
         "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state"
     ),
     "treadle.torch.tensors": "Tensor wrap",
+    "treadle.torch.errors": "OutOfMemoryError",
     # Dtypes are treadle's, under PyTorch's names.
     "treadle": (
         "bfloat16 bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8 "
@@ -42,7 +43,7 @@ NAMES = {
     "treadle.autograd.modes": "is_grad_enabled set_grad_enabled",
     "treadle.torch.autograd.gradients": "inference_mode is_inference_mode_enabled",
     "treadle.torch.func.transforms": "vmap",
-    "treadle.torch.amp.mixed_precision": "autocast get_autocast_dtype is_autocast_enabled",
+    "treadle.torch.amp.mixed_precision": "GradScaler autocast get_autocast_dtype is_autocast_enabled",
     "treadle.torch.compilation": "compile",
     "treadle.torch.cuda.streams": "Event Stream",
     "treadle.torch.serialization": "load save",

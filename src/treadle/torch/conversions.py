@@ -13,7 +13,7 @@ from treadle.torch.devices import device as Device
 from treadle.torch.devices import place
 from treadle.torch.dtypes import dtype_named
 from treadle.torch.errors import translated
-from treadle.torch.legacy import NAMES
+from treadle.torch.legacy import NAMES, inner_of
 from treadle.torch.operations.operands import converted
 from treadle.torch.tensors import Tensor, wrap
 
@@ -82,6 +82,12 @@ _SHORT = {
     "double": "float64", "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
 CASTS = {name: _caster(name, getattr(td, dtype)) for name, dtype in _SHORT.items()}
+
+
+def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
+    """Elements that are given, or undefined ones of extents, with the dtype and device."""
+    where = self._inner.device if device is None else device
+    return wrap(inner_of(data, self._inner.dtype, where))
 
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.core.errors import DeviceNotFound, DtypeError, LaunchError, ShapeError, TreadleError
+from treadle.core.errors import (
+    DeviceNotFound,
+    DtypeError,
+    LaunchError,
+    OutOfMemory,
+    ShapeError,
+    TreadleError,
+)
+
+# What PyTorch calls it.
+OutOfMemoryError = OutOfMemory
 
 
 class TorchShapeError(ShapeError, RuntimeError):

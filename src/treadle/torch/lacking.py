@@ -8,6 +8,58 @@ from __future__ import annotations
 
 # Advice: the names, as they stand behind `torch.`.
 _NAMES = {
+    "torch.nn.functional has it": (
+        "affine_grid_generator convolution embedding_bag embedding_renorm_ feature_alpha_dropout_ "
+        "feature_dropout_ grid_sampler grid_sampler_2d grid_sampler_3d poisson_nll_loss "
+        "triplet_margin_loss"
+    ),
+    "the modules torch.nn.LSTM, GRU, RNN, LSTMCell, GRUCell and RNNCell have the weights": (
+        "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"
+    ),
+    "the name ends with _ today: torch.nn.init.normal_": (
+        "nn.init.constant nn.init.dirac nn.init.eye nn.init.kaiming_normal "
+        "nn.init.kaiming_uniform nn.init.normal nn.init.orthogonal nn.init.sparse nn.init.uniform "
+        "nn.init.xavier_normal nn.init.xavier_uniform"
+    ),
+    'write torch.FloatTensor(…).cuda(), or torch.tensor(…, device="cuda")': (
+        "cuda.BFloat16Tensor cuda.BoolTensor cuda.ByteTensor cuda.CharTensor cuda.DoubleTensor "
+        "cuda.FloatTensor cuda.HalfTensor cuda.IntTensor cuda.LongTensor cuda.ShortTensor"
+    ),
+    "memory comes from treadle's pool: torch.cuda.memory_stats, empty_cache": (
+        "cuda.CUDAPluggableAllocator cuda.MemPool cuda.caching_allocator_alloc "
+        "cuda.caching_allocator_delete cuda.caching_allocator_disabled "
+        "cuda.caching_allocator_enable cuda.change_current_allocator cuda.device_memory_used "
+        "cuda.get_allocator_backend cuda.get_per_process_memory_fraction cuda.host_memory_stats "
+        "cuda.host_memory_stats_as_nested_dict cuda.memory_snapshot "
+        "cuda.memory_stats_as_nested_dict cuda.reset_accumulated_host_memory_stats "
+        "cuda.reset_accumulated_memory_stats cuda.reset_max_memory_cached "
+        "cuda.reset_peak_host_memory_stats cuda.set_per_process_memory_fraction cuda.use_mem_pool"
+    ),
+    "the cuda-bindings package and nvidia-smi say it": (
+        "cuda.CudaError cuda.DeferredCudaCallError cuda.ExternalStream cuda.GreenContext "
+        "cuda.StreamContext cuda.check_error cuda.clock_rate cuda.cudaStatus cuda.cudart "
+        "cuda.current_blas_handle cuda.current_solver_handle cuda.get_gencode_flags "
+        "cuda.get_stream_from_external cuda.get_sync_debug_mode cuda.is_tf32_supported "
+        "cuda.list_gpu_processes cuda.memory_usage cuda.power_draw cuda.set_sync_debug_mode "
+        "cuda.temperature"
+    ),
+    "torch.autograd.set_detect_anomaly looks for NaN in gradients": (
+        "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled"
+    ),
+    "torch.get_autocast_dtype and torch.is_autocast_enabled take the device's type": (
+        "get_autocast_cpu_dtype get_autocast_gpu_dtype is_autocast_cpu_enabled"
+    ),
+    "torch.testing.assert_close": "testing.assert_allclose",
+    "a backward pass is one thread": "autograd.set_multithreading_enabled",
+    "x.permute, reshape and torch.einsum": "func.rearrange",
+    "write a function of tensors: there are no subclasses": "Tensor.as_subclass",
+    "torch.nn.init.orthogonal_ makes such a matrix; torch.linalg.qr, of a parameter": (
+        "nn.utils.parametrizations.orthogonal"
+    ),
+    "batch norms keep running values: set module.track_running_stats": (
+        "func.replace_all_batch_norm_modules_"
+    ),
+    "its functions are torch's": "functional classproperty",
     "treadle.profile() measures, and its table and trace show all kernels": (
         "autograd.profiler autograd.profiler_legacy autograd.profiler_util cuda.nvtx cuda.profiler "
         "utils.bottleneck cuda.jiterator"
@@ -39,9 +91,10 @@ _NAMES = {
     "td.quant has quantized weights (ggml's formats), and products straight from their blocks": (
         "dequantize empty_quantized fake_quantize_per_channel_affine "
         "fake_quantize_per_tensor_affine int_repr qint32 qint8 quantization quantize_per_channel "
-        "quantize_per_tensor quantize_per_tensor_dynamic quint2x4 quint4x2 quint8 "
-        "nn.intrinsic nn.qat nn.quantizable nn.quantized Tensor.dequantize Tensor.int_repr Tensor.q_per_channel_axis Tensor.q_per_channel_scales "
-        "Tensor.q_per_channel_zero_points Tensor.q_scale Tensor.q_zero_point Tensor.qscheme ao"
+        "quantize_per_tensor quantize_per_tensor_dynamic quint2x4 quint4x2 quint8 nn.intrinsic "
+        "nn.qat nn.quantizable nn.quantized Tensor.dequantize Tensor.int_repr "
+        "Tensor.q_per_channel_axis Tensor.q_per_channel_scales Tensor.q_per_channel_zero_points "
+        "Tensor.q_scale Tensor.q_zero_point Tensor.qscheme ao"
     ),
     "arrays have no elements of this dtype": (
         "bit bits16 bits1x8 bits2x4 bits4x2 bits8 chalf complex32 float4_e2m1fn_x2 float8_e4m3fn "
@@ -104,18 +157,16 @@ _NAMES = {
     ),
     "masked tensors: torch.where and masked_fill": "masked",
     "it is for internal use in PyTorch": (
-        "hash_tensor Tensor.hash_tensor slice_inverse Tensor.slice_inverse segment_reduce "
-        "lobpcg Tensor.map_ Tensor.map2_ Tensor.module_load "
-        "Tensor.record_stream Tensor.grad_dtype Tensor.const_data_ptr nn.Container "
-        "nn.common_types nn.factory_kwargs nn.NLLLoss2d nn.functional.ScalingType nn.functional.SwizzleType "
-        "windows cpp types testing.FileCheck return_types "
-        "clear_autocast_cache is_autocast_cache_enabled set_autocast_cache_enabled "
-        "autograd.NestedIOFunction autograd.enforce_grad_layout_policy autograd.variable "
-        "func.debug_unwrap "
-        "optim.swap_in_optimizer_params_and_state utils.data.argument_validation "
-        "utils.data.functional_datapipe utils.data.guaranteed_datapipes_determinism "
-        "utils.data.non_deterministic utils.data.runtime_validation "
-        "utils.data.runtime_validation_disabled utils.data.DataChunk"
+        "Tensor.index hash_tensor Tensor.hash_tensor slice_inverse Tensor.slice_inverse "
+        "segment_reduce lobpcg Tensor.map_ Tensor.map2_ Tensor.module_load Tensor.record_stream "
+        "Tensor.grad_dtype Tensor.const_data_ptr nn.Container nn.common_types nn.factory_kwargs "
+        "nn.NLLLoss2d nn.functional.ScalingType nn.functional.SwizzleType windows cpp types "
+        "testing.FileCheck return_types clear_autocast_cache is_autocast_cache_enabled "
+        "set_autocast_cache_enabled autograd.NestedIOFunction autograd.enforce_grad_layout_policy "
+        "autograd.variable func.debug_unwrap optim.swap_in_optimizer_params_and_state "
+        "utils.data.argument_validation utils.data.functional_datapipe "
+        "utils.data.guaranteed_datapipes_determinism utils.data.non_deterministic "
+        "utils.data.runtime_validation utils.data.runtime_validation_disabled utils.data.DataChunk"
     ),
     "data pipes: an iterable dataset does the same": (
         "utils.data.DFIterDataPipe utils.data.IterDataPipe utils.data.MapDataPipe"

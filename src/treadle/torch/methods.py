@@ -32,7 +32,7 @@ PLAIN = {
         "stride tolist"
     ),
     "treadle.torch.conversions": (
-        "apply_ contiguous cpu cuda data_ptr element_size get_device is_contiguous pin_memory "
+        "apply_ contiguous cpu cuda data_ptr element_size get_device is_contiguous new pin_memory "
         "share_memory_ storage_offset to type type_as"
     ),
     "treadle.torch.conversions:CASTS": (

@@ -23,10 +23,13 @@ OPERATIONS = {
         "true_divide=div:fmio where:fo where=where_method:m"
     ),
     f"{_HERE}.complexes": (
-        "alias_copy=clone:fo angle:fmo clone:fm constant_pad_nd conj:fm conj_physical=conj:fmio "
-        "copy:i fill:fi imag:f is_complex:fm is_conj=is_not:fm is_floating_point:fm "
-        "is_neg=is_not:fm is_nonzero:fm is_same_size:fm is_signed:fm numel:f real:f "
-        "resolve_conj=same:fm resolve_neg=same:fm view_as_complex:f view_as_real:f zero:i"
+        "alias_copy=clone:fo detach:f detach=detach:v detach_copy get_device "
+        "is_inference=is_not:fm is_pinned=is_not:m to_dense=same:m to_dlpack "
+        "view_as_complex_copy=view_as_complex:fo view_as_real_copy=view_as_real:fo angle:fmo "
+        "clone:fm constant_pad_nd conj:fm conj_physical=conj:fmio copy:i fill:fi imag:f "
+        "is_complex:fm is_conj=is_not:fm is_floating_point:fm is_neg=is_not:fm is_nonzero:fm "
+        "is_same_size:fm is_signed:fm numel:f real:f resolve_conj=same:fm resolve_neg=same:fm "
+        "view_as_complex:f view_as_real:f zero:i"
     ),
     f"{_HERE}.creation": (
         "arange:fo as_tensor asarray complex=complex_numbers:fo empty:fo empty_like "
@@ -37,7 +40,7 @@ OPERATIONS = {
     ),
     "treadle.torch.dtypes": "result_type",
     f"{_HERE}.drawing": (
-        "bernoulli:fmo bernoulli=bernoulli_values:i cauchy=cauchy_values:i "
+        "bernoulli:fmo bernoulli=bernoulli_values:i binomial poisson cauchy=cauchy_values:i "
         "exponential=exponential_values:i geometric=geometric_values:i "
         "log_normal=log_normal_values:i multinomial:fmo normal:fo normal=normal_values:i rand:fo "
         "rand_like randint:fo randint_like randn:fo randn_like random=random_values:i randperm:fo "

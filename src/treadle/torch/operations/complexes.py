@@ -126,3 +126,24 @@ def zero(input: Inner) -> Inner:
 def constant_pad_nd(input: Inner, pad: Any, value: Any = 0) -> Inner:
     """Elements around the tensor: before and after each axis, the last axis first."""
     return td.nn.functional.pad(input, tuple(pad), "constant", value)
+
+
+def detach(input: Inner) -> Inner:
+    """The same elements, cut off from gradients."""
+    return input.detach()
+
+
+def detach_copy(input: Inner) -> Inner:
+    """A copy of the elements, cut off from gradients."""
+    return input.detach().copied()
+
+
+def to_dlpack(tensor: Inner) -> Any:
+    """The tensor as a capsule, for `from_dlpack` of another library."""
+    return tensor.__dlpack__()
+
+
+def get_device(input: Inner) -> int:
+    """The number of the device; -1 on the CPU."""
+    kind, _, number = input.device.id.partition(":")
+    return -1 if kind == "cpu" else int(number or 0)

@@ -203,6 +203,30 @@ def normal(
     return made.requires_grad_() if requires_grad else made
 
 
+def poisson(input: Inner, generator: Any = None) -> Inner:
+    """Numbers of events whose means are the elements."""
+    return td.random.poisson(  # type: ignore[attr-defined,unused-ignore]
+        input.shape,
+        input.detach(),
+        dtype=input.dtype,
+        device=input.device,
+        generator=_of(generator),
+    )
+
+
+def binomial(count: Inner, prob: Inner, generator: Any = None) -> Inner:
+    """Numbers of successes in so many trials of a probability."""
+    count, prob = td.broadcast_arrays(count.detach(), prob.detach())
+    return td.random.binomial(  # type: ignore[attr-defined,unused-ignore]
+        count.shape,
+        count,
+        prob,
+        dtype=prob.dtype,
+        device=prob.device,
+        generator=_of(generator),
+    )
+
+
 # --- in place: the elements are replaced by draws ------------------------------------------------
 
 

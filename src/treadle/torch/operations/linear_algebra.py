@@ -694,7 +694,9 @@ def svd_lowrank(A: Inner, q: int = 6, niter: int = 2, M: Inner | None = None) ->
     A = A if M is None else A - M
     is_wide = A.shape[-2] < A.shape[-1]
     tall = shapes.adjoint(A) if is_wide else A
-    draw = td.random.normal((tall.shape[-1], q), dtype=A.dtype.component, device=A.device).to(A.dtype)
+    draw = td.random.normal((tall.shape[-1], q), dtype=A.dtype.component, device=A.device).to(
+        A.dtype
+    )
     basis = td.linalg.qr(td.matmul(tall, draw)).Q
     for _ in range(niter):
         basis = td.linalg.qr(td.matmul(shapes.adjoint(tall), basis)).Q
