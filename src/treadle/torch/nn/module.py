@@ -17,7 +17,6 @@ from treadle.nn.conversion import become, conversion
 from treadle.nn.hooks import HookHandle, called
 from treadle.nn.module import Module as InnerModule
 from treadle.nn.parameter import is_parameter
-from treadle.nn.state import IncompatibleKeys
 from treadle.tensor.creation import empty
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.devices import device as Device
@@ -277,7 +276,7 @@ class Module(InnerModule):
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> IncompatibleKeys:
+    ) -> state.IncompatibleKeys:
         """Take on the values of a state dict. RuntimeError if keys are missing or not known, unless
         `strict` is False, or if shapes differ: what fits is loaded even then."""
         return state.load(self, state_dict, strict, assign)

@@ -10,7 +10,8 @@ from typing import Any
 from treadle.core.errors import TreadleError
 from treadle.graph.history import recorded
 from treadle.nn.parameter import Parameter as InnerParameter
-from treadle.nn.state import IncompatibleKeys, fitting
+from treadle.nn.state import IncompatibleKeys as InnerKeys
+from treadle.nn.state import fitting
 from treadle.torch.tensors import unwrapped, wrapped
 
 EXTRA = "_extra_state"
@@ -21,6 +22,15 @@ class StateDict(OrderedDict[str, Any]):
     """A state dict: tensors by their names, and `_metadata`, the versions of the modules."""
 
     _metadata: OrderedDict[str, dict[str, Any]]
+
+
+class IncompatibleKeys(InnerKeys):
+    """What a state dict lacked, and what it had for nothing."""
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return super().__repr__()
 
 
 class StateHook:
