@@ -12,6 +12,12 @@ from treadle.numpy.operations import matrices, transforms
 from treadle.numpy.table import entries, function_of
 
 _HEAD = """import builtins
+from typing import Any
+
+from treadle.numpy.arrays import ndarray
+
+"""
+_HEAD_OF_METHODS = """import builtins
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,6 +116,6 @@ def declarations() -> str:
             lines[name] += f"\n    @{name}.setter\n    def {name}(self, value: Any) -> None: ..."
     body = "\n".join(f"    {lines[name]}" for name in sorted(lines))
     return (
-        f'"""The methods, attributes and operators of arrays that tables say."""\n\n{_HEAD}\n'
+        f'"""The methods, attributes and operators of arrays that tables say."""\n\n{_HEAD_OF_METHODS}\n'
         f'class Declarations:\n    """What arrays have besides their class."""\n\n{body}\n'
     )

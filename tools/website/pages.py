@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.website import model
+from tools.website import model, numpy_page
 from tools.website.sections import PAGES, Page
 
 
@@ -20,7 +20,8 @@ def anchors() -> dict[str, list[str]]:
 
 def texts() -> dict[str, str]:
     """The pages as Markdown, by their names."""
-    return {"index": _index(), **{page.name: _page(page) for page in PAGES}}
+    made = {page.name: _page(page) for page in PAGES}
+    return {"index": _index(), **made, "numpy": numpy_page.text()}
 
 
 def _page(page: Page) -> str:

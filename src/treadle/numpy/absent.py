@@ -90,6 +90,38 @@ MISSING: dict[str, str] = {
     "vectorize": "write @td.elementwise, which compiles a function of numbers for arrays",
     "void": "use one array a field, or @td.struct",
 }
+_NO_SAMPLER = "there is no sampler of it for devices yet"
+_NO_BITS = "draws are by treadle's generator: np.random.default_rng(seed)"
+_NO_MEMORY = "memory of devices has no such view: x.td.numpy() is NumPy's own array"
+_STRUCTS = "use one array a field, or @td.struct"
+# The same of other modules and classes, for the reference and for their errors.
+WITHIN: dict[str, str] = {
+    **dict.fromkeys(
+        [
+            f"random.{name}"
+            for name in "hypergeometric logseries noncentral_f vonmises zipf".split()
+        ],
+        _NO_SAMPLER,
+    ),
+    **dict.fromkeys(
+        [
+            f"random.Generator.{name}"
+            for name in (
+                "hypergeometric logseries multivariate_hypergeometric noncentral_f vonmises zipf"
+            ).split()
+        ],
+        _NO_SAMPLER,
+    ),
+    **dict.fromkeys(
+        [
+            f"random.{name}"
+            for name in "BitGenerator MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence".split()
+        ],
+        _NO_BITS,
+    ),
+    **dict.fromkeys(["ndarray.ctypes"], _NO_MEMORY),
+    **dict.fromkeys(["ndarray.getfield", "ndarray.setfield"], _STRUCTS),
+}
 
 
 def missing() -> dict[str, str]:
@@ -99,4 +131,4 @@ def missing() -> dict[str, str]:
     >>> np.missing()["vectorize"]
     'write @td.elementwise, which compiles a function of numbers for arrays'
     """
-    return dict(sorted(MISSING.items()))
+    return dict(sorted({**MISSING, **WITHIN}.items()))

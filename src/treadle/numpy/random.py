@@ -12,6 +12,7 @@ import numpy as np
 
 import treadle as td
 from treadle.numpy import promotion
+from treadle.numpy.absent import WITHIN
 from treadle.numpy.arrays import ndarray, unwrapped, value_of
 from treadle.numpy.operations import creation, operands
 from treadle.runtime.devices import Device
@@ -651,31 +652,11 @@ _state = _Global()
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
-        reason = _MISSING.get(name, "")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{reason}")
+        reason = WITHIN.get(f"random.{name}", "")
+        said = f": {reason}" if reason else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{said}")
     found = globals()[name] = getattr(_state, name)
     return found
-
-
-_NO_SAMPLER = ": there is no sampler of it for devices yet"
-_NO_BITS = ": draws are by treadle's generator: np.random.default_rng(seed)"
-_MISSING = {
-    **dict.fromkeys(
-        [
-            "hypergeometric",
-            "logseries",
-            "noncentral_f",
-            "vonmises",
-            "zipf",
-            "multivariate_hypergeometric",
-        ],
-        _NO_SAMPLER,
-    ),
-    **dict.fromkeys(
-        ["BitGenerator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence"],
-        _NO_BITS,
-    ),
-}
 
 
 def __dir__() -> list[str]:
