@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +25,8 @@ def adapted(function: Function) -> Function:
         given = [each._inner if type(each) is Tensor else unwrapped(each) for each in args]
         if kwargs:
             kwargs = {key: unwrapped(each) for key, each in kwargs.items()}
+            if not kwargs.keys().isdisjoint(_NUMPYS):
+                kwargs = _renamed(function, kwargs)
         try:
             result = function(*given, **kwargs)
         except CAUGHT as error:
@@ -34,6 +37,19 @@ def adapted(function: Function) -> Function:
         return args[0] if given and result is given[0] else wrap(result)
 
     return call
+
+
+# NumPy's names of parameters, which PyTorch takes for its own.
+_NUMPYS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input",
+           "x2": "other"}  # fmt: skip
+
+
+def _renamed(function: Function, kwargs: dict[str, Any]) -> dict[str, Any]:
+    known = inspect.signature(function).parameters
+    return {
+        key if key in known or key not in _NUMPYS else _NUMPYS[key]: each
+        for key, each in kwargs.items()
+    }
 
 
 def with_out(function: Function) -> Function:

@@ -114,7 +114,7 @@ def _part(part: Any) -> Any:
         return array if array.size or array.dtype.kind in "iub" else array.astype(np.int64)
     if hasattr(part, "__index__"):
         return part.__index__()
-    raise TypeError(
+    raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
         f"indices (got {type(part).__name__})"
     )
