@@ -171,7 +171,7 @@ _LEFT_OUT = {
     "test_deep_control": frozenset({"ptx-sm_70"}),
     # Its kernels are those of test_reductions and test_sorting, which run on all kinds of devices.
     **dict.fromkeys(
-        ("test_beside_numpy", "test_choices", "test_statistics"),
+        ("test_beside_numpy", "test_choices", "test_distributions", "test_statistics"),
         frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     ),
     # What runs in one provider of WebGPU, the other's compiler takes too (support/both_compilers).

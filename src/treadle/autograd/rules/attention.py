@@ -28,7 +28,7 @@ from treadle.tensor.functional.heads import AttentionOptions, laid_out
 from treadle.tensor.functional.padded_texts import PackedRows, length_of
 from treadle.tensor.manipulation import matrix_transpose, moveaxis
 from treadle.tensor.products import matmul
-from treadle.tensor.random import kept_by
+from treadle.tensor.random.draws import kept_by
 from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import sum as total

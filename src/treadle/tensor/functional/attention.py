@@ -24,7 +24,7 @@ from treadle.tensor.functional.heads import AttentionOptions, laid_out
 from treadle.tensor.generator import Generator, default_generator
 from treadle.tensor.operands import node_of
 from treadle.tensor.precision import cast_by_name
-from treadle.tensor.random import words_of_a_draw
+from treadle.tensor.random.draws import words_of_a_draw
 from treadle.tensor.tensor import Tensor, from_node
 
 __all__ = ["scaled_dot_product_attention"]
