@@ -162,7 +162,13 @@ _LEFT_OUT = {
     ),
     "test_token_sampling": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     **dict.fromkeys(
-        ("test_chosen_items", "test_python_functions", "test_vector_functions", "test_pairs"),
+        (
+            "test_chosen_items",
+            "test_matrices",
+            "test_pairs",
+            "test_python_functions",
+            "test_vector_functions",
+        ),
         frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"}),
     ),
     "test_views": frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"}),

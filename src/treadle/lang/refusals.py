@@ -119,7 +119,14 @@ REFUSALS: dict[str, Refusal] = {
     "bytes": Refusal("bytes", "a kernel has no bytes", "use an array of td.u8"),
     "ellipsis": Refusal("...", "a kernel has no use for ...", "give every index"),
     "MatMult": Refusal(
-        "@", "a kernel has no matrix product", "write the loops, or td.dot for vectors"
+        "@ of arrays or numbers",
+        "@ is the product of small matrices and vectors, as td.mat3x3[td.f32]",
+        "write the loops for arrays, or td.dot for two vectors",
+    ),
+    "matrix_row": Refusal(
+        "assigning to a row of a small matrix that is known at run time only",
+        "a row of {name} is assigned by an index that is known when the kernel is compiled",
+        "loop over rows with td.static_range, or use td.local((rows, columns), dtype)",
     ),
     "identity": Refusal(
         "is, is not",

@@ -1,7 +1,7 @@
 """PyTorch's protocol for objects that are not its tensors, `__torch_function__`.
 
-PyTorch asks it before anything else. Its own errors would say that a Tensor is no Tensor.
-Conversions, as `torch.from_dlpack(x)` and `torch.asarray(x)`, do not ask.
+PyTorch asks it before anything else. Its own errors would say that an argument "must be Tensor, not
+Tensor". Conversions, as `torch.from_dlpack(x)` and `torch.asarray(x)`, do not ask.
 """
 
 from __future__ import annotations

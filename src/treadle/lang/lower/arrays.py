@@ -196,6 +196,13 @@ def load(cx: Context, place: n.MemoryPlace, node: ast.AST) -> Value:
     return n.Load(place, place.type, cx.span(node))
 
 
+def part_of(cx: Context, value: n.Expression, name: str, type: t.Type, node: ast.AST) -> Value:
+    """A field or component. Of a value in memory, only that part is loaded."""
+    if isinstance(value, n.Load):
+        return load(cx, n.Member(value.place, name, type, cx.span(node)), node)
+    return n.Extract(value, name, type, cx.span(node))
+
+
 def store(cx: Context, place: n.Place, value: Value, node: ast.AST, what: str) -> None:
     """Store a value at a place, converted to its type where that is lossless."""
     if isinstance(place.type, t.Array) and not isinstance(value, (FixedArrayPlace, n.Load)):

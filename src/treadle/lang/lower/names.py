@@ -22,7 +22,7 @@ from treadle.lang.definitions import DeviceFunction, KernelFunction
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import constant, literal
 from treadle.lang.lower.values import PythonObject, TupleValue, Value
-from treadle.lang.types import ArrayType, VectorFamily, VectorType, is_struct
+from treadle.lang.types import ArrayType, TypeFamily, VectorType, is_struct
 
 
 def outside_value(cx: Context, node: ast.Name) -> Value:
@@ -67,7 +67,7 @@ def from_python(cx: Context, value: Any, name: str, node: ast.AST) -> Value:
 def _usable(value: Any) -> bool:
     """Whether a kernel's source may name an object, to call it or read its attributes."""
     kinds = (
-        DType, VectorFamily, VectorType, ArrayType, FixedArray, BuiltinFunction, BuiltinVariable,
+        DType, TypeFamily, VectorType, ArrayType, FixedArray, BuiltinFunction, BuiltinVariable,
         ModuleType, FunctionType, DeviceFunction, KernelFunction, str, type, type(None), type(len),
         type(Ellipsis),
     )  # fmt: skip

@@ -177,6 +177,10 @@ def spelled(type: t.Type) -> str:
     match type:
         case t.Vector():
             return f"td.vec{type.count}[td.{type.element}]"
+        case t.Struct() if (shape := t.matrix_shape(type)) is not None:
+            row = type.fields[0].type
+            assert isinstance(row, t.Vector)
+            return f"td.mat{shape[0]}x{shape[1]}[td.{row.element}]"
         case t.Array():
             inner = spelled(type.element)
             return f"{inner if '.' in inner else 'td.' + inner}[{type.length}]"

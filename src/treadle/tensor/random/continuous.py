@@ -1,7 +1,8 @@
 """Gamma distributions and what follows from them, and other distributions of real numbers.
 
-A number that is no parameter is a ValueError; so is one in a list or a NumPy array, and under
-TREADLE_CHECK=1 one in a tensor. Otherwise tensors are not read, and the element is NaN.
+A number that a distribution does not take as a parameter is a ValueError; so is one in a list or a
+NumPy array, and under TREADLE_CHECK=1 one in a tensor. Otherwise tensors are not read, and the
+element is NaN.
 """
 
 from __future__ import annotations
