@@ -138,11 +138,6 @@ REFUSALS: dict[str, Refusal] = {
     "star_parameters": Refusal(
         "*args, **kwargs", "a kernel's parameters are a fixed list", "name each parameter"
     ),
-    "keyword_only": Refusal(
-        "keyword-only parameters",
-        "a kernel's arguments go by position",
-        "move {name} before the *",
-    ),
     "default_value": Refusal(
         "default value of a kernel's parameter that is not a number",
         "the default value of a kernel's parameter is a number, a vector or a struct",
@@ -221,9 +216,19 @@ REFUSALS: dict[str, Refusal] = {
         "assign it before this line",
     ),
     "captured_array": Refusal(
-        "array captured from outside",
-        "{name} is an array, and arrays are not captured from outside",
+        "array of a device, or of a library other than NumPy, captured from outside",
+        "{name} is an array, and only NumPy's are captured from outside",
         "pass it as an argument",
+    ),
+    "captured_large_array": Refusal(
+        "NumPy array of more than 1,024 elements, or of none, captured from outside",
+        "{name} has {size} elements, and an array from outside has 1 to 1,024",
+        "pass it as an argument",
+    ),
+    "constant_array": Refusal(
+        "writing a NumPy array captured from outside",
+        "an array from outside is a constant",
+        "pass it as an argument, or copy it to td.local(shape, dtype)",
     ),
     "captured_object": Refusal(
         "Python object captured from outside",

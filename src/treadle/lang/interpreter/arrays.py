@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType
+from treadle.core.dtypes import DType, as_number_dtype
 from treadle.core.errors import LaunchError
 from treadle.ir import types as t
 from treadle.lang import rules
@@ -121,6 +121,11 @@ class ArrayObject:
 
     def __init__(self, items: KernelArray) -> None:
         self.items = items
+
+
+def constant_array(data: np.ndarray[Any, Any]) -> KernelArray:
+    """A NumPy array that a kernel captures from outside."""
+    return KernelArray(data, t.SCALARS[as_number_dtype(data.dtype).short], "an array from outside")
 
 
 def _pairs(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -252,6 +257,8 @@ def item(owner: Any, index: Any) -> Any:
     """`owner[index]`."""
     if isinstance(owner, ArrayObject):
         owner = owner.items
+    if isinstance(owner, np.ndarray):
+        owner = constant_array(owner)
     if isinstance(owner, KernelArray):
         grid = owner.grid(index)
         return owner.load(index) if grid is None else grid
@@ -295,6 +302,8 @@ def attribute(owner: Any, name: str) -> Any:
     """`owner.name`; a fixed array in a struct is a `KernelArray`."""
     if isinstance(owner, Matrix) and name in METHODS:
         return lambda: getattr(owner, f"{name}_by")(numbers.binary)
+    if isinstance(owner, np.ndarray):
+        owner = constant_array(owner)
     value = getattr(owner, name)
     if isinstance(value, np.ndarray) and is_struct(type(owner)):
         annotation = type(owner).__treadle_fields__[name]

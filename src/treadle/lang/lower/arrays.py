@@ -41,6 +41,7 @@ def place_of(
         cx.lowering.accesses.append(
             CellAccess(array.origin, access, None, cx.span(node), array.layer)
         )
+    check_writable(cx, array, node, access)
     if isinstance(array, ArrayView) and array.fragment and not array.fragment.indexed:
         raise cx.error(f"{array.fragment} cannot be indexed: store it to td.shared", node)
     if isinstance(array, ArrayView) and array.fragment and array.fragment.use != "accumulator":
@@ -67,6 +68,14 @@ def place_of(
     checks = checks_of(cx, indices, array.extents, node)
     flat = flat_index(cx, array, indices, node)
     return n.Element(array.memory, flat, array.element, checks, cx.span(node))
+
+
+def check_writable(
+    cx: Context, array: ArrayView | FixedArrayPlace, node: ast.AST, access: Access
+) -> None:
+    """Refuse to write an array from outside."""
+    if access != "read" and isinstance(array, ArrayView) and array.constant:
+        raise cx.refusal("constant_array", node)
 
 
 def cell_index(

@@ -35,6 +35,7 @@ class ArrayView:
     layer: tuple[int, ...] = ()  # of a grid of a stack, as `f[q]` is: which one
     wrapped: bool = False  # the memory has what is beyond the ends of axes that wrap
     fragment: FragmentKind | None = None  # what the elements are of, where it is a fragment
+    constant: bool = False  # an array from outside, which is not written
 
     @property
     def ndim(self) -> int:
