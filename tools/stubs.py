@@ -299,7 +299,8 @@ def language() -> str:
 def _annotating() -> set[str]:
     """The names that annotate kernels' parameters and structs' fields."""
     dtypes = {name for each in ALL_DTYPES for name in (each.name, each.short)}
-    return (dtypes & set(lang.__all__)) | {"Array", "vec2", "vec3", "vec4"}
+    families = {"vec2", "vec3", "vec4"} | {f"mat{shape}" for shape in _MATRICES}
+    return (dtypes & set(lang.__all__)) | {"Array"} | families
 
 
 _ANNOTATIONS = '''"""What type checkers see of the types that annotate kernels, like `td.f32`.
@@ -339,6 +340,15 @@ def annotations() -> str:
         doc = f"`td.vec{count}[dtype]`: a vector of {count} numbers; called, it makes one."
         text += f'    class vec{count}(Value):\n        """{doc}"""\n\n'
         text += "        def __class_getitem__(cls, key: Any) -> Any: ...\n\n"
+    for shape in _MATRICES:
+        rows, columns = shape.split("x")
+        doc = f"`td.mat{shape}[dtype]`: a matrix of {rows} rows and {columns} columns."
+        text += f'    class mat{shape}(Value):\n        """{doc}"""\n\n'
+        text += "        shape: tuple[builtins.int, builtins.int]\n"
+        text += f"        T: mat{columns}x{rows}\n"
+        text += "        def __class_getitem__(cls, key: Any) -> Any: ...\n"
+        text += "        def determinant(self) -> Value: ...\n"
+        text += f"        def inverse(self) -> mat{shape}: ...\n\n"
     for each in ALL_DTYPES:
         for name in dict.fromkeys((each.name, each.short)):
             doc = f"{each.bits}-bit {_KINDS[each.kind]}: a dtype; called, it casts."
@@ -346,6 +356,7 @@ def annotations() -> str:
     return f"{WRITTEN}{text}def __getattr__(name: str) -> Any: ...\n"
 
 
+_MATRICES = tuple(f"{rows}x{columns}" for rows in (2, 3, 4) for columns in (2, 3, 4))
 _KINDS = {
     "bool": "truth values", "int": "integers", "uint": "integers without a sign",
     "float": "floating point numbers", "complex": "complex numbers",

@@ -152,6 +152,15 @@ from treadle.lang import logical_and as logical_and
 from treadle.lang import logical_not as logical_not
 from treadle.lang import logical_or as logical_or
 from treadle.lang import logical_xor as logical_xor
+from treadle.lang import mat2x2 as mat2x2
+from treadle.lang import mat2x3 as mat2x3
+from treadle.lang import mat2x4 as mat2x4
+from treadle.lang import mat3x2 as mat3x2
+from treadle.lang import mat3x3 as mat3x3
+from treadle.lang import mat3x4 as mat3x4
+from treadle.lang import mat4x2 as mat4x2
+from treadle.lang import mat4x3 as mat4x3
+from treadle.lang import mat4x4 as mat4x4
 from treadle.lang import maximum as maximum
 from treadle.lang import minimum as minimum
 from treadle.lang import mul_high as mul_high
@@ -600,6 +609,15 @@ __all__ = [
     "manual_seed",
     "masked_fill",
     "masked_select",
+    "mat2x2",
+    "mat2x3",
+    "mat2x4",
+    "mat3x2",
+    "mat3x3",
+    "mat3x4",
+    "mat4x2",
+    "mat4x3",
+    "mat4x4",
     "matmul",
     "matrix_transpose",
     "max",

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+import treadle as td
 from tests.support import cpp_programs as programs
 from tests.support import ir_programs
 from tests.support.cpp_drawn import drawn_batch, wrong_drawn
@@ -39,6 +40,19 @@ def test_nvrtc_takes_every_operation(name):
 def test_nvrtc_takes_every_operation_on_vectors(name, count):
     code = print_cuda(all_operations(t.SCALARS[name], count), {}, TARGET, folded=False)
     assert nvrtc_error(code.source, ARCHITECTURES[count - 2]) is None
+
+
+def test_nvrtc_takes_tables_and_matrices():
+    """Items of a local memory of arrays, and structs of vectors."""
+
+    @td.kernel
+    def read(ms: td.Array[td.mat3x2[td.f32]], out: td.Array[td.f32]):
+        i = td.grid(1)
+        found = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)[i % 9] + ms[i][i % 3, i % 2]
+        out[i] = found + (ms[i].T @ ms[0]).inverse()[0, 1]
+
+    assert nvrtc_error(read.source("cuda", block=64), "sm_75") is None
+    assert "table[0][8] = 9.0f" in read.source("msl", block=64)
 
 
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])

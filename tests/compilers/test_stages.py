@@ -16,6 +16,7 @@ from treadle.codegen.records import KernelCode, Options
 from treadle.codegen.target import find_target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
+from treadle.drivers import offline
 from treadle.ir.signature import Signature
 from treadle.kernels import attention_tiles
 from treadle.kernels.device_code.group_attention import GroupAttending, group_attender, lines_of
@@ -29,6 +30,7 @@ from treadle.kernels.device_code.matrix_product import Form, Loading
 from treadle.kernels.tiles import GROUP_TILES, OTHER_GROUP_TILES
 from treadle.lang.decorators import Kernel
 from treadle.runtime.arguments import declared_arguments
+from treadle.runtime.devices import Device
 
 TILES = [*GROUP_TILES, OTHER_GROUP_TILES[0], *OTHER_GROUP_TILES[4:6]]
 
@@ -94,6 +96,40 @@ def assert_good(code: KernelCode, tile: GroupTile) -> None:
     assert "C75" not in found.log
     assert found.number("bytes spill stores") == 0
     assert found.number("registers") <= 65536 // tile.threads
+
+
+_ROW, _COLUMN, _MATRIX = (4096,), (4096, 1), (4096, 4096)
+
+
+@pytest.mark.parametrize(
+    ("operands", "dtype", "takes"),
+    [
+        ([_ROW], td.float16, False),
+        ([_MATRIX], td.bfloat16, False),
+        ([_ROW, _MATRIX], td.float16, True),
+        ([_MATRIX], td.float32, True),
+        ([_COLUMN, _ROW, _ROW, _MATRIX, _MATRIX], td.float16, True),
+    ],
+    ids=["row", "matrix", "row and matrix", "float32", "several"],
+)
+def test_epilogues_have_registers_for_their_operands(operands, dtype, takes):
+    """Beside the sums of the largest tile only one 16-bit operand has room: for more, its groups
+    take registers from a group that copies."""
+    info = offline.nvidia_card(90, "ptx", own=True)
+    device = Device(offline.Backend(info), info)
+    with td.use_device(device), td.Graph(device).capture():
+        factor = td.float16 if dtype is td.float32 else dtype
+        found = td.empty(_MATRIX, dtype=factor) @ td.empty(_MATRIX, dtype=factor)
+        for shape in operands:
+            found = found + td.empty(shape, dtype=dtype)
+        found.realize()
+    (launch,) = device.handle.default_stream.launches
+    assert "m64n256k16" in launch.code.source
+    assert ("setmaxnreg.inc.sync.aligned.u32 240" in launch.code.source) == takes
+    assembled = assemble(launch.code.source, "sm_90a")
+    assert assembled.error is None
+    assert "C75" not in assembled.log
+    assert assembled.number("bytes spill stores") == 0
 
 
 def test_the_loops_are_short():

@@ -162,7 +162,13 @@ _LEFT_OUT = {
     ),
     "test_token_sampling": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     **dict.fromkeys(
-        ("test_chosen_items", "test_python_functions", "test_vector_functions", "test_pairs"),
+        (
+            "test_chosen_items",
+            "test_matrices",
+            "test_pairs",
+            "test_python_functions",
+            "test_vector_functions",
+        ),
         frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"}),
     ),
     "test_views": frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"}),
@@ -171,7 +177,7 @@ _LEFT_OUT = {
     "test_deep_control": frozenset({"ptx-sm_70"}),
     # Its kernels are those of test_reductions and test_sorting, which run on all kinds of devices.
     **dict.fromkeys(
-        ("test_beside_numpy", "test_choices", "test_statistics"),
+        ("test_beside_numpy", "test_choices", "test_distributions", "test_statistics"),
         frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     ),
     # What runs in one provider of WebGPU, the other's compiler takes too (support/both_compilers).

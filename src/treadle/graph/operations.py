@@ -20,7 +20,7 @@ from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.traverse import walk
 from treadle.ir.types import BF16, BOOL, F16, F32, F64, SCALARS, Scalar, Type, Vector
-from treadle.lang.math import array_functions, bits, draws, inverse_error
+from treadle.lang.math import array_functions, bits, distributions, draws, inverse_error
 from treadle.lang.source import function_from_text, source_of
 
 Direct = Callable[..., n.Expression]
@@ -191,6 +191,10 @@ def definition_of(op: str, types: Sequence[Type]) -> FunctionType:
     if op in DRAWS:
         found: FunctionType = vars(draws)[op]
         return found
+    if op in DISTRIBUTIONS:
+        name, _, width = op.rpartition("_")
+        drawn: FunctionType = vars(distributions)[name].version(width)
+        return drawn
     return _written(op, len(types))
 
 
@@ -201,6 +205,16 @@ DRAWS = frozenset({
     "random_chance", "random_normal", "random_normal_64", "unit_f32", "unit_f64", "interval_f32",
     "interval_f64", "exponential_f32", "exponential_f64",
 })  # fmt: skip
+
+# Those of `lang.math.distributions`, with the same operands. Their loops end when a number is
+# accepted.
+DISTRIBUTIONS = {
+    f"{name}_{width}": cost
+    for name, cost in {"random_gamma": 250, "random_log_gamma": 250, "random_poisson": 300,
+                       "random_binomial": 400, "laplace": 15, "cauchy": 40}.items()
+    for width in ("f32", "f64")
+}  # fmt: skip
+COSTS |= DISTRIBUTIONS
 
 # Where an operation is not the kernel language's function of its name. In the Array API quotients
 # by infinity are zeros, and those of infinity infinite: NumPy and the language have -1 and NaN.

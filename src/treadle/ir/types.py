@@ -162,6 +162,37 @@ def field_offset(type: Struct, name: str) -> int:
     raise KeyError(name)
 
 
+@cache
+def matrix_type(rows: int, columns: int, element: Scalar) -> Struct:
+    """The type of a small matrix: a struct of its rows, so that it lies in memory row by row, as in
+    NumPy, and printers need no rules for it."""
+    fields = tuple(Field(f"row{i}", Vector(element, columns)) for i in range(rows))
+    return Struct(f"mat{rows}x{columns}_{element}", fields)
+
+
+def matrix_shape(type: Type) -> tuple[int, int] | None:
+    """The rows and columns of a small matrix; None for other types."""
+    if not isinstance(type, Struct) or not type.name.startswith("mat"):
+        return None
+    rows, first = len(type.fields), type.fields[0].type if type.fields else None
+    if not 2 <= rows <= 4 or not isinstance(first, Vector):
+        return None
+    return (rows, first.count) if type == matrix_type(rows, first.count, first.element) else None
+
+
+def numbers_in(type: Type) -> tuple[tuple[int, ...], Scalar] | None:
+    """The shape of a vector or a small matrix, and the type of its numbers; None for others."""
+    if isinstance(type, Vector):
+        return (type.count,), type.element
+    shape = matrix_shape(type)
+    if shape is None:
+        return None
+    assert isinstance(type, Struct)
+    row = type.fields[0].type
+    assert isinstance(row, Vector)
+    return shape, row.element
+
+
 def member_type(type: Type, name: str) -> Type:
     """The type of component or field `name`; KeyError if `type` has none of that name."""
     if isinstance(type, Struct):

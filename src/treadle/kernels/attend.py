@@ -38,8 +38,10 @@ from treadle.kernels.device_code.group_attention import (
 )
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.opaque_attention import OpaqueAttending, opaque_attender
+from treadle.kernels.device_code.text_tiles import FIELDS, TABLE
 from treadle.kernels.launching import flat, for_any_sizes, new, packed, serial_threads
 from treadle.kernels.machine import machine_of
+from treadle.kernels.text_tiles import Starts, text_tiles, texts_of
 from treadle.kernels.tuned_tiles import TileKind, best_tile
 from treadle.lang.types import VectorType
 from treadle.runtime.arrays import DeviceArray
@@ -78,7 +80,8 @@ class Laid(NamedTuple):
 class Problem(NamedTuple):
     """What is to be computed. `shape` are the axes in front of the result's, `heads` the same
     axes, merged and split as the operands need it. A query sees keys from `left` places before its
-    own to `right` places after it; None is as far as there are keys."""
+    own to `right` places after it; None is as far as there are keys. Packed texts lie one after the
+    other; each query sees keys of its own text, whose places are counted from its beginning."""
 
     shape: tuple[int, ...]
     heads: tuple[int, ...]
@@ -94,6 +97,7 @@ class Problem(NamedTuple):
     left: int | None
     right: int | None
     dropout: float
+    packed: bool = False
 
     @property
     def own(self) -> tuple[int, ...]:
@@ -112,6 +116,7 @@ class _Arrays(NamedTuple):
     out: DeviceArray
     norms: DeviceArray
     draws: DeviceArray | None
+    starts: Starts | None  # of packed texts, those of their queries and of their keys
 
 
 Results = tuple[DeviceArray, DeviceArray]
@@ -123,16 +128,18 @@ def attend(query: DeviceArray, key: DeviceArray, value: DeviceArray, *more: Any)
     nothing (and then has zeros as its result).
 
     `more` are a mask, if the problem says how one lies: bool, true where a query sees a key, or
-    numbers to be added; for dropout, the four words (uint32) that its random numbers depend on; and
-    the problem."""
+    numbers to be added; of packed texts the first queries and the first keys, each with the end of
+    the last text (int32); for dropout, the four words (uint32) that its random numbers depend on;
+    and the problem."""
     *given, p = more
     assert isinstance(query.dtype, DType)
     mask = given.pop(0) if p.mask is not None else None
     draws = given.pop() if p.dropout else None
+    starts = (given[0], given[1]) if p.packed else None
     out = new(query, query.dtype, *p.shape, p.queries, p.width)
     norms = new(query, wide(query.dtype), *p.shape, p.queries)
     if norms.size:
-        arrays = _Arrays(query, key, value, mask, flat(out), flat(norms), draws)
+        arrays = _Arrays(query, key, value, mask, flat(out), flat(norms), draws, starts)
         compute = _way(query.device, query.dtype, p)
         for part, done in _pieces(_folded(p), _most(arrays), 0):
             compute(arrays, part, done)
@@ -156,7 +163,7 @@ def _way(device: Device, dtype: DType, p: Problem) -> Callable[[_Arrays, Problem
 
 def _most(arrays: _Arrays) -> int:
     """Elements of an operand that one launch may reach."""
-    widest = max(array.dtype.itemsize for array in arrays if array is not None)
+    widest = max(array.dtype.itemsize for array in arrays[:-1] if array is not None)
     return min(MOST_NARROW, arrays.query.device.limits.max_binding_size // widest)
 
 
@@ -166,6 +173,8 @@ def _folded(p: Problem) -> Problem:
     left = None if p.left is None or p.left >= p.queries - 1 else p.left
     right = None if p.right is None or p.right >= p.keys - 1 else p.right
     p = p._replace(left=left, right=right)
+    if p.packed:
+        return p
     if p.queries == 1 and right is not None and not p.dropout:
         p = p._replace(keys=right + 1, right=None)
     alike = p.queries == 1 or _follow(p.query.strides, p.queries)
@@ -268,11 +277,38 @@ def _place(arrays: _Arrays, p: Problem, done: int, of_parts: bool) -> _Placed:
     return _Placed([_seen(*each, most) for each in laid], out, norms, before, left, right)
 
 
-def _operands(arrays: _Arrays, p: Problem, done: int, count: int, parts: int, tiles: int) -> Any:
+class _Tiles(NamedTuple):
+    """How many tiles of queries a head has, and of packed texts their table."""
+
+    number: int
+    table: DeviceArray | None
+
+
+def _tiles(arrays: _Arrays, p: Problem, rows: int) -> _Tiles:
+    """Those of so many queries each."""
+    if arrays.starts is None:
+        return _Tiles(-(-p.queries // rows), None)
+    table = text_tiles(arrays.starts, p.queries, p.keys, rows)
+    return _Tiles(table.size // FIELDS, table)
+
+
+def _usual(arrays: _Arrays, p: Problem) -> Problem:
+    """The problem that a tile is chosen for: texts of the average length as so many heads."""
+    if arrays.starts is None:
+        return p
+    texts = max(texts_of(arrays.starts), 1)
+    queries, keys = (-(-rows // texts) for rows in (p.queries, p.keys))
+    return p._replace(heads=(*p.heads, texts), queries=queries, keys=keys)
+
+
+def _operands(
+    arrays: _Arrays, p: Problem, done: int, count: int, parts: int, each: int,
+    table: DeviceArray | None,
+) -> Any:  # fmt: skip
     """The arguments of a kernel that counts in vectors of `count` elements."""
     most = _most(arrays)
     placed = _place(arrays, p, done, parts > 1)
-    mask: Any = 0
+    mask: Any = 0 if table is None else table
     mask_start, mask_steps, mask_step = 0, four(0, 0, 0, 0), 0
     if arrays.mask is not None and p.mask is not None:
         mask, mask_start = _seen(arrays.mask, p.mask, (*p.heads, p.queries, p.keys), most)
@@ -284,17 +320,25 @@ def _operands(arrays: _Arrays, p: Problem, done: int, count: int, parts: int, ti
         starts,
         (*(_steps(each.strides, count) for each in (p.query, p.key, p.value)), mask_steps,
          mask_step),
-        (four(p.queries, p.keys, p.depth, p.width), four(front[1], front[2], parts, tiles),
+        (four(p.queries, p.keys, p.depth, p.width), four(front[1], front[2], parts, each),
          four(placed.left, placed.right, done, placed.before), p.scale * attention.LOG2_E,
          0 if arrays.draws is None else arrays.draws, 1.0 - p.dropout),
     )  # fmt: skip
 
 
 def _attending(arrays: _Arrays, p: Problem, vectors: bool, split: bool) -> Attending:
-    dtype, mask = arrays.query.dtype, None if arrays.mask is None else arrays.mask.dtype
+    dtype = arrays.query.dtype
     assert isinstance(dtype, DType)
-    assert mask is None or isinstance(mask, DType)
-    return Attending(dtype, wide(dtype), vectors, mask, p.dropout > 0, split)
+    return Attending(dtype, wide(dtype), vectors, _mask_of(arrays), p.dropout > 0, split)
+
+
+def _mask_of(arrays: _Arrays) -> DType | None:
+    """The mask that kernels are made for."""
+    if arrays.starts is not None:
+        return TABLE
+    dtype = None if arrays.mask is None else arrays.mask.dtype
+    assert dtype is None or isinstance(dtype, DType)
+    return dtype
 
 
 # --- on the CPU ----------------------------------------------------------------------------------
@@ -309,8 +353,9 @@ def _by_lanes(arrays: _Arrays, p: Problem, done: int) -> None:
     transposed = p.queries > _FEW
     rows = 6 if transposed else 1 if p.queries == 1 else 4
     block = Lanes(lanes, rows, 4, vectors, even, transposed, lanes // 4)
-    groups = min(block.groups, -(-p.queries // block.rows))
-    given = _operands(arrays, p, done, 1, groups, 0)
+    groups = min(block.groups, -(-_usual(arrays, p).queries // block.rows))
+    tiles, table = _tiles(arrays, p, block.rows * groups)
+    given = _operands(arrays, p, done, 1, groups, 0, table)
     query, key, *others = given.arrays
     query_steps, key_steps, *steps = given.steps
     starts = given.starts
@@ -318,7 +363,6 @@ def _by_lanes(arrays: _Arrays, p: Problem, done: int) -> None:
         key, key_steps = _transposed_keys(
             key, starts, key_steps, p, what.partial, lanes * block.keys
         )
-    tiles = -(-p.queries // (block.rows * groups))
     blocks = math.prod(p.heads) * tiles * max(-(-p.width // COLUMNS), 1)
     attention_cpu.attender_cpu(what, block)[blocks, lanes](
         query, key, *others, starts, query_steps, key_steps, *steps, *given.numbers
@@ -348,16 +392,18 @@ def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
     if _by_opaque(arrays, p, done):
         return
     device, partial = arrays.query.device, wide(arrays.query.dtype)
-    tile = first_tile(device, partial, p)
+    usual = _usual(arrays, p)
+    tile = first_tile(device, partial, usual)
     if partial is float32:
-        lengths = math.prod(p.heads), p.queries, p.keys, p.depth
+        lengths = math.prod(usual.heads), usual.queries, usual.keys, p.depth
         tile = best_tile(device, TUNED, partial.short, lengths, tile)
     vectors = _fits_vectors(arrays, p)
-    blocks = math.prod(p.heads) * -(-p.queries // tile.queries) * -(-p.width // tile.columns)
+    tiles, table = _tiles(arrays, p, tile.queries)
+    blocks = math.prod(p.heads) * tiles * -(-p.width // tile.columns)
     parts, each = _split(p, blocks * tile.threads, tile.keys_of_block, _BUSY)
     what = _attending(arrays, p, vectors, parts > 1)
     what = what._replace(fast=device.traits.fast_powers and partial is float32)
-    given = _operands(arrays, p, done, 4 if vectors else 1, parts, each)
+    given = _operands(arrays, p, done, 4 if vectors else 1, parts, each, table)
     kernel = attention.attender(what, tile)[blocks * parts, tile.threads]
     _launch(kernel, given, p, parts, what)
 
@@ -367,7 +413,9 @@ def _by_opaque(arrays: _Arrays, p: Problem, done: int) -> bool:
     does not suit the device or the problem."""
     dtype, device = arrays.query.dtype, arrays.query.device
     assert isinstance(dtype, DType)
-    if arrays.mask is not None or p.dropout or not (p.keys and p.depth and p.width):
+    if arrays.mask is not None or p.packed or p.dropout:
+        return False
+    if not (p.keys and p.depth and p.width):
         return False
     counts = [
         (*laid.strides, laid.offset, array.offset, array.size)
@@ -385,7 +433,7 @@ def _by_opaque(arrays: _Arrays, p: Problem, done: int) -> bool:
     parts, each = _split(p, blocks * tile.threads, tile.keys, _BUSY_FRAGMENTS)
     kernel = opaque_attender(what._replace(split=parts > 1), tile)[blocks * parts, tile.threads]
     joined = _attending(arrays, p, True, parts > 1)
-    _launch(kernel, _operands(arrays, p, done, 4, parts, each), p, parts, joined)
+    _launch(kernel, _operands(arrays, p, done, 4, parts, each, None), p, parts, joined)
     return True
 
 
@@ -397,7 +445,7 @@ def _by_fragments(arrays: _Arrays, p: Problem, done: int) -> None:
         (*laid.strides, laid.offset, array.offset)
         for array, laid in zip(arrays[:3], (p.query, p.key, p.value), strict=True)
     ]
-    boxes = arrays.mask is None and not p.dropout and has_rows(p)
+    boxes = arrays.mask is None and not p.packed and not p.dropout and has_rows(p)
     if boxes and fills_groups(p.queries):
         group = group_tile_for(device, dtype, p.depth, p.width, sum(counts, ()))
         count = 0 if group is None else math.prod(p.heads) * -(-p.queries // group.queries)
@@ -406,16 +454,17 @@ def _by_fragments(arrays: _Arrays, p: Problem, done: int) -> None:
             return
     query = rows_of(dtype, p.depth, counts[0] + counts[1])
     value = rows_of(dtype, p.width, counts[2])
-    tile = best_tile_for(device, Lengths(math.prod(p.heads), p.queries, p.keys), query, value)
-    blocks = math.prod(p.heads) * -(-p.queries // tile.queries)
+    usual = _usual(arrays, p)
+    lengths = Lengths(math.prod(usual.heads), usual.queries, usual.keys)
+    tile = best_tile_for(device, lengths, query, value)
+    tiles, table = _tiles(arrays, p, tile.queries)
+    blocks = math.prod(p.heads) * tiles
     parts, each = _split(p, blocks * tile.threads, tile.keys, _BUSY_FRAGMENTS)
     lanes = 4 if p.width % 4 == 0 else 1
-    mask = None if arrays.mask is None else arrays.mask.dtype
-    assert mask is None or isinstance(mask, DType)
-    what = FragmentAttending(query, value, mask, p.dropout > 0, parts > 1, lanes)
+    what = FragmentAttending(query, value, _mask_of(arrays), p.dropout > 0, parts > 1, lanes)
     kernel = fragment_attender(what, tile)[blocks * parts, tile.threads]
     joined = _attending(arrays, p, lanes == 4, parts > 1)
-    _launch(kernel, _operands(arrays, p, done, 1, parts, each), p, parts, joined)
+    _launch(kernel, _operands(arrays, p, done, 1, parts, each, table), p, parts, joined)
 
 
 def _by_groups(arrays: _Arrays, p: Problem, done: int, tile: GroupAttentionTile) -> None:

@@ -33,7 +33,9 @@ from treadle.kernels.device_code.group_attention_gradients import (
     group_key_gradients,
     group_query_gradient,
 )
+from treadle.kernels.device_code.text_tiles import FIELDS, TABLE
 from treadle.kernels.launching import flat, for_any_sizes, new, packed, serial_threads
+from treadle.kernels.text_tiles import text_tiles, texts_of
 from treadle.lang.types import VectorType
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
@@ -75,14 +77,14 @@ def attend_backward_by_fragments(
     of_value = new(query, result, *own, p.keys, p.width)
     mask = given.pop(0) if p.mask is not None else None
     draws = given.pop() if p.dropout else None
+    starts = (given[0], given[1]) if p.packed else None
+    texts = 1 if starts is None else max(texts_of(starts), 1)
     arrays = query, key, value, gradient
-    what = _deriving(arrays, p, None if mask is None else mask.dtype, result)
+    kind = TABLE if p.packed else None if mask is None else mask.dtype
+    what = _deriving(arrays, p, kind, result)
     read = [flat(array) for array in (*arrays, norms, sums)]
-    operands = (
-        *read,
-        0 if mask is None else flat(mask),
-        0 if draws is None else draws,
-    )
+    seen = 0 if mask is None else flat(mask)
+    drawn = 0 if draws is None else draws
     front = _front(p.heads)
     left = p.queries if p.left is None else min(p.left, p.queries)
     right = p.keys if p.right is None else min(p.right, p.keys)
@@ -92,7 +94,8 @@ def attend_backward_by_fragments(
     reach = four(left, right, 0, 0)
     numbers = p.scale * attention.LOG2_E, p.scale, 1.0 - p.dropout
     device = query.device
-    if mask is None and draws is None and has_rows(p) and fills_groups(p.queries, p.keys):
+    plain = mask is None and draws is None and not p.packed
+    if plain and has_rows(p) and fills_groups(p.queries, p.keys):
         laid = (p.query, p.key, p.value, Laid((p.width,), 0))
         counts = [
             count
@@ -105,24 +108,32 @@ def attend_backward_by_fragments(
             return of_query, of_key, of_value
     if of_query.size:
         count = math.prod(p.heads)
-        tile = query_gradient_tile(device, count, p.queries, what.query, what.value)
-        blocks = count * -(-p.queries // tile.rows)
-        query_gradient(what._replace(result=dtype), tile)[blocks, tile.threads](
-            *operands, flat(of_query), *steps, sizes, heads, reach, *numbers
+        usual = -(-p.queries // texts)
+        tile = query_gradient_tile(device, count * texts, usual, what.query, what.value)
+        blocks = -(-p.queries // tile.rows)
+        if starts is not None:
+            seen = text_tiles(starts, p.queries, p.keys, tile.rows)
+            blocks = seen.size // FIELDS
+        query_gradient(what._replace(result=dtype), tile)[count * blocks, tile.threads](
+            *read, seen, drawn, flat(of_query), *steps, sizes, heads, reach, *numbers
         )
     if not of_key.size:
         return of_query, of_key, of_value
     owned, count = _front(own), math.prod(own)
     several = tuple(n // o for n, o in zip(front, owned, strict=True))
     shared = four(several[1], several[2], 0, math.prod(several))
-    tiles = key_gradient_tiles(device, count, p.keys, what.query, what.value)
+    usual = -(-p.keys // texts)
+    tiles = key_gradient_tiles(device, count * texts, usual, what.query, what.value)
     for i, tile in enumerate(tiles):
         # Two tiles are for the gradient of the key, then of the value.
         part = what if len(tiles) == 1 else what._replace(keys=i == 0, values=i == 1)
-        blocks = count * -(-p.keys // tile.rows)
-        key_gradients(part, tile)[blocks, tile.threads](
-            *operands, flat(of_key), flat(of_value), *steps, sizes, heads, _two(*owned[1:]), shared,
-            reach, *numbers,
+        blocks = -(-p.keys // tile.rows)
+        if starts is not None:
+            seen = text_tiles((starts[1], starts[0]), p.keys, p.queries, tile.rows)
+            blocks = seen.size // FIELDS
+        key_gradients(part, tile)[count * blocks, tile.threads](
+            *read, seen, drawn, flat(of_key), flat(of_value), *steps, sizes, heads,
+            _two(*owned[1:]), shared, reach, *numbers,
         )  # fmt: skip
     return of_query, of_key, of_value
 

@@ -36,6 +36,15 @@ from treadle.lang.annotations import int8 as int8
 from treadle.lang.annotations import int16 as int16
 from treadle.lang.annotations import int32 as int32
 from treadle.lang.annotations import int64 as int64
+from treadle.lang.annotations import mat2x2 as mat2x2
+from treadle.lang.annotations import mat2x3 as mat2x3
+from treadle.lang.annotations import mat2x4 as mat2x4
+from treadle.lang.annotations import mat3x2 as mat3x2
+from treadle.lang.annotations import mat3x3 as mat3x3
+from treadle.lang.annotations import mat3x4 as mat3x4
+from treadle.lang.annotations import mat4x2 as mat4x2
+from treadle.lang.annotations import mat4x3 as mat4x3
+from treadle.lang.annotations import mat4x4 as mat4x4
 from treadle.lang.annotations import u8 as u8
 from treadle.lang.annotations import u16 as u16
 from treadle.lang.annotations import u32 as u32
@@ -164,6 +173,15 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "mat2x2",
+    "mat2x3",
+    "mat2x4",
+    "mat3x2",
+    "mat3x3",
+    "mat3x4",
+    "mat4x2",
+    "mat4x3",
+    "mat4x4",
     "maximum",
     "minimum",
     "mul_high",

@@ -21,6 +21,7 @@ import numpy as np
 from treadle.lang.source import source_of
 
 MISSING: Any = object()
+MOST_CONSTANTS = 1024  # elements of a NumPy array that is captured
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
@@ -121,6 +122,7 @@ class CaptureSet:
         self._edits = 0  # how often a reloader replaced the code of one of the functions
         self._captures: tuple[Capture, ...] | None = None
         self._values: tuple[Any, ...] = ()
+        self._arrays: tuple[tuple[np.ndarray[Any, Any], bytes], ...] = ()  # and their contents
         self._key: Hashable = ()
         self._fixed = False  # whether they never change
 
@@ -136,6 +138,9 @@ class CaptureSet:
             return self._key if self._captures is not None else self._renew()
         for capture, last in zip(self._captures, self._values, strict=True):
             if capture.read() is not last:
+                return self._renew()
+        for array, content in self._arrays:
+            if array.tobytes() != content:
                 return self._renew()
         return self._key
 
@@ -159,6 +164,9 @@ class CaptureSet:
         captures = tuple(dict.fromkeys(_transitive(self._function, functions)))
         self._values = tuple(capture.read() for capture in captures)
         self._captures = captures
+        self._arrays = tuple(
+            (value, value.tobytes()) for value in self._values if _is_constant_array(value)
+        )
         self._codes = tuple((each, each.__code__) for each in functions)
         self._fixed = all(map(_is_ours, functions))
         self._key = (
@@ -169,6 +177,11 @@ class CaptureSet:
             ),
         )
         return self._key
+
+
+def _is_constant_array(value: Any) -> bool:
+    """Whether a value is an array whose elements are constants of a kernel."""
+    return isinstance(value, np.ndarray) and value.size <= MOST_CONSTANTS
 
 
 def _is_ours(function: FunctionType) -> bool:
@@ -213,6 +226,8 @@ def _key(value: Any) -> Hashable:
         return tuple(_key(item) for item in value)
     if isinstance(value, (bool, int, str)):
         return (type(value).__name__, value)
+    if _is_constant_array(value):
+        return ("array", value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, Hashable):
         return value
     return id(value)

@@ -26,7 +26,7 @@ from treadle.lang.captures import CaptureSet
 from treadle.lang.definitions import DeviceFunction, KernelFunction
 from treadle.lang.interpreter_state import current_run, state
 from treadle.lang.refusals import REFUSALS
-from treadle.lang.source import Source, function_from_text, resolve_annotations
+from treadle.lang.source import Source, function_from_text, parameters_of, resolve_annotations
 from treadle.lang.source_text import remember
 from treadle.lang.types import Vector, declared_type, is_struct
 from treadle.runtime import settings
@@ -69,12 +69,12 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
         self._from_text = function.__code__.co_filename.startswith("<kernel source")
         _check_text(self.source_code, function)
         self.parameters = self._declared()
+        self._by_name = tuple(each.arg for each in self.source_code.tree.args.kwonlyargs)
 
     def _declared(self) -> tuple[DeclaredParameter, ...]:
         annotations = resolve_annotations(self.definition, self._local_names)
         found = []
-        arguments = self.source_code.tree.args
-        for node in arguments.posonlyargs + arguments.args:
+        for node in parameters_of(self.source_code.tree):
             declared = None
             if annotations.get(node.arg) is not None:
                 try:
@@ -120,10 +120,15 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
         """One argument for each parameter, of those by position and by name, and of the default
         values. LaunchError for a name that is not a parameter's, or is given twice."""
         names = [parameter.name for parameter in self.parameters]
+        only = self._by_name
+        by_place = names[: len(names) - len(only)]
         defaults = self.definition.__defaults__ or ()
-        if len(arguments) > len(names) or not (keywords or defaults):
+        if len(by_place) < len(arguments) <= len(names):
+            last = only[len(arguments) - len(by_place) - 1]
+            raise LaunchError(f"kernel {self.name} takes {last} by name: write {last}=…")
+        if len(arguments) > len(names) or not (keywords or defaults or only):
             return arguments  # the launch says how many it takes
-        values = dict(zip(names, arguments, strict=False))
+        values = dict(zip(by_place, arguments, strict=False))
         by_position = {each.arg for each in self.source_code.tree.args.posonlyargs}
         for name, value in keywords.items():
             if name not in names or name in by_position:
@@ -133,7 +138,8 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
             if name in values:
                 raise LaunchError(f"kernel {self.name}: {name} is given twice")
             values[name] = value
-        found = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) | values
+        found = dict(zip(by_place[len(by_place) - len(defaults) :], defaults, strict=True))
+        found |= (self.definition.__kwdefaults__ or {}) | values
         lacking = [name for name in names if name not in found]
         if lacking:
             raise LaunchError(
@@ -153,7 +159,7 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
 
         Arguments may be given by name, and those with default values left out.
         """
-        if keywords or len(arguments) != len(self.parameters):
+        if keywords or self._by_name or len(arguments) != len(self.parameters):
             arguments = self.given(arguments, keywords)
         if state.active:
             from treadle.lang.interpreter import run_threads  # saves import time
@@ -178,7 +184,7 @@ class Kernel(KernelFunction, ConfigurableKernel["BoundKernel"]):
 
         `shared_bytes` is the size of dynamic shared memory at a launch. No device is needed.
         """
-        if keywords or (arguments and len(arguments) != len(self.parameters)):
+        if keywords or (arguments and (self._by_name or len(arguments) != len(self.parameters))):
             arguments = self.given(arguments, keywords)
         try:
             return self._launcher.source(target, arguments, block, shared_bytes)
@@ -208,7 +214,7 @@ class BoundKernel(ConfiguredKernel["Kernel"]):
 
     def __call__(self, *arguments: Any, **keywords: Any) -> None:
         """Launch with these arguments, by position or by name."""
-        if keywords or len(arguments) != len(self.kernel.parameters):
+        if keywords or self.kernel._by_name or len(arguments) != len(self.kernel.parameters):
             arguments = self.kernel.given(arguments, keywords)
         if state.active:
             launch = self.kernel, self.grid, self.block, self.shared_bytes
@@ -238,13 +244,12 @@ def _check_text(source: Source, function: FunctionType) -> None:
     for node, key in ((arguments.vararg, "star_parameters"), (arguments.kwarg, "star_parameters")):
         if node is not None:
             raise CompileError(REFUSALS[key].message(), source.span(node), source.text)
-    if arguments.kwonlyargs:
-        only = arguments.kwonlyargs[0]
-        message = REFUSALS["keyword_only"].message(name=only.arg)
-        raise CompileError(message, source.span(only), source.text)
     defaults = function.__defaults__ or ()
     named = (arguments.posonlyargs + arguments.args)[-len(defaults) :] if defaults else []
-    for parameter, value in zip(named, defaults, strict=True):
+    by_name = function.__kwdefaults__ or {}
+    only = [each for each in arguments.kwonlyargs if each.arg in by_name]
+    values = (*defaults, *(by_name[each.arg] for each in only))
+    for parameter, value in zip((*named, *only), values, strict=True):
         if not isinstance(value, (bool, int, float, np.generic, Vector)) and not is_struct(
             type(value)
         ):

@@ -41,6 +41,17 @@ from treadle.core.dtypes import (
 from treadle.core.dtypes import bool_ as bool
 from treadle.lang import builtins
 from treadle.lang.builtins import *  # noqa: F403  every name there is public
+from treadle.lang.matrices import (
+    mat2x2,
+    mat2x3,
+    mat2x4,
+    mat3x2,
+    mat3x3,
+    mat3x4,
+    mat4x2,
+    mat4x3,
+    mat4x4,
+)
 from treadle.lang.positions import GridPos
 from treadle.lang.types import Array, struct, vec2, vec3, vec4
 
@@ -70,6 +81,15 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "mat2x2",
+    "mat2x3",
+    "mat2x4",
+    "mat3x2",
+    "mat3x3",
+    "mat3x4",
+    "mat4x2",
+    "mat4x3",
+    "mat4x4",
     "nan",
     "pi",
     "struct",

@@ -119,7 +119,14 @@ REFUSALS: dict[str, Refusal] = {
     "bytes": Refusal("bytes", "a kernel has no bytes", "use an array of td.u8"),
     "ellipsis": Refusal("...", "a kernel has no use for ...", "give every index"),
     "MatMult": Refusal(
-        "@", "a kernel has no matrix product", "write the loops, or td.dot for vectors"
+        "@ of arrays or numbers",
+        "@ is the product of small matrices and vectors, as td.mat3x3[td.f32]",
+        "write the loops for arrays, or td.dot for two vectors",
+    ),
+    "matrix_row": Refusal(
+        "assigning to a row of a small matrix that is known at run time only",
+        "a row of {name} is assigned by an index that is known when the kernel is compiled",
+        "loop over rows with td.static_range, or use td.local((rows, columns), dtype)",
     ),
     "identity": Refusal(
         "is, is not",
@@ -130,11 +137,6 @@ REFUSALS: dict[str, Refusal] = {
     # --- functions and parameters ---
     "star_parameters": Refusal(
         "*args, **kwargs", "a kernel's parameters are a fixed list", "name each parameter"
-    ),
-    "keyword_only": Refusal(
-        "keyword-only parameters",
-        "a kernel's arguments go by position",
-        "move {name} before the *",
     ),
     "default_value": Refusal(
         "default value of a kernel's parameter that is not a number",
@@ -214,9 +216,19 @@ REFUSALS: dict[str, Refusal] = {
         "assign it before this line",
     ),
     "captured_array": Refusal(
-        "array captured from outside",
-        "{name} is an array, and arrays are not captured from outside",
+        "array of a device, or of a library other than NumPy, captured from outside",
+        "{name} is an array, and only NumPy's are captured from outside",
         "pass it as an argument",
+    ),
+    "captured_large_array": Refusal(
+        "NumPy array of more than 1,024 elements, or of none, captured from outside",
+        "{name} has {size} elements, and an array from outside has 1 to 1,024",
+        "pass it as an argument",
+    ),
+    "constant_array": Refusal(
+        "writing a NumPy array captured from outside",
+        "an array from outside is a constant",
+        "pass it as an argument, or copy it to td.local(shape, dtype)",
     ),
     "captured_object": Refusal(
         "Python object captured from outside",

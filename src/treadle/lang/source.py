@@ -231,6 +231,11 @@ def _is_func(decorator: ast.expr) -> bool:
     return ast.unparse(decorator).split(".")[-1] == "func"
 
 
+def parameters_of(tree: ast.FunctionDef) -> list[ast.arg]:
+    """The parameters of a function, those that are given by name only last."""
+    return [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
+
+
 def resolve_annotations(
     owner: Callable[..., Any] | type, local_names: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:

@@ -60,11 +60,18 @@ class VectorType:
         return f"treadle.vec{self.count}[treadle.{self.dtype.name}]"
 
 
-class VectorFamily:
+class TypeFamily:
+    """What gives a type when it is indexed with a dtype; `example` is how people write one."""
+
+    example: str
+
+
+class VectorFamily(TypeFamily):
     """`td.vec3`, which indexed with a dtype gives a type."""
 
     def __init__(self, count: int) -> None:
         self.count = count
+        self.example = f"td.vec{count}[td.f32]"
 
     def __getitem__(self, dtype: Any) -> VectorType:
         return VectorType(as_number_dtype(dtype), self.count)
@@ -292,7 +299,7 @@ def struct_from(cls: type[C], name: str | None = None) -> type[C]:
         setattr(made, method.__name__, method)
     made.__hash__ = None
     setattr(made, "__match_args__", tuple(annotations))  # noqa: B010 - a class made here
-    made.__array__ = _struct_array
+    made.__array__ = made.__treadle_record__ = _struct_array
     made.__class_getitem__ = classmethod(lambda owner, length: FixedArray(owner, length))
     return cls
 
@@ -399,6 +406,8 @@ def make_value(annotation: Any, value: Any) -> Any:
     if isinstance(value, np.void):
         return annotation(*(value[field] for field in annotation.__treadle_fields__))
     if not isinstance(value, annotation):
+        if hasattr(annotation, "__treadle_from__"):
+            return annotation.__treadle_from__(value)
         raise TypeError(f"{value!r} is not a {annotation.__name__}")
     return annotation(**vars(value))
 
@@ -431,8 +440,8 @@ def ir_type(annotation: Any) -> t.Type:
         if annotation.length < 1:
             raise DtypeError(f"a fixed array has at least one element, not {annotation.length}")
         return t.Array(ir_type(annotation.element), annotation.length)
-    if isinstance(annotation, VectorFamily):
-        raise DtypeError(f"{annotation!r} needs a dtype, as in td.vec{annotation.count}[td.f32]")
+    if isinstance(annotation, TypeFamily):
+        raise DtypeError(f"{annotation!r} needs a dtype, as in {annotation.example}")
     if isinstance(annotation, ArrayType):
         raise DtypeError(
             "an array type is not allowed here: a fixed number of elements is td.f32[4]"

@@ -40,6 +40,7 @@ from treadle.ir.types import (
     Void,
     field_offset,
     leaves,
+    numbers_in,
     size_of,
 )
 from treadle.runtime.arrays import ArrayClass, DeviceArray
@@ -124,13 +125,15 @@ def _as_declared(
                 f"{array.shape}"
             )
         return 1, declared.ndim
-    if isinstance(declared.element, Vector) and key.element == declared.element.element:
-        count = declared.element.count
-        rows = array.shape[declared.ndim :] == (count,) or declared.ndim == 1
+    inner = numbers_in(declared.element)
+    if inner is not None and key.element == inner[1]:
+        axes, count = inner[0], math.prod(inner[0])
+        rows = array.shape[declared.ndim :] == axes or (declared.ndim == 1 and len(axes) == 1)
         if not key.contiguous or not rows or array.size % count or array.offset % count:
+            last = f"last axis is {count}" if len(axes) == 1 else f"last axes are {axes}"
             raise LaunchError(
                 f"{where} is an array of {declared.element}: it takes a contiguous {key.dtype} "
-                f"array whose last axis is {count}, not one of shape {array.shape}"
+                f"array whose {last}, not one of shape {array.shape}"
             )
         return count, declared.ndim
     raise DtypeError(

@@ -166,9 +166,11 @@ def _class_of(value: Any) -> tuple[Type | type, Any]:
     if isinstance(value, np.void) and value.dtype.names is not None:
         return element_type(value.dtype), np.asarray(value)
     kind: Type | None = getattr(type(value), "__treadle_struct__", None)
-    if kind is None and type(value) not in NUMBER_TYPES:
-        kind = getattr(getattr(value, "type", None), "ir", None)
-    return (type(value), value) if kind is None else (kind, np.asarray(value))
+    if kind is None:
+        if type(value) not in NUMBER_TYPES:
+            kind = getattr(getattr(value, "type", None), "ir", None)
+        return (type(value), value) if kind is None else (kind, np.asarray(value))
+    return kind, value.__treadle_record__()
 
 
 def _copy_in(

@@ -95,6 +95,9 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     """Each element repeated along an axis; with None, of the flattened tensor. `repeats` is one
     number, or an array with a number for each element of the axis.
 
+    As NumPy's, and PyTorch's `repeat_interleave`. PyTorch's method `x.repeat(2, 3)`, which puts
+    copies of the whole side by side, is `td.tile(x, (2, 3))`.
+
     >>> import treadle as td
     >>> x = td.asarray([1, 2, 3], device="cpu")
     >>> td.repeat(x, 2).tolist(), td.repeat(x, td.asarray([2, 0, 1], device="cpu")).tolist()

@@ -1330,6 +1330,9 @@ class Declarations:
         """The greatest element along one axis, several or all; NaN if there is one. ShapeError for no
         elements.
 
+        As NumPy's, with `dim` for `axis` if you like. PyTorch's `max(x, dim=1)` gives the indices, too:
+        those are `td.argmax(x, axis=1)`. Its `max(x, y)` of two tensors is `td.maximum(x, y)`.
+
         >>> import treadle as td
         >>> td.max(td.asarray([[1, 5], [7, 2]], device="cpu"), axis=1).tolist()
         [5, 7]
@@ -1381,6 +1384,9 @@ class Declarations:
     def min(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
         """The least element along one axis, several or all; NaN if there is one. ShapeError for no
         elements.
+
+        As NumPy's, with `dim` for `axis` if you like. PyTorch's `min(x, dim=1)` gives the indices, too:
+        those are `td.argmin(x, axis=1)`. Its `min(x, y)` of two tensors is `td.minimum(x, y)`.
 
         >>> import treadle as td
         >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -1627,6 +1633,9 @@ class Declarations:
     def repeat(self, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
         """Each element repeated along an axis; with None, of the flattened tensor. `repeats` is one
         number, or an array with a number for each element of the axis.
+
+        As NumPy's, and PyTorch's `repeat_interleave`. PyTorch's method `x.repeat(2, 3)`, which puts
+        copies of the whole side by side, is `td.tile(x, (2, 3))`.
 
         >>> import treadle as td
         >>> x = td.asarray([1, 2, 3], device="cpu")
@@ -1903,6 +1912,9 @@ class Declarations:
         """Views of consecutive parts along an axis: a number of equal parts, or parts that end before
         the given indices. ShapeError if the axis cannot be split equally.
 
+        As NumPy's. PyTorch's `split(x, 2)` and `split(x, [1, 2])` take the lengths of the parts: they
+        are `td.split(x, range(2, n, 2))` for an axis of extent n, and `td.split(x, [1])`.
+
         >>> import treadle as td
         >>> [part.tolist() for part in td.split(td.asarray([1, 2, 3, 4], device="cpu"), [1, 3])]
         [[1], [2, 3], [4]]
@@ -1964,6 +1976,8 @@ class Declarations:
         keepdims: bool = False,
     ) -> Tensor:
         """The standard deviation: the square root of `var`.
+
+        The default is NumPy's, whose name for the correction is `ddof`; PyTorch's is `correction=1`.
 
         >>> import treadle as td
         >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -2190,6 +2204,9 @@ class Declarations:
     ) -> Tensor:
         """The variance: the sum of the squared differences from the mean, divided by the number of
         elements minus `correction` (1 for a sample's variance).
+
+        The default is NumPy's, whose name for the correction is `ddof`; PyTorch's is `correction=1`.
+        Integers are computed in float32 (NumPy: float64, PyTorch: an error).
 
         >>> import treadle as td
         >>> td.var(td.asarray([1.0, 2.0, 3.0], device="cpu"), correction=1).item()

@@ -23,6 +23,7 @@ from treadle.lang import types
 from treadle.lang.captures import CaptureSet
 from treadle.lang.decorators import Function, as_function
 from treadle.lang.interpreter_state import current_run, state
+from treadle.lang.source import parameters_of
 from treadle.lang.types import class_of
 from treadle.runtime import arguments as binding
 from treadle.runtime import convert, settings
@@ -113,19 +114,23 @@ class Elementwise(Function):
         return self._computed(version, values, where, order)
 
     def _in_order(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        if len(arguments) == len(self._names) and not keywords:
+        if len(arguments) == len(self._names) and not keywords and not self._by_name:
             return arguments
         try:
             bound = self._signature.bind(*arguments, **keywords)
         except TypeError as error:
             raise LaunchError(f"{self.name}{self._signature}: {error}") from None
         bound.apply_defaults()
-        return bound.args
+        return tuple(bound.arguments[name] for name in self._names)
 
     @cached_property
     def _names(self) -> list[str]:
-        arguments = self.source_code.tree.args
-        return [a.arg for a in arguments.posonlyargs + arguments.args]
+        return [parameter.arg for parameter in parameters_of(self.source_code.tree)]
+
+    @cached_property
+    def _by_name(self) -> bool:
+        """Whether arguments are given by name only."""
+        return bool(self.source_code.tree.args.kwonlyargs)
 
     # --- lazily ----------------------------------------------------------------------------------
 

@@ -109,7 +109,11 @@ def _write(
     if front:
         lines.append(f"{index[0]} = {t}")
     at = ", ".join(index)
-    values = (f"{name}[{at}]" if array else name for name, array in zip(names, held, strict=True))
+    by_name = {each.arg for each in of.source_code.tree.args.kwonlyargs}
+    values = (
+        (f"{name}=" if name in by_name else "") + (f"{name}[{at}]" if array else name)
+        for name, array in zip(names, held, strict=True)
+    )
     lines.append(f"{result}[{at}] = {function}({', '.join(values)})")
     head = f"def {of.definition.__name__}({', '.join([*parameters, result])}):"
     return "\n    ".join([head, *lines]) + "\n", scope

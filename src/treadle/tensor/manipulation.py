@@ -289,6 +289,9 @@ def split(x: Tensor, indices_or_sections: int | Sequence[int], /, *, axis: int =
     """Views of consecutive parts along an axis: a number of equal parts, or parts that end before
     the given indices. ShapeError if the axis cannot be split equally.
 
+    As NumPy's. PyTorch's `split(x, 2)` and `split(x, [1, 2])` take the lengths of the parts: they
+    are `td.split(x, range(2, n, 2))` for an axis of extent n, and `td.split(x, [1])`.
+
     >>> import treadle as td
     >>> [part.tolist() for part in td.split(td.asarray([1, 2, 3, 4], device="cpu"), [1, 3])]
     [[1], [2, 3], [4]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,15 @@ COMPARISONS = {
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
     "ge": "greater_equal",
 }  # fmt: skip
+# What people write for them.
+SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "eq": "==", "ne": "!=",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+_REFLECTED = {name: f"__r{name}__" for name in BINARY} | {
+    "eq": "__eq__", "ne": "__ne__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__",
+}  # fmt: skip
 UNARY = {"neg": "negative", "abs": "abs", "invert": "bitwise_invert"}
 
 
@@ -32,26 +42,42 @@ def is_operand(value: Any) -> bool:
     return type(value) is Tensor or is_number(value) or isinstance(value, (np.ndarray, list, tuple))
 
 
-def _unsupported(name: str, one: Any, other: Any) -> Any:
+def unsupported(symbol: str, tensor: Tensor, other: Any, reflected: str = "") -> Any:
     """The result of an operator for something that is not an operand: NotImplemented, so that
-    Python asks the other side, which may support it."""
-    if name == "multiply" and isinstance(other, (str, bytes, bytearray)):
+    Python asks the other side, which may support it. TypeError for another library's array, which
+    is asked here, by its reflected method if it has not been: it says what to convert."""
+    if symbol == "*" and isinstance(other, (str, bytes, bytearray)):
         # A sequence would take the tensor as a number of repetitions, with a misleading error.
-        kinds = f"'{type(one).__name__}' and '{type(other).__name__}'"
+        kinds = f"'{type(tensor).__name__}' and '{type(other).__name__}'"
         raise TypeError(f"unsupported operand type(s) for *: {kinds}")
-    return NotImplemented
+    if not hasattr(type(other), "__dlpack__"):
+        return NotImplemented
+    ask = getattr(type(other), reflected, None)
+    if ask is not None:
+        with contextlib.suppress(TypeError):
+            found = ask(other, tensor)
+            if found is not NotImplemented:
+                return found
+    library = type(other).__module__.partition(".")[0]
+    raise TypeError(
+        f"{symbol} takes no {library}.{type(other).__name__} beside a tensor of treadle, as both "
+        "libraries define it: make a tensor of it by td.asarray(y, device=x.device), or convert "
+        f"the tensor by {library}'s from_dlpack(x)"
+    )
 
 
-def _binary(name: str) -> Callable[[Tensor, Any], Any]:
+def _binary(name: str, symbol: str, reflected: str) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any) -> Any:
-        return apply(name, self, other) if is_operand(other) else _unsupported(name, self, other)
+        if is_operand(other):
+            return apply(name, self, other)
+        return unsupported(symbol, self, other, reflected)
 
     return method
 
 
-def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
+def _reflected(name: str, symbol: str) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any) -> Any:
-        return apply(name, other, self) if is_operand(other) else _unsupported(name, other, self)
+        return apply(name, other, self) if is_operand(other) else unsupported(symbol, self, other)
 
     return method
 
@@ -59,7 +85,7 @@ def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
 def _in_place(name: str) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any) -> Any:
         if not is_operand(other):
-            return _unsupported(name, self, other)
+            return NotImplemented  # Python tries the operator that is not in place
         result = apply(name, self, other)
         if self._is_kept_by(result):
             old = self.copied()
@@ -98,10 +124,12 @@ def named(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
-    **{f"__{short}__": _binary(name) for short, name in BINARY.items()},
-    **{f"__r{short}__": _reflected(name) for short, name in BINARY.items()},
+    **{
+        f"__{short}__": _binary(name, SYMBOLS[short], _REFLECTED[short])
+        for short, name in (BINARY | COMPARISONS).items()
+    },
+    **{f"__r{short}__": _reflected(name, SYMBOLS[short]) for short, name in BINARY.items()},
     **{f"__i{short}__": _in_place(name) for short, name in BINARY.items()},
-    **{f"__{short}__": _binary(name) for short, name in COMPARISONS.items()},
     **{f"__{short}__": _unary(name) for short, name in UNARY.items()},
     "__pos__": _positive,
 }

@@ -19,7 +19,7 @@ from treadle.tensor.conversions import cast, common_shape, is_number
 from treadle.tensor.dtypes import check_dtype, named_dtype
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.operands import prepare
-from treadle.tensor.operators import is_operand, named
+from treadle.tensor.operators import is_operand, named, unsupported
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.tensor import Tensor
 
@@ -227,11 +227,15 @@ def _unequal(name: str, left: Node, axis1: int, right: Node, axis2: int) -> Shap
 
 
 def _at(self: Tensor, other: Any) -> Any:
-    return matmul(self, other) if is_operand(other) and not is_number(other) else NotImplemented
+    if is_operand(other):
+        return NotImplemented if is_number(other) else matmul(self, other)
+    return unsupported("@", self, other, "__rmatmul__")
 
 
 def _at_reflected(self: Tensor, other: Any) -> Any:
-    return matmul(other, self) if is_operand(other) and not is_number(other) else NotImplemented
+    if is_operand(other):
+        return NotImplemented if is_number(other) else matmul(other, self)
+    return unsupported("@", self, other)
 
 
 def _at_in_place(self: Tensor, other: Any) -> Any:

@@ -115,6 +115,9 @@ def max(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Te
     """The greatest element along one axis, several or all; NaN if there is one. ShapeError for no
     elements.
 
+    As NumPy's, with `dim` for `axis` if you like. PyTorch's `max(x, dim=1)` gives the indices, too:
+    those are `td.argmax(x, axis=1)`. Its `max(x, y)` of two tensors is `td.maximum(x, y)`.
+
     >>> import treadle as td
     >>> td.max(td.asarray([[1, 5], [7, 2]], device="cpu"), axis=1).tolist()
     [5, 7]
@@ -126,6 +129,9 @@ def max(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Te
 def min(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
     """The least element along one axis, several or all; NaN if there is one. ShapeError for no
     elements.
+
+    As NumPy's, with `dim` for `axis` if you like. PyTorch's `min(x, dim=1)` gives the indices, too:
+    those are `td.argmin(x, axis=1)`. Its `min(x, y)` of two tensors is `td.minimum(x, y)`.
 
     >>> import treadle as td
     >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
@@ -263,6 +269,9 @@ def var(
     """The variance: the sum of the squared differences from the mean, divided by the number of
     elements minus `correction` (1 for a sample's variance).
 
+    The default is NumPy's, whose name for the correction is `ddof`; PyTorch's is `correction=1`.
+    Integers are computed in float32 (NumPy: float64, PyTorch: an error).
+
     >>> import treadle as td
     >>> td.var(td.asarray([1.0, 2.0, 3.0], device="cpu"), correction=1).item()
     1.0
@@ -276,6 +285,8 @@ def std(
     x: ArrayLike, /, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
     """The standard deviation: the square root of `var`.
+
+    The default is NumPy's, whose name for the correction is `ddof`; PyTorch's is `correction=1`.
 
     >>> import treadle as td
     >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")

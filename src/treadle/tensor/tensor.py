@@ -40,9 +40,10 @@ from treadle.tensor.cells import Cell, OwnedCell, compute, compute_soon, compute
 from treadle.tensor.declarations import Declarations
 from treadle.tensor.dtypes import check_dtype, named_dtype, supports
 from treadle.tensor.numpy_protocols import NumPyProtocols
+from treadle.tensor.torch_protocol import TorchProtocol
 
 
-class Tensor(NumPyProtocols, ArrayApiMethods, AutogradMethods, Declarations):
+class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, Declarations):
     """An array on a device; make one with `td.asarray`, `td.zeros`, …
 
     Operations are lazy: results are computed when they are needed, many in one kernel. Basic

@@ -49,6 +49,7 @@ from treadle.torch import testing as testing
 from treadle.torch import utils as utils
 from treadle.torch import version as version
 from treadle.torch import xpu as xpu
+from treadle.torch.amp.mixed_precision import GradScaler as GradScaler
 from treadle.torch.amp.mixed_precision import autocast as autocast
 from treadle.torch.amp.mixed_precision import get_autocast_dtype as get_autocast_dtype
 from treadle.torch.amp.mixed_precision import is_autocast_enabled as is_autocast_enabled
@@ -69,6 +70,7 @@ from treadle.torch.dtypes import get_default_dtype as get_default_dtype
 from treadle.torch.dtypes import iinfo as iinfo
 from treadle.torch.dtypes import promote_types as promote_types
 from treadle.torch.dtypes import set_default_dtype as set_default_dtype
+from treadle.torch.errors import OutOfMemoryError as OutOfMemoryError
 from treadle.torch.func.transforms import vmap as vmap
 from treadle.torch.functions import abs as abs
 from treadle.torch.functions import abs_ as abs_
@@ -88,6 +90,7 @@ from treadle.torch.functions import addmv as addmv
 from treadle.torch.functions import addmv_ as addmv_
 from treadle.torch.functions import addr as addr
 from treadle.torch.functions import adjoint as adjoint
+from treadle.torch.functions import alias_copy as alias_copy
 from treadle.torch.functions import all as all
 from treadle.torch.functions import allclose as allclose
 from treadle.torch.functions import alpha_dropout as alpha_dropout
@@ -143,6 +146,7 @@ from treadle.torch.functions import (
     binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
 )
 from treadle.torch.functions import bincount as bincount
+from treadle.torch.functions import binomial as binomial
 from treadle.torch.functions import bitwise_and as bitwise_and
 from treadle.torch.functions import bitwise_left_shift as bitwise_left_shift
 from treadle.torch.functions import bitwise_not as bitwise_not
@@ -188,6 +192,7 @@ from treadle.torch.functions import concatenate as concatenate
 from treadle.torch.functions import conj as conj
 from treadle.torch.functions import conj_physical as conj_physical
 from treadle.torch.functions import conj_physical_ as conj_physical_
+from treadle.torch.functions import constant_pad_nd as constant_pad_nd
 from treadle.torch.functions import conv1d as conv1d
 from treadle.torch.functions import conv2d as conv2d
 from treadle.torch.functions import conv3d as conv3d
@@ -215,6 +220,9 @@ from treadle.torch.functions import cumulative_trapezoid as cumulative_trapezoid
 from treadle.torch.functions import deg2rad as deg2rad
 from treadle.torch.functions import deg2rad_ as deg2rad_
 from treadle.torch.functions import det as det
+from treadle.torch.functions import detach as detach
+from treadle.torch.functions import detach_ as detach_
+from treadle.torch.functions import detach_copy as detach_copy
 from treadle.torch.functions import diag as diag
 from treadle.torch.functions import diag_embed as diag_embed
 from treadle.torch.functions import diagflat as diagflat
@@ -285,6 +293,7 @@ from treadle.torch.functions import gcd_ as gcd_
 from treadle.torch.functions import ge as ge
 from treadle.torch.functions import geqrf as geqrf
 from treadle.torch.functions import ger as ger
+from treadle.torch.functions import get_device as get_device
 from treadle.torch.functions import gradient as gradient
 from treadle.torch.functions import greater as greater
 from treadle.torch.functions import greater_equal as greater_equal
@@ -321,6 +330,7 @@ from treadle.torch.functions import inverse as inverse
 from treadle.torch.functions import is_complex as is_complex
 from treadle.torch.functions import is_conj as is_conj
 from treadle.torch.functions import is_floating_point as is_floating_point
+from treadle.torch.functions import is_inference as is_inference
 from treadle.torch.functions import is_neg as is_neg
 from treadle.torch.functions import is_nonzero as is_nonzero
 from treadle.torch.functions import is_same_size as is_same_size
@@ -437,6 +447,7 @@ from treadle.torch.functions import permute_copy as permute_copy
 from treadle.torch.functions import pinverse as pinverse
 from treadle.torch.functions import pixel_shuffle as pixel_shuffle
 from treadle.torch.functions import pixel_unshuffle as pixel_unshuffle
+from treadle.torch.functions import poisson as poisson
 from treadle.torch.functions import polar as polar
 from treadle.torch.functions import polygamma as polygamma
 from treadle.torch.functions import positive as positive
@@ -544,6 +555,7 @@ from treadle.torch.functions import tensordot as tensordot
 from treadle.torch.functions import threshold as threshold
 from treadle.torch.functions import threshold_ as threshold_
 from treadle.torch.functions import tile as tile
+from treadle.torch.functions import to_dlpack as to_dlpack
 from treadle.torch.functions import topk as topk
 from treadle.torch.functions import trace as trace
 from treadle.torch.functions import transpose as transpose
@@ -575,7 +587,9 @@ from treadle.torch.functions import var as var
 from treadle.torch.functions import var_mean as var_mean
 from treadle.torch.functions import vdot as vdot
 from treadle.torch.functions import view_as_complex as view_as_complex
+from treadle.torch.functions import view_as_complex_copy as view_as_complex_copy
 from treadle.torch.functions import view_as_real as view_as_real
+from treadle.torch.functions import view_as_real_copy as view_as_real_copy
 from treadle.torch.functions import view_copy as view_copy
 from treadle.torch.functions import vsplit as vsplit
 from treadle.torch.functions import vstack as vstack
@@ -585,6 +599,7 @@ from treadle.torch.functions import xlogy_ as xlogy_
 from treadle.torch.functions import zero_ as zero_
 from treadle.torch.functions import zeros as zeros
 from treadle.torch.functions import zeros_like as zeros_like
+from treadle.torch.lacking import missing as missing
 from treadle.torch.layouts import channels_last as channels_last
 from treadle.torch.layouts import channels_last_3d as channels_last_3d
 from treadle.torch.layouts import contiguous_format as contiguous_format
@@ -603,7 +618,6 @@ from treadle.torch.legacy import IntTensor as IntTensor
 from treadle.torch.legacy import LongTensor as LongTensor
 from treadle.torch.legacy import ShortTensor as ShortTensor
 from treadle.torch.legacy import dtype as dtype
-from treadle.torch.lacking import missing as missing
 from treadle.torch.printing import set_printoptions as set_printoptions
 from treadle.torch.random import Generator as Generator
 from treadle.torch.random import default_generator as default_generator
@@ -645,9 +659,11 @@ __all__ = [
     "Event",
     "FloatTensor",
     "Generator",
+    "GradScaler",
     "HalfTensor",
     "IntTensor",
     "LongTensor",
+    "OutOfMemoryError",
     "ShortTensor",
     "Size",
     "Stream",
@@ -670,6 +686,7 @@ __all__ = [
     "addmv_",
     "addr",
     "adjoint",
+    "alias_copy",
     "all",
     "allclose",
     "alpha_dropout",
@@ -729,6 +746,7 @@ __all__ = [
     "bilinear",
     "binary_cross_entropy_with_logits",
     "bincount",
+    "binomial",
     "bitwise_and",
     "bitwise_left_shift",
     "bitwise_not",
@@ -783,6 +801,7 @@ __all__ = [
     "conj",
     "conj_physical",
     "conj_physical_",
+    "constant_pad_nd",
     "contiguous_format",
     "conv1d",
     "conv2d",
@@ -813,6 +832,9 @@ __all__ = [
     "deg2rad",
     "deg2rad_",
     "det",
+    "detach",
+    "detach_",
+    "detach_copy",
     "device",
     "diag",
     "diag_embed",
@@ -897,6 +919,7 @@ __all__ = [
     "get_default_device",
     "get_default_dtype",
     "get_deterministic_debug_mode",
+    "get_device",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
     "get_num_threads",
@@ -948,6 +971,7 @@ __all__ = [
     "is_deterministic_algorithms_warn_only_enabled",
     "is_floating_point",
     "is_grad_enabled",
+    "is_inference",
     "is_inference_mode_enabled",
     "is_neg",
     "is_nonzero",
@@ -1080,6 +1104,7 @@ __all__ = [
     "pinverse",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "poisson",
     "polar",
     "polygamma",
     "positive",
@@ -1208,6 +1233,7 @@ __all__ = [
     "threshold",
     "threshold_",
     "tile",
+    "to_dlpack",
     "topk",
     "trace",
     "transpose",
@@ -1247,7 +1273,9 @@ __all__ = [
     "vdot",
     "version",
     "view_as_complex",
+    "view_as_complex_copy",
     "view_as_real",
+    "view_as_real_copy",
     "view_copy",
     "vmap",
     "vsplit",

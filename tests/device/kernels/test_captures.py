@@ -319,7 +319,7 @@ def test_errors_in_notebook_cells_show_the_cells_line(device):
 
 
 def test_what_cannot_be_captured_says_what_to_do(device):
-    array = np.ones(3)
+    array = np.ones(2000)
     tensor = td.ones(3)
     table = {"a": 1}
 
@@ -341,3 +341,83 @@ def test_what_cannot_be_captured_says_what_to_do(device):
     array = 4
     assert_fails_no_more = td.kernel(source="def k(out):\n    out[0] = array")
     assert first(assert_fails_no_more) == 4
+
+
+# --- arrays of NumPy -----------------------------------------------------------------------------
+
+WEIGHTS = np.array([0.25, 0.5, 0.25], np.float32)
+GRID = np.arange(12, dtype=np.int32).reshape(4, 3).T  # not in row-major order
+FLAGS = types.SimpleNamespace(on=np.array([True, False, True]))
+
+
+@td.func
+def weighted(x, i, weights):
+    total = 0.0
+    for k in td.static_range(3):
+        total += x[i + k] * weights[k]
+    return total
+
+
+@td.kernel
+def with_arrays(x: td.Array[td.f32], out: td.Array[td.f32, 2]):
+    i = td.grid(1)
+    if i < out.shape[1]:
+        out[0, i] = weighted(x, i, WEIGHTS)
+        out[1, i] = GRID[i % 3, i % 4] + GRID[2, 3]
+        out[2, i] = WEIGHTS[i]  # outside: 0
+        out[3, i] = td.f32(FLAGS.on[i % 3]) + GRID.shape[0] * 10 + len(GRID) + GRID.size
+        total = 0.0
+        for k, w in enumerate(WEIGHTS):
+            total += w * td.f32(k)
+        for w in WEIGHTS:
+            total += w
+        out[4, i] = total
+
+
+def arrays_expected(x, n):
+    i = np.arange(n)
+    return [
+        sum(x[k : k + n] * WEIGHTS[k] for k in range(3)),
+        GRID[i % 3, i % 4] + GRID[2, 3],
+        np.where(i < 3, WEIGHTS[i % 3], 0),
+        FLAGS.on[i % 3] + 30 + 3 + 12,
+        np.full(n, (WEIGHTS * np.arange(3)).sum() + WEIGHTS.sum()),
+    ]
+
+
+def test_arrays_are_constants(device):
+    x = np.random.default_rng().normal(size=9).astype(np.float32)
+    out, host = td.zeros((5, 7)), np.zeros((5, 7), np.float32)
+    with_arrays.launch(7, td.asarray(x), out)
+    np.testing.assert_allclose(out.numpy(), arrays_expected(x, 7), rtol=1e-6, atol=1e-6)
+    with td.interpret():
+        with_arrays[1, 8](x, host)
+    np.testing.assert_allclose(host, out.numpy(), rtol=1e-6, atol=1e-6)
+
+
+def test_elements_that_change_compile_anew(device):
+    table = np.array([1, 2, 3], np.int32)
+
+    @td.kernel
+    def k(out, at):
+        out[0] = table[at]
+
+    assert [first(k, at, dtype=td.i32) for at in (0, 2, 3)] == [1, 3, 0]
+    table[2] = 30
+    assert first(k, 2, dtype=td.i32) == 30
+    table = np.array([[5, 6]], np.int16)  # another array of two axes
+    with pytest.raises(td.errors.CompileError, match="2 dimensions"):
+        first(k, 0, dtype=td.i32)
+
+
+def test_special_values_in_arrays(device):
+    special = np.array([np.nan, np.inf, -np.inf, -0.0], np.float32)
+
+    @td.kernel
+    def k(out):
+        i = td.grid(1)
+        out[i] = special[i]
+
+    out = td.ones(5)
+    k.launch(5, out)
+    np.testing.assert_array_equal(out.numpy(), [*special, 0])

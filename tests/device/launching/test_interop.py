@@ -436,6 +436,27 @@ def test_operators_in_place_between_the_two(device):
         np.ones(2, np.float32) == x  # noqa: B015
 
 
+SYMBOLS = ("+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<<", ">>",
+           "<", "<=", ">", ">=", "==", "!=")  # fmt: skip
+
+
+def test_operators_with_arrays_of_other_libraries_say_what_to_call(device):
+    class Cooperative(Foreign):
+        def __radd__(self, other):
+            return "theirs"
+
+    x, other = td.ones(3), Foreign(np.ones(3, np.float32))
+    for symbol in SYMBOLS:
+        for text in (f"x {symbol} y", f"y {symbol} x"):
+            with pytest.raises(
+                TypeError, match=r"Foreign beside.*td\.asarray\(y, device=x\.device"
+            ):
+                eval(text, {"x": x, "y": other})
+    with pytest.raises(TypeError, match=r"^\+ takes no"):
+        x += other
+    assert x + Cooperative(np.ones(3)) == "theirs"
+
+
 def test_numpy_arrays_as_memory_of_tensors(device):
     data = np.arange(4, dtype=np.float32)
     copied = td.asarray(data)
@@ -576,6 +597,25 @@ if torch is not None:
         matrix = torch.zeros(4, 6)
         add_grid.launch((6, 4), torch.ones(6, 4), matrix.T)
         assert torch.equal(matrix, torch.ones(4, 6))
+
+    def test_pytorch_beside_tensors_says_what_to_call():
+        x, y = td.ones(3, device="cpu"), torch.ones(3)
+        for symbol in SYMBOLS:
+            for text in (f"x {symbol} y", f"y {symbol} x"):
+                with pytest.raises(TypeError, match=r"torch\.Tensor beside.*td\.asarray"):
+                    eval(text, {"x": x, "y": y})
+        for call in (
+            lambda: torch.sin(x),
+            lambda: torch.cat([y, x]),
+            lambda: torch.nn.functional.linear(x, y),
+            lambda: y.add_(x),
+            lambda: y.__setitem__(slice(None), x),
+        ):
+            with pytest.raises(TypeError, match=r"PyTorch's .* takes no tensors of treadle: torch"):
+                call()
+        for convert in (torch.from_dlpack, torch.asarray, torch.as_tensor, torch.tensor):
+            assert torch.equal(convert(x), y)
+        assert td.add(x, y).tolist() == [2, 2, 2], "functions take them"
 
     def test_pytorch_tensors_that_require_gradients_say_so():
         with pytest.raises(td.errors.LaunchError, match="detach"):

@@ -124,6 +124,27 @@ def test_masks(device, rng):
     assert not found.numpy()[:, :, 2].any()
 
 
+def test_hidden_rows_that_are_nan(device, rng):
+    """A hidden key changes nothing. A hidden value, times a weight of 0, may make a row NaN, as it
+    does in PyTorch, and never another number."""
+    q, k, v = drawn(rng, (2, 3, 6, 8), (2, 3, 9, 8), (2, 3, 9, 8))
+    mask = rng.random((6, 9)) < 0.5
+    mask[:, 4] = [False, True] * 3
+    given = {"attn_mask": td.asarray(mask)}, {"is_causal": True}
+    for options, seen in zip(given, (mask, visible(6, 9, right=0)), strict=True):
+        wanted = formula(q, k, v, seen)
+        bad = k.copy(), v.copy()
+        for x in bad:
+            x[:, :, 4] = rng.choice([math.nan, math.inf])
+        sees = seen[:, 4]
+        found = attend(*(td.asarray(x) for x in (q, bad[0], v)), **options).numpy()
+        np.testing.assert_allclose(found[:, :, ~sees], wanted[:, :, ~sees], 0, 3e-6)
+        found = attend(*(td.asarray(x) for x in (q, k, bad[1])), **options).numpy()
+        right = np.abs(found - wanted) < 3e-6
+        assert (np.isnan(found) | right)[:, :, ~sees].all()
+        assert not np.isfinite(found[:, :, sees]).any()
+
+
 def test_heads_in_several_launches(device, rng, monkeypatch):
     """More axes of heads than a kernel has, and operands of more elements than one may reach."""
     q, k, v = drawn(rng, (2, 3, 2, 2, 5, 8), (2, 3, 1, 2, 7, 8), (2, 1, 2, 2, 7, 8))

@@ -40,9 +40,28 @@ def alone(arrays, g, starts, key_starts, left=None, right=None):
     return found
 
 
-def check(found, wanted, scale=1.0):
+def check(found, wanted, scale=1.0, rows=slice(None)):
+    wanted = wanted[..., rows, :]
     bound = 2e-6 * max(1.0, np.abs(wanted).max(initial=0)) * scale
-    np.testing.assert_allclose(found.detach().numpy(), wanted, 0, bound)
+    np.testing.assert_allclose(found.detach().numpy()[..., rows, :], wanted, 0, bound)
+
+
+def spoiled(rng, arrays, g, starts, key_starts):
+    """The operands with NaN and infinities in rows of one text, or before and after all; and which
+    rows of the queries and of the keys are of others."""
+    text = int(rng.integers(-1, len(starts) - 1))
+    print(f"text {text}")  # shown for a failed test
+    sides = []
+    for first, count in ((starts, arrays[0].shape[-2]), (key_starts, arrays[1].shape[-2])):
+        own = np.searchsorted(first, np.arange(count), side="right") - 1
+        sides.append(own == text if text >= 0 else (own < 0) | (own == len(first) - 1))
+    made = []
+    for x, own in zip((*arrays, g), (*sides, sides[1], sides[0]), strict=False):
+        hit = own & (rng.random(own.size) < rng.choice([0.3, 1.0]))
+        numbers = rng.choice([np.nan, np.inf, -np.inf], (*x.shape[:-2], hit.sum(), 1))
+        made.append(x.copy())
+        made[-1][..., hit, :] = numbers.astype(np.float32)
+    return made, [~own for own in sides]
 
 
 # Lengths of texts, of their keys where they have others, rows before and after, and a window.
@@ -60,8 +79,8 @@ def test_each_text_alone(device, rng, case):
     lengths, keys, before, after, (left, right) = CASES[case]
     starts = before + np.cumsum([0, *lengths])
     key_starts = starts if keys is None else before + np.cumsum([0, *keys])
-    rows, others = starts[-1] + after, key_starts[-1] + after
-    shapes = (2, 3, rows, 20), (2, 3, others, 20), (2, 3, others, 12)
+    rows, columns = starts[-1] + after, key_starts[-1] + after
+    shapes = (2, 3, rows, 20), (2, 3, columns, 20), (2, 3, columns, 12)
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
     g = rng.standard_normal((2, 3, rows, 12)).astype(np.float32)
     wanted = alone(arrays, g, starts, key_starts, left, right)
@@ -70,12 +89,21 @@ def test_each_text_alone(device, rng, case):
     options = {"is_causal": causal, "window": (left, None if causal else right)}
     leaves = [td.asarray(x, device=device) for x in arrays]
     check(attend(*leaves, *given, **options), wanted[0])
+    bad, (others, other_keys) = spoiled(rng, arrays, g, starts, key_starts)
+    leaves_of_bad = [td.asarray(x, device=device) for x in bad[:3]]
+    check(attend(*leaves_of_bad, *given, **options), wanted[0], rows=others)
     late = [None if x is None else td.asarray(x.astype("i4"), device=device) for x in given]
     out = attend(*[x.requires_grad_() for x in leaves], *late, **options)
     check(out, wanted[0])
     out.backward(td.asarray(g, device=device))
     for leaf, gradient in zip(leaves, wanted[1:], strict=True):
         check(leaf.grad, gradient, 4)
+    out = attend(*[x.requires_grad_() for x in leaves_of_bad], *late, **options)
+    check(out, wanted[0], rows=others)
+    out.backward(td.asarray(bad[3], device=device))
+    sides = others, other_keys, other_keys
+    for leaf, gradient, side in zip(leaves_of_bad, wanted[1:], sides, strict=True):
+        check(leaf.grad, gradient, 4, side)
 
 
 def test_grouped_heads_and_views(device, rng):

@@ -182,29 +182,30 @@ def test_who_takes_fragments(card, monkeypatch):
 
 @pytest.mark.parametrize("right", [None, 0])
 def test_packed_texts(card, rng, right):
-    """Texts that end within tiles, in forward and backward kernels; grouped heads."""
-    starts = np.array([0, 3, 3, 40, 57])
-    arrays = [drawn(rng, (1, heads, 60, 24)) for heads in (2, 1, 1)]
-    g = drawn(rng, (1, 2, 60, 24))
+    """Texts that end within tiles and at their edges, in forward and backward kernels; grouped
+    heads. NaN and infinities in one of them, before or behind all, reach no other one."""
+    starts = np.sort(rng.choice([0, 1, 15, 16, 17, 31, 32, 33, 47, 48, 49, 57, 60], 5))
+    arrays = [drawn(rng, (1, heads, 60, 24)) for heads in (2, 1, 1, 2)]
     text = np.searchsorted(starts, np.arange(60), side="right")
-    seen = (text[:, None] == text) & (text < len(starts))
+    seen = (text[:, None] == text) & (text > 0) & (text < len(starts))
     bias = np.where(seen, 0.0, -np.inf) + hidden(60, 60, None, right)
-    packed = td.nn.functional.packed_attention
-    given = [x.copy() for x in arrays]
-    for x in given[1:]:
-        x[:, :, 57:] = np.nan  # behind the last text
-    plain = packed(
-        *(td.asarray(x).astype(td.float16) for x in given), starts, enable_gqa=True,
-        is_causal=right == 0,
-    )  # fmt: skip
-    leaves = [td.asarray(x).astype(td.float16).requires_grad_() for x in arrays]
-    out = packed(*leaves, starts, enable_gqa=True, is_causal=right == 0)
-    out.backward(td.asarray(g).astype(td.float16))
-    found = (out, *(leaf.grad for leaf in leaves))
-    np.testing.assert_array_equal(plain.numpy(), out.detach().numpy())
-    for x, wanted in zip(found, exact(arrays, g, 24**-0.5, bias), strict=True):
+    bad = [x.copy() for x in arrays]
+    spoiled = text == rng.choice(text)
+    for x in bad:
+        x[:, :, spoiled & (rng.random(60) < 0.8)] = rng.choice([np.nan, np.inf])
+    runs = []
+    for *operands, g in (arrays, bad):
+        leaves = [td.asarray(x).astype(td.float16).requires_grad_() for x in operands]
+        out = td.nn.functional.packed_attention(
+            *leaves, starts, enable_gqa=True, is_causal=right == 0
+        )
+        out.backward(td.asarray(g).astype(td.float16))
+        runs.append([x.detach().numpy() for x in (out, *(leaf.grad for leaf in leaves))])
+    for found, wanted in zip(runs[0], exact(arrays[:3], arrays[3], 24**-0.5, bias), strict=True):
         bound = BOUNDS["float16"] * max(1, np.abs(wanted).max())
-        np.testing.assert_allclose(x.detach().astype(td.float32).numpy(), wanted, 0, bound)
+        np.testing.assert_allclose(found.astype(np.float32), wanted, 0, bound)
+    for one, other in zip(*runs, strict=True):
+        np.testing.assert_array_equal(one[:, :, ~spoiled], other[:, :, ~spoiled])
 
 
 def test_repeated_runs_are_the_same(card, rng):

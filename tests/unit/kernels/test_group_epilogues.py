@@ -13,9 +13,16 @@ from treadle.kernels import product, tiles
 from treadle.kernels.device_code.group_product import GroupTile
 
 
-@pytest.mark.parametrize(("stack", "m", "n"), [((), 41, 72), ((2,), 8, 136)])
-def test_operands_at_the_edges(monkeypatch, stack, m, n):
-    monkeypatch.setattr(tiles, "_group", lambda machine, problem: GroupTile(64, 64, 2))
+@pytest.mark.parametrize(
+    ("stack", "m", "n", "tile"),
+    [
+        ((), 41, 72, GroupTile(64, 64, 2)),
+        ((2,), 8, 136, GroupTile(64, 64, 2)),
+        ((), 66, 264, GroupTile(128, 256, 2)),
+    ],
+)
+def test_operands_at_the_edges(monkeypatch, stack, m, n, tile):
+    monkeypatch.setattr(tiles, "_group", lambda machine, problem: tile)
     monkeypatch.setattr(tiles, "_takes_groups", lambda machine, problem: problem.boxes)
     made = []
     real = product.group_multiplier
@@ -43,4 +50,5 @@ def test_operands_at_the_edges(monkeypatch, stack, m, n):
     assert (kept[..., :1, :] == 7).all()
     assert (kept[..., :4] == 7).all()
     np.testing.assert_allclose(kept[..., 1:, 4:], wanted + bias, **close)
-    assert made
+    # Those of the largest tile have registers of a group that copies for float32 operands.
+    assert {given[1].registers for given in made} == ({0, 240} if tile.columns == 256 else {0})

@@ -34,6 +34,11 @@ VALUES: dict[str, tuple[str, float]] = {
     "func": ("halved(y)", 1.25),
     "vec2": ("td.vec2[td.f32](x, y).y", 2.5), "vec3": ("td.vec3[td.f32](x, y, 4).z", 4),
     "vec4": ("td.vec4[td.i32](n, m, 7, 8).w", 8),
+    **{
+        f"mat{rows}x{columns}": (f"td.mat{rows}x{columns}[td.f32](y)[1, 1]", 2.5)
+        for rows in (2, 3, 4)
+        for columns in (2, 3, 4)
+    },
     # constants
     "e": ("td.f64(td.e)", math.e), "inf": ("td.inf", math.inf), "nan": ("td.nan != td.nan", 1),
     "pi": ("td.f64(td.pi)", math.pi),

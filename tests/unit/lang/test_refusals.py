@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import math  # noqa: F401  for kernels written as text
+import types
 
 import numpy as np
 import pytest
@@ -17,7 +18,9 @@ from treadle.ir import types as t
 from treadle.ir.signature import Signature
 from treadle.lang.refusals import REFUSALS
 
-COEFFICIENTS = np.ones(3)
+COEFFICIENTS = np.ones(3, np.float32)
+MANY, NONE, NUMBER, TEXTS = np.ones(1025), np.ones(0), np.array(3.0), np.array(["a"])
+TENSOR = types.SimpleNamespace(__dlpack__=None)  # as arrays of other libraries have
 TABLE = {"a": 1}
 LONG = tuple(range(1025))
 HUGE = 10**5000
@@ -109,6 +112,7 @@ BODIES: list[tuple[str, str, str]] = [
     ("bytes", "y[0] = b'a'", "b'a'"),
     ("ellipsis", "y[...] = 1.0", "y[...]"),
     ("MatMult", "y[0] = x[0] @ x[1]", "x[0] @"),
+    ("matrix_row", "r = td.mat2x2[td.f32](1)\nr[i, 0] = x[0]", "r[i, 0]"),
     ("identity", "if x[0] is x[1]: pass", "x[0] is"),
     ("identity", "if x is None: pass", "x is"),
     ("identity", "if x[0] is not None: pass", "x[0] is"),
@@ -124,7 +128,14 @@ BODIES: list[tuple[str, str, str]] = [
     ("unknown_name", "y[0] = undefined", "undefined"),
     ("unknown_member", "y[0] = td.gird(1)", "td.gird"),
     ("unassigned", "y[0] = later\nlater = 1.0", "later"),
-    ("captured_array", "y[0] = COEFFICIENTS[0]", "COEFFICIENTS"),
+    ("captured_array", "y[0] = TENSOR[0]", "TENSOR"),
+    ("captured_large_array", "y[0] = MANY[0]", "MANY"),
+    ("captured_large_array", "y[0] = NONE[0]", "NONE"),
+    ("captured_object", "y[0] = NUMBER", "NUMBER"),
+    ("captured_object", "y[0] = TEXTS[0]", "TEXTS"),
+    ("constant_array", "COEFFICIENTS[0] = x[0]", "COEFFICIENTS"),
+    ("constant_array", "COEFFICIENTS[i] += x[0]", "COEFFICIENTS"),
+    ("constant_array", "td.atomic_add(COEFFICIENTS, 0, 1.0)", "td.atomic"),
     ("captured_object", "y[0] = TABLE['a']", "TABLE"),
     ("unknown_attribute", "y[0] = x.length", "x.length"),
     ("unknown_attribute", "p = Pair(1.0, 2.0)\ny[0] = p.c", "p.c"),
@@ -211,7 +222,6 @@ def test_a_refused_construct_in_a_body(key: str, body: str, fragment: str) -> No
 HEADINGS = [
     ("star_parameters", "def kernel(*x): pass", "x)"),
     ("star_parameters", "def kernel(**x): pass", "x)"),
-    ("keyword_only", "def kernel(x, *, y): pass", "y)"),
     ("default_value", "def kernel(x, y=None): pass", "y="),
 ]
 

@@ -21,14 +21,14 @@ from treadle.kernels.attend_gradients import (
     derived_by_fragments,
 )
 from treadle.kernels.attend_products import attend_backward, scored_in
-from treadle.kernels.device_code.attention import SPANS
 from treadle.kernels.device_code.keys import wide
 from treadle.tensor.creation import zeros
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.heads import AttentionOptions, laid_out
-from treadle.tensor.manipulation import matrix_transpose
+from treadle.tensor.functional.padded_texts import PackedRows, length_of
+from treadle.tensor.manipulation import matrix_transpose, moveaxis
 from treadle.tensor.products import matmul
-from treadle.tensor.random import kept_by
+from treadle.tensor.random.draws import kept_by
 from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import sum as total
@@ -54,10 +54,13 @@ class OfAttention:
         operands = [tensor_of(made, position) for position in range(count)]
         if not g.size or not operands[1].shape[-2]:  # results are zeros without keys
             found = [zeros(x.shape, dtype=g.dtype, device=x.device) for x in operands]
-        elif recording.get() or (count > 3 and made.edges[3] is not None):
-            found = _composed(g, operands, made)
-        else:
+        elif not recording.get() and (count == 3 or made.edges[3] is None):
             found = _by_kernels(g, operands, made)
+        elif made.options.packed:
+            found = _composed_of_texts(g, operands, made)
+        else:
+            numbers = count > 3 and made.edges[3] is not None
+            found = _composed(g, operands, made.options, _kept(operands, made), numbers)
         return zip(made.edges, found, strict=False)
 
 
@@ -103,8 +106,20 @@ def _by_kernels(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Te
 # --- composed ------------------------------------------------------------------------------------
 
 
-def _composed(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tensor]:
+def _kept(operands: Sequence[Tensor], made: History) -> Tensor | None:
+    """Which weights dropout keeps, of all queries and keys."""
     options: AttentionOptions = made.options
+    if not options.dropout:
+        return None
+    shape = *options.front, operands[0].shape[-2], operands[1].shape[-2]
+    return kept_by(made.value(len(operands) + 1), shape, 1.0 - options.dropout)
+
+
+def _composed(
+    g: Tensor, operands: Sequence[Tensor], options: AttentionOptions, kept: Tensor | None,
+    of_mask: bool,
+) -> list[Tensor]:  # fmt: skip
+    """The gradients of query, key and value, and if wanted that of the mask."""
     work = wide(operands[0].dtype)
     q, k, v, *masks = (_split(x, options) for x in operands)
     q, k, v = (x.to(work) for x in (q, k, v))
@@ -119,10 +134,7 @@ def _composed(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tens
         near = columns <= rows + options.right
         seen = near if seen is None else seen & near
     for mask in masks:
-        if mask.dtype is SPANS:
-            low, high = mask[..., :queries, :1], mask[..., :queries, 1:]
-            seen = (columns >= low) & (columns < high)
-        elif mask.dtype is bool_:
+        if mask.dtype is bool_:
             seen = mask if seen is None else seen & mask
         else:
             scores = scores + mask.to(work)
@@ -135,11 +147,9 @@ def _composed(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tens
     sums = total(powers, axis=-1, keepdims=True)
     weights = powers / _where(sums == 0, 1.0, sums)
     through: Any = None
-    if options.dropout:
+    if kept is not None:
         keep = 1.0 - options.dropout
-        words = made.value(len(operands) + 1)
-        kept = kept_by(words, (*options.front, queries, keys), keep).reshape(scores.shape)
-        through = kept.to(work) * (1.0 / keep if keep else 0.0)
+        through = kept.reshape(scores.shape).to(work) * (1.0 / keep if keep else 0.0)
     of_weights = matmul(g, matrix_transpose(v))
     if through is not None:
         of_weights = of_weights * through
@@ -149,9 +159,34 @@ def _composed(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tens
         matmul(matrix_transpose(slopes), q) * options.scale,
         matmul(matrix_transpose(weights if through is None else weights * through), g),
     ]
-    if made.edges[3:] != (None,):  # a mask that may be of numbers
+    if of_mask:
         found.append(slopes)
     return [_gathered(each, x, options) for each, x in zip(found, operands, strict=False)]
+
+
+def _composed_of_texts(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tensor]:
+    """The same of packed texts, padded to one length."""
+    options: AttentionOptions = made.options
+    *given, starts, key_starts = operands
+    rows = PackedRows.of(starts, given[0].shape[-2])
+    columns = PackedRows.of(key_starts, given[1].shape[-2])
+    sides = rows, columns, columns
+    longest = length_of((rows, columns), options.longest)
+    front = len(options.front)
+    padded = [
+        side.padded(x, longest, front) for side, x in zip((*sides, rows), (*given, g), strict=True)
+    ]
+    of_queries, _ = rows.rows(longest)
+    of_keys, seen = columns.rows(longest)
+    kept = _kept(operands, made)
+    if kept is not None:
+        kept = moveaxis(kept[..., of_queries[:, :, None], of_keys[:, None, :]], -3, 0)
+    mask = seen.reshape((len(seen), *(1,) * (front + 1), longest))
+    inner = options._replace(front=(len(seen), *options.front), packed=False)
+    found = _composed(padded[3], (*padded[:3], mask), inner, kept, False)
+    made_of_them = [side.packed(x, longest) for side, x in zip(sides, found, strict=False)]
+    # Axes in front that an operand does not have were put behind that of the texts, of extent 1.
+    return [x.reshape(own.shape) for x, own in zip(made_of_them, given, strict=True)]
 
 
 # --- axes of heads -------------------------------------------------------------------------------

@@ -65,6 +65,8 @@ def place_text(scope: Scope, place: n.Place) -> str:
 def _base(scope: Scope, place: n.Element) -> str:
     """The memory as a pointer to the accessed type."""
     memory = scope.memories[place.memory]
+    if place.type == memory.element:  # which may be an array, of which an item is meant
+        return memory.name
     wanted = scope.module.stored(place.type)
     if wanted == scope.module.stored(memory.element):
         return memory.name

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import f32
 from treadle.core.sizes import has_sizes
-from treadle.graph.emit.body import Body, cast, type_named
+from treadle.graph.emit.body import Body, cast, dtype_named, type_named
 from treadle.graph.emit.maps import store_lanes, values_of_lanes
 from treadle.graph.program import FIXED, Axis, Multiplied, Phase, Program, Stage, Strategy
 from treadle.ir import builder as ir
@@ -77,6 +77,8 @@ def product_strategy(program: Program, extents: Sequence[int], machine: Machine)
         other=form.other,
     )  # fmt: skip
     tile, exact, grid, parts, chunk = launch_for(machine, problem)
+    if isinstance(tile, GroupTile):
+        tile = tile.for_operands(_loaded(program))
     sizes = (lines, columns, extents[-1])
     fixed = parts == 1 and matrices == 1 and exact and _has_sizes_in_text(detail, tile, sizes)
     phase = Phase.WHOLE if parts == 1 else Phase.PART
@@ -94,6 +96,12 @@ def product_strategy(program: Program, extents: Sequence[int], machine: Machine)
     )
     scratch = (wide(dtype).short, parts * size)
     return Strategy((replace(stage, scratch=(0,)), join), (scratch,))
+
+
+def _loaded(program: Program) -> int:
+    """The bytes that an element's epilogue loads, where no factor is computed."""
+    loads = [step for step in program.steps if step.op in ("load", "gather")]
+    return sum(dtype_named(step.type).itemsize for step in loads)
 
 
 def _has_sizes_in_text(detail: Multiplied, tile: AnyTile, sizes: tuple[int, int, int]) -> bool:

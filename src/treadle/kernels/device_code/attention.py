@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
+from treadle.kernels.device_code.text_tiles import FIELDS, TABLE, tile_at
 from treadle.lang.decorators import Function, Kernel
 from treadle.lang.math import bits, draws
 from treadle.lang.math.polynomials import exp2_tail
 
-SPANS = dtypes.i32  # the dtype of a mask that says from which key to which one a query sees
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
 
@@ -74,7 +74,7 @@ class Attending(NamedTuple):
     dtype: DType  # of query, key and value
     partial: DType  # that is computed in
     vectors: bool  # whether query, key and value are read in vectors of four
-    mask: DType | None  # bool, that of numbers to be added, or SPANS
+    mask: DType | None  # bool, that of numbers to be added, or TABLE
     dropout: bool
     split: bool  # whether a block has a part of the keys only, and writes sums for `joiner`
     fast: bool = False  # whether the device's own powers of two are to be trusted
@@ -91,8 +91,8 @@ def attender(what: Attending, tile: Tile) -> Kernel:
     the extents of the last two axes of heads, then parts of the keys and tiles of keys in each;
     `reach` is how far a query sees to the
     left and to the right, then how many heads were computed by other launches, and how many of
-    them are before these in `out`. A mask of SPANS has two columns: the first key that a query
-    sees, and the one after the last. Neither decreases from a query to the next.
+    them are before these in `out`. Of packed texts `mask` is the table of tiles, and positions are
+    counted from the beginning of a text.
     """
     partial, split = what.partial, what.split
     vec = td.vec4[partial]
@@ -116,8 +116,8 @@ def attender(what: Attending, tile: Tile) -> Kernel:
     right_size = max(b_tile * pitch, slots * wide)
     left_vectors, right_vectors = -(-a_tile * deep // threads), -(-b_tile * deep // threads)
     value_vectors = -(-slots * wide // threads)
-    spans, dropout = what.mask is SPANS, what.dropout
-    masked = what.mask is not None and not spans
+    texts, dropout = what.mask is TABLE, what.dropout
+    masked = what.mask is not None and not texts
     additive = masked and what.mask is not dtypes.bool_
 
     @td.kernel(checked=False, fastmath=what.fast)
@@ -141,13 +141,16 @@ def attender(what: Attending, tile: Tile) -> Kernel:
         # Where the block is.
         column_tiles = td.maximum((width + wide * 4 - 1) // (wide * 4), 1)
         tiles = (queries + a_tile - 1) // a_tile
+        if texts:
+            tiles = mask.size // FIELDS
         at = td.block_idx.x
         column_tile = at % column_tiles
         at = at // column_tiles
         part = at % heads.z
         at = at // heads.z
         head = at // tiles
-        row = (tiles - 1 - at % tiles) * a_tile
+        number = tiles - 1 - at % tiles
+        row = number * a_tile
         h2 = head % heads.y
         h1 = head // heads.y % heads.x
         h0 = head // heads.y // heads.x
@@ -155,21 +158,20 @@ def attender(what: Attending, tile: Tile) -> Kernel:
         key_at = starts.y + h0 * key_steps.x + h1 * key_steps.y + h2 * key_steps.z
         value_at = starts.z + h0 * value_steps.x + h1 * value_steps.y + h2 * value_steps.z
         mask_at = starts.w + h0 * mask_steps.x + h1 * mask_steps.y + h2 * mask_steps.z
+        # The first lines in memory and of the draws, and the first key of these.
+        line_at = (reach.w + head) * queries
+        draw_line = (reach.z + head) * queries
+        draw_key = 0
+        if texts:
+            row, begin, queries, draw_key, count = tile_at(mask, number)
+            query_at += begin * query_steps.w
+            key_at += draw_key * key_steps.w
+            value_at += draw_key * value_steps.w
+            line_at += begin
+            draw_line += begin
         # The tiles of keys that the block's queries see.
         first = td.maximum(row - reach.x, 0) // b_tile
         last = td.minimum(count, td.minimum(row + a_tile, queries) + reach.y)
-        low = 0
-        high = 0
-        until = count
-        if spans:
-            top = mask_at + row * mask_steps.w
-            bottom = mask_at + (td.minimum(row + a_tile, queries) - 1) * mask_steps.w
-            first = mask[top] // b_tile
-            last = mask[bottom + mask_step]
-            until = last  # what is behind may be anything, and nothing times NaN is NaN
-            # All queries of the block see the keys between these.
-            low = mask[bottom]
-            high = mask[top + mask_step]
         last = (last + b_tile - 1) // b_tile
         if split:
             first = td.maximum(first, part * heads.w)
@@ -233,18 +235,13 @@ def attender(what: Attending, tile: Tile) -> Kernel:
                 and row + a_tile - 1 - reach.x <= start
                 and start + b_tile - 1 - reach.y <= row
             )
-            if spans:
-                whole = low <= start and start + b_tile <= high
             if masked or not whole:
                 for i in td.static_range(rows):
                     r = row + i * down + ty
-                    here = mask_at + td.minimum(r, queries - 1) * mask_steps.w
                     for j in td.static_range(keys):
                         column = start + j * across + tx
                         s = i * keys + j
                         seen = column < count and r - reach.x <= column <= r + reach.y
-                        if spans:
-                            seen = mask[here] <= column and column < mask[here + mask_step]
                         if masked and seen and r < queries:
                             entry = mask[mask_at + r * mask_steps.w + column * mask_step]
                             if additive:
@@ -278,22 +275,23 @@ def attender(what: Attending, tile: Tile) -> Kernel:
                 totals[i] = total
             if dropout:
                 for i in td.static_range(rows):
-                    drawn = td.u32((reach.z + head) * queries + row + i * down + ty)
+                    drawn = td.u32(draw_line + row + i * down + ty)
                     for j in td.static_range(keys):
-                        if not kept(drawn, count, start + j * across + tx, draw, keep):
+                        column = draw_key + start + j * across + tx
+                        if not kept(drawn, sizes.y, column, draw, keep):
                             scores[i * keys + j] = partial(0.0)
-            for number in td.static_range(keys // pass_keys):
+            for turn in td.static_range(keys // pass_keys):
                 td.sync_threads()
                 for i in td.static_range(rows):
                     for j in td.static_range(pass_keys):
                         to = (i * down + ty) * weight_pitch + j * across + tx
-                        weights[to] = scores[i * keys + number * pass_keys + j]
+                        weights[to] = scores[i * keys + turn * pass_keys + j]
                 for p in td.static_range(value_vectors):
                     i = t + p * threads
                     r = i // wide
                     if r < slots:
                         right[i] = load(
-                            value, value_at, value_steps.w, start + number * slots + r, until,
+                            value, value_at, value_steps.w, start + turn * slots + r, count,
                             column_tile * wide + i % wide, width,
                         )  # fmt: skip
                 td.sync_threads()
@@ -326,7 +324,7 @@ def attender(what: Attending, tile: Tile) -> Kernel:
                 total += weights[(i * down + ty) * weight_pitch + k]
             r = row + i * down + ty
             if r < queries:
-                line = (reach.w + head) * queries + r
+                line = line_at + r
                 factor = partial(1.0)
                 if split:
                     line = line * heads.z + part

@@ -21,12 +21,12 @@ from treadle.core.dtypes import DType
 from treadle.kernels.device_code.attention import (
     LN_2,
     LOG2_E,
-    SPANS,
     Attending,
     kept,
     power_of,
     share_of,
 )
+from treadle.kernels.device_code.text_tiles import FIELDS, TABLE, tile_at
 from treadle.lang.decorators import Function, Kernel
 
 STRETCH = 512  # keys whose weights are stored at a time
@@ -81,8 +81,8 @@ def attender_cpu(what: Attending, block: Lanes) -> Kernel:
     weigh, accumulate = _weigher(what, block), _value_accumulator(what, block)
     share = share_of(partial, what.dropout)
     transposed, result = block.transposed, what.dtype
-    dropout, spans = what.dropout, what.mask is SPANS
-    masked = what.mask is not None and not spans
+    dropout, texts = what.dropout, what.mask is TABLE
+    masked = what.mask is not None and not texts
 
     @td.kernel(checked=False)
     def attend_cpu(
@@ -102,9 +102,12 @@ def attender_cpu(what: Attending, block: Lanes) -> Kernel:
         column_tiles = td.maximum((width + COLUMNS - 1) // COLUMNS, 1)
         tile = rows * heads.z
         tiles = (queries + tile - 1) // tile
+        if texts:
+            tiles = mask.size // FIELDS
         column_start = td.block_idx.x % column_tiles * COLUMNS
         head = td.block_idx.x // column_tiles // tiles
-        top = td.block_idx.x // column_tiles % tiles * tile
+        number = td.block_idx.x // column_tiles % tiles
+        top = number * tile
         h2 = head % heads.y
         h1 = head // heads.y % heads.x
         h0 = head // heads.y // heads.x
@@ -121,12 +124,22 @@ def attender_cpu(what: Attending, block: Lanes) -> Kernel:
         )
         mask_at = starts.w + h0 * mask_steps.x + h1 * mask_steps.y + h2 * mask_steps.z
         columns = td.minimum(width - column_start, COLUMNS)
-        bottom = td.minimum(top + tile, queries)
-        first = td.maximum(top - reach.x, 0) // panel * panel
-        last = td.minimum(count, bottom + reach.y)
-        if spans:
-            first = mask[mask_at + top * mask_steps.w] // panel * panel
-            last = mask[mask_at + (bottom - 1) * mask_steps.w + mask_step]
+        # Of the block's text: where its queries end, its keys begin and end, and how far its keys
+        # lie behind its queries.
+        final = queries
+        low = 0
+        until = count
+        apart = 0
+        if texts:
+            row, begin, many, first_key, keys = tile_at(mask, number)
+            top = begin + row
+            final = begin + many
+            low = first_key
+            until = first_key + keys
+            apart = first_key - begin
+        bottom = td.minimum(top + tile, final)
+        first = td.maximum(top + apart - reach.x, low) // panel * panel
+        last = td.minimum(until, bottom + apart + reach.y)
 
         own = td.shared(rows * DEPTH, partial)
         board = td.shared(1 if transposed else rows * lanes * (lanes + 1), partial)
@@ -144,18 +157,14 @@ def attender_cpu(what: Attending, block: Lanes) -> Kernel:
         for start in range(first, last, STRETCH):
             for state in range(0, bottom - top, rows):
                 row = top + state
-                low = row - reach.x
-                end = td.minimum(count, td.minimum(row + rows, queries) + reach.y)
-                if spans:
-                    low = mask[mask_at + row * mask_steps.w]
-                    final = td.minimum(row + rows, queries) - 1
-                    end = mask[mask_at + final * mask_steps.w + mask_step]
+                place = row + apart  # among the keys
+                end = td.minimum(until, td.minimum(row + rows, final) + apart + reach.y)
                 n = td.minimum(STRETCH, end - start)
-                if n > 0 and start + STRETCH > low:
+                if n > 0 and start + STRETCH > place - reach.x:
                     for e in range(0, td.maximum(depth, 1), DEPTH):
                         deep = td.minimum(depth - e, DEPTH)
                         for r in range(rows):
-                            own_row = td.minimum(row + r, queries - 1) * query_steps.w
+                            own_row = td.minimum(row + r, final - 1) * query_steps.w
                             for d in range(0, deep, lanes):
                                 entry = partial(0.0)
                                 if d + t < deep:
@@ -169,13 +178,14 @@ def attender_cpu(what: Attending, block: Lanes) -> Kernel:
                     # Scores of keys that a query must not see are -infinity.
                     whole = (
                         n % lanes == 0
-                        and row + rows - 1 - reach.x <= start
-                        and start + n - 1 - reach.y <= row
+                        and low <= start
+                        and place + rows - 1 - reach.x <= start
+                        and start + n - 1 - reach.y <= place
                     )
-                    if spans or masked or not whole:
+                    if masked or not whole:
                         hide(
-                            mask, scores, mask_at, mask_steps.w, mask_step, row, start, n, queries,
-                            end, reach.x, reach.y,
+                            mask, scores, mask_at, mask_steps.w, mask_step, row, place, start, n,
+                            queries, low, end, reach.x, reach.y,
                         )  # fmt: skip
                     for r in range(rows):
                         most = peaks[(state + r) * lanes + t]
@@ -190,9 +200,12 @@ def attender_cpu(what: Attending, block: Lanes) -> Kernel:
                     )  # fmt: skip
                     td.sync_threads()
                     rows_at = value_at + start * value_steps.w
+                    # Values before those of the text may be anything, and nothing times NaN is NaN.
+                    skipped = td.maximum(low - start, 0)
                     accumulate(
-                        value, scores, shrinks, sums, rows_at, value_steps.w, state, n, columns
-                    )
+                        value, scores, shrinks, sums, rows_at, value_steps.w, state, skipped, n,
+                        columns,
+                    )  # fmt: skip
                     td.sync_threads()
         for r in range(bottom - top):
             total = partial(0.0)
@@ -282,21 +295,22 @@ def _row_scorer(what: Attending, block: Lanes) -> Function:
 
 
 def _hider(what: Attending, block: Lanes) -> Function:
-    """A function that adds a mask to scores and sets those of hidden keys to -infinity."""
+    """A function that adds a mask to scores and sets those of hidden keys to -infinity. `place` is
+    where the first row is among the keys."""
     partial, lanes, rows = what.partial, block.lanes, block.rows
-    spans, additive = what.mask is SPANS, what.mask is not dtypes.bool_
-    masked = what.mask is not None and not spans
+    masked = what.mask is not None and what.mask is not TABLE
+    additive = what.mask is not dtypes.bool_
 
     @td.func
-    def hide(mask, scores, at, row_step, step, row, start, n, queries, end, left, right):
+    def hide(
+        mask, scores, at, row_step, step, row, place, start, n, queries, low, end, left, right
+    ):  # fmt: skip
         t = td.thread_idx.x
         for r in range(rows):
             mask_row = at + td.minimum(row + r, queries - 1) * row_step
             for j in range(0, n, lanes):
                 column = start + j + t
-                seen = column < end and row + r - left <= column <= row + r + right
-                if spans:
-                    seen = mask[mask_row] <= column and column < mask[mask_row + step]
+                seen = low <= column < end and place + r - left <= column <= place + r + right
                 score = scores[r * STRETCH + j + t]
                 if masked and seen:
                     if step == 1:
@@ -342,12 +356,13 @@ def _weigher(what: Attending, block: Lanes) -> Function:
 
 
 def _value_accumulator(what: Attending, block: Lanes) -> Function:
-    """A function that accumulates the rows of the value, times the weights of a group."""
+    """A function that accumulates the rows of the value, times the weights of a group, but for some
+    that are skipped."""
     partial = what.partial
     lanes, rows, vectors, even = block.lanes, block.rows, block.vectors, block.even
 
     @td.func
-    def accumulate(value, scores, shrinks, sums, at, step, state, n, columns):
+    def accumulate(value, scores, shrinks, sums, at, step, state, skipped, n, columns):
         t = td.thread_idx.x
         partials = td.local(rows * vectors, partial)
         near = td.local(vectors, partial)
@@ -356,7 +371,7 @@ def _value_accumulator(what: Attending, block: Lanes) -> Function:
                 for v in td.static_range(vectors):
                     before = sums[(state + r) * COLUMNS + d + v * lanes + t]
                     partials[r * vectors + v] = before * shrinks[r * lanes + t]
-            for k in range(n):
+            for k in range(skipped, n):
                 for v in td.static_range(vectors):
                     if even:
                         near[v] = partial(value[at + k * step + d + v * lanes + t])

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.attention import LN_2, SPANS, kept, share_of
+from treadle.kernels.device_code.attention import LN_2, kept, share_of
 from treadle.kernels.device_code.attention_tiles import (
     LANES,
     Extents,
@@ -34,6 +34,7 @@ from treadle.kernels.device_code.attention_tiles import (
     weight_packer,
     weights_by_rows,
 )
+from treadle.kernels.device_code.text_tiles import FIELDS, TABLE, tile_at
 from treadle.lang import builtins
 from treadle.lang.decorators import Kernel
 
@@ -75,8 +76,8 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
     and steps. Its blocks lie along x: parts of the keys fastest, then tiles of queries from the
     last to the first, and the heads."""
     dtype, split, dropout = what.query.dtype, what.split, what.dropout
-    spans = what.mask is SPANS
-    masked = what.mask is not None and not spans
+    texts = what.mask is TABLE
+    masked = what.mask is not None and not texts
     additive = masked and what.mask is not dtypes.bool_
     a_tile, b_tile, warp_rows, held = tile
     threads = tile.threads
@@ -87,7 +88,7 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
     fetch_queries = fetcher(what.query, a_tile, threads)
     fetch_keys = fetcher(what.query, b_tile, threads)
     fetch_values = fetcher(what.value, b_tile, threads)
-    hide = score_hider(what.mask, down, across, False)
+    hide = score_hider(what.mask if masked else None, down, across, False)
     read_rows = row_reader(down, deep, pitch)
     multiply_rows = rows_by_rows(dtype, Extents(down, across, deep), pitch, held)
     add_values = weights_by_rows(dtype, Extents(down, wide, across // 2), value_pitch)
@@ -118,11 +119,14 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
         queries = sizes.x
         count = sizes.y
         tiles = (queries + a_tile - 1) // a_tile
+        if texts:
+            tiles = mask.size // FIELDS
         at = td.block_idx.x
         part = at % heads.z
         at = at // heads.z
         head = at // tiles
-        row = (tiles - 1 - at % tiles) * a_tile
+        number = tiles - 1 - at % tiles
+        row = number * a_tile
         h2 = head % heads.y
         h1 = head // heads.y % heads.x
         h0 = head // heads.y // heads.x
@@ -130,21 +134,20 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
         key_at = starts.y + h0 * key_steps.x + h1 * key_steps.y + h2 * key_steps.z
         value_at = starts.z + h0 * value_steps.x + h1 * value_steps.y + h2 * value_steps.z
         mask_at = starts.w + h0 * mask_steps.x + h1 * mask_steps.y + h2 * mask_steps.z
+        # The first lines in memory and of the draws, and the first key of these.
+        line_at = (reach.w + head) * queries
+        draw_line = (reach.z + head) * queries
+        draw_key = 0
+        if texts:
+            row, begin, queries, draw_key, count = tile_at(mask, number)
+            query_at += begin * query_steps.w
+            key_at += draw_key * key_steps.w
+            value_at += draw_key * value_steps.w
+            line_at += begin
+            draw_line += begin
         # The tiles of keys that the block's queries see.
         first = td.maximum(row - reach.x, 0) // b_tile
         last = td.minimum(count, td.minimum(row + a_tile, queries) + reach.y)
-        low = 0
-        high = 0
-        until = count
-        if spans:
-            top = mask_at + row * mask_steps.w
-            bottom = mask_at + (td.minimum(row + a_tile, queries) - 1) * mask_steps.w
-            first = mask[top] // b_tile
-            last = mask[bottom + mask_step]
-            until = last  # what is behind may be anything, and nothing times NaN is NaN
-            # All queries of the block see the keys between these.
-            low = mask[bottom]
-            high = mask[top + mask_step]
         last = (last + b_tile - 1) // b_tile
         if split:
             first = td.maximum(first, part * heads.w)
@@ -185,7 +188,7 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
             # The keys are here, and no thread needs the values of the last step.
             wait_copies(0)
             td.sync_threads()
-            fetch_values(value, value_tile, 0, t, value_at, value_steps.w, start, until, sizes.w)
+            fetch_values(value, value_tile, 0, t, value_at, value_steps.w, start, count, sizes.w)
             end_copies()
             multiply_rows(own, query_tile, query_from, key_tile, key_from, scores)
             # Scores of keys that a query must not see are -infinity.
@@ -194,8 +197,6 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
                 and row + a_tile - 1 - reach.x <= start
                 and start + b_tile - 1 - reach.y <= row
             )
-            if spans:
-                whole = low <= start and start + b_tile <= high
             if masked or not whole:
                 hide(
                     scores, own_row, start + lane % 4 * 2, queries, count, reach.x, reach.y, mask,
@@ -249,18 +250,18 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
                 totals[2 * i] = near_total
                 totals[2 * i + 1] = far_total
                 if dropout:
-                    near_line = td.u32((reach.z + head) * queries + own_row + i * 16)
+                    near_line = td.u32(draw_line + own_row + i * 16)
                     far_line = near_line + td.u32(8)
                     for j in td.static_range(across):
-                        column = start + j * 8 + lane % 4 * 2
+                        column = draw_key + start + j * 8 + lane % 4 * 2
                         weight = scores[i * across + j]
-                        if not kept(near_line, count, column, draw, keep):
+                        if not kept(near_line, sizes.y, column, draw, keep):
                             weight.x = td.f32(0.0)
-                        if not kept(near_line, count, column + 1, draw, keep):
+                        if not kept(near_line, sizes.y, column + 1, draw, keep):
                             weight.y = td.f32(0.0)
-                        if not kept(far_line, count, column, draw, keep):
+                        if not kept(far_line, sizes.y, column, draw, keep):
                             weight.z = td.f32(0.0)
-                        if not kept(far_line, count, column + 1, draw, keep):
+                        if not kept(far_line, sizes.y, column + 1, draw, keep):
                             weight.w = td.f32(0.0)
                         scores[i * across + j] = weight
             pack(scores, weights)
@@ -273,7 +274,7 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
                 total += td.shuffle_xor(total, 1)
                 total += td.shuffle_xor(total, 2)
                 r = own_row + (i * 16 + h * 8)
-                line = (reach.w + head) * queries + r
+                line = line_at + r
                 factors[h] = td.f32(1.0)
                 if not split:
                     factors[h] = share(total, keep)
@@ -285,7 +286,7 @@ def fragment_attender(what: FragmentAttending, tile: FragmentTile) -> Kernel:
                         norms[line] = peaks[2 * i + h] * grade * td.f32(LN_2) + td.log(total)
             # Of a pair of lanes the second one writes the row 8 further.
             r = own_row + i * 16 + lane % 2 * 8
-            line = (reach.w + head) * queries + r
+            line = line_at + r
             if split:
                 line = line * heads.z + part
             for v in td.static_range(wide):

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.attention import LOG2_E, SPANS, kept
+from treadle.kernels.device_code.attention import LOG2_E, kept
 from treadle.kernels.device_code.attention_tiles import (
     LANES,
     Extents,
@@ -36,6 +36,7 @@ from treadle.kernels.device_code.attention_tiles import (
     weight_packer,
     weights_by_rows,
 )
+from treadle.kernels.device_code.text_tiles import FIELDS, TABLE, tile_at
 from treadle.lang import builtins
 from treadle.lang.decorators import Function, Kernel
 
@@ -161,8 +162,8 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
     computed by other launches. `scale` is that of scores in powers of two, `factor` that of the
     results."""
     dtype, dropout = what.query.dtype, what.dropout
-    spans = what.mask is SPANS
-    masked = what.mask is not None and not spans
+    texts = what.mask is TABLE
+    masked = what.mask is not None and not texts
     additive = masked and what.mask is not dtypes.bool_
     rows, others, warp_rows, held = tile
     threads = tile.threads
@@ -177,7 +178,7 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
     read_gradients = row_reader(down, value_deep, value_pitch)
     score = rows_by_rows(dtype, Extents(down, across, deep), pitch, held)
     derive_weights = rows_by_rows(dtype, Extents(down, across, value_deep), value_pitch, held)
-    hide = score_hider(what.mask, down, across, False)
+    hide = score_hider(what.mask if masked else None, down, across, False)
     derive = _slopes(what, down, across, False)
     pack = weight_packer(dtype, down, across)
     add_keys = weights_by_rows(dtype, Extents(down, 2 * deep, across // 2), pitch)
@@ -209,8 +210,11 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
         queries = sizes.x
         count = sizes.y
         tiles = (queries + rows - 1) // rows
+        if texts:
+            tiles = mask.size // FIELDS
         head = td.block_idx.x // tiles
-        row = (tiles - 1 - td.block_idx.x % tiles) * rows
+        number = tiles - 1 - td.block_idx.x % tiles
+        row = number * rows
         h2 = head % heads.y
         h1 = head // heads.y % heads.x
         h0 = head // heads.y // heads.x
@@ -219,20 +223,16 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
         value_at = _place(value_steps, h0, h1, h2)
         mask_at = _place(mask_steps, h0, h1, h2)
         lines = head * queries
+        draw_line = reach.z * queries
+        draw_key = 0
+        if texts:
+            row, begin, queries, draw_key, count = tile_at(mask, number)
+            query_at += begin * query_steps.row
+            key_at += draw_key * key_steps.row
+            value_at += draw_key * value_steps.row
+            lines += begin
         first = td.maximum(row - reach.x, 0) // others
         last = td.minimum(count, td.minimum(row + rows, queries) + reach.y)
-        low = 0
-        high = 0
-        until = count
-        if spans:
-            top = mask_at + row * mask_steps.row
-            bottom = mask_at + (td.minimum(row + rows, queries) - 1) * mask_steps.row
-            first = mask[top] // others
-            last = mask[bottom + mask_steps.column]
-            until = last  # what is behind may be anything, and nothing times NaN is NaN
-            # All queries of the block see the keys between these.
-            low = mask[bottom]
-            high = mask[top + mask_steps.column]
         last = (last + others - 1) // others
 
         query_tile = td.shared(rows * pitch, words)
@@ -245,8 +245,8 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
         )
         if first < last:
             start = first * others
-            fetch_keys(key, key_tile, 0, t, key_at, key_steps.row, start, until, sizes.z)
-            fetch_values(value, value_tile, 0, t, value_at, value_steps.row, start, until, sizes.w)
+            fetch_keys(key, key_tile, 0, t, key_at, key_steps.row, start, count, sizes.z)
+            fetch_values(value, value_tile, 0, t, value_at, value_steps.row, start, count, sizes.w)
         end_copies()
         query_from = warp_row * pitch + first_piece(lane, pitch)
         gradient_from = warp_row * value_pitch + first_piece(lane, value_pitch)
@@ -276,7 +276,7 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
                 of_norms[h] = _norm_of(norms[lines + own_row + h * 8])
                 of_sums[h] = sums[lines + own_row + h * 8]
         grade = td.f32(1.0) if additive else scale
-        line = td.u32((reach.z + head) * queries + own_row)
+        line = td.u32(draw_line + lines + own_row)
         slot = 0
 
         for step in range(first, last):
@@ -287,11 +287,11 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
             if step + 1 < last:
                 fetch_keys(
                     key, key_tile, (1 - slot) * key_size, t, key_at, key_steps.row,
-                    start + others, until, sizes.z,
+                    start + others, count, sizes.z,
                 )  # fmt: skip
                 fetch_values(
                     value, value_tile, (1 - slot) * value_size, t, value_at, value_steps.row,
-                    start + others, until, sizes.w,
+                    start + others, count, sizes.w,
                 )  # fmt: skip
             end_copies()
             score(own, query_tile, query_from, key_tile, slot * key_size + key_from, scores)
@@ -304,16 +304,14 @@ def query_gradient(what: Deriving, tile: GradientTile) -> Kernel:
                 and row + rows - 1 - reach.x <= start
                 and start + others - 1 - reach.y <= row
             )
-            if spans:
-                whole = low <= start and start + others <= high
             if masked or not whole:
                 hide(
                     scores, own_row, start + lane % 4 * 2, queries, count, reach.x, reach.y, mask,
                     mask_at, mask_steps.row, mask_steps.column, scale,
                 )  # fmt: skip
             derive(
-                scores, slopes, of_norms, of_sums, grade, line, start + lane % 4 * 2, count, draw,
-                keep, back,
+                scores, slopes, of_norms, of_sums, grade, line, draw_key + start + lane % 4 * 2,
+                sizes.y, draw, keep, back,
             )  # fmt: skip
             pack(slopes, weights)
             add_keys(weights, key_tile, slot * key_size + weighed_from, found)
@@ -338,8 +336,8 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
     the queries of `shared.w` heads that share the keys; `shared.x` and `.y` are the last two
     extents of these. The other arguments are those of `query_gradient`."""
     dtype, dropout = what.query.dtype, what.dropout
-    spans = what.mask is SPANS
-    masked = what.mask is not None and not spans
+    texts = what.mask is TABLE
+    masked = what.mask is not None and not texts
     additive = masked and what.mask is not dtypes.bool_
     rows, others, warp_rows, held = tile
     threads = tile.threads
@@ -354,7 +352,7 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
     read_values = row_reader(down, value_deep, value_pitch)
     score = rows_by_rows(dtype, Extents(down, across, deep), pitch, held)
     derive_weights = rows_by_rows(dtype, Extents(down, across, value_deep), value_pitch, held)
-    hide = score_hider(what.mask, down, across, True)
+    hide = score_hider(what.mask if masked else None, down, across, True)
     derive = _slopes(what, down, across, True)
     pack = weight_packer(dtype, down, across)
     add_queries = weights_by_rows(dtype, Extents(down, 2 * deep, across // 2), pitch)
@@ -407,31 +405,26 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
         queries = sizes.x
         count = sizes.y
         tiles = (count + rows - 1) // rows
+        if texts:
+            tiles = mask.size // FIELDS
         own_head = td.block_idx.x // tiles
-        row = td.block_idx.x % tiles * rows
+        number = td.block_idx.x % tiles
+        row = number * rows
         o2 = own_head % own.y
         o1 = own_head // own.y % own.x
         o0 = own_head // own.y // own.x
         key_at = _place(key_steps, o0, o1, o2)
         value_at = _place(value_steps, o0, o1, o2)
+        # The first query and the first key of a text, or of all.
+        begin = 0
+        key_begin = 0
+        if texts:
+            row, key_begin, count, begin, queries = tile_at(mask, number)
+            key_at += key_begin * key_steps.row
+            value_at += key_begin * value_steps.row
         # The tiles of queries that see the block's keys, of each head that shares these.
         first = td.maximum(row - reach.y, 0) // others
         last = td.minimum(td.minimum(row + rows, count) + reach.x, queries)
-        low = 0
-        high = 0
-        key_spans = 0
-        until = queries
-        if spans:
-            # Those of the keys follow those of the queries, and are the same for all heads.
-            key_spans = mask_steps.start + queries * mask_steps.row
-            top = key_spans + row * mask_steps.row
-            bottom = key_spans + (td.minimum(row + rows, count) - 1) * mask_steps.row
-            first = mask[top] // others
-            last = mask[bottom + mask_steps.column]
-            until = last
-            # The queries between these see all keys of the block.
-            low = mask[bottom]
-            high = mask[top + mask_steps.column]
         last = (last + others - 1) // others
         span = td.maximum(last - first, 0)
         iterations = span * shared.w
@@ -477,12 +470,12 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
         # The step whose tiles are fetched, one before the one that is computed: its head, its tile.
         next_share = 0
         next_step = first
-        head = 0
+        lines = 0
         mask_at = 0
         start = 0
 
         for iteration in range(iterations + 1):
-            now_head = head
+            now_lines = lines
             now_mask = mask_at
             now = start
             wait_copies(0)
@@ -494,20 +487,19 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
                 h0 = o0 + s0
                 h1 = o1 + s1
                 h2 = o2 + s2
-                head = (h0 * heads.x + h1) * heads.y + h2
+                lines = ((h0 * heads.x + h1) * heads.y + h2) * sizes.x + begin
+                query_at = _place(query_steps, h0, h1, h2) + begin * query_steps.row
                 mask_at = _place(mask_steps, h0, h1, h2)
                 start = next_step * others
                 fetch_queries(
-                    query, query_tile, slot * query_size, t, _place(query_steps, h0, h1, h2),
-                    query_steps.row, start, until, sizes.z,
+                    query, query_tile, slot * query_size, t, query_at, query_steps.row, start,
+                    queries, sizes.z,
                 )  # fmt: skip
                 fetch_gradients(
-                    gradient, gradient_tile, slot * gradient_size, t, head * queries * sizes.w,
-                    sizes.w, start, until, sizes.w,
+                    gradient, gradient_tile, slot * gradient_size, t, lines * sizes.w, sizes.w,
+                    start, queries, sizes.w,
                 )  # fmt: skip
-                fetch_lines(
-                    norms, sums, tile_norms, tile_sums, slot, t, head * queries, start, queries
-                )
+                fetch_lines(norms, sums, tile_norms, tile_sums, slot, t, lines, start, queries)
                 next_step += 1
                 if next_step == last:
                     next_step = first
@@ -529,18 +521,16 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
                         slot * gradient_size + gradient_from, slopes,
                     )  # fmt: skip
                 whole = row + rows - 1 - reach.y <= now and now + others - 1 - reach.x <= row
-                if spans:
-                    whole = low <= now and now + others <= high
-                    now_mask = key_spans
                 if masked or not whole:
                     hide(
                         scores, own_row, now + lane % 4 * 2, queries, count, reach.x, reach.y, mask,
                         now_mask, mask_steps.row, mask_steps.column, scale,
                     )  # fmt: skip
-                line = td.u32((reach.z + now_head) * queries + now + lane % 4 * 2)
+                line = td.u32(reach.z * sizes.x + now_lines + now + lane % 4 * 2)
                 derive(
-                    scores, slopes, of_norms, of_sums, grade, line, own_row, count, draw, keep, back
-                )
+                    scores, slopes, of_norms, of_sums, grade, line, key_begin + own_row, sizes.y,
+                    draw, keep, back,
+                )  # fmt: skip
                 if of_values:
                     pack(scores, weights)
                     add_gradients(
@@ -553,8 +543,9 @@ def key_gradients(what: Deriving, tile: GradientTile) -> Kernel:
         one = td.f32(1.0)
         for i in td.static_range(down):
             r = own_row + i * 16 + lane % 2 * 8
-            key_line = (own_head * count + r) * sizes.z
-            value_line = (own_head * count + r) * sizes.w
+            line_at = own_head * sizes.y + key_begin + r
+            key_line = line_at * sizes.z
+            value_line = line_at * sizes.w
             if of_keys:
                 for v in td.static_range(2 * deep):
                     store(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from treadle import lang as td
 from treadle.core.dtypes import DType, bool_
-from treadle.kernels.device_code.attention import LOG2_E, SPANS
+from treadle.kernels.device_code.attention import LOG2_E
 from treadle.lang import builtins
 from treadle.lang.decorators import Function
 
@@ -233,10 +233,8 @@ def weights_by_rows(dtype: DType, extents: Extents, pitch: int) -> Function:
 def score_hider(mask: DType | None, down: int, across: int, transposed: bool) -> Function:
     """A function that makes scores of keys that a query does not see -infinity, and adds a mask of
     numbers, for which scores are multiplied by the scale first. Rows of scores are those of
-    queries, or if they are `transposed` those of keys; `row` and `column` are a lane's first. SPANS
-    say of each row of scores which columns are seen: `at` is where those of the first row are."""
-    spans, four = mask is SPANS, td.vec4[td.f32]
-    masked = mask is not None and not spans
+    queries, or if they are `transposed` those of keys; `row` and `column` are a lane's first."""
+    masked, four = mask is not None, td.vec4[td.f32]
     additive = masked and mask is not bool_
 
     @td.func
@@ -256,12 +254,6 @@ def score_hider(mask: DType | None, down: int, across: int, transposed: bool) ->
                         k = row + (i * 16 + e // 2 * 8)
                         r = column + (j * 8 + e % 2)
                     seen = k < count and r - left <= k <= r + right
-                    if spans:
-                        own = row + (i * 16 + e // 2 * 8)
-                        other = column + (j * 8 + e % 2)
-                        own = td.minimum(own, (count if transposed else queries) - 1)
-                        own = at + own * by_row
-                        seen = entries[own] <= other and other < entries[own + by_key]
                     if additive:
                         parts[e] *= scale
                     if masked and seen and r < queries:

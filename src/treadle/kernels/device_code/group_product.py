@@ -24,6 +24,8 @@ from treadle.lang.decorators import Kernel
 _LANES = 32
 _HALF = 2  # bytes
 _PAIR_BYTES = 8  # of sums
+_MANY_SUMS = 128  # of a thread
+_MOST_OF_TWO = 240  # registers that threads of two groups can have, beside a group that copies
 
 
 class GroupTile(NamedTuple):
@@ -66,6 +68,15 @@ class GroupTile(NamedTuple):
     def threads(self) -> int:
         """The threads of a block."""
         return self.rows // ROWS * GROUP
+
+    def for_operands(self, size: int) -> GroupTile:
+        """The tile for an epilogue that loads so many bytes for each element. Beside 128 sums a
+        thread has registers for those of one 16-bit operand; for more, the groups take registers
+        from a whole group that copies."""
+        few = size <= _HALF or self.columns // 2 < _MANY_SUMS
+        if few or self.registers or self.streamed or self.split > 1 or self.threads != 2 * GROUP:
+            return self
+        return self._replace(registers=_MOST_OF_TWO)
 
     @property
     def stage_bytes(self) -> int:
@@ -421,21 +432,23 @@ def group_multiplier(form: Form, tile: GroupTile) -> Kernel:
                         )  # fmt: skip
                 continue
             # A warp's sums go through shared memory, 128 bytes of lines at a time, so that it
-            # stores whole lines of them.
+            # stores whole lines of them. The places are a register and constants: with one of their
+            # own each, there would be too few registers for what the epilogue loads.
+            far = lane // part_lanes
+            near = lane % part_lanes
+            into = t // _LANES * warp_parked + lane // 4 * pitch + lane % 4
+            out_of = t // _LANES * warp_parked + far * pitch + near * 2
             for part in td.static_range(columns // part_columns):
                 for j in td.static_range(part_columns // 8):
                     found = sums[part * (part_columns // 8) + j]
-                    spot = t // _LANES * warp_parked + lane // 4 * pitch + j * 4 + lane % 4
-                    parked[spot] = pair(two(found.x, found.y))
-                    parked[spot + 8 * pitch] = pair(two(found.z, found.w))
+                    parked[into + j * 4] = pair(two(found.x, found.y))
+                    parked[into + (j * 4 + 8 * pitch)] = pair(two(found.z, found.w))
                 td.sync_subgroup()
                 for i in td.static_range(16 // part_rows):
-                    far = i * part_rows + lane // part_lanes
-                    to = row + far
-                    at = column + part * part_columns + lane % part_lanes * 4
-                    spot = t // _LANES * warp_parked + far * pitch + lane % part_lanes * 2
-                    low = parked[spot]
-                    high = parked[spot + 1]
+                    to = row + far + i * part_rows
+                    at = column + near * 4 + part * part_columns
+                    low = parked[out_of + i * part_rows * pitch]
+                    high = parked[out_of + (i * part_rows * pitch + 1)]
                     total = td.vec4[made](four(low.x, low.y, high.x, high.y))
                     keep(c, total, m, n, z, to, at)
                 td.sync_subgroup()

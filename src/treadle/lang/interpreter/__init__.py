@@ -31,6 +31,7 @@ from treadle.lang.interpreter.arrays import (
     KernelArray,
     MemberPlace,
     attribute,
+    constant_array,
     copied,
     item,
 )
@@ -231,6 +232,8 @@ def kind_of(value: Any) -> Any:
         return value.rules
     if numbers.is_literal(value):
         return (type(value).__name__, value)
+    if isinstance(value, np.ndarray):
+        return kind_of(constant_array(value))
     if is_struct(type(value)):
         return ir_type(type(value))
     return id(value)

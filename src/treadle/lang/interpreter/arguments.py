@@ -111,6 +111,12 @@ def _as_numpy(value: Any, taken: InterpretedArguments, where: str) -> np.ndarray
     raise DtypeError(f"{where}: {binding.not_taken(type(value))}")
 
 
+def _number_dtype(matrix: t.Type) -> Any:
+    inner = t.numbers_in(matrix)
+    assert inner is not None
+    return numpy_dtype(inner[1])
+
+
 def _array(parameter: DeclaredParameter, data: np.ndarray[Any, Any], where: str) -> KernelArray:
     declared = parameter.declared
     if declared is None:
@@ -129,6 +135,13 @@ def _array(parameter: DeclaredParameter, data: np.ndarray[Any, Any], where: str)
                     f"is {data.shape}"
                 )
             data = rows
+    elif (shape := t.matrix_shape(element)) is not None and data.dtype == _number_dtype(element):
+        if data.shape[declared.ndim :] != shape or not data.flags.c_contiguous:
+            raise LaunchError(
+                f"{where} is {declared}: it takes a contiguous array whose last axes are {shape}, "
+                f"not one of shape {data.shape}"
+            )
+        data = data.reshape(*data.shape[:-2], -1).view(numpy_dtype(element))[..., 0]
     elif data.dtype.itemsize != t.size_of(element) or t.leaves(
         element_type(array_dtype(data.dtype))
     ) != t.leaves(element):

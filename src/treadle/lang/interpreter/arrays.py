@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType
+from treadle.core.dtypes import DType, as_number_dtype
 from treadle.core.errors import LaunchError
 from treadle.ir import types as t
 from treadle.lang import rules
 from treadle.lang.interpreter import numbers
+from treadle.lang.matrices import METHODS, Matrix
 from treadle.lang.positions import GridPos, ShiftedPos
 from treadle.lang.rules import Literal
 from treadle.lang.types import Vector, annotation_of, ir_type, is_struct, make_value, store_value
@@ -122,6 +123,11 @@ class ArrayObject:
         self.items = items
 
 
+def constant_array(data: np.ndarray[Any, Any]) -> KernelArray:
+    """A NumPy array that a kernel captures from outside."""
+    return KernelArray(data, t.SCALARS[as_number_dtype(data.dtype).short], "an array from outside")
+
+
 def _pairs(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Complex numbers seen as real and imaginary parts, along one more axis."""
     steps = (*data.strides, data.itemsize // 2)
@@ -189,6 +195,9 @@ class ElementPlace:
     def store(self, value: Any) -> None:
         """Store a value there."""
         base = loaded(self.base)
+        if isinstance(base, Matrix):
+            self._store_in_matrix(base, value)
+            return
         if isinstance(base, KernelArray):
             base.store(self.index, value)
             if not (isinstance(self.base, ElementPlace) and self.base.is_grid):
@@ -198,6 +207,14 @@ class ElementPlace:
         if isinstance(self.index, np.generic) and not is_inside(at, len(base)):
             return
         setattr(base, t.COMPONENTS[at], numbers.cast(value, t.SCALARS[base.type.dtype.short]))
+        put_back(self.base, base)
+
+    def _store_in_matrix(self, base: Matrix, value: Any) -> None:
+        row, *column = self.index if isinstance(self.index, tuple) else (self.index,)
+        if not column:
+            base[row] = copied(value)
+        elif not isinstance(column[0], np.generic) or is_inside(column[0], base.columns):
+            base[row, column[0]] = numbers.cast(value, t.SCALARS[base.element.short])
         put_back(self.base, base)
 
 
@@ -240,9 +257,15 @@ def item(owner: Any, index: Any) -> Any:
     """`owner[index]`."""
     if isinstance(owner, ArrayObject):
         owner = owner.items
+    if isinstance(owner, np.ndarray):
+        owner = constant_array(owner)
     if isinstance(owner, KernelArray):
         grid = owner.grid(index)
         return owner.load(index) if grid is None else grid
+    if isinstance(owner, Matrix):
+        row, *column = index if isinstance(index, tuple) else (index,)
+        found = item(tuple(owner), row)
+        return item(found, column[0]) if column else found
     if isinstance(owner, Vector):
         if isinstance(index, np.generic):
             return _at(owner.parts, index)
@@ -277,6 +300,10 @@ def is_inside(index: Any, count: int) -> bool:
 
 def attribute(owner: Any, name: str) -> Any:
     """`owner.name`; a fixed array in a struct is a `KernelArray`."""
+    if isinstance(owner, Matrix) and name in METHODS:
+        return lambda: getattr(owner, f"{name}_by")(numbers.binary)
+    if isinstance(owner, np.ndarray):
+        owner = constant_array(owner)
     value = getattr(owner, name)
     if isinstance(value, np.ndarray) and is_struct(type(owner)):
         annotation = type(owner).__treadle_fields__[name]

@@ -23,9 +23,10 @@ from treadle.lang.builtins import (
 )
 from treadle.lang.equivalents import LibraryFunction, equivalent, of_constants
 from treadle.lang.interpreter import fragments, numbers
-from treadle.lang.interpreter.arrays import KernelArray
+from treadle.lang.interpreter.arrays import KernelArray, attribute
 from treadle.lang.interpreter.threads import SUBGROUP, Request, ThreadState
 from treadle.lang.interpreter_state import current_run
+from treadle.lang.matrices import FUNCTIONS, Matrix
 from treadle.lang.source import is_own_file, source_of
 from treadle.lang.types import Vector, ir_type, numpy_dtype
 
@@ -333,7 +334,7 @@ def _print(*parts: Any) -> None:
 
 def shown(part: Any) -> str:
     """A value as `print` writes it."""
-    if isinstance(part, (tuple, Vector)):
+    if isinstance(part, (tuple, Vector, Matrix)):
         items = [shown(item) for item in part]
         return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
     return str(part)
@@ -427,6 +428,8 @@ def known_function(target: Any) -> Any:
             return lambda *values: fragments.run(target, *values)
         return target
     try:
+        if target in FUNCTIONS:
+            return lambda matrix: attribute(matrix, FUNCTIONS[target])()
         return PYTHON_FUNCTIONS.get(target) or _equivalent(target) or target
     except TypeError:
         return target

@@ -15,12 +15,13 @@ from treadle.core.dtypes import BY_SHORT_NAME, DType, as_number_dtype
 from treadle.core.errors import DtypeError, LaunchError, TreadleError
 from treadle.ir import arithmetic
 from treadle.ir import types as t
-from treadle.lang import rules
+from treadle.lang import matrices, rules
 from treadle.lang.definitions import DeviceFunction
 from treadle.lang.interpreter_state import current_run
 from treadle.lang.lower.mathematics import EXACT_POWER, NEGATIVE_POWER
 from treadle.lang.lower.operators import ARITHMETIC, BITWISE, COMPARISONS, SHIFTS
 from treadle.lang.math import library
+from treadle.lang.matrices import Matrix
 from treadle.lang.rules import Literal
 from treadle.lang.source import source_of
 from treadle.lang.types import Vector, VectorType
@@ -82,6 +83,10 @@ def binary(op: str, left: Any, right: Any) -> Any:
     """`left op right`."""
     if isinstance(left, tuple) and isinstance(right, tuple) and op == "+":
         return left + right
+    if op == "@":
+        return matrices.times(left, right, binary)
+    if isinstance(left, Matrix) or isinstance(right, Matrix):
+        return matrices.elementwise(op, left, right, binary)
     if isinstance(left, Vector) or isinstance(right, Vector):
         return _vectors(op, left, right)
     if is_literal(left) and is_literal(right):
@@ -118,6 +123,8 @@ def vector(parts: list[Any]) -> Vector:
 
 def unary(op: str, value: Any) -> Any:
     """`-x`, `+x` or `~x`."""
+    if isinstance(value, Matrix):
+        return matrices.of_rows([unary(op, row) for row in value])
     if isinstance(value, Vector):
         return vector([unary(op, part) for part in value.parts])
     if is_literal(value):

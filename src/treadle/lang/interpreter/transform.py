@@ -61,7 +61,8 @@ def _compile(function: FunctionType, source: Source) -> CodeType:
     tree.decorator_list = []
     tree.returns = None
     arguments = tree.args
-    arguments.defaults = []
+    arguments.args += arguments.kwonlyargs  # all are given by position here
+    arguments.defaults, arguments.kwonlyargs, arguments.kw_defaults = [], [], []
     for each in arguments.posonlyargs + arguments.args:
         each.annotation = None
     body: list[ast.stmt] = []

@@ -19,7 +19,7 @@ from treadle.lang.lower.functions import bind_parameter, check_parameters
 from treadle.lang.lower.rules import RULES
 from treadle.lang.lower.statements import lower_body
 from treadle.lang.lower.values import ArrayView, Value, contains_array
-from treadle.lang.source import Source
+from treadle.lang.source import Source, parameters_of
 
 
 def lower_kernel(
@@ -46,7 +46,7 @@ def lower_in_full(
     lowering = Lowering(RULES, options.fastmath, options.checked, index_type, asserts)
     cx = Context(lowering, function, source, is_kernel=True)
     check_parameters(cx, source, source.tree)
-    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
+    names = [parameter.arg for parameter in parameters_of(source.tree)]
     if len(names) != len(signature.arguments):
         raise CompileError(
             f"{function.__name__} takes {len(names)} arguments, not {len(signature.arguments)}",
@@ -59,7 +59,7 @@ def lower_in_full(
     for argument, name, node in zip(
         signature.arguments,
         names,
-        source.tree.args.posonlyargs + source.tree.args.args,
+        parameters_of(source.tree),
         strict=True,
     ):
         _bind(cx, name, argument, buffers, node)

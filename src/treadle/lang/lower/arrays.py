@@ -41,6 +41,7 @@ def place_of(
         cx.lowering.accesses.append(
             CellAccess(array.origin, access, None, cx.span(node), array.layer)
         )
+    check_writable(cx, array, node, access)
     if isinstance(array, ArrayView) and array.fragment and not array.fragment.indexed:
         raise cx.error(f"{array.fragment} cannot be indexed: store it to td.shared", node)
     if isinstance(array, ArrayView) and array.fragment and array.fragment.use != "accumulator":
@@ -67,6 +68,14 @@ def place_of(
     checks = checks_of(cx, indices, array.extents, node)
     flat = flat_index(cx, array, indices, node)
     return n.Element(array.memory, flat, array.element, checks, cx.span(node))
+
+
+def check_writable(
+    cx: Context, array: ArrayView | FixedArrayPlace, node: ast.AST, access: Access
+) -> None:
+    """Refuse to write an array from outside."""
+    if access != "read" and isinstance(array, ArrayView) and array.constant:
+        raise cx.refusal("constant_array", node)
 
 
 def cell_index(
@@ -194,6 +203,13 @@ def load(cx: Context, place: n.MemoryPlace, node: ast.AST) -> Value:
     if isinstance(place.type, t.Array):
         return FixedArrayPlace(place, place.type)
     return n.Load(place, place.type, cx.span(node))
+
+
+def part_of(cx: Context, value: n.Expression, name: str, type: t.Type, node: ast.AST) -> Value:
+    """A field or component. Of a value in memory, only that part is loaded."""
+    if isinstance(value, n.Load):
+        return load(cx, n.Member(value.place, name, type, cx.span(node)), node)
+    return n.Extract(value, name, type, cx.span(node))
 
 
 def store(cx: Context, place: n.Place, value: Value, node: ast.AST, what: str) -> None:

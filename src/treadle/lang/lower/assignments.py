@@ -8,7 +8,7 @@ from typing import Any
 from treadle.core.errors import DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
-from treadle.lang.lower import positions
+from treadle.lang.lower import matrices, positions
 from treadle.lang.lower.arrays import (
     copy_parts,
     fill_with_zeros,
@@ -25,7 +25,7 @@ from treadle.lang.lower.expressions import (
     items_of,
     lower_expression,
 )
-from treadle.lang.lower.operators import SYMBOLS, binary
+from treadle.lang.lower.operators import SYMBOLS
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
@@ -362,12 +362,28 @@ def _item_of(
     """The place of an element of an array in a struct, or of a component of a vector."""
     if isinstance(whole.type, t.Array) and not isinstance(whole, n.Variable):
         return positions.element_of(cx, FixedArrayPlace(whole, whole.type), index, target, access)
+    if t.matrix_shape(whole.type) is not None:
+        return _item_of_matrix(cx, whole, index, target, access)
     if isinstance(whole.type, t.Vector):
         if static_number(cx, index) is None:
             return place_in_vector(cx, whole, index, target)
         name = component(cx, whole.type, index, target)
         return n.Member(whole, name, whole.type.element, cx.span(target))
     raise cx.refusal("number_index", target, given=spelled(whole.type))
+
+
+def _item_of_matrix(
+    cx: Context, whole: n.Place, index: Value, target: ast.Subscript, access: Access
+) -> n.Place:
+    """The place of a row of a matrix, or of a number of it."""
+    assert isinstance(whole.type, t.Struct)
+    first, second = matrices.indices(cx, whole.type, index, target)
+    at = static_number(cx, first)
+    if at is None:
+        raise cx.refusal("matrix_row", target, name=ast.unparse(target.value))
+    name = matrices.row_name(cx, whole.type, at, target)
+    row = n.Member(whole, name, whole.type.field_type(name), cx.span(target))
+    return row if second is None else _item_of(cx, row, second, target, access)
 
 
 def _is_cell(cx: Context, node: ast.expr) -> bool:
@@ -402,8 +418,6 @@ def _place_of_value(cx: Context, value: Value, node: ast.AST) -> n.Place:
 
 def lower_augmented(cx: Context, node: ast.AugAssign) -> None:
     """`a += b`."""
-    if isinstance(node.op, ast.MatMult):
-        raise cx.refusal("MatMult", node)
     symbol = SYMBOLS[type(node.op)]
     if isinstance(node.target, ast.Name):
         load = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
@@ -411,7 +425,7 @@ def lower_augmented(cx: Context, node: ast.AugAssign) -> None:
         mark = len(cx.statements)
         right = lower_expression(cx, node.value)
         (old,) = cx.protect([old], mark)
-        assign_name(cx, node.target.id, binary(cx, symbol, old, right, node), node)
+        assign_name(cx, node.target.id, matrices.binary(cx, symbol, old, right, node), node)
         return
     assert isinstance(node.target, (ast.Subscript, ast.Attribute))
     place = _repeatable_place(cx, place_of_target(cx, node.target, "update"))
@@ -434,7 +448,7 @@ def _update(cx: Context, place: n.Place, symbol: str, node: ast.AugAssign) -> No
     mark = len(cx.statements)
     right = lower_expression(cx, node.value)
     (kept,) = cx.protect([current], mark)
-    result = binary(cx, symbol, kept, right, node)
+    result = matrices.binary(cx, symbol, kept, right, node)
     store(cx, place, result, node, _called(node.target))
 
 

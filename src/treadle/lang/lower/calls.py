@@ -18,7 +18,7 @@ from treadle.ir.rules import subgroup_type
 from treadle.lang.builtins import SUBGROUP_OPERATIONS, BuiltinFunction
 from treadle.lang.definitions import DeviceFunction, KernelFunction
 from treadle.lang.equivalents import equivalent
-from treadle.lang.lower import fragments, mathematics, positions, stages
+from treadle.lang.lower import fragments, mathematics, matrices, positions, stages
 from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_array, place_of, store
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import (
@@ -32,6 +32,7 @@ from treadle.lang.lower.conversions import (
     typed,
 )
 from treadle.lang.lower.expressions import (
+    attribute,
     choose_in_memory,
     in_order,
     lower_condition,
@@ -61,10 +62,11 @@ from treadle.lang.lower.values import (
     describe,
     spelled,
 )
+from treadle.lang.matrices import FUNCTIONS, METHODS, is_matrix_class
 from treadle.lang.positions import CellRules, Tile
 from treadle.lang.rules import Literal
 from treadle.lang.source import source_of
-from treadle.lang.types import VectorFamily, VectorType, ir_type, is_struct
+from treadle.lang.types import TypeFamily, VectorType, ir_type, is_struct
 
 
 def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = False) -> Value:
@@ -76,7 +78,13 @@ def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = Fa
     for keyword in node.keywords:
         if keyword.arg is None:
             raise cx.refusal("Starred", keyword.value)
-    callee = lower_expression(cx, node.func)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+        owner = lower_expression(cx, node.func.value)
+        if matrices.shape_of(owner) is not None:
+            return matrices.call_method(cx, owner, node.func.attr, node)  # type: ignore[arg-type]
+        callee = attribute(cx, owner, node.func.attr, node.func)
+    else:
+        callee = lower_expression(cx, node.func)
     if isinstance(callee, PositionMethod):
         return positions.call_method(cx, callee, positional(cx, node), node)
     if isinstance(callee, FragmentMethod):
@@ -92,8 +100,10 @@ def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = Fa
         return cast(cx, one_argument(cx, node, callee.name), t.SCALARS[target.short], node)
     if isinstance(target, VectorType):
         return make_vector(cx, target.ir, node)
-    if isinstance(target, VectorFamily):
-        raise cx.error(f"{callee.name} needs a dtype, as in td.vec{target.count}[td.f32](…)", node)
+    if is_matrix_class(target):
+        return matrices.make(cx, target, positional(cx, node), node)
+    if isinstance(target, TypeFamily):
+        raise cx.error(f"{callee.name} needs a dtype, as in {target.example}(…)", node)
     if is_struct(target):
         return make_struct(cx, target, node)
     return _python_call(cx, callee, node, unused)
@@ -126,8 +136,11 @@ def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool
     try:
         cast_to = PYTHON_CASTS.get(target)
         of_items = OF_ITEMS.get(target)
+        method = FUNCTIONS.get(target)
     except TypeError:
-        cast_to = of_items = None
+        cast_to = of_items = method = None
+    if method is not None:
+        return matrices.call_function(cx, callee, method, positional(cx, node), node)
     if cast_to is not None:
         if any(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in node.args):
             raise cx.refusal("number_text", node)
@@ -322,6 +335,8 @@ def _printed(cx: Context, value: Value, node: ast.AST) -> list[str | n.Expressio
             for c in t.COMPONENTS[: found.type.count]
         ]
         return _listed(cx, "(", parts, ")", node)
+    if matrices.shape_of(found) is not None:
+        return _listed(cx, "(", matrices.rows_of(cx, found, node), ")", node)
     if not isinstance(found.type, t.Scalar):
         raise cx.error(
             f"print shows numbers and text, not {spelled(found.type)}: print its fields", node

@@ -19,7 +19,6 @@ from treadle.lang.definitions import DeviceFunction
 from treadle.lang.lower.scope import Scope, analyze
 from treadle.lang.lower.values import (
     EXPRESSIONS,
-    FixedArrayPlace,
     TupleValue,
     Value,
     contains_array,
@@ -146,7 +145,7 @@ class Context:
         self.tuple_result = False
         self.result_place: n.Element | None = None  # for a result that holds an array
         self.prologue: list[n.Statement] = []  # what is before all other statements
-        self.tables: dict[Any, FixedArrayPlace] = {}  # tuples of constants in memory
+        self.tables: dict[Any, Any] = {}  # tuples and arrays of constants in memory
         self.guard: n.Expression | None = None  # of the cell that is stored, if it may be outside
         self._names: dict[str, int] = {}
 

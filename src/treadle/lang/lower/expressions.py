@@ -13,19 +13,24 @@ from treadle.ir import types as t
 from treadle.ir.traverse import walk
 from treadle.lang.builtins import BuiltinFunction, BuiltinVariable
 from treadle.lang.fragments import METHODS, FragmentKind
-from treadle.lang.lower import positions
-from treadle.lang.lower.arrays import copy_parts, load, memory_variable, place_of, static_number
+from treadle.lang.lower import matrices, positions
+from treadle.lang.lower.arrays import (
+    copy_parts,
+    load,
+    memory_variable,
+    part_of,
+    place_of,
+    static_number,
+)
 from treadle.lang.lower.context import Context, is_movable
 from treadle.lang.lower.conversions import condition, literal, number, typed
 from treadle.lang.lower.names import attribute_of_object, outside_value
 from treadle.lang.lower.operators import (
     SYMBOLS,
-    binary,
     compare,
     invert_condition,
     is_known,
     join,
-    unary,
 )
 from treadle.lang.lower.values import (
     EXPRESSIONS,
@@ -45,7 +50,7 @@ from treadle.lang.lower.values import (
 )
 from treadle.lang.lower.variable_items import item_of_tuple, item_of_vector
 from treadle.lang.rules import Literal
-from treadle.lang.types import VectorFamily, VectorType, is_struct
+from treadle.lang.types import TypeFamily, VectorType, is_struct
 
 
 def lower_expression(cx: Context, node: ast.expr) -> Value:
@@ -122,16 +127,14 @@ def _tuple(cx: Context, node: ast.Tuple) -> Value:
 
 
 def _binary(cx: Context, node: ast.BinOp) -> Value:
-    if isinstance(node.op, ast.MatMult):
-        raise cx.refusal("MatMult", node)
     left, right = in_order(cx, (node.left, node.right))
-    return binary(cx, SYMBOLS[type(node.op)], left, right, node)
+    return matrices.binary(cx, SYMBOLS[type(node.op)], left, right, node)
 
 
 def _unary(cx: Context, node: ast.UnaryOp) -> Value:
     if isinstance(node.op, ast.Not):
         return invert_condition(lower_condition(cx, node.operand), cx, node)
-    return unary(cx, type(node.op), lower_expression(cx, node.operand), node)
+    return matrices.unary(cx, type(node.op), lower_expression(cx, node.operand), node)
 
 
 def _logical(cx: Context, node: ast.BoolOp) -> Value:
@@ -304,21 +307,18 @@ def attribute(cx: Context, owner: Value, name: str, node: ast.AST) -> Value:
             raise cx.refusal("number_attribute", node, owner=describe(owner), name=name)
     value = number(cx, owner, node)
     assert not isinstance(value, Literal)
+    if matrices.shape_of(value) is not None:
+        found = matrices.attribute(cx, value, name, node)
+        if found is not None:
+            return found
     if isinstance(value.type, t.Struct):
         names = tuple(field.name for field in value.type.fields)
         if name not in names:
             raise _no_attribute(cx, str(value.type), name, names, node)
-        return part(cx, value, name, value.type.field_type(name), node)
+        return part_of(cx, value, name, value.type.field_type(name), node)
     if isinstance(value.type, t.Vector):
         return _components(cx, value, name, node)
     raise cx.refusal("number_attribute", node, owner=describe(value), name=name)
-
-
-def part(cx: Context, value: n.Expression, name: str, type: t.Type, node: ast.AST) -> Value:
-    """A field or component. Of a value in memory, only that part is loaded."""
-    if isinstance(value, n.Load):
-        return load(cx, n.Member(value.place, name, type, cx.span(node)), node)
-    return n.Extract(value, name, type, cx.span(node))
 
 
 def _components(cx: Context, value: n.Expression, name: str, node: ast.AST) -> Value:
@@ -328,7 +328,7 @@ def _components(cx: Context, value: n.Expression, name: str, node: ast.AST) -> V
         raise _no_attribute(cx, spelled(value.type), name, known, node)
     element = value.type.element
     if len(name) == 1:
-        return part(cx, value, name, element, node)
+        return part_of(cx, value, name, element, node)
     kept = cx.spill(value)
     parts = tuple(n.Extract(kept, component, element, cx.span(node)) for component in name)
     return n.Construct(parts, t.Vector(element, len(name)), cx.span(node))
@@ -413,11 +413,13 @@ def _subscript(cx: Context, node: ast.Subscript) -> Value:
     if isinstance(owner, PythonObject):
         return _python_item(cx, owner, index, node)
     value = number(cx, owner, node)
+    if not isinstance(value, Literal) and matrices.shape_of(value) is not None:
+        return matrices.item(cx, value, index, node)
     if not isinstance(value, Literal) and isinstance(value.type, t.Vector):
         if static_number(cx, index) is None:
             return item_of_vector(cx, value, index, node)
         name = component(cx, value.type, index, node)
-        return part(cx, value, name, value.type.element, node)
+        return part_of(cx, value, name, value.type.element, node)
     raise cx.refusal("number_index", node, given=describe(value))
 
 
@@ -443,7 +445,7 @@ def in_order_with_index(cx: Context, node: ast.Subscript) -> tuple[Value, Value]
 
 def _python_item(cx: Context, owner: PythonObject, index: Value, node: ast.AST) -> Value:
     """Types such as `td.vec3[td.f32]` and `td.f32[4]` inside a kernel."""
-    if isinstance(owner.value, (VectorFamily, DType, VectorType)) or is_struct(owner.value):
+    if isinstance(owner.value, (TypeFamily, DType, VectorType)) or is_struct(owner.value):
         key = index.value if isinstance(index, (PythonObject, Literal)) else None
         return PythonObject(owner.value[key], owner.name)
     if isinstance(owner.value, BuiltinVariable):

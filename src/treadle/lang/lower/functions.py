@@ -43,7 +43,7 @@ from treadle.lang.lower.values import (
 )
 from treadle.lang.positions import GridPos
 from treadle.lang.rules import Literal
-from treadle.lang.source import Source, resolve_annotations
+from treadle.lang.source import Source, parameters_of, resolve_annotations
 from treadle.lang.types import ArrayType, declared_type
 
 _IMPURE = (
@@ -58,10 +58,15 @@ def call_function(
 ) -> Value:
     """A call in the source, with arguments by position, by name, and defaults."""
     check_parameters(cx, source, node)
-    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
-    if len(node.args) > len(names):
+    names = [parameter.arg for parameter in parameters_of(source.tree)]
+    only = [parameter.arg for parameter in source.tree.args.kwonlyargs]
+    by_position = names[: len(names) - len(only)]
+    if len(node.args) > len(by_position):
+        if only and len(node.args) <= len(names):
+            last = only[len(node.args) - len(by_position) - 1]
+            raise cx.error(f"{function.__name__} takes {last} by name: write {last}=…", node)
         raise arity_error(cx, function, names, len(node.args), node)
-    given = dict(zip(names, node.args, strict=False))
+    given = dict(zip(by_position, node.args, strict=False))
     for keyword in node.keywords:
         assert keyword.arg is not None
         if keyword.arg not in names:
@@ -96,8 +101,6 @@ def check_parameters(cx: Context, source: Source, node: ast.AST) -> None:
     arguments = source.tree.args
     if arguments.vararg or arguments.kwarg:
         raise cx.refusal("star_parameters", node)
-    if arguments.kwonlyargs:
-        raise cx.refusal("keyword_only", node, name=arguments.kwonlyargs[0].arg)
 
 
 def call_device_function(
@@ -121,6 +124,7 @@ class _ArrayKey:
     layer: tuple[int, ...]
     wrapped: bool
     fragment: FragmentKind | None
+    constant: bool
 
 
 def _key(value: Value) -> Any:
@@ -140,6 +144,7 @@ def _key(value: Value) -> Any:
                 value.layer,
                 value.wrapped,
                 value.fragment,
+                value.constant,
             )
         case TupleValue():
             return tuple(_key(item) for item in value.items)
@@ -216,7 +221,7 @@ def annotated(
 ) -> list[Value]:
     """Arguments converted to the annotations; other literals get their default type."""
     annotations = resolve_annotations(function)
-    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
+    names = [parameter.arg for parameter in parameters_of(source.tree)]
     if len(values) != len(names):
         raise arity_error(cx, function, names, len(values), node)
     result: list[Value] = []
@@ -422,7 +427,7 @@ def _attempt(
     inner.result = result
     inner.result_declared = result is not None
     receiver = _Receiver(inner)
-    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
+    names = [parameter.arg for parameter in parameters_of(source.tree)]
     for name, value in zip(names, values, strict=True):
         bind_parameter(inner, name, receiver.receive(name, value), source.tree)
     inner.rules.body(inner, source.tree.body)

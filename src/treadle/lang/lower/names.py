@@ -19,10 +19,11 @@ from treadle.lang import namespace
 from treadle.lang.builtins import BuiltinFunction, BuiltinVariable
 from treadle.lang.captures import MISSING, is_library, read_name
 from treadle.lang.definitions import DeviceFunction, KernelFunction
+from treadle.lang.lower.constant_arrays import constant_array
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import constant, literal
 from treadle.lang.lower.values import PythonObject, TupleValue, Value
-from treadle.lang.types import ArrayType, VectorFamily, VectorType, is_struct
+from treadle.lang.types import ArrayType, TypeFamily, VectorType, is_struct
 
 
 def outside_value(cx: Context, node: ast.Name) -> Value:
@@ -59,6 +60,8 @@ def from_python(cx: Context, value: Any, name: str, node: ast.AST) -> Value:
         return TupleValue(tuple(from_python(cx, item, name, node) for item in value))
     if _usable(value):
         return PythonObject(value, name)
+    if isinstance(value, np.ndarray):
+        return constant_array(cx, value, name, node)
     if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
         raise cx.refusal("captured_array", node, name=name)
     raise cx.refusal("captured_object", node, name=name, kind=type(value).__name__)
@@ -67,7 +70,7 @@ def from_python(cx: Context, value: Any, name: str, node: ast.AST) -> Value:
 def _usable(value: Any) -> bool:
     """Whether a kernel's source may name an object, to call it or read its attributes."""
     kinds = (
-        DType, VectorFamily, VectorType, ArrayType, FixedArray, BuiltinFunction, BuiltinVariable,
+        DType, TypeFamily, VectorType, ArrayType, FixedArray, BuiltinFunction, BuiltinVariable,
         ModuleType, FunctionType, DeviceFunction, KernelFunction, str, type, type(None), type(len),
         type(Ellipsis),
     )  # fmt: skip

@@ -15,7 +15,14 @@ from dataclasses import dataclass, replace
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
-from treadle.lang.lower.arrays import cell_array, cell_index, load, place_of, static_number
+from treadle.lang.lower.arrays import (
+    cell_array,
+    cell_index,
+    check_writable,
+    load,
+    place_of,
+    static_number,
+)
 from treadle.lang.lower.context import Access, CellAccess, Context
 from treadle.lang.lower.conversions import cast, convert, typed
 from treadle.lang.lower.values import (
@@ -155,6 +162,7 @@ def element_of(
     else:
         return place_of(cx, array, index, node, access)
     view, span, rules = cell_array(cx, array, position, node), cx.span(node), position.rules
+    check_writable(cx, view, node, access)
     if view.origin:
         cx.lowering.accesses.append(CellAccess(view.origin, access, offsets, span, view.layer))
     indices = [_moved(*each, span) for each in zip(position.indices, offsets, strict=True)]

@@ -20,7 +20,7 @@ from treadle.lang.lower.functions import annotated, arity_error, check_parameter
 from treadle.lang.lower.rules import RULES
 from treadle.lang.lower.values import Value
 from treadle.lang.math import library
-from treadle.lang.source import Source, resolve_annotations, source_of
+from treadle.lang.source import Source, parameters_of, resolve_annotations, source_of
 from treadle.lang.types import ir_type
 
 
@@ -107,7 +107,7 @@ def _lower_standalone(
     lowering = Lowering(RULES, False, True, t.I32, asserts)
     cx = Context(lowering, function, source, is_kernel=False)
     check_parameters(cx, source, source.tree)
-    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
+    names = [parameter.arg for parameter in parameters_of(source.tree)]
     if len(types) != len(names):
         raise arity_error(cx, function, names, len(types), source.tree)
     given: list[Value] = [n.Variable(*pair) for pair in zip(names, types, strict=True)]

@@ -35,6 +35,7 @@ class ArrayView:
     layer: tuple[int, ...] = ()  # of a grid of a stack, as `f[q]` is: which one
     wrapped: bool = False  # the memory has what is beyond the ends of axes that wrap
     fragment: FragmentKind | None = None  # what the elements are of, where it is a fragment
+    constant: bool = False  # an array from outside, which is not written
 
     @property
     def ndim(self) -> int:
@@ -177,6 +178,10 @@ def spelled(type: t.Type) -> str:
     match type:
         case t.Vector():
             return f"td.vec{type.count}[td.{type.element}]"
+        case t.Struct() if (shape := t.matrix_shape(type)) is not None:
+            row = type.fields[0].type
+            assert isinstance(row, t.Vector)
+            return f"td.mat{shape[0]}x{shape[1]}[td.{row.element}]"
         case t.Array():
             inner = spelled(type.element)
             return f"{inner if '.' in inner else 'td.' + inner}[{type.length}]"

@@ -15,7 +15,6 @@ from treadle.graph.node import Node, constant, view_of
 from treadle.graph.placeholders import record_composite
 from treadle.kernels.attend import attend, attend_result
 from treadle.kernels.attend_products import attend_by_products, pays
-from treadle.kernels.device_code.attention import SPANS
 from treadle.kernels.device_code.keys import wide
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike
@@ -25,7 +24,7 @@ from treadle.tensor.functional.heads import AttentionOptions, laid_out
 from treadle.tensor.generator import Generator, default_generator
 from treadle.tensor.operands import node_of
 from treadle.tensor.precision import cast_by_name
-from treadle.tensor.random import words_of_a_draw
+from treadle.tensor.random.draws import words_of_a_draw
 from treadle.tensor.tensor import Tensor, from_node
 
 __all__ = ["scaled_dot_product_attention"]
@@ -95,7 +94,8 @@ def scaled_dot_product_attention(
 def attention_of(
     nodes: Sequence[Node], options: AttentionOptions, generator: Generator | None
 ) -> Tensor:
-    """Attention of checked query, key, value and perhaps a mask, with its derivative."""
+    """Attention of checked query, key, value and perhaps a mask, or the starts of packed texts,
+    with its derivative."""
     words = None
     if options.dropout:
         words = words_of_a_draw(generator or default_generator(), nodes[0].device)
@@ -127,8 +127,7 @@ def _attended(
         one, other = (constant(0, *each, nodes[0].device) for each in results)
         return one, other if tracked else None
     sizes = nodes[0].shape[-2], nodes[1].shape[-2]
-    spans = len(nodes) > 3 and nodes[3].dtype is SPANS
-    by_products = tracked and not spans and pays(nodes[0].device, dtype, *sizes)
+    by_products = tracked and not options.packed and pays(nodes[0].device, dtype, *sizes)
     sources, problem, _ = laid_out(nodes, options, by_products)
     if words is not None:
         sources = (*sources, words)

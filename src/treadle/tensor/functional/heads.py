@@ -14,7 +14,6 @@ from treadle.graph import views
 from treadle.graph.node import COPY, VIEW, Node
 from treadle.graph.views import View
 from treadle.kernels.attend import Laid, Problem
-from treadle.kernels.device_code.attention import SPANS
 
 Integers = tuple[int, ...]
 _LARGEST_BASE = 4  # times a view's size: a larger base is not computed for it
@@ -23,7 +22,9 @@ _LARGEST_BASE = 4  # times a view's size: a larger base is not computed for it
 class AttentionOptions(NamedTuple):
     """The options of attention. `front` are the leading axes of the result, `heads` the numbers of
     heads of query, key and value if they are grouped. A query sees `left` keys before its own
-    position and `right` after it; None means unlimited."""
+    position and `right` after it; None means unlimited. Of packed texts two more operands have the
+    first queries and the first keys, each with the end of the last; `longest` is the length of the
+    longest, if it is given."""
 
     front: Integers
     heads: Integers
@@ -31,6 +32,8 @@ class AttentionOptions(NamedTuple):
     left: int | None
     right: int | None
     dropout: float
+    packed: bool = False
+    longest: int | None = None
 
     @property
     def groups(self) -> Integers:
@@ -65,31 +68,29 @@ class LaidOut(NamedTuple):
 def laid_out(
     nodes: Sequence[Node], options: AttentionOptions, by_products: bool = False
 ) -> LaidOut:
-    """The layout of query, key, value and perhaps a mask for the kernel library. A mask of SPANS
-    has rows for the queries and then for the keys. For products of matrices the queries of heads
-    that share a key are made contiguous, as one matrix."""
+    """The layout of query, key, value and perhaps a mask, or the starts of packed texts, for the
+    kernel library. For products of matrices the queries of heads that share a key are made
+    contiguous, as one matrix."""
     first = nodes[0]
     if by_products and options.heads and options.groups[2] > 1 and first.op == VIEW:
         copy = Node(COPY, (first,), first.shape, first.dtype, first.device)
         nodes = [copy, *nodes[1:]]
     queries, keys = nodes[0].shape[-2], nodes[1].shape[-2]
     depth, width = nodes[0].shape[-1], nodes[2].shape[-1]
+    nodes, starts = (nodes[:3], nodes[3:]) if options.packed else (nodes, ())
     sources, seen = zip(
         *[in_place(node, by_rows=i < 3) for i, node in enumerate(nodes)], strict=True
     )
-    entries = queries, keys
-    if len(nodes) > 3 and nodes[3].dtype is SPANS:
-        entries = queries + keys, 2
-    rows = ((queries, depth), (keys, depth), (keys, width), entries)
+    rows = ((queries, depth), (keys, depth), (keys, width), (queries, keys))
     views = [along_heads(view, options, own) for view, own in zip(seen, rows, strict=False)]
     axes, laid = merged(views)
     mask = laid[3] if len(nodes) > 3 else None
     problem = Problem(
         options.front, axes, queries, keys, depth, width, laid[0], laid[1], laid[2], mask,
-        options.scale, options.left, options.right, options.dropout,
+        options.scale, options.left, options.right, options.dropout, options.packed,
     )  # fmt: skip
     moves = zip(options.split_front, views[1].strides, views[2].strides, strict=False)
-    return LaidOut(sources, problem, tuple([n if k or v else 1 for n, k, v in moves]))
+    return LaidOut((*sources, *starts), problem, tuple([n if k or v else 1 for n, k, v in moves]))
 
 
 def in_place(node: Node, by_rows: bool) -> tuple[Node, View]:

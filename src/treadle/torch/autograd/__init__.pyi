@@ -1,5 +1,5 @@
 # Written by tools/stubs.py: change the tables or docstrings that it reads instead.
-"""`torch.autograd`: gradients, functions with a derivative of their own, derivatives of functions."""
+"""`torch.autograd`: gradients, functions with derivatives of their own, Jacobians."""
 
 from treadle.autograd.anomaly import detect_anomaly as detect_anomaly
 from treadle.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
