@@ -1,7 +1,7 @@
-"""Write the page of the reference that says which of PyTorch's names `treadle.torch` has.
+"""Which of PyTorch's names `treadle.torch` has: for the page of the reference.
 
-python tools/torch_reference.py              # docs/reference/torch.md, from the list of names
-python tools/torch_reference.py --collect    # the list of names, from an installed PyTorch
+python tools/torch_reference.py              # the page, as the documentation has it
+python tools/torch_reference.py --collect    # write the list of names, from an installed PyTorch
 
 A name is the same (●), differs as is said (◐), or is not here, with the reason (○). Names that
 differ are in `treadle.torch.table.DIFFERENCES`, names that are not here in
@@ -20,7 +20,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src")]
 NAMES = ROOT / "tools" / "website" / "pytorch_names.txt"
-PAGE = ROOT / "docs" / "reference" / "torch.md"
 
 _SPACES = (
     "torch torch.Tensor torch.nn torch.nn.functional torch.nn.init torch.nn.utils "
@@ -103,13 +102,13 @@ def place(space: str) -> Any:
 
 
 def main() -> int:
-    """Write the page, or the list."""
+    """Show the page, or write the list."""
     if "--collect" in sys.argv:
         NAMES.write_text(collect())
         return 0
     from tools.website import torch_page
 
-    PAGE.write_text(torch_page.text())
+    print(torch_page.text())
     return 0
 
 

@@ -34,7 +34,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Made as the site is built, which fails if a link to them leads nowhere.
 MADE = {
-    ROOT / "docs" / "reference" / f"{name}.md" for name in ("index", "numpy", *(p.name for p in SECTIONS))
+    ROOT / "docs" / "reference" / f"{name}.md"
+    for name in ("index", "numpy", "torch", *(p.name for p in SECTIONS))
 }
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>.*)$")
 MARK = re.compile(r"^ *<!-- (.*) -->$")

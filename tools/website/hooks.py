@@ -12,12 +12,12 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from tools.website import links, model, pages  # noqa: E402  they lie beside the package
+from tools.website import links, model, pages, torch_page  # noqa: E402  they lie beside the package
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages, and give mkdocstrings what it would otherwise look for in the source."""
-    for name, text in pages.texts().items():
+    for name, text in {**pages.texts(), "torch": torch_page.text()}.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     collection = config.plugins["mkdocstrings"].get_handler("python")._modules_collection
     collection["td"] = model.package(pages.names())

@@ -18,13 +18,13 @@ AttributeError says what to use instead, and `torch.missing()` lists them. ● t
 
 def status(space: str, name: str) -> tuple[str, str]:
     """The mark of a name, and what is said beside it."""
-    from treadle.torch.lacking import missing
-    from treadle.torch.table import DIFFERENCES
+    from treadle.torch.lacking import differences, missing
 
     path = f"{space}.{name}".removeprefix("torch.").removeprefix("torch.")
     owner = torch_reference.place(space)
     if owner is not None and _has(owner, name):
-        return ("◐", DIFFERENCES[path]) if path in DIFFERENCES else ("●", "")
+        words = differences().get(path, "")
+        return ("◐" if words else "●"), words
     listed: Any = missing()
     return "○", listed.get(path) or listed.get(space.removeprefix("torch."), "")
 
@@ -47,11 +47,11 @@ def text() -> str:
         part = [f"## {space}\n"]
         if marks["●"]:
             part.append("● " + " ".join(f"`{name}`" for name, _ in marks["●"]) + "\n")
-        part += [f"- ◐ `{name}`: {words}" for name, words in marks["◐"]]
-        by_words: dict[str, list[str]] = {}
-        for name, words in marks["○"]:
-            by_words.setdefault(words, []).append(f"`{name}`")
-        part += [f"- ○ {' '.join(names)}: {words}" for words, names in by_words.items()]
+        for mark in "◐○":
+            by_words: dict[str, list[str]] = {}
+            for name, words in marks[mark]:
+                by_words.setdefault(words, []).append(f"`{name}`")
+            part += [f"- {mark} {' '.join(each)}: {words}" for words, each in by_words.items()]
         parts.append("\n".join(part))
     head = _HEAD.format(total=sum(counts.values()), same=counts["●"], differ=counts["◐"],
                         missing=counts["○"])  # fmt: skip

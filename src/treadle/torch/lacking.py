@@ -203,3 +203,44 @@ def within(space: str) -> dict[str, str]:
         for name, advice in _by_name().items()
         if name.startswith(start) and "." not in name.removeprefix(start)
     }
+
+
+# What is here and differs: how, and the names.
+_DIFFERENT = {
+    "the numbers drawn for a seed are treadle's": (
+        "Tensor.bernoulli_ Tensor.cauchy_ Tensor.exponential_ Tensor.geometric_ "
+        "Tensor.log_normal_ Tensor.multinomial Tensor.normal_ Tensor.random_ Tensor.uniform_ "
+        "bernoulli binomial multinomial normal poisson rand rand_like randint randint_like randn "
+        "randn_like randperm Generator manual_seed nn.functional.dropout nn.Dropout"
+    ),
+    "one generator serves all devices; a state is 16 bytes": (
+        "get_rng_state set_rng_state random.get_rng_state random.set_rng_state "
+        "cuda.get_rng_state cuda.set_rng_state"
+    ),
+    "the result is a copy, so that writing it does not write the tensor": (
+        "view_as_complex view_as_real real imag Tensor.real Tensor.imag"
+    ),
+    "conjugates are computed, not marked": (
+        "conj resolve_conj resolve_neg is_conj is_neg Tensor.conj Tensor.resolve_conj "
+        "Tensor.resolve_neg Tensor.is_conj Tensor.is_neg"
+    ),
+    "elements lie in the order of the axes' strides; gaps between them are not kept": (
+        "empty_strided Tensor.new_empty_strided"
+    ),
+    "tensors are made in row-major order, whatever format is asked for": (
+        "channels_last channels_last_3d Tensor.contiguous memory_format preserve_format"
+    ),
+    'they are treadle\'s, whose names are "treadle.float32" and "float32"': "dtype",
+    "it is the tensor itself: uploads have memory of their own": "Tensor.pin_memory",
+    "it is a RuntimeError: processes do not share memory": "Tensor.share_memory_",
+    "devices without addresses (webgpu, dawn) have none": "Tensor.data_ptr",
+    "the name is PyTorch's for the usual operations, and treadle's for others": "Tensor.grad_fn",
+    "on devices without 64-bit integers Python's integers and indices have 32 bits": (
+        "tensor arange randint argmax argmin argsort nonzero topk sort"
+    ),
+}
+
+
+def differences() -> dict[str, str]:
+    """How names that are here differ from PyTorch's."""
+    return {name: words for words, names in _DIFFERENT.items() for name in names.split()}

@@ -143,8 +143,6 @@ OPERATIONS = {
         "dsplit:fm hsplit:fm vsplit:fm unbind_copy:fo split_copy:fo split_with_sizes_copy:fo"
     ),
 }
-# What differs from PyTorch, by the names of functions (or "Tensor.name"): for the reference.
-DIFFERENCES: dict[str, str] = {}
 
 
 class Entry(NamedTuple):

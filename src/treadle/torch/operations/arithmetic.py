@@ -13,10 +13,10 @@ from treadle.torch.dtypes import result_type
 from treadle.torch.operations.operands import cast, common, promoted
 
 
-def _scaled(name: str, other: Any, alpha: Any) -> Any:
+def _scaled(name: str, input: Any, other: Any, alpha: Any) -> Any:
     if type(alpha) is int and alpha == 1:
         return other
-    dtype = result_type(other)
+    dtype = result_type(input, other)
     if isinstance(alpha, float) and dtype.kind in ("int", "uint", "bool"):
         raise RuntimeError(
             f"{name}: for integral input tensors, argument alpha must not be a floating point "
@@ -24,12 +24,12 @@ def _scaled(name: str, other: Any, alpha: Any) -> Any:
         )
     if isinstance(alpha, bool) and dtype is not bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    return mul(other, alpha)
+    return mul(cast(other, dtype), alpha)
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Inner:
     """Input + alpha * other."""
-    return promoted("add", input, _scaled("add", other, alpha))
+    return promoted("add", input, _scaled("add", input, other, alpha))
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Inner:
@@ -40,7 +40,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Inner:
                 "Subtraction, the `-` operator, with a bool tensor is not supported: use `^` or "
                 "logical_xor, or `~` to invert one"
             )
-    return promoted("subtract", input, _scaled("sub", other, alpha))
+    return promoted("subtract", input, _scaled("sub", input, other, alpha))
 
 
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Inner:
