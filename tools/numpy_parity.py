@@ -41,14 +41,13 @@ def main() -> int:
         )
         whole += not found.refused and not found.wrong
         if found.refused or found.wrong:
-            print(
-                f"{name}: {found.right} right, {len(found.refused)} refused, {len(found.wrong)} wrong",
-                flush=True,
-            )
+            counts = f"{found.right} right, {len(found.refused)} refused, {len(found.wrong)} wrong"
+            print(f"{name}: {counts}", flush=True)
             for message in [*found.wrong, *found.refused][: options.messages]:
                 print(f"    {message}", flush=True)
     print(
-        f"{whole} of {len(names)} names right in all; calls: {right} right, {refused} refused, {wrong} wrong"
+        f"{whole} of {len(names)} names right in all; calls: {right} right, {refused} refused, "
+        f"{wrong} wrong"
     )
     return int(bool(wrong))
 

@@ -21,7 +21,7 @@ SPACES = (
 
 
 def _owner(space: str, root: str) -> Any:
-    module, _, rest = space.partition(".")
+    rest = space.partition(".")[2]
     found = importlib.import_module(root)
     for part in rest.split(".") if rest else ():
         found = getattr(found, part, None)

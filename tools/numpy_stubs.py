@@ -116,6 +116,6 @@ def declarations() -> str:
             lines[name] += f"\n    @{name}.setter\n    def {name}(self, value: Any) -> None: ..."
     body = "\n".join(f"    {lines[name]}" for name in sorted(lines))
     return (
-        f'"""The methods, attributes and operators of arrays that tables say."""\n\n{_HEAD_OF_METHODS}\n'
+        f'"""The methods and operators of arrays that tables say."""\n\n{_HEAD_OF_METHODS}\n'
         f'class Declarations:\n    """What arrays have besides their class."""\n\n{body}\n'
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy
+import numpy  # noqa: ICN001
 
 import treadle.numpy as ours
 from treadle.numpy.arrays import Values, generic, ndarray
@@ -76,9 +76,12 @@ def arguments(seed: int) -> dict[str, Any]:
     v = drawn(random, dtype, (length,))
     h = drawn(random, floating, (7,))
     h[2] = numpy.nan
+    positive = drawn(random, dtype, shapes[0], 1, 6)
+    positive = positive if dtype != "bool" else numpy.ones(shapes[0], bool)
+    other = DTYPES[(seed * 5 + 1) % len(DTYPES)]
     return {
         "x": x, "y": y, "f": f, "g": g, "h": h,
-        "p": drawn(random, dtype, shapes[0], 1, 6) if dtype != "bool" else numpy.ones(shapes[0], bool),
+        "p": positive,
         "b": random.random(shapes[0]) < 0.6,
         "i": random.integers(0, 3, shapes[0]),
         "k": None if not x.ndim or seed % 3 == 0 else int(random.integers(-x.ndim, x.ndim)),
@@ -88,7 +91,7 @@ def arguments(seed: int) -> dict[str, Any]:
         "a": drawn(random, dtype, (3, 4)), "p2": numpy.array([1.0, 2.0, 0.5]),
         "m": drawn(random, dtype, (side, side)),
         "s": matrix @ matrix.T + side * numpy.eye(side, dtype=matrix.dtype),
-        "c": drawn(random, dtype, (2, 3, 3)), "d": numpy.dtype(DTYPES[(seed * 5 + 1) % len(DTYPES)]),
+        "c": drawn(random, dtype, (2, 3, 3)), "d": numpy.dtype(other),
     }  # fmt: skip
 
 
@@ -137,7 +140,8 @@ def _check_error(error: Exception, text: str, names: dict[str, Any]) -> None:
         if isinstance(error, NotImplementedError) or isinstance(mine, kinds[0]):
             return
         raise Different(
-            f"NumPy raises {type(error).__name__} ({str(error)[:60]}), here it is {type(mine).__name__}: {str(mine)[:100]}"
+            f"NumPy raises {type(error).__name__} ({str(error)[:60]}), here it is "
+            f"{type(mine).__name__}: {str(mine)[:100]}"
         ) from None
     raise Different(
         f"NumPy raises {type(error).__name__} ({str(error)[:80]}), here it is {settled[:60]}"
@@ -147,13 +151,10 @@ def _check_error(error: Exception, text: str, names: dict[str, Any]) -> None:
 def compare(found: Any, wanted: Any, tolerance: float = 0.0) -> None:
     """Different if two results differ."""
     if isinstance(wanted, numpy.generic) or isinstance(found, generic):
-        if not isinstance(wanted, numpy.generic) or not isinstance(found, (generic, numpy.generic)):
-            if not (
-                isinstance(wanted, numpy.generic)
-                and isinstance(found, (int, float, complex, bool))
-                and type(found) is type(wanted.item())
-            ):
-                raise Different(f"{type(found).__name__} for {type(wanted).__name__}")
+        is_number = isinstance(wanted, numpy.generic) and type(found) is type(wanted.item())
+        both = isinstance(wanted, numpy.generic) and isinstance(found, (generic, numpy.generic))
+        if not both and not is_number:
+            raise Different(f"{type(found).__name__} for {type(wanted).__name__}")
         _compare_arrays(found, wanted, tolerance)
     elif isinstance(wanted, numpy.ndarray):
         if not isinstance(found, ndarray):
@@ -225,9 +226,13 @@ def tally(
     return found
 
 
-_VARIABLES = tuple(
-    f"{before}{name}{behind}"
-    for name in ("x", "y", "f", "g", "h", "p", "b", "v", "w", "u", "q", "t", "a", "m", "s", "c", "d", "n")
-    for before in ("(", " ", "[", "-", "=")
-    for behind in (")", ",", ".", "[", " ", "]")
-) + ("x.", "v.", "a.", "f.", "u.", "v[", "a[", "c[", "x[")  # fmt: skip
+_BEFORE, _BEHIND = ("(", " ", "[", "-", "="), (")", ",", ".", "[", " ", "]")
+_VARIABLES = (
+    *[
+        f"{one}{name}{other}"
+        for name in "xyfghpbvwuqtamscdn"
+        for one in _BEFORE
+        for other in _BEHIND
+    ],
+    *[f"{name}{other}" for name in "xvafuc" for other in ".["],
+)

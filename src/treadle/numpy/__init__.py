@@ -6,7 +6,7 @@ they are computed when their elements are needed. `x.td` is the tensor of treadl
 What NumPy has and this has not raises an AttributeError that says why; `np.missing()` lists it.
 """
 
-import numpy as _numpy
+import numpy as _numpy  # noqa: ICN001
 
 from treadle.core.deferred_imports import exports
 from treadle.numpy.absent import MISSING

@@ -94,29 +94,27 @@ _NO_SAMPLER = "there is no sampler of it for devices yet"
 _NO_BITS = "draws are by treadle's generator: np.random.default_rng(seed)"
 _NO_MEMORY = "memory of devices has no such view: x.td.numpy() is NumPy's own array"
 _STRUCTS = "use one array a field, or @td.struct"
+
+
+def _within(space: str, names: str) -> list[str]:
+    return [f"{space}.{name}" for name in names.split()]
+
+
 # The same of other modules and classes, for the reference and for their errors.
 WITHIN: dict[str, str] = {
     **dict.fromkeys(
-        [
-            f"random.{name}"
-            for name in "hypergeometric logseries noncentral_f vonmises zipf".split()
-        ],
+        _within("random", "hypergeometric logseries noncentral_f vonmises zipf"),
         _NO_SAMPLER,
     ),
     **dict.fromkeys(
-        [
-            f"random.Generator.{name}"
-            for name in (
-                "hypergeometric logseries multivariate_hypergeometric noncentral_f vonmises zipf"
-            ).split()
-        ],
+        _within(
+            "random.Generator",
+            "hypergeometric logseries multivariate_hypergeometric noncentral_f vonmises zipf",
+        ),
         _NO_SAMPLER,
     ),
     **dict.fromkeys(
-        [
-            f"random.{name}"
-            for name in "BitGenerator MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence".split()
-        ],
+        _within("random", "BitGenerator MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence"),
         _NO_BITS,
     ),
     **dict.fromkeys(["ndarray.ctypes"], _NO_MEMORY),

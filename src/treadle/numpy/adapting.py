@@ -60,7 +60,7 @@ OUT_AT = {
     "round": 2, "ptp": 2, "compress": 3, "choose": 2, "dot": 2, "trace": 5, "outer": 2,
     "nansum": 3, "nanprod": 3, "nanmean": 3, "nanstd": 3, "nanvar": 3, "nanmax": 2, "nanmin": 2,
     "nancumsum": 3, "nancumprod": 3, "median": 2, "nanmedian": 2, "percentile": 3, "quantile": 3,
-    "nanpercentile": 3, "nanquantile": 3, "nanargmax": 2, "nanargmin": 2, "fix": 1, "nan_to_num": 99,
+    "nanpercentile": 3, "nanquantile": 3, "nanargmax": 2, "nanargmin": 2, "fix": 1,
 }  # fmt: skip
 
 

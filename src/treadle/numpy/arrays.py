@@ -53,7 +53,7 @@ class ndarray(Values):
 
 
 class generic(Values):
-    """An element on its device, where NumPy has a scalar: read-only, and computed when it is needed.
+    """An element on its device, where NumPy has a scalar: read-only, computed when it is needed.
 
     >>> import treadle.numpy as np
     >>> x = np.arange(4.0)

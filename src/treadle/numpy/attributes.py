@@ -206,7 +206,7 @@ real = property(_real, _set_real)
 imag = property(_imag, _set_imag)
 
 
-# --- the flattened array ---------------------------------------------------------------------------
+# --- the flattened array --------------------------------------------------------------------------
 
 
 class flatiter:
@@ -264,7 +264,7 @@ def _set_flat(self: ndarray, value: Any) -> None:
 flat = property(_flat, _set_flat)
 
 
-# --- elements --------------------------------------------------------------------------------------
+# --- elements -------------------------------------------------------------------------------------
 
 
 def item(self: Values, *args: Any) -> Any:

@@ -111,7 +111,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> nd
         masks.append(rest)
     elif len(functions) != len(masks):
         raise ValueError(
-            f"with {len(masks)} condition(s), either {len(masks)} or {len(masks) + 1} functions are "
+            f"with {len(masks)} condition(s), either {len(masks)} or {len(masks) + 1} functions "
+            "are "
             "expected"
         )
     made = td.zeros(given.shape, dtype=given.dtype, device=given.device)

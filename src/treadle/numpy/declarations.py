@@ -1,4 +1,4 @@
-"""What arrays have besides their class, for type checkers and editors: `declarations.pyi` says it."""
+"""What arrays have besides their class, for type checkers: `declarations.pyi` says it."""
 
 
 class Declarations:

@@ -1,5 +1,5 @@
 # Written by tools/stubs.py: change the tables or docstrings that it reads instead.
-"""The methods, attributes and operators of arrays that tables say."""
+"""The methods and operators of arrays that tables say."""
 
 import builtins
 from collections.abc import Iterator

@@ -124,22 +124,22 @@ def load(file: Any, mmap_mode: Any = None, allow_pickle: bool = False, **keyword
 
 
 def savetxt(fname: Any, X: Any, *args: Any, **kwargs: Any) -> None:
-    """Write an array to a text file.
+    r"""Write an array to a text file.
 
     >>> import io, treadle.numpy as np
     >>> file = io.StringIO()
     >>> np.savetxt(file, np.arange(2), fmt="%d")
     >>> file.getvalue()
-    '0\\n1\\n'
+    '0\n1\n'
     """
     np.savetxt(fname, _host(X), *args, **kwargs)
 
 
 def loadtxt(fname: Any, *args: Any, **kwargs: Any) -> Any:
-    """Read an array of numbers from a text file.
+    r"""Read an array of numbers from a text file.
 
     >>> import io, treadle.numpy as np
-    >>> np.loadtxt(io.StringIO("1 2\\n3 4")).tolist()
+    >>> np.loadtxt(io.StringIO("1 2\n3 4")).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
     found: Any = np.loadtxt(fname, *args, **kwargs)

@@ -125,8 +125,6 @@ def clip(
     min: Any = ...,
     max: Any = ...,
     dtype: Any = ...,
-    casting: builtins.str = ...,
-    where: Any = ...,
     out: Any = ...,
 ) -> Any: ...
 def column_stack(tup: Any) -> ndarray: ...

@@ -101,12 +101,9 @@ def _turned(made: Inner, first: int, own: int, least: int) -> Inner:
     if first == -1:
         return made
     begin = first if first >= 0 else first + least - own + 1
-    new = [at for at in range(least - own)]
-    order: list[int] = []
-    rest = iter(new)
+    rest = iter(range(least - own))
     mine = iter(range(least - own, least))
-    for at in range(least):
-        order.append(next(mine) if begin <= at < begin + own else next(rest))
+    order = [next(mine) if begin <= at < begin + own else next(rest) for at in range(least)]
     return td.permute_dims(made, order)
 
 

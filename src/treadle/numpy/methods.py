@@ -10,8 +10,8 @@ from treadle.numpy.table import Entry, entries, function_of
 
 # Of arrays and their elements.
 OPERATORS = (
-    "abs add and array array_function array_ufunc bool complex contains copy deepcopy divmod dlpack "
-    "dlpack_device eq float floordiv format ge getitem gt index int invert iter le len lshift lt "
+    "abs add and array array_function array_ufunc bool complex contains copy deepcopy divmod "
+    "dlpack dlpack_device eq float floordiv format ge getitem gt index int invert iter le len lshift lt "
     "matmul mod mul ne neg or pos pow radd rand rdivmod reduce repr rfloordiv rlshift rmatmul rmod "
     "rmul ror round rpow rrshift rshift rsub rtruediv rxor str sub truediv trunc xor"
 )
@@ -23,7 +23,8 @@ ATTRIBUTES = (
     "T base data device dtype flags flat imag itemsize mT nbytes ndim real shape size strides"
 )
 PLAIN = (
-    "astype byteswap conj conjugate=conj copy dump dumps fill flatten item partition put resize setflags sort "
+    "astype byteswap conj conjugate=conj copy dump dumps fill flatten item partition put resize "
+    "setflags sort "
     "to_device tobytes tofile tolist view"
 )
 _IN_PLACE_METHODS = frozenset(["fill", "partition", "put", "resize", "sort", "setflags"])

@@ -314,7 +314,7 @@ def _format(self: Values, spec: str) -> str:
 
 
 def _trunc(self: Values) -> int:
-    return int(math.trunc(_number(self)))
+    return math.trunc(_number(self))
 
 
 def _dlpack(self: Values, **keywords: Any) -> Any:

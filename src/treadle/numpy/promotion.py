@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import DType, as_dtype
-from treadle.core.errors import DtypeError
+from treadle.core.errors import DtypeError, TreadleError
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.dtypes import supports
@@ -30,7 +30,7 @@ def place(device: Any = None) -> Device:
         return default_device()
     try:
         return find_device(device)
-    except Exception as error:
+    except (TypeError, ValueError, TreadleError) as error:
         raise ValueError(str(error)) from None
 
 
@@ -68,8 +68,8 @@ def held(dtype: Any, device: Device) -> DType:
 
 
 def named(dtype: Any, device: Device) -> DType:
-    """The dtype that a program names; Python's int, float and complex are the default ones. TypeError
-    if the device lacks it."""
+    """The dtype that a program names; Python's int, float and complex are the default ones.
+    TypeError if the device lacks it."""
     if dtype in (float, int, complex):
         return held(dtype, device)
     found = inner_dtype(dtype)

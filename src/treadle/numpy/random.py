@@ -105,7 +105,7 @@ class Generator:
         seeds = self.integers(0, 2**31, n_children).tolist()
         return [Generator(td.Generator(seed), self._device) for seed in seeds]
 
-    # --- what the methods share ------------------------------------------------------------------
+    # --- what the methods share -------------------------------------------------------------------
 
     def _where(self) -> Device:
         return promotion.place(self._device)
@@ -155,7 +155,7 @@ class Generator:
         found = draw(shape, dtype=wanted, device=where, generator=self._generator)
         return found, made
 
-    # --- plain draws -----------------------------------------------------------------------------
+    # --- plain draws ------------------------------------------------------------------------------
 
     def random(self, size: Any = None, dtype: Any = None, out: ndarray | None = None) -> Any:
         """Numbers in [0, 1)."""
@@ -232,7 +232,8 @@ class Generator:
                 raise ValueError("Probabilities are not non-negative")
             if abs(chances.sum() - 1) > 1e-8 * max(chances.size, 1):
                 raise ValueError(
-                    "Probabilities do not sum to 1. See Notes section of docstring for more information."
+                    "Probabilities do not sum to 1. See Notes section of docstring for more "
+                    "information."
                 )
             weights = td.asarray(chances.astype(np.float32), device=x.device)
         made = td.random.choice(x, shape, replace, weights, axis=axis, generator=self._generator)
@@ -268,7 +269,7 @@ class Generator:
         )
         inner[...] = inner[(*(slice(None),) * (axis % len(inner.shape)), order)]
 
-    # --- distributions ---------------------------------------------------------------------------
+    # --- distributions ----------------------------------------------------------------------------
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """The normal distribution."""
@@ -479,9 +480,15 @@ class Generator:
         return _result(made.to(promotion.default_integer(where)))
 
     def multivariate_normal(
-        self, mean: Any, cov: Any, size: Any = None, check_valid: str = "warn", tol: float = 1e-8, *,
+        self,
+        mean: Any,
+        cov: Any,
+        size: Any = None,
+        check_valid: str = "warn",
+        tol: float = 1e-8,
+        *,
         method: str = "svd",
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """The normal distribution of several numbers with covariances."""
         where = self._where()
         wanted = promotion.default_float(where)

@@ -2,7 +2,8 @@
 
 One line a module of `operations`: its names, as `name[=function][:flags]`. Flags: f is a function
 `np.name`, m a method `x.name`, o that it takes `out=`, v that a result without axes is an element,
-where NumPy has a scalar, l that it is one if the argument is. Without flags it is a function. Ufuncs are in `ufuncs`.
+where NumPy has a scalar, l that it is one if the argument is. Without flags it is a function.
+Ufuncs are in `ufuncs`.
 """
 
 from __future__ import annotations
@@ -15,40 +16,44 @@ _HERE = "treadle.numpy.operations"
 OPERATIONS = {
     f"{_HERE}.creation": (
         "arange array asanyarray asarray asarray_chkfinite ascontiguousarray astype copy empty "
-        "empty_like eye frombuffer fromfile fromiter fromstring from_dlpack full full_like geomspace "
-        "identity linspace:fv logspace ones ones_like require tri vander zeros zeros_like"
+        "empty_like eye frombuffer fromfile fromiter fromstring from_dlpack full full_like "
+        "geomspace identity linspace:fv logspace ones ones_like require tri vander zeros "
+        "zeros_like"
     ),
     f"{_HERE}.indexing": (
-        "argwhere broadcast_shapes choose:fmov compress:fo compress=compress_method:mo copyto diag_indices diag_indices_from "
-        "extract fill_diagonal flatnonzero indices ix_ nonzero:fm place put put_along_axis putmask "
-        "ravel_multi_index select take:fmov take_along_axis tril_indices tril_indices_from "
-        "triu_indices triu_indices_from unravel_index:fv where"
+        "argwhere broadcast_shapes choose:fmov compress:fo compress=compress_method:mo copyto "
+        "diag_indices diag_indices_from extract fill_diagonal flatnonzero indices ix_ "
+        "nonzero:fm place put put_along_axis putmask ravel_multi_index select take:fmov "
+        "take_along_axis tril_indices tril_indices_from triu_indices triu_indices_from "
+        "unravel_index:fv where"
     ),
     f"{_HERE}.joining": (
-        "append array_split block column_stack concat=concatenate:fo concatenate:fo delete dsplit "
-        "dstack hsplit hstack insert meshgrid pad row_stack split stack:fo unstack vsplit vstack"
+        "append array_split block column_stack concat=concatenate:fo concatenate:fo delete "
+        "dsplit dstack hsplit hstack insert meshgrid pad row_stack split stack:fo unstack "
+        "vsplit vstack"
     ),
     f"{_HERE}.mathematics": (
-        "angle:fv around:fov bartlett blackman clip:fov clip=clip_method:mov convolve correlate diff "
-        "ediff1d fix:fov gradient hamming hanning i0:fv imag:fl interp:fv iscomplex:fv iscomplexobj "
-        "isneginf:fov isposinf:fov isreal:fl isrealobj kaiser nan_to_num:fv packbits real:fl "
-        "real_if_close round:fmov sinc:fv trapezoid:fv unpackbits unwrap"
+        "angle:fv around:fov bartlett blackman clip:fov clip=clip_method:mov convolve correlate "
+        "diff ediff1d fix:fov gradient hamming hanning i0:fv imag:fl interp:fv iscomplex:fv "
+        "iscomplexobj isneginf:fov isposinf:fov isreal:fl isrealobj kaiser nan_to_num:fv "
+        "packbits real:fl real_if_close round:fmov sinc:fv trapezoid:fv unpackbits unwrap"
     ),
     f"{_HERE}.products": (
         "cross dot:fmov einsum:fov einsum_path inner:fv kron:fv matmul:fov matvec:fov outer:fo "
         "tensordot trace:fmov vdot:fv vecdot:fov vecmat:fov"
     ),
     f"{_HERE}.reductions": (
-        "all:fmov amax:fov amin:fov any:fmov argmax:fmov argmin:fmov average:fv count_nonzero:fv "
-        "cumprod:fmo cumsum:fmo cumulative_prod:fo cumulative_sum:fo max=amax:fmov mean:fmov "
-        "min=amin:fmov prod:fmov ptp:fov std:fmov sum:fmov var:fmov"
+        "all:fmov amax:fov amin:fov any:fmov argmax:fmov argmin:fmov average:fv "
+        "count_nonzero:fv cumprod:fmo cumsum:fmo cumulative_prod:fo cumulative_sum:fo "
+        "max=amax:fmov mean:fmov min=amin:fmov prod:fmov ptp:fov std:fmov sum:fmov var:fmov"
     ),
     f"{_HERE}.shapes": (
-        "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to diag diagflat diagonal:fm "
-        "expand_dims flip:fv fliplr flipud isfortran matrix_transpose may_share_memory moveaxis ndim "
-        "permute_dims ravel:fm repeat:fm reshape reshape=reshape_method:m resize roll rollaxis rot90 "
-        "shape shares_memory size squeeze:fm swapaxes:fm tile transpose transpose=transpose_method:m "
-        "tril trim_zeros triu"
+        "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to diag diagflat "
+        "diagonal:fm expand_dims flip:fv fliplr flipud isfortran matrix_transpose "
+        "may_share_memory moveaxis ndim permute_dims ravel:fm repeat:fm reshape "
+        "reshape=reshape_method:m resize roll rollaxis rot90 shape shares_memory size "
+        "squeeze:fm swapaxes:fm tile transpose transpose=transpose_method:m tril trim_zeros "
+        "triu"
     ),
     f"{_HERE}.sorting": (
         "allclose argpartition:fm argsort:fm array_equal array_equiv bincount digitize:fv "
@@ -57,9 +62,9 @@ OPERATIONS = {
     ),
     f"{_HERE}.statistics": (
         "corrcoef:fv cov histogram histogram2d histogram_bin_edges histogramdd median:fov "
-        "nanargmax:fov nanargmin:fov nancumprod:fo nancumsum:fo nanmax:fov nanmean:fov nanmedian:fov "
-        "nanmin:fov nanpercentile:fov nanprod:fov nanquantile:fov nanstd:fov nansum:fov nanvar:fov "
-        "percentile:fov quantile:fov"
+        "nanargmax:fov nanargmin:fov nancumprod:fo nancumsum:fo nanmax:fov nanmean:fov "
+        "nanmedian:fov nanmin:fov nanpercentile:fov nanprod:fov nanquantile:fov nanstd:fov "
+        "nansum:fov nanvar:fov percentile:fov quantile:fov"
     ),
 }
 # What differs from NumPy, by the names of functions (or "ndarray.name"): for the reference.

@@ -44,6 +44,11 @@ _QUICK: dict[str, Callable[..., Inner]] = {
     "minimum": reductions.amin, "logical_and": reductions.all, "logical_or": reductions.any,
 }  # fmt: skip
 _MISSING = object()
+# How several values for one place are combined by `at`.
+_SCATTERS = {
+    "add": "sum", "subtract": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin",
+    "logical_or": "amax", "logical_and": "amin",
+}  # fmt: skip
 
 
 class ufunc:
@@ -121,6 +126,8 @@ class ufunc:
         subok: bool = True,
         signature: Any = None,
     ) -> Any:
+        """The function of each element. TypeError for dtypes that it does not take or whose result
+        does not fit into `out`, ValueError for shapes that do not broadcast."""
         count = self.nin
         if len(operands) != count:
             if not count < len(operands) <= count + self.nout or out is not None:
@@ -179,7 +186,7 @@ class ufunc:
             inner[...] = td.where(mask, converted(result, inner.dtype), inner)
         return place
 
-    # --- methods -----------------------------------------------------------------------------------
+    # --- methods ----------------------------------------------------------------------------------
 
     def _check_binary(self, what: str) -> None:
         if self.nin != 2 or (self.nout != 1 and what != "outer") or self.signature is not None:
@@ -322,8 +329,7 @@ class ufunc:
         values = td.broadcast_to(values, places.shape).reshape(-1)
         name = self.__name__
         flat = inner.copied().reshape(-1)
-        how = {"add": "sum", "subtract": "sum", "multiply": "prod", "maximum": "amax",
-               "minimum": "amin", "logical_or": "amax", "logical_and": "amin"}.get(name)  # fmt: skip
+        how = _SCATTERS.get(name)
         if name == "divide" and inner.dtype.kind in ("float", "complex"):
             how, values = "prod", 1 / values
         if how is None or (name.startswith("logical") and inner.dtype.kind != "bool"):

@@ -73,7 +73,7 @@ def call_all(
             else _number(each, wanted)
             for each, wanted in zip(given, plan.operands, strict=True)
         ]
-    if not any([type(each) is Inner for each in values]):
+    if not any(type(each) is Inner for each in values):
         first = td.full((), values[0], dtype=plan.operands[0], device=where)
         values = [first, *values[1:]]
     found = plan.compute(*values)

@@ -111,7 +111,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
     return made.copied() if wanted & {"O", "OWNDATA"} else made
 
 
-# --- filled arrays ---------------------------------------------------------------------------------
+# --- filled arrays --------------------------------------------------------------------------------
 
 
 def _dtype(dtype: Any, where: Device) -> DType:
@@ -199,9 +199,14 @@ def ones_like(
 
 
 def empty_like(
-    prototype: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
+    prototype: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
     device: Any = None,
-) -> Inner:  # fmt: skip
+) -> Inner:
     """Undefined contents with an array's shape and dtype."""
     check_order(order)
     extents, wanted, where = _like(prototype, dtype, shape, device)
@@ -209,9 +214,15 @@ def empty_like(
 
 
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
     device: Any = None,
-) -> Inner:  # fmt: skip
+) -> Inner:
     """One value with an array's shape and dtype."""
     check_order(order)
     extents, wanted, where = _like(a, dtype, shape, device)
@@ -224,9 +235,15 @@ def full_like(
 
 
 def eye(
-    N: int, M: Any = None, k: int = 0, dtype: Any = float, order: Any = "C", *, device: Any = None,
+    N: int,
+    M: Any = None,
+    k: int = 0,
+    dtype: Any = float,
+    order: Any = "C",
+    *,
+    device: Any = None,
     like: Any = None,
-) -> Inner:  # fmt: skip
+) -> Inner:
     """Ones on a diagonal, else zeros."""
     check_order(order, "C")
     where = _where(device)
@@ -268,13 +285,20 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Inner:
     return made if increasing else td.flip(made, axis=1)
 
 
-# --- ranges ----------------------------------------------------------------------------------------
+# --- ranges ---------------------------------------------------------------------------------------
 
 
 def arange(
-    start_or_stop: Any = None, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
-    device: Any = None, like: Any = None, start: Any = None,
-) -> Inner:  # fmt: skip
+    start_or_stop: Any = None,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    like: Any = None,
+    start: Any = None,
+) -> Inner:
     """Numbers from `start` on, before `stop`, a step apart."""
     first = start if start is not None else 0
     if stop is None:
@@ -328,9 +352,16 @@ def arange(
 
 
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
-    axis: int = 0, *, device: Any = None,
-) -> Any:  # fmt: skip
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
     """Numbers at equal distances from `start` to `stop`."""
     count = operands.integer(num)
     if count < 0:
@@ -359,9 +390,14 @@ def linspace(
 
 
 def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
     axis: int = 0,
-) -> Inner:  # fmt: skip
+) -> Inner:
     """Powers of a base with exponents at equal distances."""
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     root = as_array(base, like=exponents)
@@ -398,7 +434,7 @@ def geomspace(
     return made if dtype is None else converted(made, promotion.named(dtype, made.device))
 
 
-# --- from elsewhere --------------------------------------------------------------------------------
+# --- from elsewhere -------------------------------------------------------------------------------
 
 
 def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Inner:

@@ -41,7 +41,7 @@ def _is_complex(*operands: Any) -> bool:
     return any(type(each) is Inner and each.dtype.kind == "complex" for each in operands)
 
 
-# --- orders, also of complex numbers -------------------------------------------------------------
+# --- orders, also of complex numbers --------------------------------------------------------------
 
 
 def _comparison(name: str, inner: str, ties: bool) -> Computation:
@@ -82,7 +82,7 @@ def _extreme(inner: str, comparison: str, is_lenient: bool) -> Computation:
     return function
 
 
-# --- integers --------------------------------------------------------------------------------------
+# --- integers -------------------------------------------------------------------------------------
 
 
 @td.elementwise
@@ -231,7 +231,7 @@ def _is_traced() -> bool:
     return within.get() is not None
 
 
-# --- floating numbers ------------------------------------------------------------------------------
+# --- floating numbers -----------------------------------------------------------------------------
 
 
 def _float_power(one: Any, other: Any) -> Inner:

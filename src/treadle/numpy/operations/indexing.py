@@ -158,7 +158,7 @@ def write(x: Inner, index: Any, value: Any) -> None:
     x[found] = value
 
 
-# --- functions -------------------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------
 
 
 def _in_mode(places: Inner, extent: int, mode: str) -> Inner:
@@ -177,12 +177,11 @@ def _in_mode(places: Inner, extent: int, mode: str) -> Inner:
 def _integers(value: Any, like: Inner) -> Inner:
     """Indices on the array's device. TypeError for other numbers."""
     made = array(value, like=like)
-    if made.dtype.kind not in ("int", "uint", "bool"):
-        if made.size:
-            raise TypeError(
-                f"Cannot cast array data from dtype('{made.dtype}') to dtype('int64') according "
-                "to the rule 'safe'"
-            )
+    if made.dtype.kind not in ("int", "uint", "bool") and made.size:
+        raise TypeError(
+            f"Cannot cast array data from dtype('{made.dtype}') to dtype('int64') according "
+            "to the rule 'safe'"
+        )
     return made.to(promotion.default_integer(like.device))
 
 
@@ -410,7 +409,8 @@ def nonzero(a: Any) -> tuple[Inner, ...]:
     x = array(a)
     if not x.shape:
         raise ValueError(
-            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead."
+            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() "
+            "instead."
         )
     index = promotion.default_integer(x.device)
     return tuple(each.to(index) for each in td.nonzero(x))
@@ -528,7 +528,8 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> tuple[Inner, ..
         low, high = td.stack([td.min(rest), td.max(rest)]).tolist()
         if low < 0 or high >= count:
             raise ValueError(
-                f"index {high if high >= count else low} is out of bounds for array with size {count}"
+                f"index {high if high >= count else low} is out of bounds for array with size "
+                f"{count}"
             )
     rest = rest.to(promotion.default_integer(rest.device))
     found = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Inner:
     return concatenate([one, other], axis)
 
 
-# --- parts -----------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Inner]:
@@ -172,18 +173,18 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Inner
         for size in sizes:
             cuts.append(cuts[-1] + size)
     front = (slice(None),) * at
-    return [x[(*front, slice(begin, end))] for begin, end in zip(cuts, cuts[1:], strict=False)]
+    return [x[(*front, slice(begin, end))] for begin, end in pairwise(cuts)]
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Inner]:
     """Equal parts of an axis, or those between indices."""
     x = array(ary)
     at = axis_of(axis, len(x.shape))
-    if not hasattr(indices_or_sections, "__len__") or (
-        type(indices_or_sections) is Inner and not indices_or_sections.shape
-    ):
-        if x.shape[at] % operator.index(indices_or_sections):
-            raise ValueError("array split does not result in an equal division")
+    if (
+        not hasattr(indices_or_sections, "__len__")
+        or (type(indices_or_sections) is Inner and not indices_or_sections.shape)
+    ) and x.shape[at] % operator.index(indices_or_sections):
+        raise ValueError("array split does not result in an equal division")
     return array_split(x, indices_or_sections, at)
 
 
@@ -239,7 +240,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Inner:
     for each in places.tolist():
         if not -extent <= each <= extent:
             raise IndexError(
-                f"index {obj if is_number else each} is out of bounds for axis {at} with size {extent}"
+                f"index {obj if is_number else each} is out of bounds for axis {at} with size "
+                f"{extent}"
             )
     places = np.where(places < 0, places + extent, places)
     if is_single:
@@ -304,7 +306,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Inner:
     return x[(*(slice(None),) * at, np.flatnonzero(kept))]
 
 
-# --- borders ---------------------------------------------------------------------------------------
+# --- borders --------------------------------------------------------------------------------------
 
 
 def _widths(value: Any, count: int) -> list[tuple[int, int]]:
@@ -487,7 +489,6 @@ def meshgrid(
     for number, each in enumerate(given):
         shape = tuple(each.size if at == order[number] else 1 for at in range(count))
         line = each.reshape(shape)
-        found.append((line if sparse else td.broadcast_to(line, tuple(extents))).copied() if copy else (
-            line if sparse else td.broadcast_to(line, tuple(extents))
-        ))  # fmt: skip
+        made = line if sparse else td.broadcast_to(line, tuple(extents))
+        found.append(made.copied() if copy else made)
     return tuple(found)

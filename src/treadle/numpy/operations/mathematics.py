@@ -60,15 +60,23 @@ def fix(x: Any) -> Inner:
     return call("trunc", array(x))
 
 
-def clip(a: Any, a_min: Any = reductions.MISSING, a_max: Any = reductions.MISSING, *, min: Any = reductions.MISSING,
-         max: Any = reductions.MISSING, dtype: Any = None, casting: str = "same_kind", where: Any = True) -> Inner:  # fmt: skip
+def clip(
+    a: Any,
+    a_min: Any = reductions.MISSING,
+    a_max: Any = reductions.MISSING,
+    *,
+    min: Any = reductions.MISSING,
+    max: Any = reductions.MISSING,
+    dtype: Any = None,
+) -> Inner:
     """The elements limited to a range."""
     if a_min is reductions.MISSING and a_max is reductions.MISSING:
         a_min = None if min is reductions.MISSING else min
         a_max = None if max is reductions.MISSING else max
     elif min is not reductions.MISSING or max is not reductions.MISSING:
         raise ValueError(
-            "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden."
+            "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is "
+            "forbidden."
         )
     a_min = None if a_min is reductions.MISSING else a_min
     a_max = None if a_max is reductions.MISSING else a_max
@@ -151,7 +159,8 @@ def _infinite(x: Any, name: str, value: float) -> Inner:
     made = array(x)
     if made.dtype.kind == "complex":
         raise TypeError(
-            f"This operation is not supported for {made.dtype} values because it would be ambiguous."
+            f"This operation is not supported for {made.dtype} values because it would be "
+            "ambiguous."
         )
     if made.dtype.kind != "float":
         return td.zeros(made.shape, dtype=td.bool, device=made.device)
@@ -237,7 +246,7 @@ def i0(x: Any) -> Inner:
     return td.exp(made) * td.where(made <= 8, small, large)
 
 
-# --- differences and sums --------------------------------------------------------------------------
+# --- differences and sums -------------------------------------------------------------------------
 
 
 def diff(
@@ -283,7 +292,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Inner:
         each = array(value, like=x).reshape(-1)
         if not np.can_cast(each.dtype.numpy, x.dtype.numpy, "same_kind"):
             raise TypeError(
-                f"dtype of `{'to_begin' if at == 0 else 'to_end'}` must be compatible with input `ary` under the `same_kind` rule."
+                f"dtype of `{'to_begin' if at == 0 else 'to_end'}` must be compatible with input "
+                "`ary` under the `same_kind` rule."
             )
         parts.insert(0 if at == 0 else len(parts), each.to(x.dtype))
     return td.concat(parts) if len(parts) > 1 else parts[0]
@@ -310,7 +320,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     for at, gap in zip(axes, spacing, strict=True):
         if x.shape[at] < edge_order + 1:
             raise ValueError(
-                "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required."
+                "Shape of array too small to calculate a numerical gradient, at least "
+                "(edge_order + 1) elements are required."
             )
         steps = gap if isinstance(gap, (int, float)) else array(gap, like=x)
         if type(steps) is Inner:
@@ -366,7 +377,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * mat
     )
 
 
-# --- signals ---------------------------------------------------------------------------------------
+# --- signals --------------------------------------------------------------------------------------
 
 
 def _convolved(one: Inner, other: Inner, mode: str) -> Inner:
@@ -449,7 +460,7 @@ def interp(
     return made
 
 
-# --- windows ---------------------------------------------------------------------------------------
+# --- windows --------------------------------------------------------------------------------------
 
 
 def _window(M: Any, kind: str, *terms: float, beta: float | None = None) -> Any:
@@ -505,7 +516,7 @@ def kaiser(M: Any, beta: Any) -> Inner:
     return made
 
 
-# --- bits ------------------------------------------------------------------------------------------
+# --- bits -----------------------------------------------------------------------------------------
 
 
 def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> Inner:

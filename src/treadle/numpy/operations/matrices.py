@@ -97,9 +97,10 @@ def solve(a: Any, b: Any) -> Inner:
 
 def _checked(matrix: Inner, made: Inner) -> Inner:
     """LinAlgError for singular matrices, whose solutions are not finite."""
-    if made.size and not bool(td.all(td.isfinite(made))) and bool(td.all(td.isfinite(matrix))):
-        if bool(td.any(td.linalg.det(matrix) == 0)):
-            raise LinAlgError("Singular matrix")
+    if not made.size or bool(td.all(td.isfinite(made))) or not bool(td.all(td.isfinite(matrix))):
+        return made
+    if bool(td.any(td.linalg.det(matrix) == 0)):
+        raise LinAlgError("Singular matrix")
     return made
 
 
@@ -346,7 +347,8 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Inner:
     count = int(np.prod(rest, dtype=object)) if rest else 1
     if one.size != count**2:
         raise LinAlgError(
-            "Input arrays must satisfy the requirement prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
+            "Input arrays must satisfy the requirement prod(a.shape[b.ndim:]) == "
+            "prod(a.shape[:b.ndim])"
         )
     return solve(one.reshape((-1, count)), other.reshape(-1)).reshape(rest)
 
@@ -361,7 +363,7 @@ def tensorinv(a: Any, ind: int = 2) -> Inner:
     return inv(x.reshape((count, -1))).reshape(shape)
 
 
-# --- norms -----------------------------------------------------------------------------------------
+# --- norms ----------------------------------------------------------------------------------------
 
 
 def _sizes(x: Inner) -> Inner:
@@ -441,7 +443,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     return _vector_norm(made, ord, axes, keepdims) if axes else td.abs(made)
 
 
-# --- the standard's forms --------------------------------------------------------------------------
+# --- the standard's forms -------------------------------------------------------------------------
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Inner:
@@ -462,7 +464,8 @@ def outer(x1: Any, x2: Any, /) -> Inner:
     one, other = common(x1, x2)
     if len(one.shape) != 1 or len(other.shape) != 1:
         raise ValueError(
-            f"Input arrays must be one-dimensional, but they are x1.ndim={len(one.shape)} and x2.ndim={len(other.shape)}."
+            f"Input arrays must be one-dimensional, but they are x1.ndim={len(one.shape)} and "
+            f"x2.ndim={len(other.shape)}."
         )
     return products.outer(one, other)
 

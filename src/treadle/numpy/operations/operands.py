@@ -192,7 +192,7 @@ def host(value: Any) -> np.ndarray[Any, Any]:
 def shape_of(value: Any) -> tuple[int, ...]:
     """A shape that is given as an integer or a sequence of them. TypeError for others, ValueError
     for negative extents."""
-    if isinstance(value, Inner) or isinstance(value, np.ndarray):
+    if isinstance(value, (Inner, np.ndarray)):
         value = host(value).tolist()
     parts: Sequence[Any] = value if isinstance(value, (tuple, list)) else (
         tuple(value) if hasattr(value, "__iter__") else (value,)

@@ -50,7 +50,8 @@ def matmul(
     inner = other.shape[-2] if len(other.shape) > 1 else other.shape[0]
     if one.shape[-1] != inner:
         raise ValueError(
-            f"matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+            "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc "
+            "signature "
             f"(n?,k),(k,m?)->(n?,m?) (size {inner} is different from {one.shape[-1]})"
         )
     return _product(one, other)

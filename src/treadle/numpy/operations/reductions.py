@@ -201,7 +201,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Inner:
     return sum(array(a).to(td.bool), axis, keepdims=keepdims)
 
 
-# --- means -----------------------------------------------------------------------------------------
+# --- means ----------------------------------------------------------------------------------------
 
 
 def _counts(x: Inner, axes: tuple[int, ...], where: Any) -> Any:
@@ -350,7 +350,7 @@ def average(
     return (made, td.broadcast_to(scale, made.shape)) if returned else made
 
 
-# --- places ----------------------------------------------------------------------------------------
+# --- places ---------------------------------------------------------------------------------------
 
 
 def _place(kind: str, a: Any, axis: Any, keepdims: Any) -> Any:
@@ -404,7 +404,7 @@ def argmin(a: Any, axis: Any = None, *, keepdims: Any = MISSING) -> Inner:
     return made
 
 
-# --- running sums ----------------------------------------------------------------------------------
+# --- running sums ---------------------------------------------------------------------------------
 
 
 def _running(kind: str, a: Any, axis: Any, dtype: Any, initial: bool = False) -> Inner:

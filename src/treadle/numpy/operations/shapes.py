@@ -214,7 +214,7 @@ def atleast_3d(*arys: Any) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-# --- other orders of the elements ------------------------------------------------------------------
+# --- other orders of the elements -----------------------------------------------------------------
 
 
 def flip(m: Any, axis: Any = None) -> Inner:
@@ -287,7 +287,8 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Inner:
     counts = host(repeats).reshape(-1)
     if counts.dtype.kind not in "iub" and counts.size:
         raise TypeError(
-            f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'"
+            f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the "
+            "rule 'safe'"
         )
     if (counts < 0).any():
         raise ValueError("repeats may not contain negative values.")
@@ -338,7 +339,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     return x[tuple(index)]
 
 
-# --- diagonals -------------------------------------------------------------------------------------
+# --- diagonals ------------------------------------------------------------------------------------
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Inner:
@@ -388,7 +389,7 @@ def triu(m: Any, k: int = 0) -> Inner:
     return td.triu(x, k=k)
 
 
-# --- what is said of arrays ------------------------------------------------------------------------
+# --- what is said of arrays -----------------------------------------------------------------------
 
 
 def shape(a: Any) -> tuple[int, ...]:

@@ -173,7 +173,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Inner:
         given = given.to(td.int32)
     if given.dtype.kind not in ("int", "uint", "bool"):
         raise TypeError(
-            "Cannot cast array data from dtype('float64') to dtype('int64') according to the rule 'safe'"
+            "Cannot cast array data from dtype('float64') to dtype('int64') according to the "
+            "rule 'safe'"
         )
     if minlength is None or minlength < 0:
         raise (TypeError if minlength is None else ValueError)("'minlength' must not be negative")
@@ -190,7 +191,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Inner:
     return td.bincount(given, w.to(wanted), minlength).to(wanted)
 
 
-# --- sets ------------------------------------------------------------------------------------------
+# --- sets -----------------------------------------------------------------------------------------
 
 
 def _flat_unique(x: Inner) -> Inner:
@@ -353,7 +354,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Inner:
     )
 
 
-# --- comparisons of whole arrays -------------------------------------------------------------------
+# --- comparisons of whole arrays ------------------------------------------------------------------
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:

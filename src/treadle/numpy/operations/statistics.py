@@ -159,7 +159,7 @@ def nanpercentile(
     return _quantile(a, q, axis, method, keepdims, weights, True, 100.0)
 
 
-# --- without NaN -----------------------------------------------------------------------------------
+# --- without NaN ----------------------------------------------------------------------------------
 
 
 def _without(a: Any, value: Any) -> Inner:
@@ -310,7 +310,7 @@ def nanargmin(a: Any, axis: Any = None, *, keepdims: Any = MISSING) -> Inner:
     return _nan_place(a, axis, keepdims, False)
 
 
-# --- covariances -----------------------------------------------------------------------------------
+# --- covariances ----------------------------------------------------------------------------------
 
 
 def cov(
@@ -403,7 +403,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     return td.clip(made, -1, 1)
 
 
-# --- histograms ------------------------------------------------------------------------------------
+# --- histograms -----------------------------------------------------------------------------------
 
 
 def _edges(x: Inner, bins: Any, range: Any, weights: Any) -> Inner:

@@ -78,13 +78,12 @@ def _several(name: str, a: Any, s: Any, axes: Any, norm: Any) -> Inner:
         raise ValueError("Shape and axes have different lengths.")
     if name.startswith("rfft") and x.dtype.kind == "complex":
         raise TypeError("ufunc 'rfft_n_even' did not contain a loop with signature matching types")
-    sizes = None if s is None else tuple(
-        x.shape[at] if each == -1 else _count(each)
-        for each, at in zip(s, axes or range(len(x.shape) - len(tuple(s)), len(x.shape)), strict=True)
-    )  # fmt: skip
-    used = axes if axes is not None else (
-        tuple(range(len(x.shape))) if s is None else tuple(range(len(x.shape) - len(tuple(s)), len(x.shape)))
-    )  # fmt: skip
+    count = len(x.shape) if s is None else len(tuple(s))
+    used = axes if axes is not None else tuple(range(len(x.shape) - count, len(x.shape)))
+    sizes = None
+    if s is not None:
+        pairs = zip(s, used, strict=True)
+        sizes = tuple([x.shape[at] if each == -1 else _count(each) for each, at in pairs])
     if sizes is None and any(x.shape[at] == 0 for at in used):
         raise ValueError("Invalid number of FFT data points (0) specified.")
     made: Inner = getattr(td.fft, name)(x, s=sizes, axes=used, norm=norm or "backward")
