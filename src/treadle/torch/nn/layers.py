@@ -25,7 +25,7 @@ from treadle.torch.nn import containers, functional
 from treadle.torch.nn.module import Module
 from treadle.torch.nn.sequences import OverPacked
 from treadle.torch.operations import neural
-from treadle.torch.tensors import Tensor, kept, unwrapped, wrapped
+from treadle.torch.tensors import Tensor, kept, unwrapped, wrap, wrapped
 
 # Methods that subclasses of PyTorch's layers call or replace, beside the public ones.
 _METHODS = ("_reset_parameters",)
@@ -74,14 +74,17 @@ def _argument(value: Any) -> Any:
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def method(self: Layer, *args: Any, **kwargs: Any) -> Any:
-        given = unwrapped(args)
+        given = [each._inner if type(each) is Tensor else unwrapped(each) for each in args]
+        if kwargs:
+            kwargs = unwrapped(kwargs)
         try:
-            result = function(self._as_native(), *given, **unwrapped(kwargs))
+            result = function(self._as_native(), *given, **kwargs)
         except CAUGHT as error:
             raise translated(error) from None
-        if given and result is given[0]:  # unchanged, or changed in place
-            return args[0]
-        return wrapped(result)
+        if type(result) is not Inner:
+            return wrapped(result)
+        # What is unchanged, or changed in place, is the same object.
+        return args[0] if given and result is given[0] else wrap(result)
 
     return method
 
