@@ -16,11 +16,6 @@ _NAMES = {
     "the modules torch.nn.LSTM, GRU, RNN, LSTMCell, GRUCell and RNNCell have the weights": (
         "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"
     ),
-    "the name ends with _ today: torch.nn.init.normal_": (
-        "nn.init.constant nn.init.dirac nn.init.eye nn.init.kaiming_normal "
-        "nn.init.kaiming_uniform nn.init.normal nn.init.orthogonal nn.init.sparse nn.init.uniform "
-        "nn.init.xavier_normal nn.init.xavier_uniform"
-    ),
     'write torch.FloatTensor(…).cuda(), or torch.tensor(…, device="cuda")': (
         "cuda.BFloat16Tensor cuda.BoolTensor cuda.ByteTensor cuda.CharTensor cuda.DoubleTensor "
         "cuda.FloatTensor cuda.HalfTensor cuda.IntTensor cuda.LongTensor cuda.ShortTensor"
@@ -235,6 +230,20 @@ _DIFFERENT = {
     "it is a RuntimeError: processes do not share memory": "Tensor.share_memory_",
     "devices without addresses (webgpu, dawn) have none": "Tensor.data_ptr",
     "the name is PyTorch's for the usual operations, and treadle's for others": "Tensor.grad_fn",
+    "every group of classes is computed for all rows": "nn.AdaptiveLogSoftmaxWithLoss",
+    "gradients are dense, also with `sparse=True`": (
+        "nn.functional.embedding nn.functional.embedding_bag nn.Embedding nn.EmbeddingBag"
+    ),
+    "`options` changes nothing: scores are computed whole": (
+        "nn.functional.linear_cross_entropy nn.LinearCrossEntropyLoss nn.LinearCrossEntropyOptions"
+    ),
+    "it has no parameters before its first input, after which an optimizer is made": (
+        "nn.LazyBatchNorm1d nn.LazyBatchNorm2d nn.LazyBatchNorm3d nn.LazyConv1d nn.LazyConv2d "
+        "nn.LazyConv3d nn.LazyConvTranspose1d nn.LazyConvTranspose2d nn.LazyConvTranspose3d "
+        "nn.LazyInstanceNorm1d nn.LazyInstanceNorm2d nn.LazyInstanceNorm3d nn.LazyLinear"
+    ),
+    "`enable_nested_tensor` and `mask_check` have no effect": "nn.TransformerEncoder",
+    "the parameters have their usual initial values": "nn.utils.skip_init",
     "on devices without 64-bit integers Python's integers and indices have 32 bits": (
         "tensor arange randint argmax argmin argsort nonzero topk sort"
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -44,12 +43,24 @@ def _filling(function: Callable[..., Any]) -> Callable[..., Tensor]:
     return fill
 
 
+def _old(name: str) -> Callable[..., Tensor]:
+    new = _OLD[name]
+    function = globals().get(new) or __getattr__(new)
+
+    @functools.wraps(function)
+    def fill(*args: Any, **kwargs: Any) -> Tensor:
+        text = f"`nn.init.{name}` is now deprecated in favor of `nn.init.{new}`."
+        warnings.warn(text, FutureWarning, stacklevel=2)
+        made: Tensor = function(*args, **kwargs)
+        return made
+
+    return fill
+
+
 def __getattr__(name: str) -> Any:
     if name in _OLD:
-        warnings.warn(
-            f"torch.nn.init.{name} is deprecated: use {_OLD[name]}", FutureWarning, stacklevel=2
-        )
-        return getattr(sys.modules[__name__], _OLD[name])
+        found = globals()[name] = _old(name)
+        return found
     if name not in _FILLING:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = _filling(getattr(inner, name))
