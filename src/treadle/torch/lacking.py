@@ -202,6 +202,27 @@ def within(space: str) -> dict[str, str]:
 
 # What is here and differs: how, and the names.
 _DIFFERENT = {
+    "indices on a device are not read: one outside its axis gives 0, and a write there is dropped "
+    "(under TREADLE_CHECK=1 they are read, and raise an IndexError)": (
+        "gather index_add index_copy index_fill index_put index_reduce index_select scatter "
+        "scatter_add scatter_reduce take take_along_dim Tensor.__getitem__ Tensor.__setitem__ "
+        "Tensor.gather Tensor.index_add Tensor.index_add_ Tensor.index_copy Tensor.index_copy_ "
+        "Tensor.index_fill Tensor.index_fill_ Tensor.index_put Tensor.index_put_ "
+        "Tensor.index_reduce Tensor.index_reduce_ Tensor.index_select Tensor.put Tensor.put_ "
+        "Tensor.scatter Tensor.scatter_ Tensor.scatter_add Tensor.scatter_add_ "
+        "Tensor.scatter_reduce Tensor.scatter_reduce_ Tensor.take Tensor.take_along_dim"
+    ),
+    "rows are always exchanged: pivot=False is refused": (
+        "linalg.lu linalg.lu_factor linalg.lu_factor_ex lu Tensor.lu"
+    ),
+    "the drivers gelsd, gelss and gelsy are one, by singular values": "linalg.lstsq",
+    "driver has no effect": "linalg.svd linalg.svdvals",
+    "compute_mode has no effect": "cdist",
+    "further elements are zeros in new memory": "Tensor.resize_ Tensor.resize_as_ resize_as_",
+    "memory is the array that the tensor is a view of, and offsets begin there": (
+        "as_strided as_strided_scatter Tensor.as_strided Tensor.as_strided_scatter"
+    ),
+    "align_to_window has no effect": "stft Tensor.stft",
     "the numbers drawn for a seed are treadle's": (
         "Tensor.bernoulli_ Tensor.cauchy_ Tensor.exponential_ Tensor.geometric_ "
         "Tensor.log_normal_ Tensor.multinomial Tensor.normal_ Tensor.random_ Tensor.uniform_ "

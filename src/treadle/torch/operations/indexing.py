@@ -13,6 +13,7 @@ import numpy as np
 
 import treadle as td
 from treadle.graph import views
+from treadle.graph.placeholders import within
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.operations import shapes
 from treadle.torch.operations.axes import one
@@ -23,10 +24,16 @@ _PLAIN = (int, type(None), type(Ellipsis))
 
 def getitem(input: Inner, index: Any) -> Inner:
     """`x[index]`: a view for integers, slices, None and `...`, else a copy."""
-    if type(index) is int:
+    if type(index) is int or (type(index) is tuple and all(map(_is_plain, index))):
         return input[index]
     found, places = _split(input, index)
     return found if places is None else found[places]
+
+
+def _is_plain(part: Any) -> bool:
+    """Whether a part of an index is one that treadle takes as PyTorch does."""
+    kind = type(part)
+    return kind is int or (kind is slice and part.step is None) or part is None
 
 
 def setitem(input: Inner, index: Any, value: Any) -> None:
@@ -104,7 +111,7 @@ def _part(part: Any) -> Any:
             raise IndexError(
                 f"tensors used as indices must be long, int, byte or bool tensors, not {part.dtype}"
             )
-        if not part.shape and part.dtype.kind != "bool":
+        if not part.shape and part.dtype.kind != "bool" and within.get() is None:
             return int(part.item())
         return part
     if isinstance(part, (list, tuple, np.ndarray, range)):
