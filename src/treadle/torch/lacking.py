@@ -218,6 +218,7 @@ _DIFFERENT = {
     "the drivers gelsd, gelss and gelsy are one, by singular values": "linalg.lstsq",
     "driver has no effect": "linalg.svd linalg.svdvals",
     "compute_mode has no effect": "cdist",
+    "of another dtype it is a copy of the bits, and both dtypes have one size": "Tensor.view",
     "further elements are zeros in new memory": "Tensor.resize_ Tensor.resize_as_ resize_as_",
     "memory is the array that the tensor is a view of, and offsets begin there": (
         "as_strided as_strided_scatter Tensor.as_strided Tensor.as_strided_scatter"

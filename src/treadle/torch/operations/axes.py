@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.tensor.tensor import Tensor as Inner
+from treadle.torch.dtypes import integers
 
 
 def one(dim: Any, ndim: int) -> int:
@@ -63,6 +64,12 @@ def spread(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return call
 
     return decorate
+
+
+def long(x: Inner) -> Inner:
+    """A tensor of integers or bools with the dtype of indices: int64, where the device has that."""
+    dtype = integers(x.device)
+    return x if x.dtype is dtype else x.to(dtype)
 
 
 def again(input: Inner) -> Inner:

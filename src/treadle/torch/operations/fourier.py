@@ -9,7 +9,7 @@ import treadle as td
 from treadle.core.dtypes import DType
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.devices import place
-from treadle.torch.dtypes import floating, get_default_dtype
+from treadle.torch.dtypes import floating, get_default_dtype, integers
 from treadle.torch.operations.axes import one, several
 from treadle.torch.operations.operands import cast
 
@@ -223,8 +223,8 @@ def istft(
 def _overlapped(stretches: Inner, hop: int, total: int) -> Inner:
     """Stretches of shape (count, frames, n), each `hop` after the last, added up."""
     count, frames, n = stretches.shape
-    begins = td.arange(frames, dtype=td.int64, device=stretches.device) * hop
-    along = td.arange(n, dtype=td.int64, device=stretches.device)
+    begins = td.arange(frames, dtype=integers(stretches.device), device=stretches.device) * hop
+    along = td.arange(n, dtype=integers(stretches.device), device=stretches.device)
     places = (td.expand_dims(begins, axis=1) + along).reshape(frames * n)
     made = td.zeros((count, total), dtype=stretches.dtype, device=stretches.device)
     return td.index_add(made, 1, places, stretches.reshape(count, frames * n))

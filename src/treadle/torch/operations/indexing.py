@@ -15,8 +15,9 @@ import treadle as td
 from treadle.graph import views
 from treadle.graph.placeholders import within
 from treadle.tensor.tensor import Tensor as Inner
+from treadle.torch.dtypes import integers
 from treadle.torch.operations import shapes
-from treadle.torch.operations.axes import one
+from treadle.torch.operations.axes import long, one
 from treadle.torch.operations.operands import cast
 
 _PLAIN = (int, type(None), type(Ellipsis))
@@ -116,7 +117,7 @@ def _part(part: Any) -> Any:
         return part
     if isinstance(part, (list, tuple, np.ndarray, range)):
         if isinstance(part, (list, tuple)) and any(isinstance(each, Inner) for each in part):
-            return td.stack([each.to(td.int64) for each in part])
+            return td.stack([long(each) for each in part])
         array = np.asarray(part)
         return array if array.size or array.dtype.kind in "iub" else array.astype(np.int64)
     if hasattr(part, "__index__"):
@@ -254,7 +255,9 @@ def index_put(
     if not accumulate:
         setitem(made, places, values)
         return made
-    order = td.arange(input.size, dtype=td.int64, device=input.device).reshape(input.shape)
+    order = td.arange(input.size, dtype=integers(input.device), device=input.device).reshape(
+        input.shape
+    )
     flat = getitem(order, places)
     return put(made, flat, td.broadcast_to(values, flat.shape), True)
 
@@ -394,7 +397,7 @@ def masked_scatter(input: Inner, mask: Inner, source: Inner) -> Inner:
     if not input.size:
         return input.copied()
     flat = chosen.reshape(chosen.size)
-    order = td.cumulative_sum(flat.to(td.int64)) - 1
+    order = td.cumulative_sum(long(flat)) - 1
     values = source.reshape(source.size)
     if not values.size:
         return input.copied()
@@ -417,8 +420,8 @@ def nonzero(input: Inner, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not 0, as rows, or for each axis as one tensor."""
     if as_tuple:
         found = td.nonzero(input if input.shape else input.reshape(1))
-        return tuple([each.to(td.int64) for each in found])
-    return td.argwhere(input).to(td.int64)
+        return tuple([long(each) for each in found])
+    return long(td.argwhere(input))
 
 
 def argwhere(input: Inner) -> Inner:
@@ -432,7 +435,9 @@ def nonzero_static(input: Inner, *, size: int, fill_value: int = -1) -> Inner:
     if found.shape[0] >= size:
         return found[:size].copied()
     rest = (size - found.shape[0], len(input.shape))
-    return td.concat([found, td.full(rest, fill_value, dtype=td.int64, device=input.device)])
+    return td.concat(
+        [found, td.full(rest, fill_value, dtype=integers(input.device), device=input.device)]
+    )
 
 
 # --- triangles and diagonals ---------------------------------------------------------------------
@@ -493,20 +498,21 @@ def trace(input: Inner) -> Inner:
     """The sum of the diagonal of a matrix."""
     if len(input.shape) != 2:
         raise RuntimeError("trace: expected a matrix")
-    dtype = None if input.dtype.kind in ("float", "complex") else td.int64
+    dtype = None if input.dtype.kind in ("float", "complex") else integers(input.device)
     return td.trace(input, dtype=dtype)
 
 
 def _triangle(name: str, upper: bool) -> Any:
     def function(
-        row: int, col: int, offset: int = 0, *, dtype: Any = td.int64, device: Any = None,
+        row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
         layout: Any = None,
     ) -> Inner:  # fmt: skip
         from treadle.torch.devices import place
 
         find = td.triu_indices if upper else td.tril_indices
         rows, columns = find(row, offset, col, device=place(device))
-        return td.stack([rows.to(dtype), columns.to(dtype)])
+        made = td.stack([rows, columns])
+        return long(made) if dtype is None else made.to(dtype)
 
     where = "above" if upper else "below"
     function.__name__ = name

@@ -12,7 +12,7 @@ import numpy as np
 import treadle as td
 from treadle.graph import views
 from treadle.tensor.tensor import Tensor as Inner
-from treadle.torch.dtypes import result_type
+from treadle.torch.dtypes import integers, result_type
 from treadle.torch.operations.axes import again, listed, one, spread
 from treadle.torch.operations.operands import cast
 from treadle.torch.operations.shapes import FUNCTIONS as SHAPES
@@ -211,7 +211,7 @@ def repeat_interleave(
     """Each element repeated along an axis, or of the flattened tensor; of counts alone, each index
     as often as its count says."""
     if repeats is None:
-        places = td.arange(input.size, dtype=td.int64, device=input.device)
+        places = td.arange(input.size, dtype=integers(input.device), device=input.device)
         return td.repeat(places, input)
     if dim is None:
         input, dim = input.reshape(input.size), 0
@@ -279,7 +279,7 @@ def sum_to_size(input: Inner, *size: Any) -> Inner:
     axes = tuple([at for at in range(len(shape)) if at < front or wanted[at - front] != shape[at]])
     if not axes and wanted:
         return again(input)
-    dtype = td.int64 if input.dtype.kind not in ("float", "complex") else None
+    dtype = None if input.dtype.kind in ("float", "complex") else integers(input.device)
     found = td.sum(input, axis=axes, dtype=dtype)
     return found.reshape(tuple(wanted))
 

@@ -14,9 +14,9 @@ from treadle.core.dtypes import DType
 from treadle.tensor.linalg import operations
 from treadle.tensor.linalg.stacks import stack_of
 from treadle.tensor.tensor import Tensor as Inner
-from treadle.torch.dtypes import result_type
+from treadle.torch.dtypes import integers, result_type
 from treadle.torch.operations import shapes
-from treadle.torch.operations.axes import reduced, several
+from treadle.torch.operations.axes import long, reduced, several
 from treadle.torch.operations.operands import cast
 
 CholeskyEx = namedtuple("CholeskyEx", "L info")
@@ -212,7 +212,7 @@ def matrix_rank(
     if tol is not None:
         atol, rtol = tol, 0.0
     _matrices("matrix_rank", A)
-    return td.linalg.matrix_rank(_symmetric(A, hermitian), atol=atol, rtol=rtol).to(td.int64)
+    return long(td.linalg.matrix_rank(_symmetric(A, hermitian), atol=atol, rtol=rtol))
 
 
 def _symmetric(A: Inner, hermitian: bool) -> Inner:
@@ -340,7 +340,7 @@ def lstsq(A: Inner, B: Inner, rcond: Any = None, *, driver: str | None = None) -
     right = td.expand_dims(B, axis=-1) if vector else B
     none = td.zeros((0,), dtype=dtype.component, device=A.device)
     values = none
-    rank = td.zeros((0,), dtype=td.int64, device=A.device)
+    rank = td.zeros((0,), dtype=integers(A.device), device=A.device)
     if driver in ("gelsd", "gelss", "gelsy", None) and driver is not None:
         tolerance = max(rows, columns) * td.finfo(dtype).eps if rcond is None else rcond
         rank = matrix_rank(A.detach(), atol=0.0, rtol=tolerance)
@@ -349,7 +349,9 @@ def lstsq(A: Inner, B: Inner, rcond: Any = None, *, driver: str | None = None) -
     else:
         found = td.linalg.lstsq(A, right).solution
         if driver is None:
-            rank = td.full(A.shape[:-2], min(rows, columns), dtype=td.int64, device=A.device)
+            rank = td.full(
+                A.shape[:-2], min(rows, columns), dtype=integers(A.device), device=A.device
+            )
     residuals = none
     if rows > columns and driver != "gelsy":
         error = td.abs(td.matmul(A, found) - right)
@@ -417,7 +419,7 @@ def vander(x: Inner, N: int | None = None) -> Inner:
     if N is not None and N <= 1:
         raise RuntimeError(f"N must be greater than 1.  Got {N}")
     if x.dtype.kind == "bool":
-        x = x.to(td.int64)
+        x = long(x)
     columns = [td.ones_like(x)]
     for _ in range(count - 1):
         columns.append(columns[-1] * x)
@@ -431,7 +433,7 @@ def vander_of(x: Inner, N: int | None = None, increasing: bool = False) -> Inner
         return td.zeros((*x.shape, 0), dtype=x.dtype, device=x.device)
     found = vander(x, count) if count > 1 else td.expand_dims(td.ones_like(x), axis=-1)
     if found.dtype.kind != "complex" and x.dtype.is_integer:
-        found = found.to(td.int64)
+        found = long(found)
     return found if increasing else td.flip(found, axis=-1).copied()
 
 
@@ -590,10 +592,10 @@ def _permutation(order: Inner, dtype: DType) -> Inner:
 
 def _order_of(pivots: Inner, rows: int) -> Inner:
     """Where each row was before rows were exchanged in turn."""
-    order = td.arange(rows, dtype=td.int64, device=pivots.device)
+    order = td.arange(rows, dtype=integers(pivots.device), device=pivots.device)
     order = td.broadcast_to(order, (*pivots.shape[:-1], rows)).copied()
     for at in range(pivots.shape[-1]):
-        other = pivots[..., at : at + 1].to(td.int64) - 1
+        other = long(pivots[..., at : at + 1]) - 1
         mine = order[..., at : at + 1].copied()
         theirs = td.take_along_axis(order, other, axis=-1)
         order = td.scatter(order, len(order.shape) - 1, other, mine)

@@ -9,8 +9,8 @@ from typing import Any
 import treadle as td
 from treadle.core.dtypes import DType
 from treadle.tensor.tensor import Tensor as Inner
-from treadle.torch.dtypes import floating
-from treadle.torch.operations.axes import one, reduced
+from treadle.torch.dtypes import floating, integers
+from treadle.torch.operations.axes import long, one, reduced
 from treadle.torch.operations.operands import cast, promoted
 
 ValuesIndices = namedtuple("ValuesIndices", "values indices")
@@ -21,16 +21,11 @@ _WITH_MEAN: dict[str, Any] = {
 AMinMax = namedtuple("AMinMax", "min max")
 
 
-def places(found: Inner) -> Inner:
-    """Indices, which are int64 in PyTorch on every device."""
-    return found if found.dtype is td.int64 else found.to(td.int64)
-
-
 def _wide(input: Inner, dtype: DType | None) -> DType | None:
     """Integers and bools are added up in int64."""
     if dtype is not None or input.dtype.kind in ("float", "complex"):
         return dtype
-    return td.int64
+    return integers(input.device)
 
 
 def _in_floats(name: str, input: Inner, dtype: DType | None = None) -> Inner:
@@ -153,7 +148,7 @@ def _logical(of: Any, input: Inner, dim: Any, keepdim: bool) -> Inner:
 
 def count_nonzero(input: Inner, dim: Any = None) -> Inner:
     """How many elements are not 0."""
-    return places(td.count_nonzero(input, axis=reduced(dim, len(input.shape))))
+    return long(td.count_nonzero(input, axis=reduced(dim, len(input.shape))))
 
 
 # --- extremes ------------------------------------------------------------------------------------
@@ -202,10 +197,12 @@ def _along(name: str, of: Any, where: Any, pairwise: str) -> Any:
             return of(input)
         at = one(dim, len(input.shape))
         if not input.shape:
-            return ValuesIndices(input.copied(), td.zeros((), dtype=td.int64, device=input.device))
+            return ValuesIndices(
+                input.copied(), td.zeros((), dtype=integers(input.device), device=input.device)
+            )
         if not input.shape[at]:
             raise IndexError(f"{name}(): Expected reduction dim {at} to have non-zero size.")
-        found = places(where(input, axis=at, keepdims=True))
+        found = long(where(input, axis=at, keepdims=True))
         if input._is_recorded:  # the gradient is that of the element which is chosen
             values = td.take_along_axis(input, found, axis=at)
             values = values if keepdim else td.squeeze(values, axis=at)
@@ -234,7 +231,7 @@ def _place(name: str, of: Any, input: Inner, dim: int | None, keepdim: bool) -> 
     axis = None if dim is None else one(dim, len(input.shape))
     if not input.size and (axis is None or not input.shape[axis]):
         raise IndexError(f"{name}(): Expected reduction dim to have non-zero size.")
-    return places(of(input, axis=axis, keepdims=keepdim))
+    return long(of(input, axis=axis, keepdims=keepdim))
 
 
 # --- logarithms, norms ---------------------------------------------------------------------------
@@ -287,7 +284,9 @@ def kthvalue(input: Inner, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th least element along an axis, and its index."""
     at = one(dim, len(input.shape))
     if not input.shape:
-        return ValuesIndices(input.copied(), td.zeros((), dtype=td.int64, device=input.device))
+        return ValuesIndices(
+            input.copied(), td.zeros((), dtype=integers(input.device), device=input.device)
+        )
     if not 1 <= k <= input.shape[at]:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     return _kth(input, k - 1, at, keepdim)
@@ -295,7 +294,7 @@ def kthvalue(input: Inner, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 def _kth(input: Inner, k: Any, at: int, keepdim: bool) -> Any:
     """The element of a place in order; the place may be a tensor."""
-    order = places(td.argsort(input, axis=at))
+    order = long(td.argsort(input, axis=at))
     if isinstance(k, Inner):
         found = td.take_along_axis(order, k, axis=at)
     else:
@@ -321,33 +320,37 @@ def _middle(input: Inner, dim: int | None, keepdim: bool, skips: bool) -> Any:
         return _middle(input.reshape(input.size), 0, False, skips).values
     at = one(dim, len(input.shape))
     if not input.shape:
-        return ValuesIndices(input.copied(), td.zeros((), dtype=td.int64, device=input.device))
+        return ValuesIndices(
+            input.copied(), td.zeros((), dtype=integers(input.device), device=input.device)
+        )
     extent = input.shape[at]
     if not extent:
         raise IndexError(f"median(): Expected reduction dim {at} to have non-zero size.")
     if input.dtype.kind != "float":
         return _kth(input, (extent - 1) // 2, at, keepdim)
     lacking = td.isnan(input)
-    missing = td.sum(lacking, axis=at, keepdims=True, dtype=td.int64)
+    missing = td.sum(lacking, axis=at, keepdims=True, dtype=integers(input.device))
     middle = td.floor_divide(td.clip(extent - 1 - missing, 0), 2)
     if not skips:  # NaN is last in order
         middle = td.where(missing > 0, extent - missing, (extent - 1) // 2)
-    return _kth(input, middle.to(td.int64), at, keepdim)
+    return _kth(input, long(middle), at, keepdim)
 
 
 def mode(input: Inner, dim: int = -1, keepdim: bool = False) -> Any:
     """The element that occurs most often along an axis, the least of several, and an index."""
     at = one(dim, len(input.shape))
     if not input.shape:
-        return ValuesIndices(input.copied(), td.zeros((), dtype=td.int64, device=input.device))
+        return ValuesIndices(
+            input.copied(), td.zeros((), dtype=integers(input.device), device=input.device)
+        )
     if not input.shape[at]:
         raise IndexError(f"mode(): Expected reduction dim {at} to have non-zero size.")
     from treadle.torch.operations.scans import running
 
-    order = places(td.argsort(input, axis=at))
+    order = long(td.argsort(input, axis=at))
     ordered = td.take_along_axis(input.detach(), order, axis=at)
     count = input.shape[at]
-    row = td.arange(count, dtype=td.int64, device=input.device)
+    row = td.arange(count, dtype=integers(input.device), device=input.device)
     row = row.reshape((count,) + (1,) * (len(input.shape) - at - 1))
     front = (slice(None),) * at
     differs = ordered[(*front, slice(1, None))] != ordered[(*front, slice(None, -1))]
@@ -426,7 +429,7 @@ def _between(ordered: Inner, parts: Inner, skips: bool, interpolation: str) -> I
     low: Any = td.floor(ranks)
     high: Any = td.ceil(ranks)
     below, above = (
-        td.take_along_axis(ordered, each.detach().to(td.int64), axis=-1) for each in (low, high)
+        td.take_along_axis(ordered, long(each.detach()), axis=-1) for each in (low, high)
     )
     weight: Any = 0.5 if interpolation == "midpoint" else ranks - low.detach()
     return below + (above - below) * weight if interpolation not in _ROUNDED else below

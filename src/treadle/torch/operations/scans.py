@@ -8,7 +8,7 @@ from typing import Any
 import treadle as td
 from treadle.core.dtypes import DType
 from treadle.tensor.tensor import Tensor as Inner
-from treadle.torch.dtypes import floating
+from treadle.torch.dtypes import floating, integers
 from treadle.torch.operations.axes import one
 from treadle.torch.operations.operands import cast
 from treadle.torch.operations.reductions import ValuesIndices
@@ -46,7 +46,7 @@ def cumprod(input: Inner, dim: int, *, dtype: DType | None = None) -> Inner:
 
 def _total(of: Any, input: Inner, dim: int, dtype: DType | None) -> Inner:
     if dtype is None and input.dtype.kind not in ("float", "complex"):
-        dtype = td.int64
+        dtype = integers(input.device)
     if dtype is not None:
         input = cast(input, dtype)
     at = one(dim, len(input.shape))
@@ -63,14 +63,14 @@ def _extreme(name: str, below: str) -> Any:
     def function(input: Inner, dim: int) -> Any:
         at = one(dim, len(input.shape))
         if not input.shape:
-            zero = td.zeros((), dtype=td.int64, device=input.device)
+            zero = td.zeros((), dtype=integers(input.device), device=input.device)
             return ValuesIndices(input.copied(), zero)
         shape, known = input.shape, input.detach()
         if not input.size:
             return ValuesIndices(
-                input.copied(), td.zeros(shape, dtype=td.int64, device=input.device)
+                input.copied(), td.zeros(shape, dtype=integers(input.device), device=input.device)
             )
-        row = td.arange(shape[at], dtype=td.int64, device=input.device)
+        row = td.arange(shape[at], dtype=integers(input.device), device=input.device)
         row = row.reshape((shape[at],) + (1,) * (len(shape) - at - 1))
         _, found = running(combine, (known, td.broadcast_to(row, shape)), at)
         return ValuesIndices(td.take_along_axis(input, found, axis=at), found)

@@ -9,10 +9,10 @@ from typing import Any
 
 import treadle as td
 from treadle.tensor.tensor import Tensor as Inner
-from treadle.torch.dtypes import result_type
-from treadle.torch.operations.axes import one
+from treadle.torch.dtypes import integers, result_type
+from treadle.torch.operations.axes import long, one
 from treadle.torch.operations.operands import cast
-from treadle.torch.operations.reductions import ValuesIndices, places
+from treadle.torch.operations.reductions import ValuesIndices
 
 Histogram = namedtuple("Histogram", "hist bin_edges")
 
@@ -24,14 +24,14 @@ def argsort(
     greatest."""
     at = one(dim, len(input.shape))
     if not input.shape:
-        return td.zeros((), dtype=td.int64, device=input.device)
+        return td.zeros((), dtype=integers(input.device), device=input.device)
     if not descending or input.dtype.kind != "float":
-        return places(td.argsort(input, axis=at, descending=descending))
+        return long(td.argsort(input, axis=at, descending=descending))
     # NaN is first: sorted by whether they are, what is in order already stays in order.
     found = td.argsort(input, axis=at, descending=True)
     known = td.isnan(td.take_along_axis(input, found, axis=at)) == False  # noqa: E712 - a tensor
     order = td.argsort(known.to(td.int32), axis=at)
-    return places(td.take_along_axis(found, order, axis=at))
+    return long(td.take_along_axis(found, order, axis=at))
 
 
 def sort(
@@ -56,8 +56,8 @@ def topk(input: Inner, k: int, dim: int = -1, largest: bool = True, sorted: bool
         raise RuntimeError("selected index k out of range")
     values, found = td.topk(input, k, at, largest, sorted)
     if not input.shape:
-        return ValuesIndices(values.reshape(()), places(found).reshape(()))
-    return ValuesIndices(values, places(found))
+        return ValuesIndices(values.reshape(()), long(found).reshape(()))
+    return ValuesIndices(values, long(found))
 
 
 def searchsorted(
@@ -94,13 +94,13 @@ def searchsorted(
                 "dimensions of boundaries tensor and input value tensor must match"
             )
         found = _in_rows(rows, values, how)
-    return found.to(td.int32) if out_int32 else places(found)
+    return found.to(td.int32) if out_int32 else long(found)
 
 
 def _in_rows(rows: Inner, values: Inner, side: str) -> Inner:
     """A binary search in each row, all at once: a step for each binary digit of the extent."""
     extent = rows.shape[-1]
-    low = td.zeros(values.shape, dtype=td.int64, device=values.device)
+    low = td.zeros(values.shape, dtype=integers(values.device), device=values.device)
     if not extent or not values.size:
         return low
     high = low + extent
@@ -160,7 +160,7 @@ def bincount(input: Inner, weights: Inner | None = None, minlength: int = 0) -> 
     if len(input.shape) != 1 or input.dtype.kind not in ("int", "uint"):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is None:
-        return places(td.bincount(input, minlength=minlength))
+        return long(td.bincount(input, minlength=minlength))
     if weights.dtype not in (td.float32, td.float64):
         weights = weights.to(td.float64)
     return td.bincount(input, weights, minlength)
@@ -202,7 +202,7 @@ def histogramdd(
     count = rows.shape[0]
     several = list(bins) if isinstance(bins, (tuple, list)) else [bins] * columns
     edges: list[Inner] = []
-    place = td.zeros(count, dtype=td.int64, device=input.device)
+    place = td.zeros(count, dtype=integers(input.device), device=input.device)
     valid = td.ones(count, dtype=td.bool, device=input.device)
     for at, each in enumerate(several):
         column = rows[:, at]
@@ -215,7 +215,7 @@ def histogramdd(
             bounds = td.linspace(low, high, each + 1, dtype=input.dtype, device=input.device)
         edges.append(bounds)
         bin_count = bounds.shape[0] - 1
-        found = places(td.searchsorted(bounds, column, side="right")) - 1
+        found = long(td.searchsorted(bounds, column, side="right")) - 1
         found = td.where(column == bounds[-1], bin_count - 1, found)
         valid = valid & (found >= 0) & (found < bin_count)
         place = place * bin_count + td.clip(found, 0, max(bin_count - 1, 0))
@@ -244,8 +244,8 @@ def unique(
     found = td.unique(input, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     values, inverse, counts = found
     results = (
-        values, places(inverse) if return_inverse else None,
-        places(counts) if return_counts else None,
+        values, long(inverse) if return_inverse else None,
+        long(counts) if return_counts else None,
     )  # fmt: skip
     kept = tuple([each for each in results if each is not None])
     return kept if len(kept) > 1 else values
@@ -263,12 +263,12 @@ def unique_consecutive(
     differs = td.any(rows[1:] != rows[:-1], axis=1)
     head = td.ones(min(count, 1), dtype=td.bool, device=input.device)
     begins = td.concat([head, differs]) if count else head
-    starts = places(td.nonzero(begins)[0])
+    starts = long(td.nonzero(begins)[0])
     values = moved[starts]
     values = values if dim is None else td.moveaxis(values, 0, at).copied()
-    inverse = td.cumulative_sum(begins.to(td.int64)) - 1
+    inverse = td.cumulative_sum(long(begins)) - 1
     inverse = inverse.reshape(input.shape) if dim is None else inverse
-    end = td.full(min(count, 1), count, dtype=td.int64, device=input.device)
+    end = td.full(min(count, 1), count, dtype=integers(input.device), device=input.device)
     counts = td.diff(td.concat([starts, end])) if count else starts
     asked = ((values, True), (inverse, return_inverse), (counts, return_counts))
     kept = tuple([each for each, is_asked in asked if is_asked])
