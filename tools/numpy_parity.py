@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
+import treadle.numpy  # noqa: E402
 from tests.parity import numpy_cases, numpy_interface  # noqa: E402
 
 
@@ -30,6 +31,8 @@ def main() -> int:
     options = parser.parse_args()
     part, of = map(int, options.part.split("/"))
     names = [name for name in numpy_cases.all_cases() if not options.names or name in options.names]
+    if options.device != "cpu":
+        treadle.numpy.set_device(options.device)
     whole = right = refused = wrong = 0
     for name in sorted(names)[part - 1 :: of]:
         seeds = range(options.first, options.first + options.draws)

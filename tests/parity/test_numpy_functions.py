@@ -63,8 +63,8 @@ _DTYPES = st.sampled_from(
     ["float64", "float32", "int64", "int8", "uint8", "bool", "int32", "uint32"]
 )
 _NAMES = (
-    "add subtract multiply maximum minimum equal less bitwise_and floor_divide remainder logical_or "
-    "hypot copysign"
+    "add subtract multiply maximum minimum equal less bitwise_and floor_divide remainder "
+    "logical_or hypot copysign"
 )
 _UFUNCS = st.sampled_from(_NAMES.split())
 

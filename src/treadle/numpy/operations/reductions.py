@@ -323,6 +323,8 @@ def average(
     x = array(a)
     if weights is None:
         made = mean(x, axis, keepdims=keepdims)
+        if not made.size:
+            raise ZeroDivisionError("division by zero")
         counts = float(_counts(x, reduced_axes(axis, len(x.shape)), MISSING))
         total = td.full(made.shape, counts, dtype=made.dtype, device=made.device)
         return (made, total) if returned else made
