@@ -13,9 +13,12 @@ from treadle.torch.table import HERE, entries, function_of
 TABLES: dict[str, dict[str, str]] = {
     "linalg": {
         f"{HERE}.arithmetic": "matmul:fo",
+        f"{HERE}.factors": (
+            "householder_product:fo lu:fo lu_factor:fo lu_factor_ex:fo lu_solve:fo"
+        ),
         f"{HERE}.linear_algebra": (
             "cholesky:fo cholesky_ex:fo cond:fo cross:fo det:fo diagonal eig:fo eigh:fo eigvals:fo "
-            "eigvalsh:fo householder_product:fo inv:fo inv_ex:fo lstsq lu:fo lu_factor:fo lu_factor_ex:fo lu_solve:fo matrix_exp matrix_norm:fo "
+            "eigvalsh:fo inv:fo inv_ex:fo lstsq matrix_exp matrix_norm:fo "
             "matrix_power:fo matrix_rank:fo multi_dot:fo norm:fo pinv:fo qr:fo slogdet:fo solve:fo "
             "solve_ex:fo solve_triangular:fo svd:fo svdvals:fo tensorinv:fo tensorsolve:fo vander "
             "vecdot:fo vector_norm:fo"

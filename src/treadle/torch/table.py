@@ -86,11 +86,15 @@ OPERATIONS = {
         "cov:fm dot:fmo einsum ger=outer:fmo gradient inner:fmo kron:fmo mm:fmo mv:fmo "
         "outer:fmo tensordot:fo vdot:fmo"
     ),
+    f"{_HERE}.factors": (
+        "geqrf:fmo lu=lu_of:fm lu_solve=lu_solve_of:fmo lu_unpack:fo ormqr:fmo "
+        "orgqr=householder_product:fmo"
+    ),
     f"{_HERE}.linear_algebra": (
         "chain_matmul:fo cholesky=cholesky_of:fmo cholesky_inverse:fmo cholesky_solve:fmo "
-        "cross=cross_of:fmo det:fm geqrf:fmo inverse:fmo logdet:fm lu=lu_of:fm "
-        "lu_solve=lu_solve_of:fmo lu_unpack:fo matrix_exp:fm matrix_power:fmo ormqr:fmo "
-        "orgqr=householder_product:fm pca_lowrank pinverse:fm qr=qr_of:fmo slogdet:fmo "
+        "cross=cross_of:fmo det:fm inverse:fmo logdet:fm "
+        "matrix_exp:fm matrix_power:fmo "
+        "pca_lowrank pinverse:fm qr=qr_of:fmo slogdet:fmo "
         "svd=svd_of:fmo svd_lowrank triangular_solve:fmo vander=vander_of"
     ),
     f"{_HERE}.fourier": "istft:fm stft:fm",

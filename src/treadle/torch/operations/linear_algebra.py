@@ -7,8 +7,6 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import treadle as td
 from treadle.core.dtypes import DType
 from treadle.tensor.linalg import operations
@@ -38,7 +36,8 @@ def _floats(name: str, input: Inner) -> Inner:
     return input
 
 
-def _matrices(name: str, input: Inner, *, square: bool = False) -> Inner:
+def matrices_of(name: str, input: Inner, *, square: bool = False) -> Inner:
+    """An operand of a function of matrices. RuntimeError for other shapes and dtypes."""
     if len(input.shape) < 2:
         raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
     if square and input.shape[-1] != input.shape[-2]:
@@ -107,7 +106,7 @@ def norm(
 
 def cond(A: Inner, p: Any = None) -> Inner:
     """The condition number of matrices."""
-    return td.linalg.cond(_matrices("cond", A), p)
+    return td.linalg.cond(matrices_of("cond", A), p)
 
 
 # --- factors -------------------------------------------------------------------------------------
@@ -115,12 +114,12 @@ def cond(A: Inner, p: Any = None) -> Inner:
 
 def cholesky(input: Inner, *, upper: bool = False) -> Inner:
     """The Cholesky factor of positive definite matrices."""
-    return td.linalg.cholesky(_matrices("cholesky", input, square=True), upper=upper)
+    return td.linalg.cholesky(matrices_of("cholesky", input, square=True), upper=upper)
 
 
 def cholesky_ex(input: Inner, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, and where it is not one (0: it is)."""
-    stack = stack_of("cholesky", _matrices("cholesky_ex", input, square=True), square=True)
+    stack = stack_of("cholesky", matrices_of("cholesky_ex", input, square=True), square=True)
     a = shapes.adjoint(stack.matrices) if upper else stack.matrices
     found, status = operations.cholesky(a)
     info = _status("linalg.cholesky_ex", status, stack.front, check_errors)
@@ -137,7 +136,7 @@ def _status(name: str, status: Inner, front: tuple[int, ...], checks: bool) -> I
 def qr(A: Inner, mode: str = "reduced") -> Any:
     """An orthogonal and an upper triangular factor: "reduced", "complete", or the second alone
     ("r")."""
-    _matrices("qr", A)
+    matrices_of("qr", A)
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', "
@@ -151,22 +150,22 @@ def qr(A: Inner, mode: str = "reduced") -> Any:
 
 def svd(A: Inner, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """Singular values with their vectors."""
-    return SVD(*td.linalg.svd(_matrices("svd", A), full_matrices=full_matrices))
+    return SVD(*td.linalg.svd(matrices_of("svd", A), full_matrices=full_matrices))
 
 
 def svdvals(A: Inner, *, driver: str | None = None) -> Inner:
     """Singular values."""
-    return td.linalg.svdvals(_matrices("svdvals", A))
+    return td.linalg.svdvals(matrices_of("svdvals", A))
 
 
 def eig(A: Inner) -> Any:
     """Eigenvalues and eigenvectors, complex."""
-    return Eig(*td.linalg.eig(_matrices("eig", A, square=True)))
+    return Eig(*td.linalg.eig(matrices_of("eig", A, square=True)))
 
 
 def eigvals(A: Inner) -> Inner:
     """Eigenvalues, complex."""
-    return td.linalg.eigvals(_matrices("eigvals", A, square=True))
+    return td.linalg.eigvals(matrices_of("eigvals", A, square=True))
 
 
 def eigh(A: Inner, UPLO: str = "L") -> Any:
@@ -181,7 +180,7 @@ def eigvalsh(A: Inner, UPLO: str = "L") -> Inner:
 
 
 def _lower(name: str, A: Inner, UPLO: str) -> Inner:
-    _matrices(name, A, square=True)
+    matrices_of(name, A, square=True)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     return A if UPLO.upper() == "L" else shapes.adjoint(A)
@@ -189,12 +188,12 @@ def _lower(name: str, A: Inner, UPLO: str) -> Inner:
 
 def det(A: Inner) -> Inner:
     """Determinants."""
-    return td.linalg.det(_matrices("det", A, square=True))
+    return td.linalg.det(matrices_of("det", A, square=True))
 
 
 def slogdet(A: Inner) -> Any:
     """The signs of determinants, and the logarithms of their magnitudes."""
-    return Slogdet(*td.linalg.slogdet(_matrices("slogdet", A, square=True)))
+    return Slogdet(*td.linalg.slogdet(matrices_of("slogdet", A, square=True)))
 
 
 def logdet(input: Inner) -> Inner:
@@ -211,7 +210,7 @@ def matrix_rank(
     """The number of singular values that are not 0 up to rounding."""
     if tol is not None:
         atol, rtol = tol, 0.0
-    _matrices("matrix_rank", A)
+    matrices_of("matrix_rank", A)
     return long(td.linalg.matrix_rank(_symmetric(A, hermitian), atol=atol, rtol=rtol))
 
 
@@ -228,7 +227,7 @@ def pinv(
 ) -> Inner:
     """Pseudo-inverses."""
     rtol = rcond if rtol is None else rtol
-    _matrices("pinv", A)
+    matrices_of("pinv", A)
     if not A.size:
         return td.matrix_transpose(A).copied()
     return td.linalg.pinv(_symmetric(A, hermitian), atol=atol, rtol=rtol)
@@ -244,7 +243,7 @@ def pinverse(input: Inner, rcond: float = 1e-15) -> Inner:
 
 def inv(A: Inner) -> Inner:
     """Inverses; RuntimeError for singular matrices."""
-    return td.linalg.inv(_matrices("inv", A, square=True))
+    return td.linalg.inv(matrices_of("inv", A, square=True))
 
 
 def inverse(input: Inner) -> Inner:
@@ -254,7 +253,7 @@ def inverse(input: Inner) -> Inner:
 
 def inv_ex(A: Inner, *, check_errors: bool = False) -> Any:
     """Inverses, and which matrices have none (not 0)."""
-    stack = stack_of("inv", _matrices("inv_ex", A, square=True), square=True)
+    stack = stack_of("inv", matrices_of("inv_ex", A, square=True), square=True)
     found, status = operations.inverse(stack.matrices)
     info = _status("linalg.inv_ex", status, stack.front, check_errors)
     return InvEx(stack.unstacked(found), info)
@@ -283,7 +282,7 @@ def solve(A: Inner, B: Inner, *, left: bool = True) -> Inner:
 
 
 def _pair(name: str, A: Inner, B: Inner) -> tuple[Inner, Inner]:
-    _matrices(name, A, square=True)
+    matrices_of(name, A, square=True)
     dtype = result_type(A, B)
     return cast(A, dtype), cast(B, dtype)
 
@@ -328,7 +327,7 @@ TriangularSolve = namedtuple("TriangularSolve", "solution cloned_coefficient")
 
 def lstsq(A: Inner, B: Inner, rcond: Any = None, *, driver: str | None = None) -> Any:
     """Least squares, by QR for matrices of full rank ("gels"), else by singular values."""
-    _matrices("lstsq", A)
+    matrices_of("lstsq", A)
     dtype = result_type(A, B)
     A, B = cast(A, dtype), cast(B, dtype)
     rows, columns = A.shape[-2:]
@@ -371,7 +370,7 @@ def matrix_power(A: Inner, n: int) -> Inner:
 
 def matrix_exp(input: Inner) -> Inner:
     """Exponentials of square matrices."""
-    return td.linalg.matrix_exp(_matrices("matrix_exp", input, square=True))
+    return td.linalg.matrix_exp(matrices_of("matrix_exp", input, square=True))
 
 
 def multi_dot(tensors: Sequence[Inner]) -> Inner:
@@ -460,42 +459,6 @@ def tensorsolve(A: Inner, B: Inner, dims: Any = None) -> Inner:
     return found.reshape(shape)
 
 
-def householder_product(A: Inner, tau: Inner) -> Inner:
-    """The first columns of the product of reflections whose vectors are below A's diagonal."""
-    _matrices("householder_product", A)
-    rows, columns = A.shape[-2:]
-    vectors = td.tril(A, k=-1)
-    one_ = td.eye(rows, columns, dtype=A.dtype, device=A.device)
-    vectors = vectors + one_
-    found: Inner = td.broadcast_to(one_, A.shape)
-    for at in reversed(range(tau.shape[-1])):
-        found = _reflected(vectors, tau, at, found)
-    return found
-
-
-def _reflected(vectors: Inner, tau: Inner, at: int, x: Inner, *, turned: bool = False) -> Inner:
-    """(I - tau v v^H) x for one of the vectors; `turned`: by its conjugate transpose."""
-    v = vectors[..., at : at + 1]
-    factor = tau[..., at].reshape((*tau.shape[:-1], 1, 1))
-    factor = td.conj(factor) if turned and tau.dtype.kind == "complex" else factor
-    return x - v * factor * td.matmul(shapes.adjoint(v), x)
-
-
-def ormqr(
-    input: Inner, tau: Inner, other: Inner, left: bool = True, transpose: bool = False
-) -> Inner:
-    """A matrix times the orthogonal matrix of `geqrf`."""
-    rows, columns = input.shape[-2:]
-    vectors = td.tril(input, k=-1) + td.eye(rows, columns, dtype=input.dtype, device=input.device)
-    count = tau.shape[-1]
-    if not left:  # x Q = (Q^H x^H)^H
-        turned = ormqr(input, tau, shapes.adjoint(other), True, not transpose)
-        return shapes.adjoint(turned)
-    for at in range(count) if transpose else reversed(range(count)):
-        other = _reflected(vectors, tau, at, other, turned=transpose)
-    return other
-
-
 def cholesky_inverse(L: Inner, upper: bool = False) -> Inner:
     """The inverse of a matrix whose Cholesky factor is known."""
     one_ = td.eye(L.shape[-1], dtype=L.dtype, device=L.device)
@@ -533,159 +496,6 @@ def qr_of(input: Inner, some: bool = True) -> Any:
 def cholesky_of(input: Inner, upper: bool = False) -> Inner:
     """`torch.cholesky`."""
     return cholesky(input, upper=upper)
-
-
-# --- LU ------------------------------------------------------------------------------------------
-
-
-LUFactor = namedtuple("LUFactor", "LU pivots")
-LUFactorEx = namedtuple("LUFactorEx", "LU pivots info")
-LUParts = namedtuple("LUParts", "P L U")
-
-
-def lu_factor_ex(A: Inner, *, pivot: bool = True, check_errors: bool = False) -> Any:
-    """L and U in one matrix, the rows that were exchanged, counted from 1, and the first pivot that
-    is 0."""
-    factors, pivots, _, info = _lu(A, pivot)
-    if check_errors and bool(td.any(info != 0)):
-        raise td.linalg.LinAlgError("torch.linalg.lu_factor_ex: U is exactly singular")
-    return LUFactorEx(factors, pivots, info)
-
-
-def _lu(A: Inner, pivot: bool) -> tuple[Inner, ...]:
-    """The factors, pivots, where rows were, and the first pivot that is 0."""
-    _matrices("lu", A)
-    if not pivot:
-        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented here")
-    stack = stack_of("lu", A)
-    factors, pivots, order, info = operations.lu(stack.matrices)
-    front = stack.front
-    return (
-        stack.unstacked(factors), (pivots + 1).reshape((*front, pivots.shape[1])),
-        order.reshape((*front, order.shape[1])), info.reshape(front),
-    )  # fmt: skip
-
-
-def lu_factor(A: Inner, *, pivot: bool = True) -> Any:
-    """L and U in one matrix, and the rows that were exchanged, counted from 1."""
-    return LUFactor(*_lu(A, pivot)[:2])
-
-
-def lu(A: Inner, *, pivot: bool = True) -> Any:
-    """P, L and U, whose product a matrix is."""
-    factors, _, order, _ = _lu(A, pivot)
-    return LUParts(_permutation(order, A.dtype), *_triangles(factors))
-
-
-def _triangles(factors: Inner) -> tuple[Inner, Inner]:
-    rows, columns = factors.shape[-2:]
-    least = min(rows, columns)
-    one_ = td.eye(rows, least, dtype=factors.dtype, device=factors.device)
-    return td.tril(factors[..., :least], k=-1) + one_, td.triu(factors[..., :least, :])
-
-
-def _permutation(order: Inner, dtype: DType) -> Inner:
-    """The matrix P of which row order[i] is the i-th unit vector."""
-    rows = td.arange(order.shape[-1], dtype=order.dtype, device=order.device)
-    return (td.expand_dims(rows, axis=1) == td.expand_dims(order, axis=-2)).to(dtype)
-
-
-def _order_of(pivots: Inner, rows: int) -> Inner:
-    """Where each row was before rows were exchanged in turn."""
-    order = td.arange(rows, dtype=integers(pivots.device), device=pivots.device)
-    order = td.broadcast_to(order, (*pivots.shape[:-1], rows)).copied()
-    for at in range(pivots.shape[-1]):
-        other = long(pivots[..., at : at + 1]) - 1
-        mine = order[..., at : at + 1].copied()
-        theirs = td.take_along_axis(order, other, axis=-1)
-        order = td.scatter(order, len(order.shape) - 1, other, mine)
-        order[..., at : at + 1] = theirs
-    return order
-
-
-def lu_of(A: Inner, pivot: bool = True, get_infos: bool = False) -> Any:
-    """`torch.lu`: as `lu_factor`, or `lu_factor_ex` with `get_infos`."""
-    found = lu_factor_ex(A, pivot=pivot)
-    return tuple(found) if get_infos else (found.LU, found.pivots)
-
-
-def lu_unpack(
-    LU_data: Inner, LU_pivots: Inner, unpack_data: bool = True, unpack_pivots: bool = True
-) -> Any:
-    """P, L and U of what `lu_factor` returns."""
-    none = td.zeros((0,), dtype=LU_data.dtype, device=LU_data.device)
-    p = none
-    if unpack_pivots:
-        p = _permutation(_order_of(LU_pivots, LU_data.shape[-2]), LU_data.dtype)
-    lower, upper = _triangles(LU_data) if unpack_data else (none, none)
-    return LUParts(p, lower, upper)
-
-
-def lu_solve(
-    LU: Inner, pivots: Inner, B: Inner, *, left: bool = True, adjoint: bool = False
-) -> Inner:
-    """The X with A @ X = B, or X @ A = B, by what `lu_factor` returns of A."""
-    if not left:  # A^H X^H = B^H
-        turned = lu_solve(LU, pivots, shapes.adjoint(B), adjoint=not adjoint)
-        return shapes.adjoint(turned)
-    order = _order_of(pivots, LU.shape[-1])
-    front = broadcast_of(LU.shape[:-2], B.shape[:-2])
-    B = td.broadcast_to(B, (*front, *B.shape[-2:]))
-    order = td.broadcast_to(order, (*front, order.shape[-1]))
-    if adjoint:
-        turned = shapes.adjoint(LU)
-        found = td.linalg.solve_triangular(turned, B, upper=False)
-        found = td.linalg.solve_triangular(turned, found, upper=True, unitriangular=True)
-        order = td.argsort(order, axis=-1)
-    places = td.broadcast_to(td.expand_dims(order, axis=-1), B.shape)
-    if adjoint:
-        return td.take_along_axis(found, places, axis=-2)
-    found = td.take_along_axis(B, places, axis=-2)
-    found = td.linalg.solve_triangular(LU, found, upper=False, unitriangular=True)
-    return td.linalg.solve_triangular(LU, found, upper=True)
-
-
-def broadcast_of(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
-    """The common shape of two."""
-    return tuple(np.broadcast_shapes(tuple(one), tuple(other)))
-
-
-def lu_solve_of(b: Inner, LU_data: Inner, LU_pivots: Inner) -> Inner:
-    """`torch.lu_solve`: the X with A @ X = b."""
-    return lu_solve(LU_data, LU_pivots, b)
-
-
-def geqrf(input: Inner) -> Any:
-    """The upper triangle R, below it the vectors of the reflections that Q is the product of, and
-    their factors tau."""
-    rows, columns = input.shape[-2:]
-    work, taus = input, []
-    for at in range(min(rows, columns)):
-        below = work[..., at:, at]
-        head, rest = below[..., :1], below[..., 1:]
-        square = td.sum(td.abs(rest) ** 2, axis=-1, keepdims=True)
-        length = td.sqrt(td.abs(head) ** 2 + square)
-        plain = square == 0
-        beta = td.where(td.real(head) >= 0, -length, length).to(input.dtype)
-        tau = td.where(plain, 0, (beta - head) / td.where(beta == 0, 1, beta))
-        vector = td.where(plain, 0, rest / td.where(plain, 1, head - beta))
-        one_ = td.ones_like(head)
-        v = td.expand_dims(td.concat([one_, vector], axis=-1), axis=-1)
-        part = work[..., at:, at + 1 :]
-        factor = td.expand_dims(td.conj(tau) if tau.dtype.kind == "complex" else tau, axis=-1)
-        part = part - v * factor * td.matmul(shapes.adjoint(v), part)
-        made = work.copied()
-        made[..., at, at] = td.where(plain, head, beta)[..., 0]
-        made[..., at + 1 :, at] = vector
-        made[..., at:, at + 1 :] = part
-        work = made
-        taus.append(tau)
-    none = td.zeros((*input.shape[:-2], 0), dtype=input.dtype, device=input.device)
-    found = td.concat(taus, axis=-1) if taus else none
-    return Geqrf(work, found)
-
-
-Geqrf = namedtuple("Geqrf", "a tau")
 
 
 # --- by random projections -----------------------------------------------------------------------
