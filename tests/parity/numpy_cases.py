@@ -118,7 +118,7 @@ OPERATORS = (
     "x + y", "x - y", "x * y", "x / y", "x // y", "x % y", "x & y", "x | y", "x ^ y", "x == y",
     "x != y", "x < y", "x <= y", "x > y", "x >= y", "-x", "+x", "~x", "abs(x)", "x + 2", "2 - x",
     "x * 2.5", "x / 3", "x ** 2", "f ** 0.5", "2.0 ** f", "x // 3", "7 % p", "x << 1", "x >> 1",
-    "divmod(p, 2)", "x == None", "x + True", "x + 300", "x * 1j", "x == 300", "x < -1",
+    "divmod(p, 2)", "x == None", "x + True", "x + 300", "x * 1j", "np.arange(3, dtype=np.uint64) >= np.array([-1, 1, 5])", "np.array([-1, 2]) == np.array([1, 2], np.uint64)", "x == 300", "x < -1",
     "x + np.float32(2)", "x * np.int8(3)", "x @ y", "a @ a.T", "v @ w[:v.size]", "x + [1]",
     "1 if f.size == 1 and f else 0", "len(x)", "list(v)", "float(x.sum())", "int(p.sum())",
     "bool(x)", "round(float(f.sum()), 3)", "f'{f.sum():.3f}'", "3 in x", "x.sum() + y",

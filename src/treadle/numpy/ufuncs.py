@@ -264,7 +264,8 @@ class ufunc:
                 x = td.full(shape, initial, dtype=x.dtype, device=x.device)
                 continue
             x = fold(self._apply, x, axis, self.__name__ in _ASSOCIATIVE)
-        if keywords.get("initial") is not None:
+        # Functions that take signs away begin with what changes nothing.
+        if keywords.get("initial") is not None or self.__name__ in ("gcd", "hypot"):
             first = td.full((), initial, dtype=x.dtype, device=x.device)
             x = self._apply(first, x)
         return x if keepdims else td.squeeze(x, axis=axes)
@@ -302,8 +303,12 @@ class ufunc:
         front = (slice(None),) * at
         for number, start in enumerate(starts):
             end = starts[number + 1] if number + 1 < len(starts) else extent
-            part = wrap(x[(*front, slice(start, end if end > start else start + 1))])
-            parts.append(self.reduce(part, axis=at, dtype=dtype, keepdims=True)._inner)
+            part = x[(*front, slice(start, end if end > start else start + 1))]
+            if part.shape[at] == 1:  # as it is
+                parts.append(self._loop_of(part, dtype))
+            else:
+                made = self.reduce(wrap(part), axis=at, dtype=dtype, keepdims=True)
+                parts.append(made._inner)
         found = td.concat(parts, axis=at) if parts else x[(*front, slice(0, 0))]
         return wrap(found) if out is None else put(out, found, self.__name__)
 

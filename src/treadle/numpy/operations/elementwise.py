@@ -44,11 +44,31 @@ def _is_complex(*operands: Any) -> bool:
 # --- orders, also of complex numbers --------------------------------------------------------------
 
 
-def _comparison(name: str, inner: str, ties: bool) -> Computation:
+def _mixed(inner: str, signed: Inner, unsigned: Inner) -> Inner:
+    """A comparison of integers of 64 bits, of which one side has signs and the other has not."""
+    is_negative = signed < 0
+    same = apply(inner, signed.to(unsigned.dtype), unsigned)
+    of_negative = inner in ("less", "less_equal", "not_equal")
+    return td.where(is_negative, of_negative, same)
+
+
+_TURNED = {"less": "greater", "less_equal": "greater_equal", "greater": "less",
+           "greater_equal": "less_equal", "equal": "equal", "not_equal": "not_equal"}  # fmt: skip
+
+
+def _comparison(inner: str) -> Computation:
     """`<` and its like. Complex numbers are compared by their real parts, then the others."""
 
     def function(one: Any, other: Any) -> Inner:
         if not _is_complex(one, other):
+            if type(one) is Inner and type(other) is Inner:
+                kinds = one.dtype.kind, other.dtype.kind
+                if kinds == ("int", "uint"):
+                    return _mixed(inner, one, other)
+                if kinds == ("uint", "int"):
+                    return _mixed(_TURNED[inner], other, one)
+            return apply(inner, one, other)
+        if inner in ("equal", "not_equal"):
             return apply(inner, one, other)
         one, other = _of_pairs(one, other)
         ahead = apply(
@@ -335,6 +355,7 @@ FUNCTIONS: dict[str, Computation] = {
     "deg2rad": _scaled(math.pi / 180),
     "degrees": _scaled(180 / math.pi),
     "divmod": _divmod,
+    "equal": _comparison("equal"),
     "float_power": _float_power,
     "floor_divide": _floor_divide,
     "fmax": _extreme("maximum", "greater_equal", True),
@@ -342,18 +363,19 @@ FUNCTIONS: dict[str, Computation] = {
     "fmod": _fmod,
     "frexp": _frexp,
     "gcd": _in_wide(_greatest_divisor),
-    "greater": _comparison("greater", "greater", False),
-    "greater_equal": _comparison("greater_equal", "greater_equal", True),
+    "greater": _comparison("greater"),
+    "greater_equal": _comparison("greater_equal"),
     "heaviside": _heaviside,
     "lcm": _in_wide(_least_multiple),
     "ldexp": _ldexp,
-    "less": _comparison("less", "less", False),
-    "less_equal": _comparison("less_equal", "less_equal", True),
+    "less": _comparison("less"),
+    "less_equal": _comparison("less_equal"),
     "logaddexp": _logaddexp,
     "logaddexp2": _logaddexp2,
     "maximum": _extreme("maximum", "greater_equal", False),
     "minimum": _extreme("minimum", "less_equal", False),
     "modf": _modf,
+    "not_equal": _comparison("not_equal"),
     "power": _power,
     "rad2deg": _scaled(180 / math.pi),
     "radians": _scaled(math.pi / 180),

@@ -61,20 +61,19 @@ def _numbers(value: Any) -> Inner:
     return x
 
 
-def _matrix(value: Any) -> Inner:
-    x = _numbers(value)
+def _matrix(value: Any, is_square: bool = False) -> Inner:
+    x = array(value)
     if len(x.shape) < 2:
         raise LinAlgError(
             f"{len(x.shape)}-dimensional array given. Array must be at least two-dimensional"
         )
-    return x
+    if is_square and x.shape[-1] != x.shape[-2]:
+        raise LinAlgError("Last 2 dimensions of the array must be square")
+    return _numbers(x)
 
 
 def _square(value: Any) -> Inner:
-    x = _matrix(value)
-    if x.shape[-1] != x.shape[-2]:
-        raise LinAlgError("Last 2 dimensions of the array must be square")
-    return x
+    return _matrix(value, True)
 
 
 def _finite(x: Inner) -> Inner:
@@ -422,7 +421,7 @@ def _matrix_norm(x: Inner, order: Any) -> Inner:
         sums = td.sum(size, axis=-1 if abs(order) == np.inf else -2)
         return reductions.amax(sums, -1) if order > 0 else reductions.amin(sums, -1)
     if order in (2, -2, "nuc"):
-        values = td.linalg.svdvals(x)
+        values = td.linalg.svdvals(_numbers(x))
         if order == "nuc":
             return td.sum(values, axis=-1)
         return reductions.amax(values, -1) if order == 2 else reductions.amin(values, -1)
