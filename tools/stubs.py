@@ -409,8 +409,10 @@ STUBS: dict[Path, Callable[[], str]] = {
     _TORCH / "declarations.pyi": partial(_written, torch_stubs.declarations),
     _TORCH / "functions.pyi": partial(_written, torch_stubs.functions),
     **{
-        _TORCH / f"{name}.pyi": partial(_written, partial(torch_stubs.namespace, name))
-        for name in ("linalg", "fft", "special")
+        _TORCH / f"{name.replace('.', '/')}.pyi": partial(
+            _written, partial(torch_stubs.namespace, name)
+        )
+        for name in ("linalg", "fft", "special", "signal.windows")
     },
     _NUMPY / "declarations.pyi": partial(_written, numpy_stubs.declarations),
     _NUMPY / "functions.pyi": partial(_written, numpy_stubs.functions),

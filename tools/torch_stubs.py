@@ -95,6 +95,10 @@ def namespace(name: str) -> str:
     module = import_module(f"treadle.torch.{name}")
     listed = "".join(f'    "{each}",\n' for each in module.__all__)
     text = functions(namespaces.TABLES[name])
+    others = [vars(module)[each] for each in module.__all__ if each in vars(module)]
+    for each in others:
+        if inspect.isclass(each):
+            text = f"from {each.__module__} import {each.__name__} as {each.__name__}\n{text}"
     return f'"""{inspect.getdoc(module)}"""\n\n{text}\n__all__ = [\n{listed}]\n'
 
 

@@ -5,6 +5,7 @@ import builtins
 from typing import Any
 
 from treadle.core.dtypes import DType
+from treadle.torch.errors import LinAlgError as LinAlgError
 from treadle.torch.tensors import Tensor
 
 def cholesky(input: Tensor, *, upper: builtins.bool = ..., out: Any = ...) -> Tensor: ...
