@@ -123,9 +123,7 @@ def _in_place(short: str, name: str, kinds: frozenset[str], function: Callable[.
 
 def _item(self: Tensor) -> Any:
     if self._inner.size != 1:
-        raise RuntimeError(
-            f"a Tensor with {self._inner.size} elements cannot be converted to Scalar"
-        )
+        raise ValueError("only one element tensors can be converted to Python scalars")
     return self._inner.item()
 
 

@@ -76,11 +76,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Inner:
 
 
 def _numbers(name: str, input: Any, other: Any) -> list[Any]:
-    """Operands in their common dtype; bools in uint8."""
+    """Operands in their common dtype. RuntimeError for bools."""
     found = common(name, input, other)
-    if result_type(*found) is not bool_:
-        return found
-    return [each.to(td.uint8) if isinstance(each, Inner) else int(each) for each in found]
+    if result_type(*found) is bool_:
+        raise RuntimeError(f"{name} is not there for bools: cast one to integers, x.long()")
+    return found
 
 
 def floor_divide(input: Any, other: Any) -> Inner:
@@ -122,13 +122,12 @@ def pow(input: Any, exponent: Any) -> Inner:
     """Input to the power of exponent. RuntimeError for integers to a negative number."""
     one, two = common("pow", input, exponent)
     dtype = result_type(one, two)
-    if dtype.is_integer and not isinstance(two, Inner) and two < 0:
+    if dtype.is_integer and not isinstance(exponent, Inner) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if dtype is bool_ and isinstance(one, Inner) and not isinstance(two, Inner):
+        return one.copied() if two else td.ones_like(one)
     if dtype is bool_:
-        if not isinstance(one, Inner):
-            one = td.full((), bool(one), dtype=bool_, device=two.device)
-        inverse = two.logical_not() if isinstance(two, Inner) else not two
-        return apply("logical_or", one, inverse)
+        raise RuntimeError("pow is not there for bools: cast one to integers, x.long()")
     return apply("pow", one, two)
 
 

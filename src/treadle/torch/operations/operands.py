@@ -19,7 +19,7 @@ def cast(value: Any, dtype: DType) -> Any:
         return value if value.dtype is dtype else value.to(dtype)
     if isinstance(value, np.generic):
         value = value.item()
-    if dtype.is_integer and type(value) is int and not -128 <= value < 128:
+    if dtype.is_integer and type(value) is int and not 0 <= value < 128:
         return cast_number(value, dtype).item()
     return int(value) if type(value) is bool and dtype.kind != "bool" else value
 
