@@ -1,4 +1,4 @@
-"""Tensors of `treadle.torch`: Python's operators and protocols, constructors, conversions, printing,
+"""Tensors of `treadle.torch`: Python's operators and protocols, constructors, conversions, text,
 random draws, and the list of PyTorch's names."""
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def test_operators_in_place_write_and_refuse():
         assert part.tolist() == [0, 3, 8]
         with pytest.raises(RuntimeError):
             x += library.ones(3, 2, 3)
+        counts = library.ones(3, dtype=library.int64)
         with pytest.raises(RuntimeError):
-            counts = library.ones(3, dtype=library.int64)
             counts += 0.5
         leaf = library.ones(2, requires_grad=True)
         with pytest.raises(RuntimeError):
@@ -143,7 +143,7 @@ def test_constructors():
         shared[0] = 9
         assert array[0] == 9
         array[0] = 0
-        with pytest.raises(ValueError, match="length|shape"):
+        with pytest.raises(ValueError, match=r"length|shape"):
             library.tensor([[1, 2], [3]])
         with pytest.raises(RuntimeError):
             library.arange(1, 5, -1)

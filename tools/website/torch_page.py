@@ -32,7 +32,7 @@ def status(space: str, name: str) -> tuple[str, str]:
 def _has(owner: Any, name: str) -> bool:
     if inspect.isclass(owner):
         return any(name in vars(each) for each in owner.__mro__)
-    return name in getattr(owner, "__all__", ()) or name in vars(owner)
+    return name in getattr(owner, "__all__", ()) or hasattr(owner, name)
 
 
 def text() -> str:
