@@ -55,6 +55,6 @@ NAMES = {
         "set_num_interop_threads set_num_threads set_warn_always use_deterministic_algorithms"
     ),
 }
-_MODULES = "nn optim random fft linalg signal special "
+_MODULES = "accelerator distributed distributions nn onnx optim random fft linalg signal special "
 _TRAINING = "amp autograd backends compiler cuda func mps serialization testing utils version xpu"
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, _MODULES + _TRAINING, within(""))

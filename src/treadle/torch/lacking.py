@@ -117,20 +117,20 @@ _NAMES = {
         "SymBool SymFloat SymInt utils.model_zoo torch_version"
     ),
     "it is not for one process: start one a device": (
-        "distributed multiprocessing monitor prepare_multiprocessing_environment "
-        "nn.DataParallel nn.SyncBatchNorm nn.parallel utils.data.DistributedSampler "
+        "multiprocessing monitor prepare_multiprocessing_environment "
+        "nn.SyncBatchNorm utils.data.DistributedSampler "
         "Tensor.is_shared is_distributed Tensor.is_distributed"
     ),
     "td.profile records what runs, and `treadle bench` measures": (
         "profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12"
     ),
     'devices are "cpu", "cuda", "webgpu" and "dawn": torch.device, td.devices()': (
-        "accelerator cpu mtia get_device_module Tensor.ipu Tensor.mtia Tensor.xpu Tensor.to_mkldnn"
+        "cpu mtia get_device_module Tensor.ipu Tensor.mtia Tensor.xpu Tensor.to_mkldnn"
     ),
     "it is a setting of a library that is not used here": ("init_num_threads get_file_path"),
-    "ONNX files and weights from the Hub are read by other packages: save a state dict": "hub onnx",
+    "weights from the Hub are read by other packages: load their state dict": "hub",
     "draws are those of treadle.torch's functions": "quasirandom thread_safe_generator "
-    "random.thread_safe_generator distributions",
+    "random.thread_safe_generator",
     "torch.linalg.solve takes symmetric matrices, too, and torch.linalg.eigh says their signs": (
         "linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve"
     ),

@@ -66,7 +66,7 @@ def dropout2d(
     generator: Generator | None = None,
 ) -> Tensor:
     """`dropout` of whole channels of an input of shape (N, C, H, W). An input of three axes is
-    taken as (N, C, L), as in PyTorch."""
+    taken as (N, C, L), and one of two as (N, C), as in PyTorch."""
     return _dropped("dropout2d", input, _Drop(p, training, inplace, generator))
 
 
@@ -119,10 +119,9 @@ class _Drop(NamedTuple):
     generator: Generator | None
 
 
-# For functions that drop whole channels: the axes of an input with and without a batch. `dropout2d`
-# takes an input of three axes as a batch, as PyTorch does.
-_CHANNELS = {"dropout1d": (3, 2), "dropout2d": (4, 3), "dropout3d": (5, 4)}
-_BATCHED = frozenset({"dropout2d"})
+# For functions that drop whole channels: how many axes an input may have, and from how many on its
+# first one is a batch. `dropout2d` takes inputs of fewer axes as batches, too, as PyTorch does.
+_CHANNELS = {"dropout1d": ((3, 2), 3), "dropout2d": ((4, 3, 2), 2), "dropout3d": ((5, 4), 5)}
 
 
 def _dropped(name: str, input: Any, drop: _Drop) -> Tensor:
@@ -142,13 +141,13 @@ def _drawn(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of the draw: one for each element, or one for each channel."""
     count = len(shape)
     if name in _CHANNELS:
-        batched, unbatched = _CHANNELS[name]
-        if count not in (batched, unbatched):
+        accepted, batched = _CHANNELS[name]
+        if count not in accepted:
+            axes = " or ".join(map(str, accepted))
             raise ShapeError(
-                f"{name} takes an input of {batched} or {unbatched} axes, and one of shape {shape} "
-                f"has {count}"
+                f"{name} takes an input of {axes} axes, and one of shape {shape} has {count}"
             )
-        front = 1 if count == unbatched and name not in _BATCHED else 2
+        front = 2 if count >= batched else 1
     elif name == "feature_alpha_dropout":
         if count < 2:
             raise ShapeError(f"{name} takes an input of shape (N, C, …), not {shape}")

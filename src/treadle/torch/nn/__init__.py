@@ -23,7 +23,8 @@ NAMES = {
         "LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear"
     ),
     "treadle.torch.nn.module": "Module",
+    "treadle.torch.nn.parallel": "DataParallel",
     "treadle.torch.nn.parameter": "Buffer Parameter",
 }
-_MODULES = "functional init modules parameter utils"
+_MODULES = "functional init modules parallel parameter utils"
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, _MODULES, within("nn"))

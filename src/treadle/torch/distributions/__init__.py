@@ -1,0 +1,20 @@
+"""`torch.distributions`: densities, draws with derivatives, entropies and divergences.
+
+Each is a few of `treadle.torch`'s functions, so gradients, devices and compilation are theirs.
+"""
+
+from treadle.core.deferred_imports import exports
+from treadle.torch.missing import within
+
+NAMES = {
+    "treadle.torch.distributions.distribution": "Distribution Independent",
+    "treadle.torch.distributions.discrete": (
+        "Bernoulli Binomial Categorical Geometric OneHotCategorical "
+        "OneHotCategoricalStraightThrough"
+    ),
+    "treadle.torch.distributions.continuous": (
+        "Cauchy Exponential Gumbel HalfNormal Laplace LogNormal MultivariateNormal Normal Uniform"
+    ),
+    "treadle.torch.distributions.divergences": "kl_divergence register_kl",
+}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "", within("distributions"))
