@@ -1,6 +1,7 @@
 """`torch.autograd`: gradients, functions with derivatives of their own, Jacobians."""
 
 from treadle.core.deferred_imports import exports
+from treadle.torch.files import offer
 from treadle.torch.lacking import within
 
 NAMES = {
@@ -12,3 +13,4 @@ NAMES = {
     "treadle.autograd.modes": "enable_grad is_grad_enabled no_grad set_grad_enabled",
 }
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, "function functional", within("autograd"))
+offer(__name__, "variable")

@@ -4,7 +4,8 @@ Each is a few of `treadle.torch`'s functions, so gradients, devices and compilat
 """
 
 from treadle.core.deferred_imports import exports
-from treadle.torch.missing import within
+from treadle.torch.files import offer
+from treadle.torch.lacking import within
 
 NAMES = {
     "treadle.torch.distributions.distribution": "Distribution Independent",
@@ -18,3 +19,8 @@ NAMES = {
     "treadle.torch.distributions.divergences": "kl_divergence register_kl",
 }
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, "", within("distributions"))
+offer(
+    __name__,
+    "bernoulli binomial categorical cauchy exponential geometric gumbel "
+    "half_normal independent kl laplace log_normal multivariate_normal normal one_hot_categorical uniform",
+)

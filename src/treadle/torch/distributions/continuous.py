@@ -50,19 +50,19 @@ class Normal(_Scaled):
 
     @property
     def mean(self) -> Tensor:
-        """loc."""
+        """The parameter `loc`."""
         return self.loc
 
     mode = mean
 
     @property
     def stddev(self) -> Tensor:
-        """scale."""
+        """The parameter `scale`."""
         return self.scale
 
     @property
     def variance(self) -> Tensor:
-        """scale, squared."""
+        """The square of `scale`."""
         return self.scale**2
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -128,7 +128,7 @@ class Laplace(_Scaled):
 
     @property
     def mean(self) -> Tensor:
-        """loc."""
+        """The parameter `loc`."""
         return self.loc
 
     mode = mean
@@ -162,7 +162,7 @@ class Laplace(_Scaled):
 
 
 class Gumbel(_Scaled):
-    """The distribution of extremes: `exp(-exp(-(x - loc) / scale))` is the chance of less than x."""
+    """The distribution of extremes: the chance of less than x is `exp(-exp(-(x - loc) / scale))`."""
 
     @property
     def mean(self) -> Tensor:
@@ -389,7 +389,8 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if sum(each is not None for each in (covariance_matrix, precision_matrix, scale_tril)) != 1:
             raise ValueError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified."
             )
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
@@ -415,7 +416,7 @@ class MultivariateNormal(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """loc."""
+        """The parameter `loc`."""
         return self.loc
 
     mode = mean

@@ -94,7 +94,7 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__} has no entropy in closed form")
 
     def perplexity(self) -> Tensor:
-        """e to the entropy."""
+        """The exponential of the entropy."""
         return self.entropy().exp()
 
 

@@ -2,6 +2,7 @@
 threads."""
 
 from treadle.core.deferred_imports import exports
+from treadle.torch.files import offer
 from treadle.torch.lacking import within
 
 NAMES = {
@@ -18,3 +19,4 @@ NAMES = {
     ),
 }
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, "", within("utils.data"))
+offer(__name__, "dataloader dataset sampler")
