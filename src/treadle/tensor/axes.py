@@ -68,8 +68,8 @@ def integer(name: str, value: Any, what: str) -> int:
 
 
 def one_axis(name: str, axis: Any, ndim: int) -> int:
-    """An axis counted from the front. NumPy's AxisError, an IndexError and ValueError, if the tensor
-    lacks it; TypeError if it is not an integer."""
+    """An axis counted from the front. NumPy's AxisError, an IndexError and ValueError, if the
+    tensor lacks it; TypeError if it is not an integer."""
     at: int = fixed(integer(name, axis, "an axis"))
     if -ndim <= at < ndim:
         return at if at >= 0 else at + ndim

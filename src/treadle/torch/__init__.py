@@ -43,7 +43,9 @@ NAMES = {
     "treadle.autograd.modes": "is_grad_enabled set_grad_enabled",
     "treadle.torch.autograd.gradients": "inference_mode is_inference_mode_enabled",
     "treadle.torch.func.transforms": "vmap",
-    "treadle.torch.amp.mixed_precision": "GradScaler autocast get_autocast_dtype is_autocast_enabled",
+    "treadle.torch.amp.mixed_precision": (
+        "GradScaler autocast get_autocast_dtype is_autocast_enabled"
+    ),
     "treadle.torch.compilation": "compile",
     "treadle.torch.cuda.streams": "Event Stream",
     "treadle.torch.serialization": "load save",

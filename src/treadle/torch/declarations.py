@@ -1,4 +1,4 @@
-"""What `Tensor` has besides its class, for type checkers and editors: `declarations.pyi` says it."""
+"""What `Tensor` has besides its class: `declarations.pyi` says it to type checkers and editors."""
 
 
 class Declarations:

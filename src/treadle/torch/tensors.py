@@ -40,10 +40,9 @@ class Tensor(Declarations):
     def __new__(cls, *data: Any, device: Any = None) -> Tensor:
         """`torch.Tensor(2, 3)` has undefined elements of the default dtype, `torch.Tensor([1, 2])`
         these."""
-        from treadle.torch.legacy import inner_of
-
+        legacy = import_module("treadle.torch.legacy")  # which is above
         made = object.__new__(cls)
-        made._inner = inner_of(data, None, device)
+        made._inner = legacy.inner_of(data, None, device)
         return made
 
     def __getattr__(self, name: str) -> Any:
