@@ -11,7 +11,7 @@ from treadle.torch.table import IN_PLACE, entries
 from treadle.torch.version import __version__ as __version__
 
 NAMES = {
-    "treadle.torch.attributes": "Size is_tensor typename",
+    "treadle.torch.attributes": "is_tensor typename",
     "treadle.torch.devices": "device get_default_device set_default_device",
     "treadle.torch.dtypes": (
         "can_cast finfo get_default_dtype iinfo promote_types set_default_dtype"
@@ -21,8 +21,8 @@ NAMES = {
         + " ".join([*(each.name for each in entries() if "f" in each.flags), *IN_PLACE])
     ),
     "treadle.torch.layouts": (
-        "channels_last channels_last_3d contiguous_format layout memory_format preserve_format "
-        "strided"
+        "Size channels_last channels_last_3d contiguous_format layout memory_format "
+        "preserve_format strided"
     ),
     "treadle.torch.legacy": (
         "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor "

@@ -30,16 +30,20 @@ from treadle import uint32 as uint32
 from treadle import uint64 as uint64
 from treadle.autograd.modes import is_grad_enabled as is_grad_enabled
 from treadle.autograd.modes import set_grad_enabled as set_grad_enabled
+from treadle.torch import accelerator as accelerator
 from treadle.torch import amp as amp
 from treadle.torch import autograd as autograd
 from treadle.torch import backends as backends
 from treadle.torch import compiler as compiler
 from treadle.torch import cuda as cuda
+from treadle.torch import distributed as distributed
+from treadle.torch import distributions as distributions
 from treadle.torch import fft as fft
 from treadle.torch import func as func
 from treadle.torch import linalg as linalg
 from treadle.torch import mps as mps
 from treadle.torch import nn as nn
+from treadle.torch import onnx as onnx
 from treadle.torch import optim as optim
 from treadle.torch import random as random
 from treadle.torch import serialization as serialization
@@ -53,7 +57,6 @@ from treadle.torch.amp.mixed_precision import GradScaler as GradScaler
 from treadle.torch.amp.mixed_precision import autocast as autocast
 from treadle.torch.amp.mixed_precision import get_autocast_dtype as get_autocast_dtype
 from treadle.torch.amp.mixed_precision import is_autocast_enabled as is_autocast_enabled
-from treadle.torch.attributes import Size as Size
 from treadle.torch.attributes import is_tensor as is_tensor
 from treadle.torch.attributes import typename as typename
 from treadle.torch.autograd.gradients import inference_mode as inference_mode
@@ -600,6 +603,7 @@ from treadle.torch.functions import zero_ as zero_
 from treadle.torch.functions import zeros as zeros
 from treadle.torch.functions import zeros_like as zeros_like
 from treadle.torch.lacking import missing as missing
+from treadle.torch.layouts import Size as Size
 from treadle.torch.layouts import channels_last as channels_last
 from treadle.torch.layouts import channels_last_3d as channels_last_3d
 from treadle.torch.layouts import contiguous_format as contiguous_format
@@ -671,6 +675,7 @@ __all__ = [
     "abs",
     "abs_",
     "absolute",
+    "accelerator",
     "acos",
     "acos_",
     "acosh",
@@ -845,6 +850,8 @@ __all__ = [
     "diff",
     "digamma",
     "dist",
+    "distributed",
+    "distributions",
     "div",
     "divide",
     "dot",
@@ -1091,6 +1098,7 @@ __all__ = [
     "numel",
     "ones",
     "ones_like",
+    "onnx",
     "optim",
     "orgqr",
     "ormqr",

@@ -8,21 +8,9 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.torch.devices import device as Device
+from treadle.torch.layouts import Size
 from treadle.torch.operations import complexes, shapes
 from treadle.torch.tensors import Tensor, kept, unwrapped, wrap
-
-
-class Size(tuple[int, ...]):
-    """The extents of a tensor."""
-
-    __slots__ = ()
-
-    def numel(self) -> int:
-        """The number of elements of a tensor of this shape."""
-        return int(np.prod(self, dtype=object)) if self else 1
-
-    def __repr__(self) -> str:
-        return f"torch.Size({list(self)})"
 
 
 def shape(self: Tensor) -> Size:

@@ -1,7 +1,9 @@
 """Layouts and memory formats: names that programs hand around. Elements of tensors are strided, and
-new tensors are row-major, whatever format is asked for."""
+new tensors are row-major, whatever format is asked for. And `torch.Size`, the extents."""
 
 from __future__ import annotations
+
+import math
 
 
 class layout:
@@ -23,3 +25,16 @@ contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
+
+
+class Size(tuple[int, ...]):
+    """The extents of a tensor."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        return int(math.prod(self)) if self else 1
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import treadle.torch as torch
-from treadle.torch.attributes import Size
+from treadle.torch.layouts import Size
 from treadle.torch.distributions.distribution import Distribution, broadcast
 from treadle.torch.tensors import Tensor
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import treadle.torch as torch
-from treadle.torch.attributes import Size
+from treadle.torch.layouts import Size
 from treadle.torch.tensors import Tensor
 
 

@@ -4,6 +4,7 @@
 from treadle.torch.nn import functional as functional
 from treadle.torch.nn import init as init
 from treadle.torch.nn import modules as modules
+from treadle.torch.nn import parallel as parallel
 from treadle.torch.nn import parameter as parameter
 from treadle.torch.nn import utils as utils
 from treadle.torch.nn.added import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
@@ -165,6 +166,7 @@ from treadle.torch.nn.lazy import LazyInstanceNorm2d as LazyInstanceNorm2d
 from treadle.torch.nn.lazy import LazyInstanceNorm3d as LazyInstanceNorm3d
 from treadle.torch.nn.lazy import LazyLinear as LazyLinear
 from treadle.torch.nn.module import Module as Module
+from treadle.torch.nn.parallel import DataParallel as DataParallel
 from treadle.torch.nn.parameter import Buffer as Buffer
 from treadle.torch.nn.parameter import Parameter as Parameter
 
@@ -212,6 +214,7 @@ __all__ = [
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
+    "DataParallel",
     "Dropout",
     "Dropout1d",
     "Dropout2d",
@@ -333,6 +336,7 @@ __all__ = [
     "functional",
     "init",
     "modules",
+    "parallel",
     "parameter",
     "utils",
 ]

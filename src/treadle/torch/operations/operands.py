@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from treadle.core.dtypes import DType, cast_number
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.dtypes import floating, result_type
+
+ValuesIndices = namedtuple("ValuesIndices", "values indices")
+ValuesIndices.__doc__ = "What functions along an axis return that also say where."
 
 
 def cast(value: Any, dtype: DType) -> Any:

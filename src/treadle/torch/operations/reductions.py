@@ -11,10 +11,8 @@ from treadle.core.dtypes import DType
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.dtypes import floating, integers
 from treadle.torch.operations.axes import long, one, reduced
-from treadle.torch.operations.operands import cast, promoted
+from treadle.torch.operations.operands import ValuesIndices, cast, promoted
 
-ValuesIndices = namedtuple("ValuesIndices", "values indices")
-ValuesIndices.__doc__ = "What reductions along an axis return that also say where."
 _WITH_MEAN: dict[str, Any] = {
     "std": namedtuple("StdMean", "std mean"), "var": namedtuple("VarMean", "var mean"),
 }  # fmt: skip

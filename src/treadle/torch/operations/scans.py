@@ -10,8 +10,7 @@ from treadle.core.dtypes import DType
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.dtypes import floating, integers
 from treadle.torch.operations.axes import one
-from treadle.torch.operations.operands import cast
-from treadle.torch.operations.reductions import ValuesIndices
+from treadle.torch.operations.operands import ValuesIndices, cast
 
 Several = tuple[Inner, ...]
 

@@ -319,7 +319,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Inner, ...]:
 
 def broadcast_shapes(*shapes: Any) -> Any:
     """The common shape of tensors of these shapes. RuntimeError if they do not broadcast."""
-    from treadle.torch.attributes import Size
+    from treadle.torch.layouts import Size
 
     try:
         return Size(np.broadcast_shapes(*[s if isinstance(s, int) else tuple(s) for s in shapes]))

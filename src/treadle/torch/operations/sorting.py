@@ -11,8 +11,7 @@ import treadle as td
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.dtypes import integers, result_type
 from treadle.torch.operations.axes import long, one
-from treadle.torch.operations.operands import cast
-from treadle.torch.operations.reductions import ValuesIndices
+from treadle.torch.operations.operands import ValuesIndices, cast
 
 Histogram = namedtuple("Histogram", "hist bin_edges")
 

@@ -96,7 +96,7 @@ class AveragedModel(Module):
                 )
             if not self.use_buffers:
                 for mine, its in zip(self.module.buffers(), model.buffers(), strict=True):
-                    mine.copy_(its)
+                    mine.copy_(its)  # type: ignore[attr-defined]
             self.n_averaged._inner[...] = count + 1
 
     def _averaged(self, model: Module) -> list[Any]:
