@@ -63,6 +63,8 @@ if torch is not None:
 
     def _samples(name):
         given = _optimizers()[name].optim_inputs_func(device="cpu")
+        if name in ("Adafactor", "Muon"):  # of many kernels
+            given = given[::2]
         yield from ((each.desc, each.kwargs) for each in given)
 
     @pytest.mark.parametrize(

@@ -17,6 +17,11 @@ import pytest
 from tests.parity.comparing import torch
 
 SCRIPTS = Path(__file__).with_name("scripts")
+# What compiles many kernels for its few numbers.
+_SLOW = {
+    "autoencoder", "averages", "char_rnn", "dcgan", "dqn", "nanogpt", "reinforce", "siamese",
+    "sines", "translation",
+}  # fmt: skip
 NAMES = sorted(
     path.stem for path in SCRIPTS.glob("*.py") if path.stem not in ("__init__", "starting")
 )
@@ -51,7 +56,10 @@ def _close(found: Any, wanted: Any, what: str) -> None:
 
 if torch is not None:
 
-    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize(
+        "name",
+        [pytest.param(each, marks=pytest.mark.slow if each in _SLOW else ()) for each in NAMES],
+    )
     def test_that_a_program_gives_the_same_numbers(name):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -178,26 +178,28 @@ class LBFGS(Optimizer):
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
             return (-gradient).realize()
         changes, steps, inverses = state["old_dirs"], state["old_stps"], state["ro"]
-        change = gradient - state["prev_flat_grad"]
-        step = last * length
+        change = (gradient - state["prev_flat_grad"]).realize()
+        step = (last * length).realize()
         curvature = _dot(change, step)
         if curvature > 1e-10:
             if len(changes) == most:
                 for each in (changes, steps, inverses):
                     each.pop(0)
-            changes.append(change.realize())
-            steps.append(step.realize())
+            changes.append(change)
+            steps.append(step)
             inverses.append(1.0 / curvature)
             state["H_diag"] = curvature / _dot(change, change)
         weights = state["al"] = [0.0] * len(changes)
-        found = -gradient
+        found = (-gradient).realize()
         for k in reversed(range(len(changes))):
             weights[k] = _dot(steps[k], found) * inverses[k]
-            found = found - changes[k] * weights[k]
-        found = found * state["H_diag"]
+            # Computed here, so that all of these steps are the same two kernels.
+            found = (found - changes[k] * weights[k]).realize()
+        found = (found * state["H_diag"]).realize()
         for k in range(len(changes)):
-            found = found + steps[k] * (weights[k] - _dot(changes[k], found) * inverses[k])
-        return found.realize()  # type: ignore[no-any-return]
+            further = weights[k] - _dot(changes[k], found) * inverses[k]
+            found = (found + steps[k] * further).realize()
+        return found  # type: ignore[no-any-return]
 
 
 def _dot(one: Tensor, other: Tensor) -> float:

@@ -98,8 +98,10 @@ def _orthogonal(x: Tensor, coefficients: Any, steps: int, eps: float) -> Tensor:
     if is_tall:
         x = x.mT
     norm = FUNCTIONS["sqrt"]((x * x).sum())
-    x = x / FUNCTIONS["maximum"](norm, eps)
+    x = (x / FUNCTIONS["maximum"](norm, eps)).realize()
     for _ in range(steps):
-        gram = x @ x.mT
-        x = first * x + (second * gram + third * (gram @ gram)) @ x
+        # Computed here, so that all steps are the same kernels.
+        gram = (x @ x.mT).realize()
+        curve = (second * gram + third * (gram @ gram)).realize()
+        x = (first * x + curve @ x).realize()
     return x.mT if is_tall else x

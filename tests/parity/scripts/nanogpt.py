@@ -201,7 +201,7 @@ def main():
         losses.append(loss.item())
     model.eval()
     start = torch.zeros((1, 1), dtype=torch.long)
-    found = model.generate(start, 20, temperature=0.8, top_k=5)
+    found = model.generate(start, 3, temperature=0.8, top_k=5)
     return {
         "losses": losses,
         "norms": norms,

@@ -35,12 +35,12 @@ class Sequence(nn.Module):
 
 
 def main():
-    x = np.arange(8)[None] + np.array([[0.0], [3.0], [5.0]])
+    x = np.arange(5)[None] + np.array([[0.0], [3.0], [5.0]])
     data = np.sin(x / 2).astype("float64")
     input, target = torch.from_numpy(data[1:, :-1]), torch.from_numpy(data[1:, 1:])
     seq = begin(Sequence()).double()
     criterion = nn.MSELoss()
-    optimizer = optim.LBFGS(seq.parameters(), lr=0.8, max_iter=4)
+    optimizer = optim.LBFGS(seq.parameters(), lr=0.8, max_iter=3)
     losses = []
     for _ in range(2):
 
@@ -53,5 +53,5 @@ def main():
 
         optimizer.step(closure)
     with torch.no_grad():
-        pred = seq(torch.from_numpy(data[:1, :-1]), future=3)
+        pred = seq(torch.from_numpy(data[:1, :-1]), future=2)
     return {"losses": losses, "pred": pred.detach().numpy()}

@@ -113,7 +113,7 @@ def main():
         one = src[:, :1]
         memory = model.encode(one, torch.zeros(len(one), len(one)).type(torch.bool))
         ys = torch.ones(1, 1).fill_(BOS).type(torch.long)
-        for _ in range(4):
+        for _ in range(2):
             mask = generate_square_subsequent_mask(ys.size(0)).type(torch.bool)
             out = model.decode(ys, memory, mask).transpose(0, 1)
             prob = model.generator(out[:, -1])
