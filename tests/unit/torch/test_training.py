@@ -202,6 +202,6 @@ def test_switches():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not torch.backends.mps.is_available()
-    for name in ("jit", "onnx", "distributed", "hub"):
+    for name in ("jit", "hub"):
         with pytest.raises(AttributeError, match=name):
             getattr(torch, name)
