@@ -353,6 +353,26 @@ def test_normed_weights(norm, space):
         assert next(iter(ours.state_dict())) == "bias"
 
 
+@pytest.mark.parametrize(("shape", "kind"), [((3, 3), "cayley"), ((4, 2), "householder")])
+def test_orthogonal_weights(shape, kind):
+    theirs, ours = torch.nn.Linear(*shape).double(), mine.nn.Linear(*shape).double()
+    ours.load_state_dict(theirs.state_dict())
+    for library, module in ((torch, theirs), (mine, ours)):
+        library.nn.utils.parametrizations.orthogonal(module, orthogonal_map=kind)
+    state = theirs.state_dict()
+    state["parametrizations.weight.original"] += 0.1 * torch.randn(shape[::-1]).tril(-1)
+    theirs.load_state_dict(state)
+    ours.load_state_dict(state)
+    x, y = both((2, shape[0]), np.random.default_rng())
+    wanted, found = theirs(x), ours(y)
+    same(found, wanted)
+    (wanted**3).sum().backward()
+    (found**3).sum().backward()
+    same(y.grad, x.grad)
+    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        same(one.grad, other.grad)
+
+
 def test_parametrizations_of_ones_own():
     class Symmetric(mine.nn.Module):
         def forward(self, x):

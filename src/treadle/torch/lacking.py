@@ -48,9 +48,6 @@ _NAMES = {
     "a backward pass is one thread": "autograd.set_multithreading_enabled",
     "x.permute, reshape and torch.einsum": "func.rearrange",
     "write a function of tensors: there are no subclasses": "Tensor.as_subclass",
-    "torch.nn.init.orthogonal_ makes such a matrix; torch.linalg.qr, of a parameter": (
-        "nn.utils.parametrizations.orthogonal"
-    ),
     "batch norms keep running values: set module.track_running_stats": (
         "func.replace_all_batch_norm_modules_"
     ),

@@ -1,4 +1,5 @@
-"""`torch.nn.utils.parametrizations`: weights by their norm and by their greatest singular value."""
+"""`torch.nn.utils.parametrizations`: weights by their norm, by their greatest singular value, and
+orthogonal ones."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ from typing import Any
 from treadle.torch.nn import layers, weights
 from treadle.torch.nn.module import Module
 from treadle.torch.nn.utils import parametrize
+from treadle.torch.nn.utils.orthogonality import orthogonal
 from treadle.torch.tensors import Tensor, wrap
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):

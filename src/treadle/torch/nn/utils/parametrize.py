@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from treadle.graph.history import recorded
@@ -50,7 +50,9 @@ class ParametrizationList(ModuleList):
             for module in reversed(list(self)):
                 inverse = getattr(module, "right_inverse", None)
                 if inverse is not None:
-                    value = inverse(value)
+                    # One that has no inverse begins with what the value becomes.
+                    with suppress(NotImplementedError):
+                        value = inverse(value)
         self.is_tensor = isinstance(value, Tensor)
         values = [value] if self.is_tensor else list(value)
         is_learned = isinstance(original, Parameter)
