@@ -180,7 +180,7 @@ def batch_norm(
     momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     """Each channel normalized over the batch."""
-    if len(input.shape) == 1 and not input.size and not training:
+    if len(input.shape) == 1 and not input.size:
         return input.copied()
     moves = running_mean, running_var, weight, bias, training, momentum, eps
     return inner.batch_norm(input, *moves)
