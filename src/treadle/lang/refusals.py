@@ -123,11 +123,6 @@ REFUSALS: dict[str, Refusal] = {
         "@ is the product of small matrices and vectors, as td.mat3x3[td.f32]",
         "write the loops for arrays, or td.dot for two vectors",
     ),
-    "matrix_row": Refusal(
-        "assigning to a row of a small matrix that is known at run time only",
-        "a row of {name} is assigned by an index that is known when the kernel is compiled",
-        "loop over rows with td.static_range, or use td.local((rows, columns), dtype)",
-    ),
     "identity": Refusal(
         "is, is not",
         "a kernel compares values, not identities",

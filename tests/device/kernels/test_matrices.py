@@ -21,6 +21,11 @@ class Pose:
     weights: td.mat2x4[td.f32]
 
 
+@td.struct
+class Rig:
+    ms: td.mat2x2[td.f32][2]
+
+
 @td.func
 def moved(pose, v):
     return pose.turn @ v + pose.shift
@@ -197,6 +202,51 @@ def test_dtypes(device, dtype):
     np.testing.assert_array_equal(out, (ms @ ms + ms * 2 - np.eye(2)).astype(ms.dtype))
 
 
+@td.kernel
+def assign(ms: td.Array[td.mat3x2[td.f32]], rigs: td.Array[Rig], count: td.Array[td.i32]):
+    i = td.grid(1)
+    m = ms[i]
+    m[i % 3, i % 2] = 10.0
+    m[(i + 1) % 3][1] += 20.0
+    m[(i + 2) % 3].x = td.f32(td.atomic_add(count, 0, 1) * 0 + 30)
+    m[i % 3] *= 2.0
+    m[i + 3, 0] = 7.0  # outside: dropped
+    ms[i] = m
+    ms[i][i % 3, 0] += 1.0
+    rigs[i].ms[i % 2][i % 2, 1] = 5.0
+    rigs[i].ms[1][(i + 1) % 2] = td.vec2[td.f32](8, 9)
+
+
+def assigned(ms):
+    for i, m in enumerate(ms):
+        m[i % 3, i % 2] = 10
+        m[(i + 1) % 3, 1] += 20
+        m[(i + 2) % 3, 0] = 30
+        m[i % 3] *= 2
+        m[i % 3, 0] += 1
+    return ms
+
+
+def test_rows_that_are_chosen_are_assigned(device):
+    drawn = np.random.default_rng().integers(0, 9, (5, 3, 2)).astype(np.float32)
+    rigs, count = np.zeros(5, Rig.dtype), td.zeros(1, dtype=td.int32)
+    ms = td.asarray(drawn)
+    assign.launch(5, ms, rigs, count)
+    np.testing.assert_array_equal(ms.numpy(), assigned(drawn.copy()))
+    assert count.item() == 5
+    for i, rig in enumerate(rigs["ms"]):
+        made = np.stack([rig["row0"], rig["row1"]], axis=1)
+        wanted = np.zeros((2, 2, 2))
+        wanted[i % 2, i % 2, 1] = 5
+        wanted[1, (i + 1) % 2] = 8, 9
+        np.testing.assert_array_equal(made, wanted)
+    host, again = drawn.copy(), np.zeros(5, Rig.dtype)
+    with td.interpret():
+        assign[1, 5](host, again, np.zeros(1, np.int32))
+    np.testing.assert_array_equal(host, assigned(drawn.copy()))
+    assert (again == rigs).all()
+
+
 def test_singular_matrices(device):
     @td.kernel
     def invert(ms: td.Array[td.mat2x2[td.f32]]):
@@ -293,7 +343,7 @@ def refused(body):
         ("x[0] = m.determinant()", "square"),
         ("x[0] = td.mat2x2[td.i32](1).inverse()[0, 0]", "fractions"),
         ("x[0] = m.trace", "no trace|has no"),
-        ("m[td.grid(1), 0] = 1.0", "td.static_range"),
+        ("(v, v)[td.grid(1)].x = 1.0", "a tuple's items can't be assigned"),
         ("x[0] = td.mat2x2[td.f32](1, 2, 3)[0, 0]", "has 4 numbers, and 3 are given"),
         ("x[0] = td.mat2x2(1)[0, 0]", r"needs a dtype, as in td.mat2x2\[td.f32\]"),
         ("x[0] = m == m", "compare the parts"),

@@ -112,7 +112,6 @@ BODIES: list[tuple[str, str, str]] = [
     ("bytes", "y[0] = b'a'", "b'a'"),
     ("ellipsis", "y[...] = 1.0", "y[...]"),
     ("MatMult", "y[0] = x[0] @ x[1]", "x[0] @"),
-    ("matrix_row", "r = td.mat2x2[td.f32](1)\nr[i, 0] = x[0]", "r[i, 0]"),
     ("identity", "if x[0] is x[1]: pass", "x[0] is"),
     ("identity", "if x is None: pass", "x is"),
     ("identity", "if x[0] is not None: pass", "x[0] is"),

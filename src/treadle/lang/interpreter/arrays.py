@@ -211,6 +211,8 @@ class ElementPlace:
 
     def _store_in_matrix(self, base: Matrix, value: Any) -> None:
         row, *column = self.index if isinstance(self.index, tuple) else (self.index,)
+        if isinstance(row, np.generic) and not is_inside(row, base.rows):
+            return
         if not column:
             base[row] = copied(value)
         elif not isinstance(column[0], np.generic) or is_inside(column[0], base.columns):

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from treadle.core.errors import DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.ir.traverse import root_of
 from treadle.lang.lower import matrices, positions
 from treadle.lang.lower.arrays import (
     copy_parts,
     fill_with_zeros,
+    index_along,
     memory_variable,
     static_number,
     store,
 )
 from treadle.lang.lower.calls import lower_call
 from treadle.lang.lower.context import Access, Binding, Context, Frame
-from treadle.lang.lower.conversions import convert, number, type_of, typed
+from treadle.lang.lower.conversions import constant, convert, number, type_of, typed
 from treadle.lang.lower.expressions import (
     component,
     in_order_with_index,
@@ -99,7 +102,13 @@ def assign_to(cx: Context, target: ast.expr, value: Value) -> None:
             _unpack(cx, target, value)
         case ast.Subscript() | ast.Attribute():
             mark = len(cx.statements)
-            place = place_of_target(cx, target, "write")
+            try:
+                place = place_of_target(cx, target, "write")
+            except _ChosenRow as chosen:
+                kept = _kept(cx, value, target)
+                for each in _rows(cx, target, chosen):
+                    assign_to(cx, each, kept)
+                return
             (value,) = cx.protect([value], mark)
             with cx.guarded(cx.span(target)):
                 store(cx, place, value, target, _called(target))
@@ -107,6 +116,53 @@ def assign_to(cx: Context, target: ast.expr, value: Value) -> None:
             raise cx.refusal("Starred", target)
         case _:
             raise cx.error("this can't be assigned to", target)
+
+
+class _ChosenRow(Exception):
+    """A target is in a row of a matrix that is known at run time only."""
+
+    def __init__(self, node: ast.Subscript, index: Value, rows: int) -> None:
+        super().__init__()
+        self.node = node
+        self.index = index
+        self.rows = rows
+
+
+def _rows(cx: Context, target: ast.expr, chosen: _ChosenRow) -> Iterator[ast.expr]:
+    """The target with each row in turn. What is lowered for one goes into a branch that is taken
+    where the row is chosen; none is outside the matrix."""
+    span = cx.span(chosen.node)
+    index = index_along(cx, chosen.index, chosen.node)
+    assert isinstance(index.type, t.Scalar)
+    if cx.lowering.asserts:
+        bounds = [constant(each, index.type, cx, chosen.node) for each in (0, chosen.rows)]
+        least = n.Binary("ge", index, bounds[0], t.BOOL, span)
+        below = n.Binary("lt", index, bounds[1], t.BOOL, span)
+        inside = n.Binary("logical_and", least, below, t.BOOL, span)
+        text = f"{ast.unparse(chosen.node)}: index outside the matrix"
+        cx.emit(n.Assert(inside, text, span=span))
+    for row in range(chosen.rows):
+        with cx.block() as body:
+            yield _with_row(target, chosen.node, row)
+        here = n.Binary("eq", index, constant(row, index.type, cx, chosen.node), t.BOOL, span)
+        cx.emit(n.If(here, tuple(body), (), span))
+
+
+def _with_row(node: ast.expr, chosen: ast.Subscript, row: int) -> ast.expr:
+    """A target with a number in the place of the index of a row."""
+    made: ast.expr
+    if node is chosen:
+        place: ast.expr = ast.copy_location(ast.Constant(row), chosen.slice)
+        if isinstance(chosen.slice, ast.Tuple):
+            items = [place, *chosen.slice.elts[1:]]
+            place = ast.copy_location(ast.Tuple(items, ast.Load()), chosen.slice)
+        made = ast.Subscript(chosen.value, place, chosen.ctx)
+    elif isinstance(node, ast.Subscript):
+        made = ast.Subscript(_with_row(node.value, chosen, row), node.slice, node.ctx)
+    else:
+        assert isinstance(node, ast.Attribute)
+        made = ast.Attribute(_with_row(node.value, chosen, row), node.attr, node.ctx)
+    return ast.copy_location(made, node)
 
 
 def _called(target: ast.expr) -> str:
@@ -320,7 +376,7 @@ def _assign_memory(
 def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute, access: Access) -> n.Place:
     """The place of a target `a[i]`, `p.x` or `a[i].x`."""
     if isinstance(target, ast.Subscript):
-        if _is_cell(cx, target.value):
+        if _is_cell(cx, target.value) or _is_in_matrix(cx, target.value):
             whole = place_of_target(cx, target.value, access)  # type: ignore[arg-type]
             return _item_of(cx, whole, lower_expression(cx, target.slice), target, access)
         owner, index = in_order_with_index(cx, target)
@@ -329,7 +385,7 @@ def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute, access: 
         if isinstance(owner, TupleValue):
             raise cx.error("a tuple's items can't be assigned: assign a new tuple", target)
         return _item_of(cx, _place_of_value(cx, owner, target), index, target, access)
-    if _is_cell(cx, target.value):
+    if _is_cell(cx, target.value) or _is_in_matrix(cx, target.value):
         place = place_of_target(cx, target.value, access)  # type: ignore[arg-type]
     else:
         owner = lower_expression(cx, target.value)
@@ -380,7 +436,7 @@ def _item_of_matrix(
     first, second = matrices.indices(cx, whole.type, index, target)
     at = static_number(cx, first)
     if at is None:
-        raise cx.refusal("matrix_row", target, name=ast.unparse(target.value))
+        raise _ChosenRow(target, first, len(whole.type.fields))
     name = matrices.row_name(cx, whole.type, at, target)
     row = n.Member(whole, name, whole.type.field_type(name), cx.span(target))
     return row if second is None else _item_of(cx, row, second, target, access)
@@ -396,6 +452,28 @@ def _is_cell(cx: Context, node: ast.expr) -> bool:
     return False
 
 
+def _is_in_matrix(cx: Context, node: ast.expr) -> bool:
+    """Whether an expression is a part of something that has matrices, as `m[i]` is, of which the
+    place is meant: a row that is read at an index is another value."""
+    if not isinstance(node, (ast.Attribute, ast.Subscript)):
+        return False
+    root: ast.expr = node
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        root = root.value
+    binding = cx.bindings.get(root.id) if isinstance(root, ast.Name) else None
+    value = None if binding is None else binding.value
+    type = value.element if isinstance(value, ArrayView) else getattr(value, "type", None)
+    return _has_matrix(type)
+
+
+def _has_matrix(type: Any) -> bool:
+    if isinstance(type, t.Array):
+        return _has_matrix(type.element)
+    if t.matrix_shape(type) is not None:
+        return True
+    return isinstance(type, t.Struct) and any(_has_matrix(field.type) for field in type.fields)
+
+
 def _is_position(cx: Context, node: ast.expr) -> bool:
     """Whether an index is `pos` or `pos.shifted(…)`, or a name for them."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -407,6 +485,9 @@ def _is_position(cx: Context, node: ast.expr) -> bool:
 def _place_of_value(cx: Context, value: Value, node: ast.AST) -> n.Place:
     """The place that a value was read from."""
     if isinstance(value, n.Load):
+        root = root_of(value.place)
+        if isinstance(root, n.Element) and root.memory in cx.item_memories:
+            raise cx.error("a tuple's items can't be assigned: assign a new tuple", node)
         return value.place
     if isinstance(value, n.Variable):
         return value
@@ -428,7 +509,14 @@ def lower_augmented(cx: Context, node: ast.AugAssign) -> None:
         assign_name(cx, node.target.id, matrices.binary(cx, symbol, old, right, node), node)
         return
     assert isinstance(node.target, (ast.Subscript, ast.Attribute))
-    place = _repeatable_place(cx, place_of_target(cx, node.target, "update"))
+    try:
+        place = _repeatable_place(cx, place_of_target(cx, node.target, "update"))
+    except _ChosenRow as chosen:
+        for each in _rows(cx, node.target, chosen):
+            assert isinstance(each, (ast.Subscript, ast.Attribute))
+            again = ast.AugAssign(each, node.op, node.value)
+            lower_augmented(cx, ast.copy_location(again, node))
+        return
     if isinstance(place.type, t.Array) or contains_array(place.type):
         raise cx.refusal("whole_array", node)
     with cx.guarded(cx.span(node.target)):

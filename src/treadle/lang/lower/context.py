@@ -146,6 +146,7 @@ class Context:
         self.result_place: n.Element | None = None  # for a result that holds an array
         self.prologue: list[n.Statement] = []  # what is before all other statements
         self.tables: dict[Any, Any] = {}  # tuples and arrays of constants in memory
+        self.item_memories: set[str] = set()  # of tuples, whose items are not assigned
         self.guard: n.Expression | None = None  # of the cell that is stored, if it may be outside
         self._names: dict[str, int] = {}
 

@@ -78,6 +78,8 @@ def _from_memory(cx: Context, items: list[n.Expression], at: n.Expression, node:
     if place is None:
         memory = memory_variable(cx, t.Array(items[0].type, len(items)), "table", span)
         assert isinstance(memory.type, t.Array)
+        assert isinstance(memory.place, n.Element)
+        cx.item_memories.add(memory.place.memory)
         place = FixedArrayPlace(memory.place, memory.type)
         with cx.block() as filling:
             store(cx, place.place, TupleValue(tuple(items)), node, "a tuple")
