@@ -46,7 +46,7 @@ class _Mode(ContextDecorator):
         return within
 
     def _generating(self, function: Callable[..., Any]) -> Any:
-        """A generator function whose generators are in this mode, and whoever asks them is not."""
+        """A generator function whose generators are in this mode, and the caller is not."""
 
         @functools.wraps(function)
         def within(*args: Any, **keywords: Any) -> Any:
