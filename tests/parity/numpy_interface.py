@@ -197,7 +197,7 @@ def _compare_arrays(found: Any, wanted: Any, least: float) -> None:
     tolerance = max(tolerance, least)
     with numpy.errstate(all="ignore"):
         finite = numpy.abs(goal[numpy.isfinite(goal)])
-        scale = float(finite.max()) if finite.size else 1.0
+        scale = max(float(finite.max()), 1.0) if finite.size else 1.0
         if not numpy.allclose(
             data, goal, rtol=tolerance, atol=tolerance * min(scale, 1e3), equal_nan=True
         ):

@@ -20,7 +20,7 @@ def _run(script: Path, module: str) -> Any:
 
 
 # The others take longer, and are run with the slow tests.
-_QUICK = ("game_of_life", "monte_carlo", "spectral_filter")
+_QUICK = ("game_of_life", "monte_carlo")
 _MARKED = [
     pytest.param(each, id=each.stem, marks=() if each.stem in _QUICK else pytest.mark.slow)
     for each in _SCRIPTS

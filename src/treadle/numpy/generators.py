@@ -237,7 +237,7 @@ class Generator:
     def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
         """The gamma distribution."""
         given = (_not_negative("shape", shape), _not_negative("scale", scale))
-        return _result(self._draw(_sampler("gamma"), size, given))
+        return _result(self._draw(td.random.gamma, size, given))
 
     def standard_gamma(
         self, shape: Any, size: Any = None, dtype: Any = None, out: ndarray | None = None
@@ -245,7 +245,7 @@ class Generator:
         """The gamma distribution of scale 1."""
         return _result(
             self._draw(
-                _sampler("gamma"),
+                td.random.gamma,
                 _size(size, out),
                 (_not_negative("shape", shape),),
                 _kind(dtype, out),
@@ -255,30 +255,30 @@ class Generator:
 
     def beta(self, a: Any, b: Any, size: Any = None) -> Any:
         """The beta distribution."""
-        return _result(self._draw(_sampler("beta"), size, (_positive("a", a), _positive("b", b))))
+        return _result(self._draw(td.random.beta, size, (_positive("a", a), _positive("b", b))))
 
     def chisquare(self, df: Any, size: Any = None) -> Any:
         """The chi-square distribution."""
-        return _result(self._draw(_sampler("chisquare"), size, (_positive("df", df),)))
+        return _result(self._draw(td.random.chisquare, size, (_positive("df", df),)))
 
     def noncentral_chisquare(self, df: Any, nonc: Any, size: Any = None) -> Any:
         """Chi-square of normal numbers whose means are not 0."""
         df, nonc = _positive("df", df), _not_negative("nonc", nonc)
         z, (freedom, moved) = self._standard(td.random.normal, size, (df, nonc))
         # A Poisson mixture of chi-squares, which holds for every df.
-        count = self._draw(_sampler("poisson"), z.shape, (_half(moved),))
-        return _result(self._draw(_sampler("chisquare"), z.shape, (freedom + 2 * count,)))
+        count = self._draw(td.random.poisson, z.shape, (_half(moved),))
+        return _result(self._draw(td.random.chisquare, z.shape, (freedom + 2 * count,)))
 
     def f(self, dfnum: Any, dfden: Any, size: Any = None) -> Any:
         """The F distribution."""
         dfnum, dfden = _positive("dfnum", dfnum), _positive("dfden", dfden)
         z, (one, other) = self._uniform(size, dfnum, dfden)
-        top = self._draw(_sampler("chisquare"), z.shape, (one,)) / one
-        return _result(top / (self._draw(_sampler("chisquare"), z.shape, (other,)) / other))
+        top = self._draw(td.random.chisquare, z.shape, (one,)) / one
+        return _result(top / (self._draw(td.random.chisquare, z.shape, (other,)) / other))
 
     def standard_t(self, df: Any, size: Any = None) -> Any:
         """Student's t distribution."""
-        return _result(self._draw(_sampler("student_t"), size, (_positive("df", df),)))
+        return _result(self._draw(td.random.student_t, size, (_positive("df", df),)))
 
     def dirichlet(self, alpha: Any, size: Any = None) -> Any:
         """The Dirichlet distribution: numbers that add up to 1."""
@@ -287,9 +287,7 @@ class Generator:
         given = operands.array(unwrapped(alpha), device=where).to(wanted)
         shape = () if size is None else operands.shape_of(unwrapped(size))
         return _result(
-            _sampler("dirichlet")(
-                shape, given, dtype=wanted, device=where, generator=self._generator
-            )
+            td.random.dirichlet(shape, given, dtype=wanted, device=where, generator=self._generator)
         )
 
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
@@ -376,13 +374,11 @@ class Generator:
 
     def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
         """The Poisson distribution."""
-        return _result(self._counts(_sampler("poisson"), size, (_not_negative("lam", lam),)))
+        return _result(self._counts(td.random.poisson, size, (_not_negative("lam", lam),)))
 
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
         """The binomial distribution."""
-        return _result(
-            self._counts(_sampler("binomial"), size, (_not_negative("n", n), _chance(p)))
-        )
+        return _result(self._counts(td.random.binomial, size, (_not_negative("n", n), _chance(p))))
 
     def geometric(self, p: Any, size: Any = None) -> Any:
         """The number of trials until one succeeds."""
@@ -394,8 +390,8 @@ class Generator:
     def negative_binomial(self, n: Any, p: Any, size: Any = None) -> Any:
         """The number of failures before n successes."""
         u, (n, p) = self._uniform(size, _positive("n", n), _chance(p))
-        rate = self._draw(_sampler("gamma"), u.shape, (n,)) * ((1 - p) / p)
-        return _result(self._counts(_sampler("poisson"), u.shape, (value_of(rate),)))
+        rate = self._draw(td.random.gamma, u.shape, (n,)) * ((1 - p) / p)
+        return _result(self._counts(td.random.poisson, u.shape, (value_of(rate),)))
 
     def multinomial(self, n: int, pvals: Any, size: Any = None) -> Any:
         """How often each of several outcomes comes up in n trials."""
@@ -471,12 +467,6 @@ def _numbers(value: Any, where: Device) -> Any:
         return int(given)
     made = operands.array(given, device=where)
     return made if made.shape else int(made.item())
-
-
-def _sampler(name: str) -> Callable[..., Inner]:
-    """A function of `td.random`."""
-    found: Callable[..., Inner] = getattr(td.random, name)
-    return found
 
 
 def _half(value: Any) -> Any:

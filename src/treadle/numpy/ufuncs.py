@@ -246,6 +246,8 @@ class ufunc:
             )
         x = self._loop_of(x, dtype)
         initial = keywords.get("initial", self.identity)
+        if self.__name__ == "bitwise_and" and x.dtype.kind == "uint" and initial == -1:
+            initial = td.iinfo(x.dtype).max
         if "where" in keywords:
             if initial is None:
                 raise ValueError(
