@@ -125,8 +125,8 @@ OPERATORS = (
     "x.max() * 2 if x.size else 0", "v[t[0]] if t.size else 0",
 )  # fmt: skip
 METHODS = (
-    "x.all(axis=k)", "x.any(axis=k)", "x.argmax(axis=k)", "x.argmin(k)", "x.argsort()",
-    "x.argsort(axis=0)", "p.astype(d)", "x.astype(float)", "x.astype(np.int32, casting='safe')",
+    "x.all(axis=k)", "x.any(axis=k)", "x.argmax(axis=k)", "x.argmin(k)", "x.argsort(kind='stable')",
+    "x.argsort(axis=0, kind='stable')", "p.astype(d)", "x.astype(float)", "x.astype(np.int32, casting='safe')",
     "x.clip(1, 3)", "x.clip(min=2)", "x.compress([True, False])", "x.conj()", "x.conjugate()",
     "x.copy()", "x.cumprod()", "x.cumsum(axis=0)", "a.diagonal()", "a.dot(a.T)", "x.dtype",
     "x.flatten()", "x.imag", "x.item(0)", "x.itemsize", "x.max(axis=k)", "x.mean(axis=k)",
