@@ -19,9 +19,9 @@ from treadle.formats import torch_pickle
 from treadle.formats.atomic import replaced
 from treadle.formats.torch_pickle import Stored
 from treadle.tensor.tensor import from_numpy
-from treadle.torch.layouts import Size
 from treadle.torch.devices import device as Device
 from treadle.torch.devices import place
+from treadle.torch.layouts import Size
 from treadle.torch.tensors import Tensor, unwrapped, wrap, wrapped
 
 _Path = str | os.PathLike[str] | IO[bytes]

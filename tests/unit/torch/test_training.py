@@ -31,7 +31,7 @@ def test_rows_and_samplers():
     loader = data.DataLoader(pairs, batch_size=3, shuffle=True, generator=generator, num_workers=1)
     rows = [(x.tolist(), y.tolist()) for x, y in loader]
     assert [x for x, _ in rows] == [y for _, y in rows]
-    assert sorted(sum((y for _, y in rows), [])) == list(range(7))
+    assert sorted(each for _, y in rows for each in y) == list(range(7))
     first, second = data.random_split(pairs, [0.6, 0.4], generator)
     assert (len(first), len(second)) == (5, 2)
     weighted = data.WeightedRandomSampler(torch.tensor([0.0, 1.0, 0.0]), 4)

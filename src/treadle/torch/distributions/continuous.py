@@ -162,7 +162,7 @@ class Laplace(_Scaled):
 
 
 class Gumbel(_Scaled):
-    """The distribution of extremes: the chance of less than x is `exp(-exp(-(x - loc) / scale))`."""
+    """The distribution of extremes: less than x has the chance `exp(-exp(-(x - loc) / scale))`."""
 
     @property
     def mean(self) -> Tensor:
@@ -397,7 +397,8 @@ class MultivariateNormal(Distribution):
         if scale_tril is None:
             if precision_matrix is not None:
                 covariance_matrix = torch.linalg.inv(precision_matrix)
-            scale_tril = torch.linalg.cholesky(covariance_matrix)
+            given: Any = covariance_matrix
+            scale_tril = torch.linalg.cholesky(given)
         shape = torch.broadcast_shapes(loc.shape[:-1], scale_tril.shape[:-2])
         n = loc.shape[-1]
         self.loc = loc.expand(*shape, n)

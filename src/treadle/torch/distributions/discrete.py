@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import treadle.torch as torch
-from treadle.torch.layouts import Size
 from treadle.torch.distributions.distribution import Distribution, broadcast
+from treadle.torch.layouts import Size
 from treadle.torch.tensors import Tensor
 
 
@@ -25,7 +25,7 @@ class _Chosen(Distribution):
         (self._given,) = broadcast(logits if probs is None else probs)
         return self._given
 
-    def _pick(self, at: Any) -> dict[str, Tensor]:
+    def _pick(self, at: Any) -> dict[str, Any]:
         return {"logits" if self._by_logits else "probs": at}
 
 
