@@ -21,6 +21,6 @@ NAMES = {
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, "", within("distributions"))
 offer(
     __name__,
-    "bernoulli binomial categorical cauchy exponential geometric gumbel "
-    "half_normal independent kl laplace log_normal multivariate_normal normal one_hot_categorical uniform",
+    "bernoulli binomial categorical cauchy exponential geometric gumbel half_normal independent "
+    "kl laplace log_normal multivariate_normal normal one_hot_categorical uniform",
 )
