@@ -264,6 +264,29 @@ _DIFFERENT = {
     ),
     "`enable_nested_tensor` and `mask_check` have no effect": "nn.TransformerEncoder",
     "the parameters have their usual initial values": "nn.utils.skip_init",
+    "`differentiable=True` is refused; the other ways of computing a step are one kernel": (
+        "optim.Adadelta optim.Adagrad optim.Adam optim.Adamax optim.AdamW optim.ASGD optim.NAdam "
+        "optim.RAdam optim.RMSprop optim.Rprop optim.SGD"
+    ),
+    "tensors of devices that are not CUDA's are those of the CPU in the file; modules are refused: "
+    "save a state dict": "save",
+    "only tensors, numbers, texts and containers are loaded, also with `weights_only=False`": (
+        "load"
+    ),
+    "workers are threads": "utils.data.DataLoader",
+    "it holds for tensors on all devices": "amp.autocast autocast",
+    "a module whose results are differentiated runs as it is: compile the whole step; backends and "
+    "modes are accepted": "compile",
+    "it is noted: kernels on the CPU use all processors that the process has": (
+        "get_num_threads set_num_threads"
+    ),
+    "it is noted: kernels give the same results at each run, but for sums by atomics": (
+        "use_deterministic_algorithms"
+    ),
+    "a device has one stream, and work is in order": (
+        "Stream cuda.Stream cuda.current_stream cuda.default_stream cuda.set_stream cuda.stream"
+    ),
+    "lazy tensors that nobody has asked for are not part of what is measured": ("Event cuda.Event"),
     "on devices without 64-bit integers Python's integers and indices have 32 bits": (
         "tensor arange randint argmax argmin argsort nonzero topk sort"
     ),
