@@ -3,6 +3,7 @@ change how treadle computes do so; all others are kept, and change nothing."""
 
 from treadle.core.deferred_imports import exports
 
+NAMES: dict[str, str] = {}
 __all__, __getattr__, __dir__ = exports(
-    __name__, {}, "cpu cuda cudnn mha mkl mkldnn mps openmp opt_einsum"
+    __name__, NAMES, "cpu cuda cudnn mha mkl mkldnn mps openmp opt_einsum"
 )

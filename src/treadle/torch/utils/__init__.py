@@ -3,4 +3,5 @@
 from treadle.core.deferred_imports import exports
 from treadle.torch.lacking import within
 
-__all__, __getattr__, __dir__ = exports(__name__, {}, "checkpoint data", within("utils"))
+NAMES: dict[str, str] = {}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "checkpoint data", within("utils"))
