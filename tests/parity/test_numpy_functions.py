@@ -285,3 +285,34 @@ def test_a_device_without_float64_computes_in_float32(monkeypatch: pytest.Monkey
     assert np.linspace(0, 1, 3).mean().dtype == np.float32
     with pytest.raises(TypeError, match="float32"):
         np.ones(2, np.float64)
+
+
+def test_windows_and_strides():
+    theirs = numpy.random.default_rng().standard_normal((5, 7))
+    mine, tricks = np.asarray(theirs), np.lib.stride_tricks
+    for window, axis in [((2, 3), None), (3, 1), ((2, 2), (0, 0)), ((1, 7), None), (0, 0)]:
+        wanted = numpy.lib.stride_tricks.sliding_window_view(theirs, window, axis)
+        found = tricks.sliding_window_view(mine, window, axis)
+        assert found.shape == wanted.shape
+        assert (numpy.asarray(found) == wanted).all()
+    wanted = numpy.lib.stride_tricks.sliding_window_view(theirs[::2, 1:], 2, 1)
+    assert (numpy.asarray(tricks.sliding_window_view(mine[::2, 1:], 2, 1)) == wanted).all()
+    found = tricks.as_strided(mine, (2, 2), (8, 16))
+    assert found.tolist() == theirs.ravel()[[[0, 2], [1, 3]]].tolist()
+    for wrong in (lambda: tricks.sliding_window_view(mine, (9, 9)),
+                  lambda: tricks.sliding_window_view(mine, 3),
+                  lambda: tricks.as_strided(mine, (99,), (8,))):  # fmt: skip
+        with pytest.raises(ValueError, match=r"window|axis|memory"):
+            wrong()
+
+
+def test_that_arrays_stay_writeable():
+    x = np.zeros(3)
+    x.setflags(write=True)
+    x.flags.writeable = True
+    with pytest.raises(NotImplementedError, match="copy"):
+        x.flags.writeable = False
+    with pytest.raises(NotImplementedError, match="copy"):
+        x.flags["WRITEABLE"] = False
+    with pytest.raises(NotImplementedError, match="copy"):
+        x.setflags(write=False)

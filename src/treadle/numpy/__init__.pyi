@@ -74,6 +74,7 @@ from numpy import unsignedinteger as unsignedinteger
 from numpy import ushort as ushort
 
 from treadle.numpy import fft as fft
+from treadle.numpy import lib as lib
 from treadle.numpy import linalg as linalg
 from treadle.numpy import random as random
 from treadle.numpy import testing as testing
@@ -684,6 +685,7 @@ __all__ = [
     "less",
     "less_equal",
     "lexsort",
+    "lib",
     "linalg",
     "linspace",
     "little_endian",

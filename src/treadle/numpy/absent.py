@@ -54,7 +54,6 @@ MISSING: dict[str, str] = {
     **dict.fromkeys(
         [
             "f2py",
-            "lib",
             "rec",
             "core",
             "ctypeslib",

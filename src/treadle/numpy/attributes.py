@@ -112,7 +112,7 @@ class Flags:
         packed = inner.size == 0 or _is_packed(shape, steps)
         turned = inner.size == 0 or _is_packed(shape[::-1], steps[::-1])
         whole = inner._cell.value.shape
-        self._values = {
+        self.__dict__["_values"] = {
             "C_CONTIGUOUS": packed,
             "F_CONTIGUOUS": turned,
             "OWNDATA": inner._view is None or views.is_whole(inner._view, whole),
@@ -134,6 +134,14 @@ class Flags:
         except KeyError:
             raise AttributeError(f"flags have no {name!r}") from None
 
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self, {"W": "WRITEABLE"}.get(name, name).lower(), value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "writeable":
+            raise AttributeError(f"the flag {name!r} cannot be set")
+        _check_writeable(value)
+
     def __repr__(self) -> str:
         return "\n".join(f"  {name} : {value}" for name, value in self._values.items()) + "\n"
 
@@ -153,8 +161,13 @@ def flags(self: Values) -> Flags:
 
 
 def setflags(self: ndarray, write: Any = None, align: Any = None, uic: Any = None) -> None:
-    """NotImplementedError: arrays on devices stay writeable."""
-    if write is not None and bool(write) is not self._inner.size >= 0:
+    """NotImplementedError for `write=False`: arrays on devices stay writeable."""
+    if write is not None:
+        _check_writeable(write)
+
+
+def _check_writeable(write: Any) -> None:
+    if not write:
         raise NotImplementedError(
             "arrays of treadle.numpy have no flag that makes them read-only: give away a copy"
         )

@@ -1,0 +1,5 @@
+"""`numpy.lib`: `stride_tricks`, views of arrays by distances in memory."""
+
+from treadle.core.deferred_imports import exports
+
+__all__, __getattr__, __dir__ = exports(__name__, {}, "stride_tricks")
