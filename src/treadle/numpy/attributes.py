@@ -107,6 +107,8 @@ def mT(self: Values) -> ndarray:
 class Flags:
     """How an array lies in memory: `x.flags["C_CONTIGUOUS"]`, `x.flags.c_contiguous`."""
 
+    _values: dict[str, bool]
+
     def __init__(self, inner: Inner) -> None:
         shape, steps = inner.shape, inner.strides
         packed = inner.size == 0 or _is_packed(shape, steps)
