@@ -36,7 +36,8 @@ def _one(name: str, a: Any, n: Any, axis: int, norm: Any) -> Inner:
     if name in ("rfft", "ihfft") and x.dtype.kind == "complex":
         raise TypeError(f"ufunc '{name}' did not contain a loop with signature matching types")
     made: Inner = getattr(td.fft, name)(x, n=_count(n), axis=at, norm=norm or "backward")
-    return made
+    is_half = made.dtype.kind == "float" and array(a).dtype.name == "float16"
+    return made.to(td.float16) if is_half else made
 
 
 def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Inner:
