@@ -58,8 +58,8 @@ checks-and-parts: $(VENV)/.installed-test
 
 # One after the other: both ask the system's package manager, which serves one at a time.
 parts: $(VENV)/.installed-test
-	@$(MAKE) --no-print-directory -j 1 software-gpu
-	@$(MAKE) --no-print-directory -j 1 browser-parts
+	@$(MAKE) --no-print-directory software-gpu
+	@$(MAKE) --no-print-directory browser-parts
 
 lint: $(VENV)/.installed-test
 	@$(BIN)/ruff check --quiet .
