@@ -8,7 +8,7 @@ JOBS ?= 2
 # Without this variable, Mesa complains in every process that looks for devices.
 export XDG_RUNTIME_DIR ?= /tmp
 
-.PHONY: help demo test announce-test test-full checks lint format docs docs-serve site serve packages bench software-gpu browser-parts clean
+.PHONY: help demo test announce-test test-full checks checks-and-parts parts lint format docs docs-serve site serve packages bench software-gpu browser-parts clean
 
 help:
 	@echo "make demo       install into $(VENV) and run the main job on every device present"
@@ -32,7 +32,7 @@ $(VENV)/.installed-test: EXTRAS := test,docs
 demo: $(VENV)/.installed-demo
 	@$(BIN)/treadle demo
 
-test: announce-test checks software-gpu browser-parts
+test: announce-test checks-and-parts
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 announce-test:
@@ -51,6 +51,15 @@ browser-parts: $(VENV)/.installed-test
 # Side by side: mypy and mkdocs each keep a core busy for twenty seconds.
 checks: $(VENV)/.installed-test
 	@$(MAKE) --no-print-directory -j $(JOBS) lint docs
+
+# With the checks, what the tests need is installed, which mostly waits for the network.
+checks-and-parts: $(VENV)/.installed-test
+	@$(MAKE) --no-print-directory -j $$(($(JOBS) + 1)) lint docs parts
+
+# One after the other: both ask the system's package manager, which serves one at a time.
+parts: $(VENV)/.installed-test
+	@$(MAKE) --no-print-directory software-gpu
+	@$(MAKE) --no-print-directory browser-parts
 
 lint: $(VENV)/.installed-test
 	@$(BIN)/ruff check --quiet .

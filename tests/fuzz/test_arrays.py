@@ -7,12 +7,15 @@ from functools import cache
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings as drawing
 from hypothesis import strategies as st
 
 import treadle as td
 from tests.fuzz.arrays import Instruction, NumPy, Sizes, Treadle, outputs
 from treadle.runtime import settings
 
+# In CI the same programs are drawn each time: half of the usual number compiles for long enough.
+_EXAMPLES = drawing.default.max_examples // 2
 _numbers = st.integers(0, 9999)
 _programs = st.lists(
     st.builds(Instruction, st.integers(0, 30), _numbers, _numbers, _numbers), max_size=40
@@ -26,6 +29,7 @@ def _devices() -> tuple[td.Device, ...]:
 
 
 @pytest.mark.timeout(3000)  # for all the examples together
+@drawing(max_examples=_EXAMPLES)
 @given(_numbers, _programs)
 def test_tensors_do_what_numpy_does(seed: int, program: list[Instruction]) -> None:
     with np.errstate(over="ignore"):
@@ -47,6 +51,7 @@ _sizes = st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 9))
 
 
 @pytest.mark.timeout(3000)
+@drawing(max_examples=_EXAMPLES)
 @given(_numbers, _programs, st.lists(_sizes, min_size=2, max_size=5))
 def test_sizes_may_change(seed: int, program: list[Instruction], sizes: list[Sizes]) -> None:
     """Plans are shared by the same program with other sizes, and the same ones again."""

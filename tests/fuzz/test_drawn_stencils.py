@@ -50,7 +50,7 @@ def check(drawn: Drawn) -> None:
 
 
 @pytest.mark.timeout(3000)  # for all the examples together
-@settings(max_examples=max(settings.default.max_examples // 8, 5))
+@settings(max_examples=max(settings.default.max_examples // 12, 5))
 @given(drawn_stencils())
 def test_stencils_do_what_numpy_does(drawn: Drawn) -> None:
     try:

@@ -94,19 +94,24 @@ def statements_in(block: n.Block) -> Iterator[n.Statement]:
 def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
     """The node with `change` applied to the nodes directly inside it, in evaluation order; the
     same node if nothing changed. In a block, a tuple from `change` is spliced in."""
-    updates: dict[str, Any] = {}
-    for name in _child_fields(type(node)):  # type: ignore[arg-type]
+    own = type(node)
+    if own in _CHILDLESS:
+        return node
+    updates: dict[str, Any] | None = None
+    for name in _child_fields(own):  # type: ignore[arg-type]
         value = getattr(node, name)
         kind = type(value)
         if kind is tuple:
-            new = _map_tuple(value, change)
-            if new is not value:
-                updates[name] = new
+            new = _map_tuple(value, change) if value else value
         elif kind in _NODES:
             new = change(value)
-            if new is not value:
-                updates[name] = new
-    return replace(node, **updates) if updates else node
+        else:
+            continue
+        if new is not value:
+            if updates is None:
+                updates = {}
+            updates[name] = new
+    return node if updates is None else replace(node, **updates)
 
 
 def _map_tuple(parts: tuple[Any, ...], change: Callable[[Node], Node]) -> tuple[Any, ...]:
@@ -137,7 +142,11 @@ def rewrite_block(block: tuple[Any, ...], change: Callable[[Node], Node]) -> tup
 
 
 def _visitor(change: Callable[[Node], Node]) -> Callable[[Node], Node]:
+    childless = _CHILDLESS
+
     def visit(node: Node) -> Node:
+        if type(node) in childless:
+            return change(node)
         return change(map_children(node, visit))
 
     return visit

@@ -7,8 +7,8 @@ entry has a checksum; an entry that does not match it is removed and built again
 
 The size is bounded: entries that were not used for `KEPT_DAYS` are removed, and above `MOST_BYTES`
 the least recently used ones. Entries lie in 256 subfolders by the first byte of their names, which
-are hashes, so that each has about the same share. Saving an entry trims its own subfolder and one
-more, so that no process ever scans the whole folder.
+are hashes, so that each has about the same share. Saving one entry in 16 trims its own subfolder
+and one more, so that no process ever scans the whole folder, and few saves look at other entries.
 """
 
 from __future__ import annotations
@@ -127,8 +127,9 @@ def save(key: str, content: bytes) -> None:
         reason = error.strerror or str(error)
         warn_once(f"compiled kernels are not kept in {folder()}: one cannot be written ({reason})")
         return
-    _tidy(path.parent, path)
-    _tidy(path.parents[1] / key[2:4], path)
+    if key[4] == "0":  # names are hashes: one in 16
+        _tidy(path.parent, path)
+        _tidy(path.parents[1] / key[2:4], path)
     if _IN_A_PAGE:
         page_storage.changed()
 

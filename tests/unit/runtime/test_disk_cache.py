@@ -306,7 +306,8 @@ def test_what_was_used_longest_ago_goes_first(folder, monkeypatch):
 
 def test_what_was_not_used_for_months_goes(folder):
     old, new = disk_cache.key_of("old"), disk_cache.key_of("new")
-    new = new[:2] + old[:2] + new[4:]  # its second byte names the other's subfolder
+    # Its second byte names the other's subfolder, and what follows says that both are trimmed.
+    new = f"{new[:2]}{old[:2]}0{new[5:]}"
     disk_cache.save(old, b"content")
     (path,) = entries(folder)
     unfinished = path.with_suffix(".part")  # of a process that was killed
@@ -326,8 +327,23 @@ def test_what_was_not_used_for_months_goes(folder):
 def test_one_entry_may_be_larger_than_its_share(monkeypatch):
     monkeypatch.setattr(disk_cache, "MOST_BYTES", 256)
     key = disk_cache.key_of("x")
+    key = f"{key[:4]}0{key[5:]}"
     disk_cache.save(key, bytes(1000))
     assert disk_cache.load(key) == bytes(1000)
+
+
+def test_few_saves_look_at_other_entries(folder, monkeypatch):
+    """One in 16 trims, and so the folder stays small."""
+    looked = []
+    real = disk_cache._tidy
+    monkeypatch.setattr(disk_cache, "_tidy", lambda *given: looked.append(given) or real(*given))
+    monkeypatch.setattr(disk_cache, "MOST_BYTES", 256 * 5000)
+    for number in range(64):
+        key = disk_cache.key_of(str(number))
+        disk_cache.save(f"abcd{key[4:]}", bytes(1000))
+    saved = [disk_cache.key_of(str(number))[4] for number in range(64)]
+    assert len(looked) == 2 * saved.count("0")
+    assert len(entries(folder)) < 64
 
 
 _BUILT = BuiltKernel(

@@ -45,6 +45,11 @@ class Access:
         )
 
 
+_ACCESSING = frozenset(
+    (n.Load, n.Assign, n.OpaqueStore, n.Staged, n.Atomic, n.Call, n.CallStatement)
+)
+
+
 def buffer_access(kernel: n.Kernel) -> dict[str, Access]:
     """The use of every buffer and memory of the kernel, through the functions it calls as well.
 
@@ -83,6 +88,8 @@ def _body_access(
             note(root.memory, Access(types=types, elements=elements, **how))
 
     for node in walk(body):
+        if type(node) not in _ACCESSING:  # most nodes: quicker than all the cases
+            continue
         match node:
             case n.Load():
                 touch(node.place, reads=True)

@@ -10,22 +10,30 @@ class Names:
     """The names that a kernel uses, and new ones."""
 
     def __init__(self, kernel: n.Kernel) -> None:
-        self._used = {buffer.name for buffer in kernel.buffers}
-        self._used.update(parameter.name for parameter in kernel.parameters)
-        self._used.update(memory.name for memory in kernel.memories)
-        self._used.update(function.name for function in kernel.functions)
-        for block in (kernel.body, *(function.body for function in kernel.functions)):
-            self._used.update(node.name for node in walk(block) if isinstance(node, n.Variable))
-        for function in kernel.functions:
-            self._used.update(parameter.name for parameter in function.parameters)
+        self._kernel = kernel
+        self._taken: set[str] | None = None
         self._next: dict[str, int] = {}
+
+    def _used(self) -> set[str]:
+        """The kernel's names, looked up when a pass needs the first new one: many need none."""
+        if self._taken is None:
+            kernel = self._kernel
+            self._taken = {buffer.name for buffer in kernel.buffers}
+            self._taken.update(parameter.name for parameter in kernel.parameters)
+            self._taken.update(memory.name for memory in kernel.memories)
+            self._taken.update(function.name for function in kernel.functions)
+            for block in (kernel.body, *(function.body for function in kernel.functions)):
+                self._taken.update(node.name for node in walk(block) if type(node) is n.Variable)
+            for function in kernel.functions:
+                self._taken.update(parameter.name for parameter in function.parameters)
+        return self._taken
 
     def fresh(self, name: str) -> str:
         """`name` if it is not used yet, else the name with a number."""
-        candidate = name
-        while candidate in self._used:
+        used, candidate = self._used(), name
+        while candidate in used:
             count = self._next.get(name, 1)
             self._next[name] = count + 1
             candidate = f"{name}.{count}"
-        self._used.add(candidate)
+        used.add(candidate)
         return candidate
