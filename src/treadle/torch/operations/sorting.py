@@ -216,7 +216,7 @@ def histogramdd(
         bin_count = bounds.shape[0] - 1
         found = long(td.searchsorted(bounds, column, side="right")) - 1
         found = td.where(column == bounds[-1], bin_count - 1, found)
-        valid = valid & (found >= 0) & (found < bin_count)
+        valid = valid & (column >= bounds[0]) & (column <= bounds[-1])
         place = place * bin_count + td.clip(found, 0, max(bin_count - 1, 0))
     shape = tuple([each.shape[0] - 1 for each in edges])
     weights = weight.reshape(count) if weight is not None else td.ones_like(rows[:, 0])
