@@ -180,7 +180,7 @@ _NAMES = {
         "nn.NLLLoss2d nn.functional.ScalingType nn.functional.SwizzleType windows cpp types "
         "testing.FileCheck return_types clear_autocast_cache is_autocast_cache_enabled "
         "set_autocast_cache_enabled autograd.NestedIOFunction autograd.enforce_grad_layout_policy "
-        "autograd.variable func.debug_unwrap optim.swap_in_optimizer_params_and_state "
+        "func.debug_unwrap optim.swap_in_optimizer_params_and_state "
         "utils.data.argument_validation utils.data.functional_datapipe "
         "utils.data.guaranteed_datapipes_determinism utils.data.non_deterministic "
         "utils.data.runtime_validation utils.data.runtime_validation_disabled utils.data.DataChunk"
