@@ -74,7 +74,7 @@ DIFFERENCES: dict[str, str] = {
     "astype": "floating numbers beyond an integer dtype become its limits, and NaN 0",
     "ascontiguousarray": "an array is returned as it is: those in other orders are views",
     "broadcast": "the shape alone, without the iterator",
-    "broadcast_to": "the view is refused to be written only where elements would be one in memory",
+    "broadcast_to": "a copy, which can be written; NumPy has a view that cannot",
     "choose": "indices are read, to be checked",
     "empty": "contents are undefined, as in NumPy",
     "errstate": 'accepted, and without effect; "raise" is refused',

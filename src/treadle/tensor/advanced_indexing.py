@@ -31,10 +31,10 @@ from treadle.graph.views import Integers, View
 from treadle.kernels.scatter import put as scatter
 from treadle.kernels.scatter import scattered
 from treadle.kernels.select import positions
-from treadle.runtime import settings
 from treadle.runtime.arrays import DeviceArray, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.checks import looked_at
 from treadle.tensor.composites import as_one_node
 from treadle.tensor.conversions import cast, is_number, mixed_devices, number_as
 from treadle.tensor.creation import asarray
@@ -264,7 +264,7 @@ def places_along(pick: Pick, extent: int, source: Node) -> tuple[Node, Node | No
     node = _index_node(pick.values, device)
     if pick.inside:
         return cast(node, dtype), None
-    if settings.check:
+    if looked_at(source.device):
         all_inside(_read(node), pick.axes[0], extent)
     node = _from_front(node, extent, dtype)
     if node.dtype is uint32 and extent > _MOST_UINT32:
@@ -297,7 +297,7 @@ def _is_inside(node: Node, extent: int) -> Node:
 def _start_of(window: Window, source: Node) -> Node:
     """Where a window begins. IndexError if that is checked, and the window reaches outside."""
     start = _index_node(window.start, source.device)
-    if settings.check:
+    if looked_at(source.device):
         window.check(int(_read(start)))
     return start
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.torch.devices import device as Device
+from treadle.torch.errors import CAUGHT, translated
 from treadle.torch.layouts import Size
 from treadle.torch.operations import complexes, shapes
 from treadle.torch.tensors import Tensor, kept, unwrapped, wrap
@@ -117,7 +118,10 @@ def _grad(self: Tensor) -> Tensor | None:
 
 
 def _set_grad(self: Tensor, value: Tensor | None) -> None:
-    self._inner.grad = unwrapped(value)
+    try:
+        self._inner.grad = unwrapped(value)
+    except CAUGHT as error:
+        raise translated(error) from None
 
 
 def _requires_grad(self: Tensor) -> bool:

@@ -13,8 +13,9 @@ from treadle.core.errors import (
     TreadleError,
 )
 
-# What PyTorch calls it.
-OutOfMemoryError = OutOfMemory
+
+class OutOfMemoryError(OutOfMemory, RuntimeError):
+    """An allocation that the device has no room for."""
 
 
 class TorchShapeError(ShapeError, RuntimeError):
@@ -39,7 +40,7 @@ class LinAlgError(np.linalg.LinAlgError, RuntimeError):
 
 _KINDS: dict[type[Exception], type[Exception]] = {
     np.linalg.LinAlgError: LinAlgError,
-    ShapeError: TorchShapeError, DtypeError: TorchDtypeError,
+    OutOfMemory: OutOfMemoryError, ShapeError: TorchShapeError, DtypeError: TorchDtypeError,
     LaunchError: TorchLaunchError, DeviceNotFound: TorchDeviceNotFound,
 }  # fmt: skip
 CAUGHT = (TreadleError, np.linalg.LinAlgError)

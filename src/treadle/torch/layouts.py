@@ -4,6 +4,7 @@ new tensors are row-major, whatever format is asked for. And `torch.Size`, the e
 from __future__ import annotations
 
 import math
+from typing import Any
 
 
 class layout:
@@ -35,6 +36,18 @@ class Size(tuple[int, ...]):
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
         return int(math.prod(self)) if self else 1
+
+    def __add__(self, other: Any) -> Size:  # type: ignore[override]
+        return Size(tuple.__add__(self, other))
+
+    def __mul__(self, count: Any) -> Size:
+        return Size(tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return Size(found) if isinstance(index, slice) else found
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"

@@ -25,7 +25,7 @@ _NUMERIC = frozenset({"int", "uint", "float", "complex"})
 _FLOATS = frozenset({"float", "complex"})
 _ANY = _NUMERIC | {"bool"}
 _BITS = frozenset({"bool", "int", "uint"})
-_REAL = frozenset({"float"})
+_REAL = frozenset({"float"})  # integers that are divided are looked at first
 
 # The special method: the name in treadle, for which kinds of one dtype it means the same, the
 # function in general.

@@ -172,12 +172,12 @@ def squeeze(a: Any, axis: Any = None) -> Inner:
 
 
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Inner:
-    """The array repeated to a shape: a view that is read only."""
+    """The array repeated to a shape: a copy, where NumPy has a view that cannot be written."""
     x = _array(array)
     wanted = shape_of(shape)
     if len(wanted) < len(x.shape):
         raise ValueError("input operand has more dimensions than allowed by the axis remapping")
-    return td.broadcast_to(x, wanted)
+    return td.broadcast_to(x, wanted).copied()
 
 
 _array = array

@@ -15,9 +15,9 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.graph.history import recorded
 from treadle.kernels.device_code.embedding_bags import IGNORED, OUTSIDE
-from treadle.runtime import settings
 from treadle.runtime.devices import default_device
 from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.checks import looked_at
 from treadle.tensor.conversions import device_of
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
@@ -172,7 +172,7 @@ def _integers(name: str, x: Any) -> Tensor:
 def _check_inside(name: str, given: Any, index: Tensor, count: int) -> None:
     """IndexError for indices outside the table, if they are in the host's memory or TREADLE_CHECK=1
     is set."""
-    if type(given) is Tensor and not settings.check:
+    if type(given) is Tensor and not looked_at(index.device):
         return
     values = np.asarray(index.numpy())
     if values.size and not 0 <= values.min() <= values.max() < count:
@@ -215,7 +215,7 @@ def _starts(name: str, index: Tensor, offsets: Any, last: bool) -> tuple[Tensor,
     found = _integers(name, asarray(offsets, device=index.device))
     if found.ndim != 1 or (last and not found.size):
         raise ShapeError(f"{name}: offsets have one axis, not shape {found.shape}")
-    if settings.check or type(offsets) is not Tensor:
+    if type(offsets) is not Tensor or looked_at(offsets.device):
         ends = found.numpy()
         if ends.size and (ends[0] != 0 or (np.diff(ends) < 0).any() or ends[-1] > index.size):
             raise ValueError(

@@ -11,7 +11,7 @@ NAMES = {
         "get_device_properties init ipc_collect is_available is_bf16_supported "
         "is_current_stream_capturing is_initialized max_memory_allocated max_memory_cached "
         "max_memory_reserved mem_get_info memory_allocated memory_cached memory_reserved "
-        "memory_stats memory_summary OutOfMemoryError reset_max_memory_allocated "
+        "memory_stats memory_summary reset_max_memory_allocated "
         "reset_peak_memory_stats set_device set_stream stream synchronize utilization"
     ),
     "treadle.torch.cuda.draws": (
@@ -20,5 +20,6 @@ NAMES = {
     ),
     "treadle.torch.cuda.streams": "Event Stream",
     "treadle.torch.devices": "set_stand_in",
+    "treadle.torch.errors": "OutOfMemoryError",
 }
 __all__, __getattr__, __dir__ = exports(__name__, NAMES, "amp", within("cuda"))

@@ -4,7 +4,6 @@ device that stands in for it (`torch.cuda.set_stand_in`).
 """
 
 from treadle.torch.cuda import amp as amp
-from treadle.torch.cuda.cards import OutOfMemoryError as OutOfMemoryError
 from treadle.torch.cuda.cards import can_device_access_peer as can_device_access_peer
 from treadle.torch.cuda.cards import current_device as current_device
 from treadle.torch.cuda.cards import current_stream as current_stream
@@ -51,6 +50,7 @@ from treadle.torch.cuda.draws import set_rng_state_all as set_rng_state_all
 from treadle.torch.cuda.streams import Event as Event
 from treadle.torch.cuda.streams import Stream as Stream
 from treadle.torch.devices import set_stand_in as set_stand_in
+from treadle.torch.errors import OutOfMemoryError as OutOfMemoryError
 
 __all__ = [
     "Event",

@@ -7,15 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.core.errors import OutOfMemory, TreadleError
+from treadle.core.errors import TreadleError
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import devices as find_all
 from treadle.torch import devices
 from treadle.torch.cuda.streams import Stream
 from treadle.torch.devices import device as Shown
 from treadle.torch.devices import place
-
-OutOfMemoryError = OutOfMemory
 
 
 def _place(device: Any = None) -> Device:

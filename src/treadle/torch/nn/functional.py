@@ -8,8 +8,11 @@ from treadle.tensor import functional as inner
 from treadle.torch.adapting import adapted, with_out
 from treadle.torch.lacking import within
 from treadle.torch.operations import fractional, neural
+from treadle.torch.operations.bounds import looking
 
 _WITH_OUT = ("avg_pool2d", "avg_pool3d", "hardshrink")
+# Functions of indices, which are looked at on the CPU.
+_LOOKING = ("embedding", "embedding_bag", "one_hot")
 # Names of treadle's that PyTorch has not.
 _NOT_HERE = frozenset({"geglu", "packed_attention", "reglu", "swiglu", "swish"})
 # What treadle's functions do not have, or with other arguments.
@@ -23,5 +26,6 @@ def __getattr__(name: str) -> Any:
         more = "" if advice is None else f": {advice}"
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{more}")
     function = getattr(OWN.get(name, inner), name)
+    function = looking(function) if name in _LOOKING else function
     found = globals()[name] = with_out(function) if name in _WITH_OUT else adapted(function)
     return found

@@ -25,6 +25,7 @@ from treadle.torch.nn import containers, functional
 from treadle.torch.nn.module import Module
 from treadle.torch.nn.sequences import OverPacked
 from treadle.torch.operations import neural
+from treadle.torch.operations.bounds import looking
 from treadle.torch.tensors import Tensor, kept, unwrapped, wrap, wrapped
 
 # Methods that subclasses of PyTorch's layers call or replace, beside the public ones.
@@ -207,13 +208,40 @@ class _CTCLoss(inner_nn.CTCLoss):
         return neural.ctc_loss(log_probs, targets, input_lengths, target_lengths, *settings)
 
 
+class _NLLLoss(inner_nn.NLLLoss):
+    """Looks at the target classes on the CPU."""
+
+    def forward(self, input: Any, target: Any) -> Inner:
+        neural.check_classes(input, target, self.ignore_index)
+        return super().forward(input, target)
+
+
+class _CrossEntropyLoss(inner_nn.CrossEntropyLoss):
+    """Looks at the target classes on the CPU."""
+
+    def forward(self, input: Any, target: Any) -> Inner:
+        neural.check_classes(input, target, self.ignore_index)
+        return super().forward(input, target)
+
+
+# Layers whose own class computes.
+_OWN = {
+    inner_nn.CTCLoss: _CTCLoss,
+    inner_nn.CrossEntropyLoss: _CrossEntropyLoss,
+    inner_nn.NLLLoss: _NLLLoss,
+}
+
+
 def _computing(native: type) -> type:
     """The class that computes: treadle's, with the function of PyTorch's interface if that is
     another one."""
-    if native is inner_nn.CTCLoss:
-        return _CTCLoss
+    if native in _OWN:
+        return _OWN[native]
     if native in (inner_nn.RNN, inner_nn.LSTM, inner_nn.GRU):
         return type(native.__name__, (native, OverPacked), {})
+    if native in (inner_nn.Embedding, inner_nn.EmbeddingBag):
+        forward = looking(native.forward)  # type: ignore[attr-defined]
+        return type(native.__name__, (native,), {"forward": forward})
     name = getattr(vars(native).get("_function"), "__name__", "")
     if name not in functional.OWN:
         return native

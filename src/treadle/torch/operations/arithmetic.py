@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import treadle as td
 from treadle.core.dtypes import DType, bool_
+from treadle.tensor.checks import in_host_memory, looked_at
 from treadle.tensor.elementwise_functions import FUNCTIONS as OF
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
@@ -70,6 +71,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Inner:
     one, two = _numbers("div", input, other)
     if result_type(one, two).kind == "float":
         return apply("trunc", apply("divide", one, two))
+    _check_divisor(two)
     quotient = apply("floor_divide", one, two)
     exact = apply("multiply", quotient, two)
     return OF["where"]((quotient < 0) & apply("not_equal", exact, one), quotient + 1, quotient)
@@ -86,11 +88,24 @@ def _numbers(name: str, input: Any, other: Any) -> list[Any]:
 def floor_divide(input: Any, other: Any) -> Inner:
     """Input / other, rounded down."""
     one, two = _numbers("floor_divide", input, other)
+    if result_type(one, two).kind != "float":
+        _check_divisor(two)
     made = apply("floor_divide", one, two)
     if made.dtype.kind != "float":
         return made
     # x // 0 is infinite, as x / 0 is.
     return OF["where"](_is_zero(two), apply("divide", one, two), made)
+
+
+def _check_divisor(value: Any) -> None:
+    """RuntimeError for an integer divisor of 0, if it is a number or in the host's memory."""
+    if not isinstance(value, Inner):
+        is_there = not value
+    else:
+        with in_host_memory():
+            is_there = bool(value.size) and looked_at(value.device) and not value.numpy().all()
+    if is_there:
+        raise RuntimeError("ZeroDivisionError")
 
 
 def _is_zero(value: Any) -> Any:
@@ -99,12 +114,17 @@ def _is_zero(value: Any) -> Any:
 
 def remainder(input: Any, other: Any) -> Inner:
     """What is left of input by multiples of other, with the sign of other."""
-    return apply("remainder", *_numbers("remainder", input, other))
+    one, two = _numbers("remainder", input, other)
+    if result_type(one, two).kind != "float":
+        _check_divisor(two)
+    return apply("remainder", one, two)
 
 
 def fmod(input: Any, other: Any) -> Inner:
     """What is left of input by multiples of other, with the sign of input."""
     one, two = _numbers("fmod", input, other)
+    if result_type(one, two).kind != "float":
+        _check_divisor(two)
     if not isinstance(one, Inner):
         one = td.asarray(one, dtype=two.dtype, device=two.device)
     if one.dtype.kind == "uint":

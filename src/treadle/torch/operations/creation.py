@@ -378,8 +378,10 @@ def _array(data: Any) -> Any:
     if found.dtype.kind == "O":
         kind = type(found.flat[0]).__name__ if found.size else "object"
         if all(isinstance(each, int) for each in found.flat):
-            raise RuntimeError("Overflow when unpacking long long")
+            raise ValueError("Overflow when unpacking long long")
         raise TypeError(f"can't convert elements of type {kind}: a tensor has numbers or bools")
+    if found.dtype == np.uint64 and not isinstance(data, (np.ndarray, np.generic)):
+        raise ValueError("Overflow when unpacking long long")  # Python's integers are int64
     if found.dtype.kind not in "biufc" and found.dtype.name != "bfloat16":
         raise TypeError(f"can't convert {found.dtype} to a tensor: it has numbers or bools")
     return found

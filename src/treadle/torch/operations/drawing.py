@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 import treadle as td
 from treadle.core.dtypes import DType
+from treadle.tensor.checks import in_host_memory, looked_at
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch import dtypes
 from treadle.torch.devices import place
@@ -156,6 +159,7 @@ def bernoulli(input: Inner, p: Any = None, *, generator: Any = None) -> Inner:
 def _chance(input: Inner, chance: Any, generator: Any) -> Inner:
     if isinstance(chance, Inner):
         chance = chance.detach().to(td.float32)
+        _look(chance, lambda p: (p >= 0) & (p <= 1), "Expected p_in >= 0 && p_in <= 1 to be true")
     elif not 0 <= chance <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={chance}")
     return td.random.bernoulli(
@@ -163,11 +167,23 @@ def _chance(input: Inner, chance: Any, generator: Any) -> Inner:
     )
 
 
+def _look(values: Inner, holds: Any, what: str) -> None:
+    """RuntimeError for values in the host's memory that do not hold what they must."""
+    with in_host_memory():
+        if values.size and looked_at(values.device) and not np.all(holds(values.numpy())):
+            raise RuntimeError(what)
+
+
 def multinomial(
     input: Inner, num_samples: int, replacement: bool = False, *, generator: Any = None
 ) -> Inner:
     """Indices drawn with probabilities in proportion to the elements of each row."""
     where = input.device
+    _look(
+        input.detach(),
+        lambda p: (p >= 0) & np.isfinite(p) & (p.sum(-1, keepdims=True) > 0),
+        "probability tensor contains either `inf`, `nan` or element < 0, or has a row of zeros",
+    )
     made = td.random.multinomial(input.detach(), num_samples, replacement, generator=_of(generator))
     return made.to(dtypes.integers(where))
 

@@ -16,13 +16,14 @@ from treadle.graph import views
 from treadle.graph.placeholders import within
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.dtypes import integers
-from treadle.torch.operations import shapes
+from treadle.torch.operations import bounds, shapes
 from treadle.torch.operations.axes import long, one
 from treadle.torch.operations.operands import cast
 
 _PLAIN = (int, type(None), type(Ellipsis))
 
 
+@bounds.looking
 def getitem(input: Inner, index: Any) -> Inner:
     """`x[index]`: a view for integers, slices, None and `...`, else a copy."""
     if type(index) is int or (type(index) is tuple and all(map(_is_plain, index))):
@@ -37,6 +38,7 @@ def _is_plain(part: Any) -> bool:
     return kind is int or (kind is slice and part.step is None) or part is None
 
 
+@bounds.looking
 def setitem(input: Inner, index: Any, value: Any) -> None:
     """`x[index] = value`, which is broadcast and cast."""
     part, places = _split(input, index)
@@ -141,17 +143,23 @@ def _taken(part: Any) -> int:
 # --- indices along an axis -----------------------------------------------------------------------
 
 
+@bounds.looking
 def index_select(input: Inner, dim: int, index: Inner) -> Inner:
     """The parts at some indices along an axis."""
-    return td.index_select(input, one(dim, len(input.shape)), index)
+    at = one(dim, len(input.shape))
+    bounds.check(index, _extent(input, at))
+    return td.index_select(input, at, index)
 
 
+@bounds.looking
 def take(input: Inner, index: Inner) -> Inner:
     """The elements at indices into the flattened tensor, in the indices' shape."""
     flat = input.reshape(input.size)
+    bounds.check(index, input.size, low=-input.size)
     return flat[index.reshape(index.size)].reshape(index.shape)
 
 
+@bounds.looking
 def take_along_dim(input: Inner, indices: Inner, dim: int | None = None) -> Inner:
     """The elements at indices along an axis, which broadcast otherwise; without an axis those of
     the flattened tensor."""
@@ -168,15 +176,19 @@ def take_along_dim(input: Inner, indices: Inner, dim: int | None = None) -> Inne
     wide = [
         td.broadcast_to(x, (*kept[:at], x.shape[at], *kept[at + 1 :])) for x in (input, indices)
     ]
+    bounds.check(indices, _extent(input, at), RuntimeError, -_extent(input, at))
     return td.gather(wide[0], at, wide[1])
 
 
+@bounds.looking
 def gather(input: Inner, dim: int, index: Inner, *, sparse_grad: bool = False) -> Inner:
     """`input[i, index[i, j], k]` for dim 1, and so for every axis."""
     if len(index.shape) != len(input.shape) and not index.size:
         return _of_none(input, index.shape)
     wide = index.reshape(1) if not index.shape and len(input.shape) == 1 else index
-    found = td.gather(input, one(dim, len(input.shape)), wide)
+    at = one(dim, len(input.shape))
+    bounds.check(index, _extent(input, at), RuntimeError)
+    found = td.gather(input, at, wide)
     return found.reshape(index.shape)
 
 
@@ -184,15 +196,19 @@ def _of_none(input: Inner, shape: tuple[int, ...]) -> Inner:
     return input.reshape(input.size)[:0].reshape(shape)
 
 
+@bounds.looking
 def index_add(input: Inner, dim: int, index: Inner, source: Inner, *, alpha: Any = 1) -> Inner:
     """The tensor with `alpha * source[:, i]` added to `[:, index[i]]`, for dim 1."""
     source = _aligned(input, dim, index, source)
+    bounds.check(index, _extent(input, one(dim, len(input.shape))))
     return _in_ints(td.index_add, input, source, one(dim, len(input.shape)), index, alpha=alpha)
 
 
+@bounds.looking
 def index_copy(input: Inner, dim: int, index: Inner, source: Inner) -> Inner:
     """The tensor with `source[:, i]` written to `[:, index[i]]`, for dim 1."""
     at = one(dim, len(input.shape))
+    bounds.check(index, _extent(input, at))
     return td.index_copy(input, at, index, _aligned(input, dim, index, source))
 
 
@@ -209,6 +225,7 @@ def _aligned(input: Inner, dim: int, index: Inner, source: Inner) -> Inner:
     return source if source.shape else source.reshape(1)
 
 
+@bounds.looking
 def index_fill(input: Inner, dim: int, index: Inner, value: Any) -> Inner:
     """The tensor with one number written to `[:, index[i]]`, for dim 1."""
     if isinstance(value, Inner):
@@ -222,9 +239,12 @@ def index_fill(input: Inner, dim: int, index: Inner, value: Any) -> Inner:
         value = bool(value)
     elif input.dtype.is_integer:
         value = int(value)
-    return td.index_fill(input, one(dim, len(input.shape)), index, value)
+    at = one(dim, len(input.shape))
+    bounds.check(index, _extent(input, at), low=-_extent(input, at))
+    return td.index_fill(input, at, index, value)
 
 
+@bounds.looking
 def index_reduce(
     input: Inner, dim: int, index: Inner, source: Inner, reduce: str, *, include_self: bool = True
 ) -> Inner:
@@ -236,11 +256,13 @@ def index_reduce(
             f"{reduce}."
         )
     at, shape = one(dim, len(input.shape)), source.shape
+    bounds.check(index, _extent(input, at))
     wide = index.reshape((1,) * at + (index.size,) + (1,) * (len(shape) - at - 1))
     places = td.broadcast_to(wide, shape) if shape else index.reshape(())
     return td.scatter_reduce(input, at, places, source, reduce, include_self=include_self)
 
 
+@bounds.looking
 def index_put(
     input: Inner, indices: Sequence[Any], values: Inner, accumulate: bool = False
 ) -> Inner:
@@ -262,6 +284,7 @@ def index_put(
     return put(made, flat, td.broadcast_to(values, flat.shape), True)
 
 
+@bounds.looking
 def put(input: Inner, index: Inner, source: Inner, accumulate: bool = False) -> Inner:
     """The tensor with values written, or added, at indices into the flattened tensor."""
     flat, places = input.reshape(input.size), index.reshape(index.size)
@@ -270,6 +293,7 @@ def put(input: Inner, index: Inner, source: Inner, accumulate: bool = False) -> 
             f"put_(): Expected source and index to have the same number of elements, but got "
             f"source.numel() = {source.size}, index.numel() = {index.size}"
         )
+    bounds.check(index, input.size, low=-input.size)
     values = source.reshape(source.size)
     if accumulate:
         return _in_ints(td.index_add, flat, values, 0, places).reshape(input.shape)
@@ -287,6 +311,7 @@ def _in_ints(function: Any, input: Inner, source: Inner, dim: int, *rest: Any, *
 # --- scatter -------------------------------------------------------------------------------------
 
 
+@bounds.looking
 def scatter(
     input: Inner, dim: int, index: Inner, src: Any = None, *, value: Any = None,
     reduce: str | None = None,
@@ -308,9 +333,17 @@ def scatter(
             return scatter_reduce(input, dim, index, given, how)
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
-    return td.scatter(input, one(dim, len(input.shape)), index, given, reduce=reduce)
+    at = one(dim, len(input.shape))
+    bounds.check(index, _extent(input, at), RuntimeError)
+    return td.scatter(input, at, index, given, reduce=reduce)
 
 
+def _extent(input: Inner, dim: int) -> int:
+    """The extent of an axis; a tensor without axes has one element."""
+    return input.shape[dim] if input.shape else 1
+
+
+@bounds.looking
 def scatter_add(input: Inner, dim: int, index: Inner, src: Inner) -> Inner:
     """The tensor with values added at indices along an axis."""
     if not index.size:
@@ -318,6 +351,7 @@ def scatter_add(input: Inner, dim: int, index: Inner, src: Inner) -> Inner:
     return scatter_reduce(input, dim, index, src, "sum")
 
 
+@bounds.looking
 def scatter_reduce(
     input: Inner, dim: int, index: Inner, src: Inner, reduce: str, *, include_self: bool = True
 ) -> Inner:
@@ -326,6 +360,7 @@ def scatter_reduce(
     if not index.size:
         return input.copied()
     at = one(dim, len(input.shape))
+    bounds.check(index, _extent(input, at), RuntimeError)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(
             "reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce)

@@ -9,6 +9,7 @@ from treadle.core.dtypes import DType
 from treadle.tensor import functional as inner
 from treadle.tensor.tensor import Tensor
 from treadle.torch.operations import neural
+from treadle.torch.operations.bounds import looking
 
 _SAME = (
     "adaptive_avg_pool1d bilinear channel_shuffle conv1d conv2d conv3d conv_transpose1d "
@@ -82,6 +83,7 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return neural.feature_alpha_dropout(input, p, train)
 
 
+@looking
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
     sparse: bool = False,

@@ -12,6 +12,7 @@ from treadle.nn.attention import MultiheadAttention
 from treadle.nn.linear import Linear
 from treadle.nn.module import Module
 from treadle.tensor import functional as inner
+from treadle.tensor.checks import in_host_memory, looked_at
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import supports
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
@@ -24,11 +25,50 @@ from treadle.tensor.tensor import Tensor
 __all__ = [
     "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
-    "conv_tbc", "ctc_loss", "feature_alpha_dropout", "glu", "gumbel_softmax",
+    "conv_tbc", "cross_entropy", "ctc_loss", "feature_alpha_dropout", "glu", "gumbel_softmax",
     "linear_cross_entropy", "local_response_norm", "log_softmax", "max_pool1d_with_indices",
     "max_pool2d_with_indices", "max_pool3d_with_indices", "multi_head_attention_forward",
-    "multi_margin_loss", "multilabel_margin_loss", "normalize", "softmax", "softmin",
+    "multi_margin_loss", "multilabel_margin_loss", "nll_loss", "normalize", "softmax", "softmin",
 ]  # fmt: skip
+
+
+# --- classes -------------------------------------------------------------------------------------
+
+
+def check_classes(input: Tensor, target: Tensor, ignore_index: int = -100) -> None:
+    """IndexError for a target that is no class, if it is in the host's memory."""
+    if target.dtype.kind not in ("int", "uint") or not target.size or not input.shape:
+        return
+    count = input.shape[min(1, len(input.shape) - 1)]
+    with in_host_memory():
+        if not looked_at(target.device):
+            return
+    values = target.numpy()
+    wrong = values[((values < 0) | (values >= count)) & (values != ignore_index)]
+    if wrong.size:
+        raise IndexError(f"Target {wrong[0]} is out of bounds.")
+
+
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """Minus the logarithms of probabilities at the target classes. IndexError, on the CPU, for a
+    target that is no class."""
+    check_classes(input, target, ignore_index)
+    return inner.nll_loss(input, target, weight, size_average, ignore_index, reduce, reduction)
+
+
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """`nll_loss` of `log_softmax`. IndexError, on the CPU, for a target that is no class."""
+    check_classes(input, target, ignore_index)
+    return inner.cross_entropy(
+        input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing
+    )
 
 
 # --- along one axis ------------------------------------------------------------------------------

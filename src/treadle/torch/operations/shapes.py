@@ -12,6 +12,7 @@ import treadle as td
 from treadle.core.dtypes import DType
 from treadle.graph import views
 from treadle.graph.views import View
+from treadle.runtime.arrays import DeviceArray
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.operations.axes import again, listed, one, several, spread
 
@@ -64,14 +65,21 @@ def _extents(input: Inner, shape: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _bits(input: Inner, dtype: DType) -> Inner:
+    """The bits of the elements as elements of another dtype, in new memory; the last axis has more
+    or fewer of them if their sizes differ."""
     if dtype is input.dtype:
         return again(input)
-    if dtype.itemsize != input.dtype.itemsize:
-        raise RuntimeError(
-            f"view({dtype}) of {input.dtype}: only dtypes of one size are viewed as one another "
-            "here; x.numpy().view(...) takes others"
-        )
-    return td.bitcast(input, dtype)
+    shape, own, size = input.shape, input.dtype.itemsize, dtype.itemsize
+    if own != size:
+        if not shape or shape[-1] * own % size:
+            raise RuntimeError(
+                f"view({dtype}) of {input.dtype}: the last axis of {list(shape)} is no whole "
+                f"number of elements of {size} bytes"
+            )
+        shape = (*shape[:-1], shape[-1] * own // size)
+    array = input.detach().copied().realize().__treadle_array__()
+    offset = array.offset * own // size
+    return Inner(DeviceArray(array.device, array.storage, dtype, shape, None, offset))
 
 
 def flatten(input: Inner, start_dim: int = 0, end_dim: int = -1) -> Inner:
