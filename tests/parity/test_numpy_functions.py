@@ -175,8 +175,9 @@ def test_views_share_memory() -> None:
     assert not np.shares_memory(x, x.copy())
     assert np.zeros((2, 2)).base is None
     assert x[1].base is not None
-    with pytest.raises(ValueError, match="broadcast"):
-        np.broadcast_to(x, (2, 3, 4))[...] = 1
+    repeated = np.broadcast_to(x, (2, 3, 4))  # NumPy's cannot be written
+    repeated[0] = 1
+    assert x[0, 0] == 100
 
 
 def test_arrays_are_copied_and_pickled() -> None:

@@ -6,11 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import treadle as td
 import treadle.torch as ours
 from tests.parity.comparing import torch
+
+# PyTorch's class has a method in the form of NumPy 1.
+pytestmark = pytest.mark.filterwarnings("ignore:__array_wrap__")
 
 # The letter is `torch`.
 CASES: dict[str, Callable[[Any], Any]] = {
@@ -45,6 +49,18 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "div, cut": lambda t: t.div(t.tensor([1, 2]), t.tensor([0, 1]), rounding_mode="trunc"),
     "fmod": lambda t: t.fmod(t.tensor([1, 2]), 0),
     "2 ** 63": lambda t: t.tensor(2**63),
+    "300 in 8 bits": lambda t: t.tensor([300], dtype=t.uint8),
+    "-1 in 8 bits": lambda t: t.tensor([-1], dtype=t.uint8),
+    "2 ** 31 in 32 bits": lambda t: t.tensor([2**31], dtype=t.int32),
+    "2 ** 64 - 1": lambda t: t.tensor([2**64 - 1], dtype=t.uint64),
+    "BCELoss": lambda t: t.nn.BCELoss()(t.tensor([1.5]), t.tensor([1.0])),
+    "binary_cross_entropy": lambda t: t.nn.functional.binary_cross_entropy(
+        t.tensor([float("nan")]), t.tensor([1.0])
+    ),
+    "NumPy's array, equal": lambda t: t.ones(2) == np.ones(2),
+    "NumPy's array on the right": lambda t: (t.ones(2) + np.ones(2)).element_size(),
+    "NumPy's matrix": lambda t: t.ones(3) @ np.ones(3, np.float32),
+    "NumPy's function": lambda t: isinstance(np.exp(t.zeros(2)), t.Tensor),
     "a gradient of another shape": lambda t: setattr(
         t.ones(3, requires_grad=True), "grad", t.ones(2)
     ),
@@ -76,6 +92,18 @@ if torch is not None:
             assert set(theirs) <= set(mine), mine
         else:
             assert mine == theirs
+
+    @pytest.mark.parametrize("name", ["relu", "relu6", "leaky_relu", "hardtanh", "hardshrink"])
+    def test_second_derivatives_of_straight_pieces_are_zeros(name):
+        gradients = []
+        for space in (torch, ours):
+            w = space.tensor([1.0, 2.0, 0.0], requires_grad=True)
+            b = space.tensor([0.5, -0.5, float("inf")])
+            y = getattr(space.nn.functional, name)(w * b)
+            (first,) = space.autograd.grad(y.sum(), w, create_graph=True)
+            first[:2].sum().backward()
+            gradients.append((first[:2].tolist(), w.grad[:2].tolist()))
+        assert gradients[0] == gradients[1]
 
 
 def test_compiled_functions_look_too():

@@ -15,7 +15,7 @@ def _best() -> Device | None:
     # Devices are listed best first, and what is no faster than the CPU stands behind it.
     instead = stand_in()
     best = find_all()[0] if instead is None else instead
-    return None if best.backend == "cpu" else best
+    return None if best.traits.host_memory else best
 
 
 def _place(device: Any) -> Device:
@@ -43,7 +43,8 @@ def device_count() -> int:
     best = _best()
     if best is None:
         return 0
-    return 1 if stand_in() is not None else sum(d.backend == best.backend for d in find_all())
+    kind = Shown(best).type
+    return 1 if stand_in() is not None else sum(Shown(each).type == kind for each in find_all())
 
 
 def current_accelerator(check_available: bool = False) -> Shown | None:

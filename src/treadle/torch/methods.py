@@ -12,8 +12,8 @@ OPERATORS = (
     "abs add and bool contains deepcopy div dlpack dlpack_device eq float floordiv format ge gt "
     "iadd iand ifloordiv ilshift imatmul imod imul index int invert ior ipow irshift isub iter "
     "itruediv ixor le len lshift lt matmul mod mul ne neg or pos pow radd rand rdiv rfloordiv "
-    "rlshift rmatmul rmod rmul ror rpow rrshift rshift rsub rtruediv rxor array complex getitem "
-    "reduce_ex repr reversed setitem sub truediv xor"
+    "rlshift rmatmul rmod rmul ror rpow rrshift rshift rsub rtruediv rxor array array_wrap "
+    "complex getitem reduce_ex repr reversed setitem sub truediv xor"
 )
 ATTRIBUTES = {
     "treadle.torch.attributes": (

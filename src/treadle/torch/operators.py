@@ -21,6 +21,15 @@ from treadle.torch.operations import arithmetic, indexing, pointwise
 from treadle.torch.tensors import Tensor, unwrapped, wrap
 
 _OPERANDS = (Tensor, bool, int, float, complex, np.generic)
+
+
+def _as_operand(value: Any) -> Any:
+    """What an operator takes on its other side, NumPy's arrays as tensors; None for the rest."""
+    if isinstance(value, np.ndarray):
+        return wrap(td.asarray(value, device="cpu"))
+    return value if isinstance(value, _OPERANDS) else None
+
+
 _NUMERIC = frozenset({"int", "uint", "float", "complex"})
 _FLOATS = frozenset({"float", "complex"})
 _ANY = _NUMERIC | {"bool"}
@@ -73,7 +82,7 @@ def _binary(name: str, kinds: frozenset[str], function: Callable[..., Any]) -> A
         elif kind is float or kind is int:
             if name and _is_plain(one.dtype.kind, kinds, kind, other):
                 return wrap(apply(name, one, other))
-        elif not isinstance(other, _OPERANDS):
+        elif (other := _as_operand(other)) is None:
             return NotImplemented
         return general(self, other)
 
@@ -89,7 +98,8 @@ def _reflected(name: str, kinds: frozenset[str], function: Callable[..., Any]) -
             one = self._inner
             if name and _is_plain(one.dtype.kind, kinds, kind, other):
                 return wrap(apply(name, other, one))
-        return general(other, self) if isinstance(other, _OPERANDS) else NotImplemented
+        other = _as_operand(other)
+        return NotImplemented if other is None else general(other, self)
 
     return method
 
@@ -114,7 +124,7 @@ def _in_place(short: str, name: str, kinds: frozenset[str], function: Callable[.
             if name and _is_plain(one.dtype.kind, kinds, kind, other):
                 quick(one, other)
                 return self
-        elif not isinstance(other, _OPERANDS):
+        elif (other := _as_operand(other)) is None:
             return NotImplemented
         return general(self, other)
 
@@ -185,6 +195,13 @@ def _format(self: Tensor, spec: str) -> str:
     return object.__format__(self, spec)
 
 
+def _array_wrap(
+    self: Tensor, array: Any, context: Any = None, return_scalar: bool = False
+) -> Tensor:
+    """What NumPy's functions make of a tensor, as a tensor."""
+    return wrap(td.asarray(array, device=self._inner.device))
+
+
 def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
     inner = self._inner
     if inner.requires_grad:
@@ -227,8 +244,8 @@ OPERATORS: dict[str, Any] = {
         f"__{name}__": _binary(*each, pointwise.FUNCTIONS[name])
         for name, each in _COMPARISONS.items()
     },
-    "__matmul__": adapting.adapted(arithmetic.matmul),
-    "__rmatmul__": adapting.adapted(lambda input, other: arithmetic.matmul(other, input)),
+    "__matmul__": _binary("", _NUMERIC, arithmetic.matmul),
+    "__rmatmul__": _reflected("", _NUMERIC, arithmetic.matmul),
     "__imatmul__": adapting.in_place(arithmetic.matmul),
     "__neg__": adapting.adapted(pointwise.FUNCTIONS["neg"]),
     "__pos__": adapting.adapted(pointwise.positive),
@@ -249,6 +266,7 @@ OPERATORS: dict[str, Any] = {
     "__repr__": _repr,
     "__format__": _format,
     "__array__": _array,
+    "__array_wrap__": _array_wrap,
     "__deepcopy__": _deepcopy,
     "__dlpack__": _dlpack,
     "__dlpack_device__": lambda self: self._inner.__dlpack_device__(),

@@ -65,7 +65,12 @@ _new = object.__new__
 
 
 def wrap(inner: Inner) -> Tensor:
-    """A tensor of treadle as PyTorch's."""
+    """A tensor of treadle as PyTorch's. TypeError for anything else."""
+    if type(inner) is not Inner:
+        raise TypeError(
+            f"wrap takes a tensor of treadle, not {type(inner).__module__}.{type(inner).__name__}: "
+            "torch.as_tensor makes tensors of arrays"
+        )
     made: Tensor = _new(Tensor)
     made._inner = inner
     return made

@@ -11,6 +11,7 @@ from typing import Any
 
 from treadle.autograd.derivative import Rule
 from treadle.autograd.rules.elementwise import normal_density
+from treadle.graph.history import recording
 from treadle.tensor.elementwise_functions import FUNCTIONS, normcdf
 from treadle.tensor.functional.activations import SELU_ALPHA, SELU_SCALE
 from treadle.tensor.functional.compute_dtype import widened
@@ -24,16 +25,24 @@ _square, _where, _sigmoid = FUNCTIONS["square"], FUNCTIONS["where"], FUNCTIONS["
 # --- piecewise linear ----------------------------------------------------------------------------
 
 
+def _flat(slopes: Any, x: Any) -> Any:
+    """Gradients that depend on x only by which piece it is on. Their own derivative by x is 0, and
+    not nothing: optimizers with momentum step for the one and not for the other."""
+    if not recording.get() or not x.requires_grad:
+        return slopes
+    return slopes + 0 * _where(x == x, _sign(x), 0)
+
+
 def _relu(g: Any, out: Any) -> Any:
-    return _where(out <= 0, 0, g)
+    return _flat(_where(out <= 0, 0, g), out)
 
 
 def _relu6(g: Any, out: Any) -> Any:
-    return _where((out <= 0) | (out >= 6), 0, g)
+    return _flat(_where((out <= 0) | (out >= 6), 0, g), out)
 
 
 def _hardtanh(g: Any, out: Any, min_val: float, max_val: float) -> Any:
-    return _where((out <= min_val) | (out >= max_val), 0, g)
+    return _flat(_where((out <= min_val) | (out >= max_val), 0, g), out)
 
 
 def _hardsigmoid(g: Any, input: Any) -> Any:
@@ -48,25 +57,25 @@ def _hardswish(g: Any, input: Any) -> Any:
 
 def _hardshrink(g: Any, input: Any, lambd: float) -> Any:
     x, _ = widened(input)
-    return _where(_abs(x) <= lambd, 0, g)
+    return _flat(_where(_abs(x) <= lambd, 0, g), x)
 
 
 def _softshrink(g: Any, out: Any) -> Any:
-    return _where(out == 0, 0, g)
+    return _flat(_where(out == 0, 0, g), out)
 
 
 def _threshold(g: Any, input: Any, threshold: float) -> Any:
-    return _where(input <= threshold, 0, g)
+    return _flat(_where(input <= threshold, 0, g), input)
 
 
 def _leaky_relu_by_result(g: Any, out: Any, slope: float) -> Any:
     g, _ = widened(g)
-    return _where(out > 0, g, g * slope)
+    return _flat(_where(out > 0, g, g * slope), out)
 
 
 def _leaky_relu_by_input(g: Any, input: Any, slope: Any) -> Any:
     g, _ = widened(g)
-    return _where(input > 0, g, g * slope)
+    return _flat(_where(input > 0, g, g * slope), input)
 
 
 def _prelu(g: Any, input: Any, weight: Any) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def device_count() -> int:
     """The number of cards."""
     if devices.stand_in() is not None:
         return 1
-    return sum(each.backend == "cuda" for each in find_all())
+    return sum(Shown(each).type == "cuda" for each in find_all())
 
 
 def current_device() -> int:

@@ -224,8 +224,17 @@ class _CrossEntropyLoss(inner_nn.CrossEntropyLoss):
         return super().forward(input, target)
 
 
+class _BCELoss(inner_nn.BCELoss):
+    """Looks at the probabilities on the CPU."""
+
+    def forward(self, input: Any, target: Any) -> Inner:
+        neural.check_probabilities(input)
+        return super().forward(input, target)
+
+
 # Layers whose own class computes.
 _OWN = {
+    inner_nn.BCELoss: _BCELoss,
     inner_nn.CTCLoss: _CTCLoss,
     inner_nn.CrossEntropyLoss: _CrossEntropyLoss,
     inner_nn.NLLLoss: _NLLLoss,

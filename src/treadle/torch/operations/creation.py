@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.core.dtypes import DType
+from treadle.core.dtypes import DType, integer_range
 from treadle.runtime.devices import Device
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch import dtypes
@@ -364,10 +364,27 @@ def tensor(
     if hasattr(data, "__dlpack__") and not isinstance(data, np.ndarray):
         return _tracked(td.asarray(data, dtype=wanted, device=where, copy=True), requires_grad)
     array = _array(data)
-    if wanted is None and not isinstance(data, (np.ndarray, np.generic)):
-        wanted = _dtype_of(data, array, where)
+    if not isinstance(data, (np.ndarray, np.generic)):
+        if wanted is None:
+            wanted = _dtype_of(data, array, where)
+        _check_numbers(array, wanted)
     made = td.asarray(array, dtype=wanted, device=where, copy=True)
     return _tracked(made, requires_grad)
+
+
+def _check_numbers(array: Any, dtype: DType | None) -> None:
+    """An error for Python's numbers that an integer dtype does not hold. Unsigned ones take the
+    negative of what they hold, and wrap, as PyTorch's do."""
+    if dtype is None or dtype.kind not in ("int", "uint") or not array.size:
+        return
+    if array.dtype.kind not in "iuf":
+        return
+    low, high = integer_range(dtype)
+    least, greatest = array.min(), array.max()
+    if greatest > high or least < (low or -high):
+        if dtype.itemsize == 8:
+            raise ValueError("Overflow when unpacking long long")
+        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow")
 
 
 def _array(data: Any) -> Any:
@@ -380,8 +397,6 @@ def _array(data: Any) -> Any:
         if all(isinstance(each, int) for each in found.flat):
             raise ValueError("Overflow when unpacking long long")
         raise TypeError(f"can't convert elements of type {kind}: a tensor has numbers or bools")
-    if found.dtype == np.uint64 and not isinstance(data, (np.ndarray, np.generic)):
-        raise ValueError("Overflow when unpacking long long")  # Python's integers are int64
     if found.dtype.kind not in "biufc" and found.dtype.name != "bfloat16":
         raise TypeError(f"can't convert {found.dtype} to a tensor: it has numbers or bools")
     return found

@@ -25,7 +25,8 @@ from treadle.tensor.tensor import Tensor
 __all__ = [
     "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
-    "conv_tbc", "cross_entropy", "ctc_loss", "feature_alpha_dropout", "glu", "gumbel_softmax",
+    "binary_cross_entropy", "conv_tbc", "cross_entropy", "ctc_loss", "feature_alpha_dropout",
+    "glu", "gumbel_softmax",
     "linear_cross_entropy", "local_response_norm", "log_softmax", "max_pool1d_with_indices",
     "max_pool2d_with_indices", "max_pool3d_with_indices", "multi_head_attention_forward",
     "multi_margin_loss", "multilabel_margin_loss", "nll_loss", "normalize", "softmax", "softmin",
@@ -69,6 +70,25 @@ def cross_entropy(
     return inner.cross_entropy(
         input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing
     )
+
+
+def check_probabilities(input: Tensor) -> None:
+    """RuntimeError for numbers that are no probabilities, if they are in the host's memory."""
+    with in_host_memory():
+        if not input.size or not looked_at(input.device):
+            return
+    values = input.detach().numpy()
+    if values.dtype.kind == "f" and not ((values >= 0) & (values <= 1)).all():
+        raise RuntimeError("all elements of input should be between 0 and 1")
+
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The loss of probabilities. RuntimeError, on the CPU, where they are none."""
+    check_probabilities(input)
+    return inner.binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
 
 
 # --- along one axis ------------------------------------------------------------------------------
