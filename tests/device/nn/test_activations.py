@@ -203,7 +203,7 @@ def test_refusals():
             x, td.ones(3, device="cpu")
         ),
         "p is a probability, from 0 to 1, not 1.5": lambda: F.dropout(x, 1.5),
-        r"input of 4 or 3 axes, and one of shape \(3, 5\) has 2": lambda: F.dropout2d(x),
+        r"one of shape \(5,\) has 1": lambda: F.dropout2d(x[0]),
         "lambd must not be negative": lambda: F.softshrink(x, -1.0),
         "min_val=2.0 is greater than max_val=1.0": lambda: F.hardtanh(x, 2.0, 1.0),
         r"the rows of a matrix, not a tensor of shape \(5,\)": lambda: F.pdist(x[0]),

@@ -2,4 +2,5 @@
 
 from treadle.core.deferred_imports import exports
 
-__all__, __getattr__, __dir__ = exports(__name__, {}, "stride_tricks")
+NAMES: dict[str, str] = {}
+__all__, __getattr__, __dir__ = exports(__name__, NAMES, "stride_tricks")
