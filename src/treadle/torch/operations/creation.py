@@ -287,15 +287,19 @@ def linspace(
         is_complex = isinstance(start, complex) or isinstance(end, complex)
         dtype = dtypes.complex_default() if is_complex else dtypes.get_default_dtype()
     if dtype.is_integer:
-        start, end = int(start), int(end)
-        # PyTorch's arithmetic: a step in single precision, from either end to the middle.
-        step = np.float32(end - start) / np.float32(max(steps - 1, 1))
-        index = np.arange(steps)
-        up = (start + step * index.astype(np.float32)).astype(np.int64)
-        down = (end - step * (steps - 1 - index).astype(np.float32)).astype(np.int64)
-        found = np.where(index < steps // 2, up, down) if steps > 1 else np.full(steps, start)
+        found = np.trunc(_spaced(int(start), int(end), steps, np.longdouble))
         return td.asarray(found.astype(dtype.numpy), device=where)
     return _tracked(td.linspace(start, end, steps, dtype=dtype, device=where), requires_grad)
+
+
+def _spaced(start: int, end: int, steps: int, kind: Any) -> Any:
+    """Evenly spaced numbers as PyTorch computes them for integers: in float64, from either end to
+    the middle; with `kind` of more digits a product and its sum are rounded once."""
+    index = np.arange(steps)
+    step = kind((end - start) / max(steps - 1, 1))
+    up = (start + step * index).astype(np.float64)
+    down = (end - step * (steps - 1 - index)).astype(np.float64)
+    return np.where(index < steps // 2, up, down) if steps > 1 else np.full(steps, float(start))
 
 
 def logspace(
@@ -317,12 +321,10 @@ def logspace(
     is_complex = isinstance(start, complex) or isinstance(end, complex) or dtype.is_complex
     kind = np.complex128 if is_complex else np.float64
     if dtype.is_integer:
-        start, end = int(start), int(end)
-    step = (end - start) / max(steps - 1, 1)
-    if dtype.is_integer:
-        step = np.float32(step)
+        exponents = _spaced(int(start), int(end), steps, np.float64)
+    else:
+        exponents = start + np.arange(steps) * kind((end - start) / max(steps - 1, 1))
     with np.errstate(all="ignore"):
-        exponents = start + np.arange(steps) * kind(step)
         found = np.power(kind(base), exponents)
     return _tracked(td.asarray(found, device="cpu").to(dtype).to(where), requires_grad)
 

@@ -56,6 +56,9 @@ def vector_norm(
 ) -> Inner:
     """The norm of vectors along axes, or of all elements."""
     x = _floats("vector_norm", x if dtype is None else x.to(dtype))
+    if not x.shape:  # its one axis is the number's own
+        reduced(dim, 0)
+        return td.linalg.vector_norm(x, ord=ord)
     axes = reduced(dim, len(x.shape))
     reached = range(len(x.shape)) if axes is None else axes
     if (ord < 0 or ord == math.inf) and not math.prod(x.shape[axis] for axis in reached):

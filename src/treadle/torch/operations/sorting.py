@@ -7,7 +7,10 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import treadle as td
+from treadle.core.dtypes import DType
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.dtypes import integers, result_type
 from treadle.torch.operations.axes import long, one
@@ -182,9 +185,19 @@ def histogram(
         low, high = range if range is not None else _range(flat)
         if low == high:
             low, high = low - 0.5, high + 0.5
-        edges = td.linspace(low, high, bins + 1, dtype=input.dtype, device=input.device)
+        edges = td.asarray(_edges(low, high, bins, input.dtype), device=input.device)
     found = td.histogram(flat, edges, weights=weights, density=density)
     return Histogram(found[0].to(input.dtype), edges)
+
+
+def _edges(low: float, high: float, bins: int, dtype: DType) -> Any:
+    """The edges of bins, from either end to the middle as PyTorch computes them, so that elements
+    at an edge come into the same bin."""
+    kind = dtype.numpy.type
+    first, last, index = kind(low), kind(high), np.arange(bins + 1)
+    step = (last - first) / kind(bins)
+    up, down = first + step * index.astype(kind), last - step * (bins - index).astype(kind)
+    return np.where(index < (bins + 1) // 2, up, down).astype(kind)
 
 
 def _range(flat: Inner) -> tuple[float, float]:
@@ -211,7 +224,7 @@ def histogramdd(
             low, high = _range(column) if range is None else range[2 * at : 2 * at + 2]
             if low == high:
                 low, high = low - 0.5, high + 0.5
-            bounds = td.linspace(low, high, each + 1, dtype=input.dtype, device=input.device)
+            bounds = td.asarray(_edges(low, high, each, input.dtype), device=input.device)
         edges.append(bounds)
         bin_count = bounds.shape[0] - 1
         found = long(td.searchsorted(bounds, column, side="right")) - 1
