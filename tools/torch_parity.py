@@ -126,6 +126,12 @@ PyTorch's documentation lists{few}.
 """
 
 
+def _advice(refusal: str) -> str:
+    """What a refusal says besides the name."""
+    _, _, rest = refusal.partition("has no attribute ")
+    return rest.partition(": ")[2] or "it is for internal use in PyTorch"
+
+
 def page(records: list[dict[str, Any]]) -> str:
     """The page of runs, whose parts are added up by device and dtype."""
     sums: dict[tuple[str, str], Counter[str]] = {}
@@ -136,8 +142,8 @@ def page(records: list[dict[str, Any]]) -> str:
         sums[key]["operators"] += record["operators"]
         for each in record["others"]:
             reasons = others.setdefault(each["name"], Counter())
-            reasons.update({f"refused: {each['refused'][0]}": each["refusals"]}
-                           if each["refused"] else {})  # fmt: skip
+            if each["refused"]:
+                reasons[f"refused: {_advice(each['refused'][0])}"] += each["refusals"]
             reasons.update(f"wrong: {text.rpartition(': ')[2]}" for text in each["wrong"])
     count = min(record["count"] for record in records)
     few = "" if count >= 10_000 else f", with at most {count} samples of a dtype"
