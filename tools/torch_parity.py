@@ -129,7 +129,7 @@ PyTorch's documentation lists{few}.
 def _advice(refusal: str) -> str:
     """What a refusal says besides the name."""
     _, _, rest = refusal.partition("has no attribute ")
-    return rest.partition(": ")[2] or "it is for internal use in PyTorch"
+    return rest.partition(": ")[2] or "PyTorch does not document it"
 
 
 def page(records: list[dict[str, Any]]) -> str:

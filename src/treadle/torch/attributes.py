@@ -285,7 +285,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> Any:
 
 
 def retain_grad(self: Tensor) -> None:
-    """Have backward passes keep the gradient of this tensor, which is no leaf, in `grad`."""
+    """Have backward passes keep the gradient of this tensor, which is not a leaf, in `grad`."""
     if not self._inner.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if not self._inner.is_leaf:
@@ -293,5 +293,5 @@ def retain_grad(self: Tensor) -> None:
 
 
 def retains_grad(self: Tensor) -> bool:
-    """Whether backward passes keep the gradient of this tensor, though it is no leaf."""
+    """Whether backward passes keep the gradient of this tensor, though it is not a leaf."""
     return not self._inner.is_leaf and bool(getattr(self._inner, "retains_grad", False))

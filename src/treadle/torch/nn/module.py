@@ -330,7 +330,7 @@ class Module(InnerModule):
 
 
 class _WithoutModule:
-    """A hook that is not told the module."""
+    """A hook that is not given the module."""
 
     def __init__(self, hook: Callable[..., Any]) -> None:
         self._hook = hook

@@ -23,13 +23,17 @@ from treadle.torch.operations.operands import cast
 _PLAIN = (int, type(None), type(Ellipsis))
 
 
-@bounds.looking
 def getitem(input: Inner, index: Any) -> Inner:
     """`x[index]`: a view for integers, slices, None and `...`, else a copy."""
     if type(index) is int or (type(index) is tuple and all(map(_is_plain, index))):
         return input[index]
     found, places = _split(input, index)
-    return found if places is None else found[places]
+    return found if places is None else _taken_from(found, places)
+
+
+@bounds.looking
+def _taken_from(part: Inner, places: Any) -> Inner:
+    return part[places]
 
 
 def _is_plain(part: Any) -> bool:
@@ -38,7 +42,6 @@ def _is_plain(part: Any) -> bool:
     return kind is int or (kind is slice and part.step is None) or part is None
 
 
-@bounds.looking
 def setitem(input: Inner, index: Any, value: Any) -> None:
     """`x[index] = value`, which is broadcast and cast."""
     part, places = _split(input, index)
@@ -47,7 +50,12 @@ def setitem(input: Inner, index: Any, value: Any) -> None:
     if places is None:
         part[...] = value
     else:
-        part[places] = value
+        _put_into(part, places, value)
+
+
+@bounds.looking
+def _put_into(part: Inner, places: Any, value: Any) -> None:
+    part[places] = value
 
 
 def _fitted(value: Inner, part: Inner, places: Any) -> Inner:

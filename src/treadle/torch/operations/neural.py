@@ -37,7 +37,7 @@ __all__ = [
 
 
 def check_classes(input: Tensor, target: Tensor, ignore_index: int = -100) -> None:
-    """IndexError for a target that is no class, if it is in the host's memory."""
+    """IndexError for a target that is not a class, if it is in the host's memory."""
     if target.dtype.kind not in ("int", "uint") or not target.size or not input.shape:
         return
     count = input.shape[min(1, len(input.shape) - 1)]
@@ -55,7 +55,7 @@ def nll_loss(
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """Minus the logarithms of probabilities at the target classes. IndexError, on the CPU, for a
-    target that is no class."""
+    target that is not a class."""
     check_classes(input, target, ignore_index)
     return inner.nll_loss(input, target, weight, size_average, ignore_index, reduce, reduction)
 
@@ -65,7 +65,7 @@ def cross_entropy(
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
-    """`nll_loss` of `log_softmax`. IndexError, on the CPU, for a target that is no class."""
+    """`nll_loss` of `log_softmax`. IndexError, on the CPU, for a target that is not a class."""
     check_classes(input, target, ignore_index)
     return inner.cross_entropy(
         input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing
@@ -73,7 +73,7 @@ def cross_entropy(
 
 
 def check_probabilities(input: Tensor) -> None:
-    """RuntimeError for numbers that are no probabilities, if they are in the host's memory."""
+    """RuntimeError for numbers outside 0 to 1, if they are in the host's memory."""
     with in_host_memory():
         if not input.size or not looked_at(input.device):
             return
@@ -86,7 +86,7 @@ def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The loss of probabilities. RuntimeError, on the CPU, where they are none."""
+    """The loss of probabilities. RuntimeError, on the CPU, for numbers outside 0 to 1."""
     check_probabilities(input)
     return inner.binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
 

@@ -73,8 +73,8 @@ def _bits(input: Inner, dtype: DType) -> Inner:
     if own != size:
         if not shape or shape[-1] * own % size:
             raise RuntimeError(
-                f"view({dtype}) of {input.dtype}: the last axis of {list(shape)} is no whole "
-                f"number of elements of {size} bytes"
+                f"view({dtype}) of {input.dtype}: the last axis of {list(shape)} is not a "
+                f"whole number of elements of {size} bytes"
             )
         shape = (*shape[:-1], shape[-1] * own // size)
     array = input.detach().copied().realize().__treadle_array__()

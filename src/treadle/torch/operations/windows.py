@@ -172,7 +172,7 @@ def _older(name: str, make: Any, *options: str) -> Any:
         return make(window_length, sym=not periodic, **where, **chosen)
 
     function.__name__ = name
-    function.__doc__ = f"`torch.signal.windows.{make.__name__}`, periodic unless told otherwise."
+    function.__doc__ = f"`torch.signal.windows.{make.__name__}`, periodic by default."
     return function
 
 
