@@ -274,6 +274,10 @@ class Stream(ABC):
     def begin_capture(self) -> None:
         """From here on launches and copies are recorded instead of run."""
 
+    def take_capture(self) -> None:  # noqa: B027 - where threads do not matter, nothing is to do
+        """What this thread does from here on is recorded, not what the thread does that has begun
+        the capture. `end_capture` must follow."""
+
     @abstractmethod
     def end_capture(self) -> Recording:
         """The recording since `begin_capture`. Buffers it uses are kept alive by it."""

@@ -105,6 +105,10 @@ class HostStream(base.Stream, Generic[Call]):
             raise LaunchError("this stream is being captured already")
         self._calls, self._owner = [], get_ident()
 
+    def take_capture(self) -> None:
+        """Record what this thread does, instead of the one that began."""
+        self._owner = get_ident()
+
     def end_capture(self) -> base.Recording:
         """What was recorded."""
         if self._calls is None:

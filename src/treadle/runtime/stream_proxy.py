@@ -188,6 +188,10 @@ class StreamProxy(base.Stream):
         self.before("begin_capture")
         self.inner.begin_capture()
 
+    def take_capture(self) -> None:
+        """Record what this thread does."""
+        self.inner.take_capture()
+
     def end_capture(self) -> base.Recording:
         """Stop recording; returns the recording."""
         return self.inner.end_capture()

@@ -144,6 +144,8 @@ class TracedGraph(Graph):
         """Wait for kernels, and have the driver record what waited for them. If that fails, nothing
         is recorded any more."""
         works, self._later = self._later, None
+        if works and not self.is_own_thread:
+            self.device.default_stream.handle.take_capture()
         try:
             for work in works or ():
                 work()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from treadle.core.dtypes import DType, bfloat16, float16, float32
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.runtime.arrays import numpy_dtype
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.assembly import concat
 from treadle.tensor.conversions import cast
@@ -125,12 +128,19 @@ def _covariance(
 
 
 def _weights(name: str, what: str, given: Any, rows: Tensor) -> Any:
+    whole = False
+    if isinstance(given, list | tuple | np.ndarray):
+        # NumPy's integers have 64 bits, which not every device has: here they become numbers.
+        given = np.asarray(given)
+        whole = given.dtype.kind in "iu"
+        if whole:
+            given = given.astype(numpy_dtype(rows.dtype.component))
     _, dtype, (node,) = prepare(name, (given,), rows.device)
     if node.shape != (rows.shape[1],):
         raise ShapeError(
             f"{name}: {what} are one number for each of {rows.shape[1]} observations, not of shape "
             f"{node.shape}"
         )
-    if what == "fweights" and not dtype.is_integer:
+    if what == "fweights" and not (whole or dtype.is_integer):
         raise DtypeError(f"{name}: fweights are integers, not {dtype}: aweights may be any numbers")
     return from_node(cast(node, rows.dtype.component))

@@ -378,13 +378,19 @@ def test_another_thread_as_a_trace_begins(device, monkeypatch):
     assert rest == [first] * 3
 
 
-def test_another_thread_during_a_trace(device):
+@pytest.mark.parametrize("waits", [False, True])
+def test_another_thread_during_a_trace(device, waits):
+    """Also while a kernel is still compiled: the other thread then has it recorded."""
+    number = float(np.random.default_rng().integers(1, 1 << 20)) if waits else 1.0
+    source = f"def add(x: td.Array[td.f32]):\n    x[td.grid(1)] += {number}\n"
+    add = td.kernel(source=source) if waits else add_one
+    expected = [2 * (1 + number)] * 4
     reached, go_on = threading.Event(), threading.Event()
     x = td.ones(4)
 
     def body(y):
         y = y + 1
-        add_one.launch(4, y)
+        add.launch(4, y)
         reached.set()
         assert go_on.wait(60)
         return y * 2
@@ -399,11 +405,11 @@ def test_another_thread_during_a_trace(device):
     thread.start()
     f = td.compile(body)
     z = td.zeros(4)
-    assert f(z).tolist() == [4] * 4
+    assert f(z).tolist() == expected
     thread.join()
     assert seen == [[3] * 4]
     assert f.traces == 0  # it is tried again
-    assert f(z).tolist() == [4] * 4
+    assert f(z).tolist() == expected
     assert f.traces == 1
 
 

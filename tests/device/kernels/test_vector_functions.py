@@ -67,7 +67,8 @@ def test_zeros_and_infinities(device) -> None:
     special.launch(values.size, td.asarray(values), out)
     with np.errstate(all="ignore"):
         lengths = np.abs(values)
-        np.testing.assert_array_equal(out.numpy(), [lengths, values / lengths])
+        # WGSL's division is right to 2.5 units in the last place.
+        np.testing.assert_allclose(out.numpy(), [lengths, values / lengths], rtol=3e-7)
 
 
 @pytest.mark.parametrize(

@@ -444,6 +444,10 @@ class CudaStream(Stream):
         self._begun, self._owner = Capture(self.device), get_ident()
         self.plain = False
 
+    def take_capture(self) -> None:
+        """Record what this thread does, instead of the one that began."""
+        self._owner = get_ident()
+
     def end_capture(self) -> CudaRecording:
         """The recording since `begin_capture`."""
         capture = self._begun

@@ -563,6 +563,11 @@ class WebgpuStream(WordStream[WebgpuBuffer]):
             self._batch = self._capture
             self.device.add_batch(self._capture)
 
+    def take_capture(self) -> None:
+        """Record what this thread does, instead of the one that began."""
+        with self.device.lock:
+            self._owner = get_ident()
+
     def end_capture(self) -> WebgpuRecording:
         """The recording since `begin_capture`."""
         with self.device.lock:
