@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import pickle
 import zipfile
@@ -68,10 +69,97 @@ def test_own_files(tmp_path):
         ours.save(_state(ours)["tensors"], tmp_path / name)
         found = ours.load(tmp_path / name, map_location="cpu")
         assert found["t"].tolist() == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
-    with pytest.raises(TypeError, match="state_dict"):
-        ours.save(ours.nn.Linear(2, 2), io.BytesIO())
-    with pytest.raises(TypeError, match=r"state\['f'\]\[0\]"):
-        ours.save({"f": [print]}, io.BytesIO())
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        ours.save({"f": [lambda: 1]}, io.BytesIO())
+    with pytest.raises(ValueError, match="pickle_module"):
+        ours.save([], io.BytesIO(), pickle_module=io)
+
+
+class Net(ours.nn.Module):
+    """A module of a program's, with all that modules hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = ours.nn.Linear(4, 3)
+        self.cells = ours.nn.LSTM(3, 2, batch_first=True)
+        self.norm = ours.nn.BatchNorm1d(5)
+        self.activation, self.axpy = ours.nn.functional.relu, ours.add
+        self.scale = ours.nn.Parameter(ours.ones(2))
+        self.scale.note = "s"
+        self.tied = self.first.weight
+        self.register_buffer("mask", ours.tensor([1.0, 0.0]))
+        self.kinds = ours.float16, self.mask.shape, np.float32(2.5), np.arange(3)
+
+    def forward(self, x: Any) -> Any:
+        y, _ = self.cells(self.activation(self.norm(self.first(x))))
+        return self.axpy(y * self.scale, self.mask)
+
+
+def _trained() -> Any:
+    model = Net()
+    optimizer = ours.optim.Adam(model.parameters(), lr=0.1)
+    schedule = ours.optim.lr_scheduler.StepLR(optimizer, 1)
+    _step(model, optimizer)
+    schedule.step()
+    return {"model": model, "optimizer": optimizer, "schedule": schedule}
+
+
+def _step(model: Any, optimizer: Any) -> None:
+    optimizer.zero_grad()
+    model(ours.arange(40).reshape(2, 5, 4) / 40).square().sum().backward()
+    optimizer.step()
+
+
+def test_whole_objects(tmp_path):
+    saved = _trained()
+    path = tmp_path / "whole.pt"
+    ours.save(saved, path)
+    with pytest.raises(pickle.UnpicklingError, match=r"Net, which is not loaded.*weights_only="):
+        ours.load(path)
+    found = ours.load(path, weights_only=False)
+    model, optimizer = found["model"], found["optimizer"]
+    assert type(model) is Net
+    assert model.tied is model.first.weight
+    assert optimizer.param_groups[0]["params"][0] is model.scale
+    assert found["schedule"].optimizer is optimizer
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.01)
+    assert isinstance(model.scale, ours.nn.Parameter)
+    assert model.scale.note == "s"
+    assert model.kinds[:3] == saved["model"].kinds[:3]
+    assert type(model.kinds[2]) is np.float32
+    for each in (saved, found):
+        _step(each["model"], each["optimizer"])
+    for name, value in saved["model"].state_dict().items():
+        np.testing.assert_array_equal(model.state_dict()[name].numpy(), value.numpy(), name)
+
+
+def test_containers_that_share_and_contain_themselves():
+    shared = [ours.ones(2)]
+    ring: dict[str, Any] = {"a": shared, "b": shared, "bytes": bytearray(b"x")}
+    ring["self"] = ring
+    found = _through(ours.save, ours.load, ring)
+    assert found["self"] is found
+    assert found["a"] is found["b"]
+    assert found["bytes"] == bytearray(b"x")
+
+
+def test_admitted_names():
+    admitted = [Net, ours.nn.Identity, (set, "builtins.set"), set]
+    with ours.serialization.safe_globals(admitted):
+        assert isinstance(_through(ours.save, ours.load, ours.nn.Identity()), ours.nn.Identity)
+        assert Net in ours.serialization.get_safe_globals()
+    assert ours.serialization.get_safe_globals() == []
+    with pytest.raises(pickle.UnpicklingError, match=r"treadle\.torch\.nn\.Identity"):
+        _through(ours.save, ours.load, ours.nn.Identity())
+
+
+def test_copies_of_a_module_and_its_optimizer():
+    model, optimizer = copy.deepcopy(list(_trained().values())[:2])
+    assert model.tied is model.first.weight
+    assert optimizer.param_groups[0]["params"][0] is model.scale
+    again = pickle.loads(pickle.dumps(model))
+    assert again.tied is again.first.weight
+    assert again.activation is ours.nn.functional.relu
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-"""The pickles in PyTorch's files: written without PyTorch, and read without running them.
+"""The pickles in PyTorch's files: written without PyTorch, and read without running them, unless
+the caller wants them run.
 
 A file of `torch.save` is a zip archive: `data.pkl` has the structure, `data/0`, `data/1`, … the
 elements of tensors, to which the pickle refers as ("storage", class, key, device, count). Reading
 knows a handful of names: functions that make tensors, containers and numbers of NumPy. Any other
-name is an error.
+name is an error, or, for who trusts the file, what Python imports under it.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import math
 import pickle
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,7 +32,6 @@ STORAGES = {
     "complex64": "ComplexFloatStorage", "complex128": "ComplexDoubleStorage",
 }  # fmt: skip
 _DTYPES = {storage: name for name, storage in STORAGES.items()}
-_DEPTH = 200
 
 
 class Stored(NamedTuple):
@@ -75,147 +77,88 @@ class Place(NamedTuple):
 # --- writing -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Name:
+    """A function or class that the file names, which need not be importable here."""
+
+    module: str
+    name: str
+
+    def __call__(self) -> None:
+        """Pickling asks for what can be called; it is what the file is read by that calls it."""
+        raise TypeError(f"{self.module}.{self.name} is a name")
+
+
 def dump(
-    state: Any,
-    stored: Callable[[Any], Stored | None],
-    named: Callable[[Any], tuple[Any, ...] | None],
+    state: Any, reduced: Callable[[Any], Any], named: Callable[[Any], Name | None], protocol: int
 ) -> bytes:
-    """A state as a pickle. `stored` says where a tensor's elements are, None for what is none;
-    `named` the name of anything else that PyTorch has under one, with arguments if it is made by
-    calling it. TypeError for what PyTorch would need a program for."""
-    writer = _Writer(stored, named)
-    writer.out.write(b"\x80\x02")
-    writer.save(state, "state", 0)
-    writer.out.write(b".")
-    return writer.out.getvalue()
+    """A state as a pickle. `reduced` says how objects of PyTorch's are made, as `__reduce__` does,
+    with a `Stored` for a tensor's elements, or NotImplemented for others; `named` gives the name of
+    a class or function, or None for that by which Python imports it."""
+    out = io.BytesIO()
+    _Pickler(out, reduced, named, protocol).dump(state)
+    return out.getvalue()
 
 
-class _Writer:
-    """Writes protocol 2 without a memo: what is at two places is written twice."""
+_Python: Any = pickle._Pickler  # type: ignore[attr-defined,unused-ignore]
+
+
+class _Pickler(_Python):  # type: ignore[misc]
+    """Python's own pickler, written in Python: that in C looks each name up."""
+
+    dispatch: ClassVar[dict[Any, Any]] = dict(_Python.dispatch)
 
     def __init__(
         self,
-        stored: Callable[[Any], Stored | None],
-        named: Callable[[Any], tuple[Any, ...] | None],
+        out: io.BytesIO,
+        reduced: Callable[[Any], Any],
+        named: Callable[[Any], Name | None],
+        protocol: int,
     ) -> None:
-        self.out = io.BytesIO()
-        self._stored, self._named = stored, named
+        super().__init__(out, protocol)
+        self.reducer_override = reduced
+        self._named = named
 
-    def save(self, value: Any, path: str, depth: int) -> None:
-        """Write a value."""
-        put = self.out.write
-        if depth > _DEPTH:
-            raise TypeError(f"{path[:200]} is nested deeper than {_DEPTH}, or contains itself")
-        tensor = self._stored(value)
-        if tensor is not None:
-            self._tensor(tensor, path, depth)
-        elif value is None or value is True or value is False:
-            put({None: b"N", True: b"\x88", False: b"\x89"}[value])
-        elif type(value) is int:
-            self._integer(value)
-        elif type(value) is float:
-            put(b"G" + struct.pack(">d", value))
-        elif isinstance(value, str):
-            text = value.encode("utf-8", "surrogatepass")
-            put(b"X" + struct.pack("<I", len(text)) + text)
-        elif isinstance(value, (bytes, bytearray)):
-            self._call("_codecs", "encode", (bytes(value).decode("latin1"), "latin1"), path, depth)
-        elif isinstance(value, complex):
-            self._call("builtins", "complex", (value.real, value.imag), path, depth)
-        elif isinstance(value, (np.bool_, np.integer, np.floating)):
-            self.save(value.item(), path, depth)
-        elif (name := self._named(value)) is not None:
-            if len(name) == 2:
-                self._global(*name)
-            else:
-                self._call(name[0], name[1], name[2], path, depth)
-        elif isinstance(value, OrderedDict):
-            self._ordered(value, path, depth)
-        elif isinstance(value, Mapping):
-            put(b"}")
-            self._pairs(value, path, depth)
-        elif isinstance(value, list):
-            put(b"](")
-            for at, each in enumerate(value):
-                self.save(each, f"{path}[{at}]", depth + 1)
-            put(b"e")
-        elif isinstance(value, tuple):
-            self._tuple(tuple(value), path, depth)
-        elif isinstance(value, (set, frozenset)):
-            self._call("builtins", type(value).__name__, (list(value),), path, depth)
+    def persistent_id(self, obj: Any) -> Any:
+        """The reference to a tensor's elements."""
+        if type(obj) is not Stored:
+            return None
+        storage = STORAGES.get(obj.dtype.name)
+        name = Name("torch", storage) if storage else Name("torch.storage", "UntypedStorage")
+        count = math.prod(obj.shape)
+        count = count if storage else count * obj.dtype.itemsize
+        return "storage", name, obj.key, obj.location, count
+
+    def _save_name(self, obj: Name) -> None:
+        self.write(f"c{obj.module}\n{obj.name}\n".encode())
+
+    dispatch[Name] = _save_name
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        """A class or function, by its name."""
+        found = self._named(obj)
+        if found is None:
+            super().save_global(obj, name)
         else:
-            raise TypeError(
-                f"{path} is of type {type(value).__name__}, which is not saved: tensors, numbers, "
-                "texts, truth values and None are, in dictionaries, lists, tuples and sets"
-            )
+            self._save_name(found)
+            self.memoize(obj)
 
-    def _integer(self, value: int) -> None:
-        if -(2**31) <= value < 2**31:
-            self.out.write(b"J" + struct.pack("<i", value))
-            return
-        data = pickle.encode_long(value)
-        short = len(data) < 256
-        head = b"\x8a" + bytes([len(data)]) if short else b"\x8b" + struct.pack("<i", len(data))
-        self.out.write(head + data)
+    dispatch[FunctionType] = save_global
 
-    def _global(self, module: str, name: str) -> None:
-        # Protocol 2 has Python 2's name of the module.
-        module = {"builtins": "__builtin__"}.get(module, module)
-        self.out.write(f"c{module}\n{name}\n".encode())
 
-    def _tuple(self, values: tuple[Any, ...], path: str, depth: int) -> None:
-        self.out.write(b"(")
-        for at, each in enumerate(values):
-            self.save(each, f"{path}[{at}]", depth + 1)
-        self.out.write(b"t")
-
-    def _call(
-        self, module: str, name: str, arguments: tuple[Any, ...], path: str, depth: int
-    ) -> None:
-        self._global(module, name)
-        self._tuple(arguments, path, depth)
-        self.out.write(b"R")
-
-    def _pairs(self, value: Mapping[Any, Any], path: str, depth: int) -> None:
-        self.out.write(b"(")
-        for key, each in value.items():
-            self.save(key, f"a key of {path}", depth + 1)
-            self.save(each, f"{path}[{key!r}]", depth + 1)
-        self.out.write(b"u")
-
-    def _ordered(self, value: OrderedDict[Any, Any], path: str, depth: int) -> None:
-        self._call("collections", "OrderedDict", (), path, depth)
-        self._pairs(value, path, depth)
-        own = vars(value)
-        if own:  # the versions of modules, in a state dict
-            self.save(dict(own), f"{path}.__dict__", depth + 1)
-            self.out.write(b"b")
-
-    def _tensor(self, tensor: Stored, path: str, depth: int) -> None:
-        storage = STORAGES.get(tensor.dtype.name)
-        self._global("torch._utils", "_rebuild_tensor_v2" if storage else "_rebuild_tensor_v3")
-        self.out.write(b"(")
-        # The elements' place is a persistent id: PyTorch asks its file for it.
-        self.out.write(b"(")
-        self.save("storage", path, depth)
-        self._global(*(("torch", storage) if storage else ("torch.storage", "UntypedStorage")))
-        self.save(tensor.key, path, depth)
-        self.save(tensor.location, path, depth)
-        count = math.prod(tensor.shape)
-        self.save(count if storage else count * tensor.dtype.itemsize, path, depth)
-        self.out.write(b"tQ")
-        strides, step = [], 1
-        for extent in reversed(tensor.shape):
-            strides.append(step)
-            step *= max(extent, 1)
-        self.save(0, path, depth)
-        self._tuple(tensor.shape, path, depth)
-        self._tuple(tuple(reversed(strides)), path, depth)
-        self.save(tensor.requires_grad, path, depth)
-        self._call("collections", "OrderedDict", (), path, depth)
-        if not storage:
-            self._global("torch", tensor.dtype.name)
-        self.out.write(b"tR")
+def rebuilt(stored: Stored) -> tuple[Any, ...]:
+    """How a tensor is made of its elements, in PyTorch's words."""
+    strides, step = [], 1
+    for extent in reversed(stored.shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    given: tuple[Any, ...] = (
+        stored, 0, stored.shape, tuple(reversed(strides)), stored.requires_grad, OrderedDict(),
+    )  # fmt: skip
+    if stored.dtype.name in STORAGES:
+        return Name("torch._utils", "_rebuild_tensor_v2"), given
+    dtype = Name("torch", stored.dtype.name)
+    return Name("torch._utils", "_rebuild_tensor_v3"), (*given, dtype)
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -235,14 +178,25 @@ class _StorageClass(NamedTuple):
     dtype: DType | None
 
 
-def load(
-    pickled: bytes,
-    tensor: Callable[[Place], Any],
-    named: Callable[[str, str], Any],
-) -> Any:
-    """The state in a pickle. `tensor` makes tensors, `named` gives what else has a name in PyTorch,
-    None for what is refused. FormatError for names that are not known, and for damaged files."""
-    reader = _Unpickler(pickled, tensor, named)
+class Makers(NamedTuple):
+    """What makes PyTorch's objects of what a file says."""
+
+    tensor: Callable[[Place], Any]
+    parameter: Callable[[Any, bool], Any]
+    named: Callable[[str, str], Any]  # None for names that are refused
+    is_trusted: bool  # whether names are imported, so that the file runs what it likes
+
+
+class NotLoaded(FormatError, pickle.UnpicklingError):
+    """A name that is not loaded."""
+
+
+def load(pickled: bytes, makers: Makers) -> Any:
+    """The state in a pickle. FormatError for damaged files, NotLoaded for names that are not known
+    unless the file is trusted, whose program may raise anything."""
+    reader = _Unpickler(pickled, makers)
+    if makers.is_trusted:
+        return reader.load()
     try:
         return reader.load()
     except FormatError:
@@ -255,37 +209,42 @@ def load(
 
 
 class _Unpickler(pickle.Unpickler):
-    """Knows a handful of names, none of which runs what a file says."""
+    """Knows a handful of names, none of which runs what a file says, unless that is trusted."""
 
-    def __init__(
-        self,
-        pickled: bytes,
-        tensor: Callable[[Place], Any],
-        named: Callable[[str, str], Any],
-    ) -> None:
+    def __init__(self, pickled: bytes, makers: Makers) -> None:
         super().__init__(io.BytesIO(pickled), encoding="utf-8")
-        self._make, self._names = tensor, named
+        self._makers = makers
+        self._rebuilding = {
+            "_rebuild_tensor_v2": self._rebuild_v2,
+            "_rebuild_tensor_v3": self._rebuild_v3,
+            "_rebuild_parameter": self._parameter,
+            "_rebuild_parameter_with_state": self._parameter,
+            "_rebuild_from_type_v2": self._with_state,
+        }
 
     def find_class(self, module: str, name: str) -> Any:
         """What a name is here."""
-        known = _KNOWN.get((module, name))
-        if known is not None:
-            return known
-        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return self._rebuild_v2
-        if (module, name) == ("torch._utils", "_rebuild_tensor_v3"):
-            return self._rebuild_v3
+        if module == "torch._utils" and name in self._rebuilding:
+            return self._rebuilding[name]
         if module == "torch" and name in _DTYPES:
             return _StorageClass(as_dtype(_DTYPES[name]))
         if (module, name) in (("torch.storage", "UntypedStorage"), ("torch", "UntypedStorage")):
             return _StorageClass(None)
-        found = self._names(module, name)
-        if found is None:
-            raise FormatError(
+        found = self._makers.named(module, name)
+        if found is not None:
+            return found
+        if self._makers.is_trusted:
+            return super().find_class(module, name)
+        known = _KNOWN.get((module, name))
+        if known is None:
+            raise NotLoaded(
                 f"the file has a {module}.{name}, which is not loaded: only tensors, numbers, "
-                "texts and containers are. Save a state_dict() with PyTorch and load that"
+                "texts and containers are. Save a state_dict() and load that. For a file whose "
+                "source you trust, torch.load(..., weights_only=False) imports what it names and "
+                "runs what it says, which can be any program; "
+                f"torch.serialization.add_safe_globals([{name}]) admits this one name"
             )
-        return found
+        return known
 
     def persistent_load(self, pid: Any) -> Any:
         """A reference to the elements of a tensor."""
@@ -321,21 +280,26 @@ class _Unpickler(pickle.Unpickler):
             or not all(type(each) is int and 0 <= each < 2**62 for each in numbers)
         ):
             raise FormatError("a tensor with a shape, strides or dtype that make no sense")
-        return self._make(
-            Place(
-                storage.key,
-                wanted,
-                storage.location,
-                offset,
-                tuple(shape),
-                tuple(strides),
-                bool(requires_grad),
-            )
-        )
+        place = Place(
+            storage.key, wanted, storage.location, offset, tuple(shape), tuple(strides),
+            bool(requires_grad),
+        )  # fmt: skip
+        return self._makers.tensor(place)
+
+    def _parameter(self, data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> Any:
+        return _attributed(self._makers.parameter(data, bool(requires_grad)), state)
+
+    def _with_state(self, function: Any, kind: Any, arguments: Any, state: Any) -> Any:
+        if function not in (self._rebuild_v2, self._rebuild_v3):
+            raise FormatError("a tensor of a kind that is not known")
+        return _attributed(function(*arguments), state)
 
 
-def _parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> Any:
-    return data.requires_grad_() if requires_grad else data
+def _attributed(tensor: Any, state: Any) -> Any:
+    """A tensor with the attributes that a program has set on it."""
+    if isinstance(state, dict):
+        vars(tensor).update(state)
+    return tensor
 
 
 def _encoded(text: Any, encoding: Any = "latin1") -> bytes:
@@ -373,18 +337,24 @@ def _scalar(dtype: Any, data: Any) -> Any:
     return found.astype(dtype.dtype.newbyteorder("="))[0]
 
 
+def _bytearray(content: Any = b"") -> bytearray:
+    if not isinstance(content, bytes):
+        raise FormatError("bytes that are none")
+    return bytearray(content)
+
+
 def _complex(real: Any, imaginary: Any) -> complex:
     return complex(float(real), float(imaginary))
 
 
+_PLAIN = {"set": set, "frozenset": frozenset, "complex": _complex, "bytearray": _bytearray}
 _KNOWN: dict[tuple[str, str], Any] = {
     ("collections", "OrderedDict"): OrderedDict,
-    ("torch._utils", "_rebuild_parameter"): _parameter,
     ("_codecs", "encode"): _encoded,
     **{
         (module, name): kind
         for module in ("builtins", "__builtin__")
-        for name, kind in (("set", set), ("frozenset", frozenset), ("complex", _complex))
+        for name, kind in _PLAIN.items()
     },
     ("numpy", "dtype"): _Described,
     ("numpy.core.multiarray", "scalar"): _scalar,

@@ -39,6 +39,13 @@ def adapted(function: Function) -> Function:
     return call
 
 
+def public(function: Function, module: str, name: str, *, has_out: bool = False) -> Function:
+    """The function of a module: its name is by what it is pickled."""
+    found = with_out(function) if has_out else adapted(function)
+    found.__module__, found.__name__, found.__qualname__ = module, name, name
+    return found
+
+
 # NumPy's names of parameters, which PyTorch takes for its own.
 _NUMPYS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input",
            "x2": "other"}  # fmt: skip

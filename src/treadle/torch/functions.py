@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as td
-from treadle.torch.adapting import adapted, with_out
+from treadle.torch.adapting import public
 from treadle.torch.dtypes import ALIASES
 from treadle.torch.table import IN_PLACE, entries, function_of
 from treadle.torch.tensors import Tensor
@@ -22,5 +22,5 @@ def __getattr__(name: str) -> Any:
     if entry is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     function = function_of(entry)
-    found = globals()[name] = with_out(function) if "o" in entry.flags else adapted(function)
+    found = globals()[name] = public(function, "treadle.torch", name, has_out="o" in entry.flags)
     return found

@@ -293,11 +293,9 @@ _DIFFERENT = {
         "optim.Adadelta optim.Adagrad optim.Adam optim.Adamax optim.AdamW optim.ASGD optim.NAdam "
         "optim.RAdam optim.RMSprop optim.Rprop optim.SGD"
     ),
-    "tensors of devices that are not CUDA's are those of the CPU in the file; modules are refused: "
-    "save a state dict": "save",
-    "only tensors, numbers, texts and containers are loaded, also with `weights_only=False`": (
-        "load"
-    ),
+    "tensors of devices that are not CUDA's are those of the CPU in the file, and views have "
+    "elements of their own; classes are saved by their names here: states are for both libraries, "
+    "whole modules for the one that saved them": "save",
     "workers are threads": "utils.data.DataLoader",
     "it holds for tensors on all devices": "amp.autocast autocast",
     "a module whose results are differentiated runs as it is: compile the whole step; backends and "

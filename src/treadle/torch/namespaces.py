@@ -77,10 +77,10 @@ def namespace(name: str) -> tuple[list[str], Callable[[str], Any], Callable[[], 
                 f"module {module!r} has no attribute {each!r}" + (f": {advice}" if advice else ""),
                 name=each, obj=sys.modules[module],
             )  # fmt: skip
-        from treadle.torch.adapting import adapted, with_out
+        from treadle.torch.adapting import public
 
         function = function_of(entry)
-        found = with_out(function) if "o" in entry.flags else adapted(function)
+        found = public(function, module, each, has_out="o" in entry.flags)
         setattr(sys.modules[module], each, found)
         return found
 

@@ -18,7 +18,7 @@ from treadle.tensor.operators import OPERATORS as THEIRS
 from treadle.torch import adapting
 from treadle.torch.errors import translated
 from treadle.torch.operations import arithmetic, indexing, pointwise
-from treadle.torch.tensors import Tensor, unwrapped, wrap
+from treadle.torch.tensors import Tensor, keep, unwrapped, wrap
 
 _OPERANDS = (Tensor, bool, int, float, complex, np.generic)
 
@@ -221,10 +221,10 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "protocol at the moment: copy x.detach(), or use x.clone()"
         )
     made: Tensor = object.__new__(type(self))
-    made._inner = self._inner.__deepcopy__(memo)
+    made._inner = memo[id(self._inner)] = self._inner.__deepcopy__(memo)
     made.__dict__.update(self.__dict__)
     memo[id(self)] = made
-    return made
+    return keep(made)
 
 
 def _dlpack(self: Tensor, **options: Any) -> Any:

@@ -1,12 +1,17 @@
 """`torch.save` and `torch.load`: PyTorch's zip files, which PyTorch reads and writes as well, and
-safetensors. No program in a file is ever run."""
+safetensors. A program in a file is run only for who asks for it by `weights_only=False`."""
 
 from __future__ import annotations
 
 import io
 import os
+import pickle
+import sys
 import zipfile
+from collections import OrderedDict
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from typing import IO, Any
 
 import numpy as np
@@ -17,12 +22,14 @@ from treadle.core.paths import as_path, naming
 from treadle.data import saving
 from treadle.formats import torch_pickle
 from treadle.formats.atomic import replaced
-from treadle.formats.torch_pickle import Stored
+from treadle.formats.torch_pickle import Makers, Name, Stored
+from treadle.tensor.tensor import Tensor as Inner
 from treadle.tensor.tensor import from_numpy
 from treadle.torch.devices import device as Device
 from treadle.torch.devices import place
 from treadle.torch.layouts import Size
-from treadle.torch.tensors import Tensor, unwrapped, wrap, wrapped
+from treadle.torch.nn.parameter import Parameter
+from treadle.torch.tensors import Tensor, kept, unwrapped, wrap, wrapped
 
 _Path = str | os.PathLike[str] | IO[bytes]
 
@@ -34,12 +41,14 @@ def save(
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
 ) -> None:
-    """Save a state: tensors, numbers, texts, truth values and None, in dictionaries, lists, tuples
-    and sets of any depth, as `model.state_dict()` and `optimizer.state_dict()`.
+    """Save tensors, numbers, texts, containers, and any object that Python pickles: a state
+    (`model.state_dict()`, `optimizer.state_dict()`), or a whole module or optimizer.
 
-    The file is PyTorch's, which `torch.load` of PyTorch reads, too; with a path that ends in
-    ".safetensors" it is safetensors. Tensors of other devices than CUDA's are those of the CPU in
-    it. TypeError for what cannot be saved, as a whole module: save its state dict.
+    The file is PyTorch's, and `torch.load` of PyTorch reads states from it, too; with a path that
+    ends in ".safetensors" it is safetensors. Tensors of other devices than CUDA's are those of the
+    CPU in it. Classes and functions are saved by their names, as by `pickle`: whoever loads a whole
+    module needs the program that defines it, and `weights_only=False`. What `pickle` refuses, as a
+    lambda, raises its error.
 
     >>> import io
     >>> import treadle.torch as torch
@@ -49,57 +58,95 @@ def save(
     >>> torch.load(file)
     {'w': tensor([1., 1.]), 'epoch': 3}
     """
+    _check_pickle(pickle_module)
     is_path = isinstance(f, (str, os.PathLike))
     if is_path and os.fspath(f).endswith(".safetensors"):  # type: ignore[arg-type]
         saving.save(unwrapped(obj), f)
         return
-    storages: dict[Any, tuple[str, Stored]] = {}
-
-    def stored(value: Any) -> Stored | None:
-        """A tensor's place in the file, or None for anything else."""
-        if not isinstance(value, Tensor):
-            return None
-        inner = value._inner
-        seen = inner._cell, inner._where
-        if seen not in storages:
-            kind = inner.device.id
-            storages[seen] = (
-                str(len(storages)),
-                Stored(
-                    inner.dtype, inner.shape, kind if kind.startswith("cuda") else "cpu",
-                    inner.requires_grad, inner.numpy(), str(len(storages)),
-                ),
-            )  # fmt: skip
-        found = storages[seen][1]
-        return found._replace(requires_grad=inner.requires_grad)
-
-    pickled = torch_pickle.dump(obj, stored, _global_of)
+    parts = _Parts()
+    pickled = torch_pickle.dump(obj, parts.reduced, _name_of, pickle_protocol)
     target: Any = as_path("save", f) if is_path else f
     name = target.stem if is_path else "archive"
     opened = replaced(target) if is_path else nullcontext(target)
     with opened as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(f"{name}/data.pkl", pickled)
         archive.writestr(f"{name}/byteorder", "little")
-        for key, each in storages.values():
+        for each in parts.storages.values():
             data = np.ascontiguousarray(each.data, each.dtype.numpy)
-            archive.writestr(f"{name}/data/{key}", data.tobytes())
+            archive.writestr(f"{name}/data/{each.key}", data.tobytes())
         archive.writestr(f"{name}/version", "3\n")
 
 
-def _global_of(value: Any) -> tuple[str, str] | tuple[str, str, tuple[Any, ...]] | None:
-    """The name of what is no container in PyTorch, or the function and arguments that make it."""
-    if isinstance(value, DType):
-        return "torch", value.name
-    if isinstance(value, Size):
-        return "torch", "Size", (tuple(value),)
-    if isinstance(value, Device):
-        parts = (value.type,) if value.index is None else (value.type, value.index)
-        return "torch", "device", parts
-    if hasattr(value, "state_dict") and hasattr(value, "parameters"):
-        raise TypeError(
-            f"a {type(value).__name__} is not saved as a whole, since only a program could make it "
-            "again: save model.state_dict(), and load it with model.load_state_dict(...)"
+def _check_pickle(module: Any) -> None:
+    if module not in (None, pickle):
+        raise ValueError(
+            f"pickle_module={module!r}: files are pickled by Python's pickle alone; leave the "
+            "argument out"
         )
+
+
+class _Parts:
+    """The elements that a file is to have, and how what is PyTorch's is made of them."""
+
+    def __init__(self) -> None:
+        self.storages: dict[Any, Stored] = {}
+
+    def reduced(self, value: Any) -> Any:
+        """How a value is made, as `__reduce__` says; NotImplemented for what is not PyTorch's."""
+        kind = type(value)
+        if kind is Tensor:
+            return self._tensor(value)
+        if kind is Inner:  # within a module of treadle's own
+            return getattr, (kept(value), "td")
+        if kind is DType:
+            return value.name  # a name: `_name_of` says whose
+        if kind is Size:
+            return Name("torch", "Size"), (tuple(value),)
+        if kind is Device:
+            parts = (value.type,) if value.index is None else (value.type, value.index)
+            return Name("torch", "device"), parts
+        return NotImplemented
+
+    def _tensor(self, value: Tensor) -> Any:
+        inner = value._inner
+        own = dict(vars(value))
+        if isinstance(value, Parameter):
+            given: tuple[Any, ...] = wrap(inner.detach()), inner.requires_grad, OrderedDict()
+            if own:
+                return Name("torch._utils", "_rebuild_parameter_with_state"), (*given, own)
+            return Name("torch._utils", "_rebuild_parameter"), given
+        function, arguments = torch_pickle.rebuilt(self._stored(inner))
+        if own:
+            return Name("torch._utils", "_rebuild_from_type_v2"), (function, Tensor, arguments, own)
+        return function, arguments
+
+    def _stored(self, inner: Inner) -> Stored:
+        seen = inner._cell, inner._where
+        found = self.storages.get(seen)
+        if found is None:
+            kind = inner.device.id
+            found = self.storages[seen] = Stored(
+                inner.dtype, inner.shape, kind if kind.startswith("cuda") else "cpu",
+                inner.requires_grad, inner.numpy(), str(len(self.storages)),
+            )  # fmt: skip
+        return found._replace(requires_grad=inner.requires_grad)
+
+
+def _name_of(value: Any) -> Name | None:
+    """PyTorch's name of one of its dtypes or its class of tensors; the public name of what is
+    treadle's, which stays where files of the library change. None for others."""
+    if value is Tensor:
+        return Name("torch", "Tensor")
+    if type(value) is DType:
+        return Name("torch", value.name)
+    place_, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+    if not isinstance(place_, str) or not place_.startswith("treadle."):
+        return None
+    parts = place_.split(".")
+    for count in range(1, len(parts)):
+        public = ".".join(parts[:count])
+        if getattr(sys.modules[public], name, None) is value:
+            return Name(public, name)
     return None
 
 
@@ -112,28 +159,33 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """The state that `torch.save` saved, PyTorch's too, or a file of safetensors.
+    """What `torch.save` saved, PyTorch's too, or a file of safetensors.
 
     `map_location` is the device for all tensors, a dict of devices by devices, or a function of a
-    tensor and the device that it was saved from; None loads where it was saved from. Only tensors,
-    numbers, texts and containers are loaded, also with `weights_only=False`: whatever else a file
-    says is refused by name, and no program in it runs. FormatError for other files, among them
-    PyTorch's from before version 1.6.
+    tensor and the device that it was saved from; None loads where it was saved from.
+
+    Tensors, numbers, texts and containers are loaded, and what `add_safe_globals` admits. A file
+    that names anything else, as one of a whole module, raises a `pickle.UnpicklingError` that says
+    so, unless `weights_only=False`: then what the file names is imported and called, which can be
+    any program, so that only files should be loaded so whose source is trusted. FormatError for
+    other files, among them PyTorch's from before version 1.6.
     """
+    _check_pickle(pickle_module)
+    is_trusted = weights_only is not None and not weights_only
     is_path = isinstance(f, (str, os.PathLike))
     if not is_path:
-        return _loaded(f, map_location)
+        return _loaded(f, map_location, is_trusted)
     source = as_path("load", f)
     with naming(source):
         opened = source.open("rb")
     with opened as file:
         try:
-            return _loaded(file, map_location)
+            return _loaded(file, map_location, is_trusted)
         except FormatError as error:
-            raise FormatError(f"{source}: {error}") from None
+            raise type(error)(f"{source}: {error}") from None
 
 
-def _loaded(file: Any, map_location: Any) -> Any:
+def _loaded(file: Any, map_location: Any, is_trusted: bool) -> Any:
     if not (hasattr(file, "seek") and hasattr(file, "tell")):
         file = io.BytesIO(file.read())
     start = file.tell()
@@ -152,7 +204,7 @@ def _loaded(file: Any, map_location: Any) -> Any:
     except zipfile.BadZipFile as error:
         raise FormatError(f"the file is damaged: {error}") from None
     with archive:
-        return _Reader(archive, map_location).state()
+        return _Reader(archive, map_location).state(is_trusted)
 
 
 class _Reader:
@@ -172,13 +224,15 @@ class _Reader:
         self._storages: dict[str, np.ndarray[Any, Any]] = {}
         self._made: dict[Any, Any] = {}
 
-    def state(self) -> Any:
-        """What was saved."""
+    def state(self, is_trusted: bool) -> Any:
+        """What was saved. The program in a file is run if it is trusted."""
         order = f"{self._root}byteorder"
         if order in self._archive.namelist() and self._archive.read(order) != b"little":
             raise FormatError("the file is from a machine with the other order of bytes")
         pickled = self._archive.read(f"{self._root}data.pkl")
-        return torch_pickle.load(pickled, self._tensor, _named)
+        named = _imported if is_trusted else _named
+        makers = Makers(self._tensor, Parameter, named, is_trusted)
+        return torch_pickle.load(pickled, makers)
 
     def _tensor(self, place_: torch_pickle.Place) -> Tensor:
         key = place_._replace(requires_grad=False)
@@ -216,34 +270,86 @@ class _Reader:
 
 
 def _named(module: str, name: str) -> Any:
-    """What a name of PyTorch's is here: dtypes, sizes and devices. None if it is nothing here."""
-    if module != "torch":
-        return None
-    if name in ("Size", "device"):
-        return {"Size": Size, "device": Device}[name]
-    import treadle.torch as names
-
-    found = getattr(names, name, None) if name.isidentifier() else None
+    """What a name of PyTorch's is here: dtypes, sizes, devices and tensors; and names that were
+    admitted. None for others."""
+    admitted = _admitted.get((module, name))
+    if admitted is not None or module != "torch":
+        return admitted
+    if name in _CLASSES:
+        return _CLASSES[name]
+    found = getattr(import_module("treadle.torch"), name, None) if name.isidentifier() else None
     return found if isinstance(found, DType) else None
 
 
-# --- what PyTorch's programs say of safety -------------------------------------------------------
+_CLASSES = {"Size": Size, "device": Device, "Tensor": Tensor}
+
+
+def _imported(module: str, name: str) -> Any:
+    """Any of PyTorch's names, which are treadle.torch's. None for what is not PyTorch's."""
+    if module != "torch" and not module.startswith("torch."):
+        return None
+    try:
+        found: Any = import_module(f"treadle.{module}")
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise FormatError(f"the file has a {module}.{name}: {error}") from None
+    return found
+
+
+# --- what may be loaded beside tensors, numbers, texts and containers ----------------------------
+
+_admitted: dict[tuple[str, str], Any] = {}
+
+
+def _names_of(classes: list[Any]) -> dict[tuple[str, str], Any]:
+    found: dict[tuple[str, str], Any] = {}
+    for each in classes:
+        if isinstance(each, tuple):
+            each, path = each
+            module, _, name = path.rpartition(".")
+        else:
+            public = _name_of(each)
+            if public is not None:
+                found[public.module, public.name] = each
+            module, name = each.__module__, each.__qualname__
+        found[module, name] = each
+    return found
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Refused: nothing is loaded but tensors, numbers, texts and containers."""
-    raise NotImplementedError(
-        "classes in files are not made: only tensors, numbers, texts and containers are loaded"
-    )
+    """Admit classes and functions, or pairs of one and its name "module.name", in files that are
+    loaded by `torch.load`: it calls them as the file says.
+
+    >>> import io
+    >>> import treadle.torch as torch
+    >>> file = io.BytesIO()
+    >>> torch.save(torch.nn.Identity(), file)
+    >>> _ = file.seek(0)
+    >>> with torch.serialization.safe_globals([torch.nn.Identity, set]):
+    ...     torch.load(file)
+    Identity()
+    """
+    _admitted.update(_names_of(safe_globals))
 
 
 def get_safe_globals() -> list[Any]:
-    """The classes that files may have besides: none."""
-    return []
+    """The classes and functions that were admitted."""
+    return list({id(each): each for each in _admitted.values()}.values())
+
+
+def clear_safe_globals() -> None:
+    """Admit none any more."""
+    _admitted.clear()
 
 
 @contextmanager
-def safe_globals(safe_globals: list[Any]) -> Any:
-    """Refused, as `add_safe_globals`."""
+def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
+    """The same as `add_safe_globals` within a with statement."""
+    before = dict(_admitted)
     add_safe_globals(safe_globals)
-    yield
+    try:
+        yield
+    finally:
+        _admitted.clear()
+        _admitted.update(before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.tensor import functional as inner
-from treadle.torch.adapting import adapted, with_out
+from treadle.torch.adapting import public
 from treadle.torch.lacking import within
 from treadle.torch.operations import fractional, neural
 from treadle.torch.operations.bounds import looking
@@ -27,5 +27,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{more}")
     function = getattr(OWN.get(name, inner), name)
     function = looking(function) if name in _LOOKING else function
-    found = globals()[name] = with_out(function) if name in _WITH_OUT else adapted(function)
+    found = globals()[name] = public(function, __name__, name, has_out=name in _WITH_OUT)
     return found

@@ -151,10 +151,26 @@ class Module(InnerModule):
         setattr(owner, name, module)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "_wrappers"}
+        """The attributes, with tensors as PyTorch's: who pickles an optimizer with its module gets
+        both with the same parameters."""
+        state = {key: value for key, value in self.__dict__.items() if key != "_wrappers"}
+        for members in ("_parameters", "_buffers"):
+            state[members] = {
+                name: None if value is None else kept(value)
+                for name, value in state.get(members, {}).items()
+            }
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        own = self.__dict__
+        own.update(state)
+        for members in ("_parameters", "_buffers"):
+            given = own.get(members, {})
+            own[members] = {name: unwrapped(value) for name, value in given.items()}
+            own.setdefault("_wrappers", {}).update(
+                {name: keep(value) for name, value in given.items() if type(value) is Tensor}
+            )
+        own.setdefault("_hooks", None)
 
     # --- changes ---------------------------------------------------------------------------------
 

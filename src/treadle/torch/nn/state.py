@@ -23,6 +23,10 @@ class StateDict(OrderedDict[str, Any]):
 
     _metadata: OrderedDict[str, dict[str, Any]]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # PyTorch reads it, which has no class of its own for it.
+        return OrderedDict, (), vars(self), None, iter(self.items())
+
 
 class IncompatibleKeys(InnerKeys):
     """What a state dict lacked, and what it had for nothing."""
