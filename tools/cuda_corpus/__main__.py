@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import tools.cuda_corpus as package
-from tools.cuda_corpus import cubins, page, results, work
+from tools.cuda_corpus import accept, cubins, page, results, work
 from tools.cuda_corpus.listing import problems
 from tools.cuda_corpus.trials import ALL
 
@@ -37,6 +37,13 @@ def main() -> None:
     for option in ("--todo", "--told", "--folder"):
         made["work"].add_argument(option, type=Path, required=True)
     made["work"].add_argument("--stage", required=True)
+    accepted = commands.add_parser("accept")
+    accepted.add_argument("--sources", type=Path, nargs="+", required=True, help="one project each")
+    accepted.add_argument("--out", type=Path, required=True, help="a folder for results")
+    accepted.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    accepted.add_argument("--every", type=int, default=1, help="only every so many-th file")
+    accepted.add_argument("--only", default="", help="files whose path has this in it")
+    accepted.add_argument("--again", choices=("changed", "refused"), default="changed")
     chosen = parser.parse_args()
     match chosen.command:
         case "check":
@@ -51,6 +58,8 @@ def main() -> None:
             print(f"{size / (1 << 20):.1f} MiB in {chosen.out}")
         case "compare":
             results.compare(chosen)
+        case "accept":
+            accept.accept(chosen)
         case "page":
             page.write()
         case "work":

@@ -281,16 +281,21 @@ def _print_source(
     definition: KernelDefinition, signature: Signature, target: str, block: Dim3, shared_bytes: int
 ) -> str:
     lowered = definition.lower(signature)
-    try:
-        if target == "ir":
-            return to_text(lowered.kernel)
-        options = Options(block, _slots(lowered, None), shared_bytes=shared_bytes)
-        from treadle.codegen import pipeline
-        from treadle.codegen.target import find_target
+    if target == "ir":
+        return to_text(lowered.kernel)
+    from treadle.codegen.target import find_target
 
-        generic = find_target(target).generic
-        ready = pipeline.lower(lowered.kernel, options, generic)
-        return pipeline.print_code(ready, options, generic).source
+    return printed_for(lowered, find_target(target).generic, block, shared_bytes)
+
+
+def printed_for(lowered: LoweredKernel, target: Target, block: Dim3, shared_bytes: int) -> str:
+    """A kernel's source for a device with certain limits and features, which need not be here."""
+    from treadle.codegen import pipeline
+
+    options = Options(block, _slots(lowered, None), shared_bytes=shared_bytes)
+    try:
+        ready = pipeline.lower(lowered.kernel, options, target)
+        return pipeline.print_code(ready, options, target).source
     except CompileError as error:
         raise _placed(error, lowered) from None
 

@@ -1,0 +1,242 @@
+"""What share of other people's kernels each target accepts, and what the others are refused for.
+
+    python -m tools.cuda_corpus accept --sources DIR [DIR…] --out FOLDER
+
+Each DIR is one project. Every `.cu` file below it, and every header with kernels that none of them
+includes, is parsed, and each kernel in it is printed for the targets; nothing runs. A file has a
+process of its own. What came of a file is kept in FOLDER and is not done again as long as the
+sources and the compiler's own code stay the same; `--again refused` does only files anew of which
+something was refused, which shows quickly what a change gained.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.cuda_corpus.acceptance_table import counts, table
+from tools.cuda_corpus.accepted_file import Unit, tell
+from tools.cuda_corpus.sources import kernels_in, read
+
+UNITS, HEADERS = (".cu",), (".cuh", ".h", ".hpp", ".inl", ".inc")
+LIMIT = 40.0  # seconds without a word from a file's process
+_COMPILER = ("core", "lang", "ir", "codegen", "cuda_cpp", "runtime")  # rooms that printing uses
+_ROOT = Path(__file__).parents[2]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder of other people's files: `root`, and all texts below it by relative path."""
+
+    root: Path
+    texts: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """Its name in tables."""
+        return self.root.name
+
+    def digest(self, relative: str) -> str:
+        """A hash of a file, and of all headers that it could include."""
+        made = hashlib.sha256(self.texts[relative].encode())
+        top = _program(relative)
+        for path, text in self.texts.items():
+            if path != relative and _program(path) in (top, ""):
+                made.update(text.encode())
+        return made.hexdigest()
+
+
+def _program(relative: str) -> str:
+    """The program that a file of a collection belongs to: a folder named as one, "" elsewhere."""
+    return next((part for part in relative.split("/") if part.endswith("-cuda")), "")
+
+
+def accept(chosen: argparse.Namespace) -> None:
+    """`accept`: print the table, and keep it and the rows in `--out`."""
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    version = _compiler_version()
+    found: dict[str, list[Row]] = {}
+    for folder in chosen.sources:
+        project = _project(folder.resolve())
+        kept = chosen.out / f"{project.name}.jsonl"
+        before = _read_rows(kept)
+        rows = {}
+        units = [one for one in project.texts if one.endswith(UNITS)]
+        for wave in (units, None):
+            names = _headers_left(project, rows.values()) if wave is None else wave
+            names = [one for one in names[:: chosen.every] if chosen.only in one]
+            todo = []
+            for name in names:
+                key = f"{version} {project.digest(name)}"
+                known = before.get(name)
+                if known and (known["key"] == key or _is_good_enough(chosen, known)):
+                    rows[name] = known
+                else:
+                    todo.append((name, key))
+            rows |= _done(project, todo, chosen.jobs, kept)
+        found[project.name] = list(rows.values())
+    content = {name: counts(rows) for name, rows in found.items()}
+    words = table(found)
+    (chosen.out / "table.txt").write_text(words, encoding="utf-8")
+    (chosen.out / "counts.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    print(words)
+
+
+def _is_good_enough(chosen: argparse.Namespace, row: Row) -> bool:
+    """Whether `--again refused` keeps what an earlier compiler made of a file."""
+    return chosen.again == "refused" and not row["problem"] and all(
+        not words for kernel in row["kernels"] for words in kernel["targets"].values()
+    )  # fmt: skip
+
+
+def _project(root: Path) -> Project:
+    texts = {
+        str(path.relative_to(root)): read(path)
+        for path in sorted(root.rglob("*"))
+        if path.suffix in (*UNITS, *HEADERS) and path.is_file()
+    }
+    return Project(root, texts)
+
+
+def _headers_left(project: Project, rows: Iterable[Row]) -> list[str]:
+    """Headers with kernels that no unit has read."""
+    seen = {file for row in rows for file in row["read"]}
+    return [
+        name
+        for name, text in project.texts.items()
+        if name.endswith(HEADERS) and name not in seen and kernels_in(text)
+    ]
+
+
+def _compiler_version() -> str:
+    """A hash of the compiler's own files and of this tool's."""
+    made = hashlib.sha256()
+    own = sorted(Path(__file__).parent.glob("accept*.py"))
+    rooms = (sorted((_ROOT / "src/treadle" / one).rglob("*.py")) for one in _COMPILER)
+    for path in (*own, *(path for room in rooms for path in room)):
+        made.update(path.read_bytes())
+    return made.hexdigest()[:16]
+
+
+def _read_rows(kept: Path) -> dict[str, Row]:
+    if not kept.exists():
+        return {}
+    rows = map(json.loads, kept.read_text(encoding="utf-8").splitlines())
+    return {row["file"]: row for row in rows}  # the last one counts
+
+
+# --- processes -----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A process at work on one file, and what it has written so far."""
+
+    process: int
+    name: str
+    key: str
+    told: Path
+    began: float
+    size: int = 0
+    heard: float = 0.0
+
+
+def _done(project: Project, todo: list[tuple[str, str]], jobs: int, kept: Path) -> dict[str, Row]:
+    """Do files, so many at a time; each row is appended to `kept` as it comes."""
+    import treadle.cuda_cpp.lower  # noqa: F401 - once, before processes are made
+    import treadle.runtime.build  # noqa: F401
+
+    rows: dict[str, Row] = {}
+    waiting, running = list(reversed(todo)), list[_Worker]()
+    with kept.open("a", encoding="utf-8") as out:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                running.append(_begin(project, *waiting.pop(), kept.parent))
+            time.sleep(0.01)
+            for worker in tuple(running):
+                ended = _ended(worker)
+                if ended is None:
+                    continue
+                running.remove(worker)
+                row = _row(project, worker, ended)
+                rows[worker.name] = row
+                out.write(json.dumps(row) + "\n")
+                out.flush()
+                good = sum(not any(one["targets"].values()) for one in row["kernels"])
+                print(
+                    f"{project.name} {len(rows)}/{len(todo)} {worker.name}: {good} of "
+                    f"{len(row['kernels'])}, {row['seconds']} s {row['problem'][:80]!r}",
+                    flush=True,
+                )
+    return rows
+
+
+def _begin(project: Project, name: str, key: str, folder: Path) -> _Worker:
+    told = folder / f"{hashlib.sha256(name.encode()).hexdigest()[:12]}.told"
+    told.write_text("", encoding="utf-8")
+    process = os.fork()
+    if not process:
+        try:
+            tell(Unit(project.root, name, tuple(project.texts)), told)
+        finally:
+            os._exit(0)
+    now = time.monotonic()
+    return _Worker(process, name, key, told, now, heard=now)
+
+
+def _ended(worker: _Worker) -> str | None:
+    """None while it works; else what ended it early, or ""."""
+    done, status = os.waitpid(worker.process, os.WNOHANG)
+    if done:
+        return "" if not status else f"the process ended with status {status}"
+    now, size = time.monotonic(), worker.told.stat().st_size
+    if size != worker.size:
+        worker.size, worker.heard = size, now
+    if now - worker.heard > LIMIT:
+        os.kill(worker.process, signal.SIGKILL)
+        os.waitpid(worker.process, 0)
+        return f"it did not end within {LIMIT:.0f} s"
+    return None
+
+
+def _row(project: Project, worker: _Worker, broken: str) -> Row:
+    """What came of a file. Kernels that its process did not come to are refused for what ended it;
+    if it does not parse, those that its text names are refused for that."""
+    lines = list(map(json.loads, worker.told.read_text(encoding="utf-8").splitlines()))
+    worker.told.unlink()
+    parsed = next((one for one in lines if "names" in one), None)
+    problem = next((one["problem"] for one in lines if "problem" in one), "")
+    kernels = [one for one in lines if "targets" in one]
+    if parsed is None:
+        problem = problem or broken or "it gave no result"
+        text = project.texts[worker.name]
+        kernels = [
+            {"name": name, "file": worker.name, "line": 0, "targets": {"all": problem}}
+            for name in kernels_in(text)
+        ]
+    else:
+        kernels += _not_reached(parsed["names"], kernels, broken)
+    return {
+        "file": worker.name,
+        "key": worker.key,
+        "problem": problem,
+        "read": parsed["read"] if parsed else [worker.name],
+        "kernels": kernels,
+        "seconds": round(time.monotonic() - worker.began, 2),
+    }
+
+
+def _not_reached(names: list[Row], kernels: list[Row], broken: str) -> Iterator[Row]:
+    there = {(one["name"], one["line"]) for one in kernels}
+    for one in names:
+        if (one["name"], one["line"]) not in there:
+            yield {**one, "targets": {"all": broken or "it gave no result"}}
