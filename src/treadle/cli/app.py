@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -157,6 +157,10 @@ def transpile(
         bool,
         typer.Option("--skip-missing-headers", help="Skip an #include that is not found."),
     ] = False,
+    double: Annotated[
+        Literal["double", "float"],
+        typer.Option("--double", help="What `double` is in CUDA C++: with float, a float."),
+    ] = "double",
     report: Annotated[
         bool,
         typer.Option(
@@ -198,15 +202,22 @@ def transpile(
 
         arguments = () if template is None else cuda.template_arguments(template)
         wanted = cuda.Wanted(
-            file, kernel, arguments, tuple(define or ()), tuple(include or ()), skip_missing_headers
+            file,
+            kernel,
+            arguments,
+            tuple(define or ()),
+            tuple(include or ()),
+            skip_missing_headers,
+            double,
         )
         if report:
             cuda.show_report(cuda.report_of(wanted, to), output)
             return
         printed = cuda.transpile_cuda(wanted, to or "wgsl", extent, shared)
-    elif template or define or include or skip_missing_headers or report:
+    elif template or define or include or skip_missing_headers or double != "double" or report:
         raise typer.BadParameter(
-            "--template, -D, -I, --skip-missing-headers and --report are only for CUDA C++ files"
+            "--template, -D, -I, --skip-missing-headers, --double and --report are only for CUDA "
+            "C++ files"
         )
     else:
         printed = transpile_file(file, to or "wgsl", kernel, extent, shared)

@@ -19,6 +19,7 @@ from treadle.cuda_cpp.kernel import Kernel
 from treadle.cuda_cpp.load import cuda_module
 from treadle.cuda_cpp.module import CudaModule
 from treadle.cuda_cpp.report import Report
+from treadle.cuda_cpp.semantics.types import Double
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Wanted:
     defines: tuple[str, ...] = ()  # as after -D: NAME or NAME=VALUE
     include: tuple[Path, ...] = ()
     skip_missing_headers: bool = False
+    double: Double = "double"
 
     def open(self) -> CudaModule:
         """The file as a module."""
@@ -43,6 +45,7 @@ class Wanted:
             defines=macros,
             include=self.include,
             skip_missing_headers=self.skip_missing_headers,
+            double=self.double,
         )
 
 

@@ -16,6 +16,7 @@ from treadle.core.paths import as_path, no_file, no_folder
 
 if TYPE_CHECKING:
     from treadle.cuda_cpp.module import CudaModule
+    from treadle.cuda_cpp.semantics.types import Double
 
 _NO_FILE = "<cuda source>"  # the file name of a source that is given as text
 SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp")
@@ -29,6 +30,7 @@ def cuda_module(
     fastmath: bool = False,
     warp_synchronous: bool = False,
     skip_missing_headers: bool = False,
+    double: Double = "double",
 ) -> CudaModule:
     """The kernels of CUDA C++ source: a `str` is the text itself, a `pathlib.Path` a file.
 
@@ -40,6 +42,11 @@ def cuda_module(
     be for the host. Any other header that is not found is an error; `skip_missing_headers` skips
     it, too. CompileErrors lists all syntax errors.
 
+    `double="float"` gives `double` the bits of a float, for devices without float64: in variables,
+    literals, `sizeof`, structs and arrays, and in CUDA's functions. It stays a type of its own for
+    overloads and templates. A `double *` then takes float32 arrays, and NumPy's float64 arrays,
+    which are rounded on their way.
+
     >>> module = cuda_module('''
     ... __global__ void scale(float *x, float factor, int n) {
     ...     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -48,6 +55,8 @@ def cuda_module(
     >>> module.kernels
     ('scale',)
     """
+    if double not in ("double", "float"):
+        raise TreadleError(f'double is "double" or "float", not {double!r}')
     text, file = _text_of(source)
     macros = _defines(defines or {})
     folders = _folders((include,) if isinstance(include, (str, os.PathLike)) else include)
@@ -57,7 +66,7 @@ def cuda_module(
 
     try:
         with deep_nesting(file):
-            program = load(text, file, macros, folders, skip_missing_headers)
+            program = load(text, file, macros, folders, skip_missing_headers, double)
             return CudaModule(program, file, fastmath, warp_synchronous)
     except CompileError as error:
         raise shortened(error)  # noqa: B904 - it is the same error

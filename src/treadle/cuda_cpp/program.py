@@ -144,6 +144,7 @@ class KernelInstance:
     written: tuple[WrittenParameter, ...] = ()
     layouts: tuple[ArgumentLayout, ...] = ()
     uploaded: Mapping[int, Type] = field(default_factory=dict)
+    narrowed: tuple[int, ...] = ()  # pointers to doubles that are floats, by position
     warp_synchronous: bool = False  # its code expects the threads of a warp in step
 
     @property

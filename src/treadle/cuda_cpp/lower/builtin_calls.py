@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.builtins.doubles import SEE_BITS, as_floats, has_double
 from treadle.cuda_cpp.builtins.outputs import OutputOverload
 from treadle.cuda_cpp.builtins.overload import Overload
 from treadle.cuda_cpp.builtins.tables import FLOATING, FUNCTIONS, OUTPUTS
@@ -51,9 +52,10 @@ def call_function(
     cx: Context, name: str, values: Sequence[Value], explicit: Sequence[Any] | None, span: Span
 ) -> Value:
     """A call of a function of the tables."""
-    overloads = [one for one in FUNCTIONS.get(name, ()) if len(one.parameters) == len(values)]
+    known = _known(cx, name, span)
+    overloads = [one for one in known if len(one.parameters) == len(values)]
     if not overloads:
-        counts = sorted({len(one.parameters) for one in FUNCTIONS.get(name, ())})
+        counts = sorted({len(one.parameters) for one in known})
         wanted = " or ".join(map(str, counts))
         raise cx.error(f"{name} takes {wanted} arguments, not {len(values)}", span)
     read = [_as_value(cx, value, span) for value in values]
@@ -73,16 +75,34 @@ def call_function(
         cx.note("emulated", name, overload.note, span)
     else:
         cx.note("used", name, "", span)
-    result = _wanted_result(overload, read)
+    result = _wanted_result(cx, name, overload, read)
     return Rvalue(made, result)
 
 
-def _wanted_result(overload: Overload, read: Sequence[Rvalue]) -> CppType:
+def _known(cx: Context, name: str, span: Span) -> Sequence[Overload]:
+    """The overloads of a function of the tables."""
+    if not cx.lowering.types.double_is_float:
+        return FUNCTIONS.get(name, ())
+    if name in SEE_BITS:
+        raise cx.error(
+            f'{name} has the 64 bits of a double, which is a float here (double="float"): write '
+            "it for float (__float_as_int), or use atomicAdd, which adds doubles",
+            span,
+        )
+    return as_floats(name, FUNCTIONS)
+
+
+def _wanted_result(cx: Context, name: str, overload: Overload, read: Sequence[Rvalue]) -> CppType:
     """The C++ type of a result: if several have one IR type, that of the arguments."""
-    for value in read:
-        if isinstance(value.type, Arithmetic) and value.type.scalar == overload.result:
-            return value.type
-    return cpp_type(overload.result)
+    given = [value.type for value in read if isinstance(value.type, Arithmetic)]
+    alike = [type for type in given if type.scalar == overload.result]
+    types = cx.lowering.types
+    if types.double_is_float and overload.result == types.double.scalar:
+        if not any(map(has_double, FUNCTIONS.get(name, ()))):
+            return cpp_type(overload.result)
+        if not alike:  # an integer counts as a double
+            return types.double
+    return max(alike, key=lambda type: type.rank) if alike else cpp_type(overload.result)
 
 
 def _as_value(cx: Context, value: Value, span: Span) -> Rvalue:
@@ -119,7 +139,7 @@ def _choose(
         for type in numbers[1:]:
             meeting = common_type(meeting, type)
         if name in FLOATING and not meeting.scalar.is_float:
-            meeting = OF_SCALAR[ir.F64]
+            meeting = cx.lowering.types.double
         best = _by_meeting(overloads, meeting.scalar)
         if best is not None:
             return best
@@ -163,6 +183,8 @@ def _operand(cx: Context, value: Rvalue, type: ir.Scalar | ir.Vector, span: Span
 def call_with_outputs(cx: Context, name: str, values: Sequence[Value], span: Span) -> Value:
     """sincosf(x, &sine, &cosine) and its like."""
     overloads = OUTPUTS[name]
+    if cx.lowering.types.double_is_float:
+        overloads = tuple(one for one in overloads if not has_double(one))
     arity = len(overloads[0].parameters)
     read = [rvalue(cx, value, span) for value in values[:arity]]
     overload = _choose_outputs(cx, name, overloads, read, span)

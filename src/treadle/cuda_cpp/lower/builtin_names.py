@@ -137,7 +137,7 @@ def call_with(
         finally:
             cx.span = outer
     if name.startswith("make_") and name.removeprefix("make_") in VECTORS:
-        return vector(cx, VECTORS[name.removeprefix("make_")], values, span)
+        return vector(cx, cx.lowering.types.vectors[name.removeprefix("make_")], values, span)
     if name in OUTPUTS and len(values) == _count(name):
         return call_with_outputs(cx, name, values, span)
     return call_function(cx, name, values, explicit, span)

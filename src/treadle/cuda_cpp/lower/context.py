@@ -12,7 +12,13 @@ from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
 from treadle.cuda_cpp.lower.values import MemoryTarget, PointerValue, Target, Value
 from treadle.cuda_cpp.semantics.scopes import DeclaredType, Enumerator, Scope
-from treadle.cuda_cpp.semantics.types import VOID, ClassType, CppType
+from treadle.cuda_cpp.semantics.types import (
+    NUMBER_TYPES,
+    VOID,
+    ClassType,
+    CppType,
+    NumberTypes,
+)
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -146,6 +152,7 @@ class Lowering:
     facts: Facts
     index_type: ir.Scalar = ir.I32
     fastmath: bool = False
+    types: NumberTypes = NUMBER_TYPES["double"]
     span: Span = NOWHERE  # of the current statement
     constant_calls: int = 0
     unevaluated: int = 0  # depth of unevaluated operands

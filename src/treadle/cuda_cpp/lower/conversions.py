@@ -52,6 +52,7 @@ from treadle.cuda_cpp.semantics.types import (
     BFLOAT16,
     BOOL,
     DIM3,
+    DOUBLES,
     FLOAT,
     HALF,
     INT,
@@ -72,6 +73,7 @@ from treadle.cuda_cpp.semantics.types import (
     count_of,
     decay,
     holds_array,
+    innermost,
     ir_type,
 )
 from treadle.cuda_cpp.syntax import tree
@@ -455,6 +457,7 @@ def _cast_reference(cx: Context, value: Value, type: Reference, style: str, span
     if given != type.to and style != "reinterpret" and derives(given, type.to):
         value = as_base(cx, value, type.to, span)
     elif given != type.to:
+        _refuse_other_size(cx, given, type.to, span)
         pointer = _whole_address(cx, value, type.to, style, span)
         if pointer is None:  # a base, cast to the object that contains it
             assert isinstance(value, Lvalue)
@@ -496,12 +499,33 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span:
             f"{describe(value)} cannot become a pointer: addresses are not numbers on most devices",
             span,
         )
+    _refuse_other_size(cx, pointer.to, type.to, span)
     if style != "reinterpret" and isinstance(type.to, ClassType):
         if derives(pointer.to, type.to):
             pointer = _base_pointer(cx, pointer, type.to)
         elif derives(type.to, pointer.to):
             pointer = _derived_pointer(cx, pointer, type.to)
     return replace(as_pointer_to(pointer, type.to), const=type.const)
+
+
+def _refuse_other_size(cx: Context, given: CppType, to: CppType, span: Span) -> None:
+    """CompileError for a cast between doubles that have the 4 bytes of a float here, and numbers of
+    the 8 bytes of a double: it would join two doubles in one number."""
+    if not cx.lowering.types.double_is_float:
+        return
+    one, other = innermost(given), innermost(to)
+    for double, bits in ((one, other), (other, one)):
+        if (
+            isinstance(double, Arithmetic)
+            and isinstance(bits, Arithmetic)
+            and double.name in DOUBLES
+            and bits.scalar.bits == 64
+        ):
+            raise cx.error(
+                f'a double has 4 bytes here (double="float"), and {bits} has 8, so this cast would '
+                "see two doubles as one number: use unsigned int, or atomicAdd, which adds doubles",
+                span,
+            )
 
 
 def _address_as_number(cx: Context, pointer: PointerValue, type: Arithmetic, span: Span) -> Value:

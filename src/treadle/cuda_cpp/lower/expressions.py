@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +83,7 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
+from treadle.ir.arithmetic import round_float
 
 # --- literals ------------------------------------------------------------------------------------
 
@@ -112,8 +114,16 @@ def _unsigned_name(name: str) -> str:
 
 
 def lower_float(cx: Context, node: tree.FloatLiteral) -> Value:
-    type = FLOAT if node.suffix == "f" else ARITHMETIC["double"]
+    types = cx.lowering.types
+    type = FLOAT if node.suffix == "f" else types.double
+    if types.double_is_float and type != FLOAT and _overflows(node.value):
+        cx.note("emulated", f"{node.value}", "infinity: a double is a float here", node.span)
     return Rvalue(constant(node.value, type.scalar, node.span), type)
+
+
+def _overflows(value: float) -> bool:
+    """Whether a double is too large for a float."""
+    return math.isfinite(value) and math.isinf(round_float(value, FLOAT.scalar))
 
 
 def lower_character(cx: Context, node: tree.CharacterLiteral) -> Value:

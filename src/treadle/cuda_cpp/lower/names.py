@@ -21,6 +21,7 @@ from treadle.cuda_cpp.semantics.scopes import (
 from treadle.cuda_cpp.semantics.types import (
     ARITHMETIC,
     VOID,
+    Arithmetic,
     ArrayOf,
     ClassType,
     CppType,
@@ -98,7 +99,7 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
         case tree.BuiltinType(name, span):
             if name == "void":
                 return VOID
-            type = ARITHMETIC.get(name)
+            type = cx.lowering.types.arithmetic.get(name)
             if type is None:
                 raise cx.error(
                     f"{name} has 128 bits, and integers in kernels have at most 64: use two "
@@ -229,8 +230,8 @@ def class_or_enum(
     underlying = ARITHMETIC["int"]
     if declaration.underlying is not None:
         found = resolve(cx, declaration.underlying)
-        assert found in ARITHMETIC.values()
-        underlying = found  # type: ignore[assignment]
+        assert isinstance(found, Arithmetic)
+        underlying = found
     name = declaration.name or "unnamed enum"
     return EnumType(scope.qualified(name), underlying, declaration.scoped)
 

@@ -14,6 +14,8 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.program import ArgumentLayout, Direct, Split, WrittenParameter
 from treadle.cuda_cpp.semantics.types import (
+    DOUBLES,
+    Arithmetic,
     ArrayOf,
     ClassType,
     CppType,
@@ -21,6 +23,7 @@ from treadle.cuda_cpp.semantics.types import (
     NoLayout,
     Pointer,
     Reference,
+    VectorType,
     Void,
     all_fields,
     holds_pointer,
@@ -48,6 +51,7 @@ class Parameters:
     written: list[WrittenParameter] = field(default_factory=list)
     layouts: list[ArgumentLayout] = field(default_factory=list)
     uploaded: dict[int, ir.Type] = field(default_factory=dict)
+    narrowed: list[int] = field(default_factory=list)
     by_value: int = 0  # bytes by value so far
 
     @property
@@ -157,10 +161,20 @@ def _whole(cx: Context, found: Parameters, part: _Part) -> Direct:
             declared = DeclaredPointer(ir_type(innermost(part.type)), part.spelling)
         else:
             found.by_value += size
+    if isinstance(part.type, Pointer) and _is_narrowed(innermost(part.type.to)):
+        found.narrowed.append(position)
     label = part.label if part.path else ""
     found.parameters.append(DeclaredParameter(part.name, declared, label))
     found.types.append(part.spelling)
     return Direct(position)
+
+
+def _is_narrowed(element: CppType) -> bool:
+    """Whether elements are doubles that are floats, or vectors of them."""
+    number = element.element if isinstance(element, VectorType) else element
+    if not isinstance(number, Arithmetic):
+        return False
+    return number.name in DOUBLES and number.scalar == ir.F32
 
 
 def _declared(cx: Context, part: _Part) -> Declared:
@@ -208,4 +222,7 @@ def _pointer(cx: Context, part: _Part, element: CppType) -> DeclaredPointer:
             "pass the struct by value if there is one, else arrays with offsets into them",
             part.span,
         )
-    return DeclaredPointer(ir_type(element), part.spelling)
+    spelling = (
+        f"{part.spelling} (a double is a float here)" if _is_narrowed(element) else part.spelling
+    )
+    return DeclaredPointer(ir_type(element), spelling)

@@ -22,16 +22,20 @@ from treadle.cuda_cpp.lower.variables import length_of
 from treadle.cuda_cpp.semantics.redefinitions import redefinitions
 from treadle.cuda_cpp.semantics.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
 from treadle.cuda_cpp.semantics.types import (
+    NUMBER_TYPES,
     VOID,
     ArrayOf,
     CppType,
+    Double,
     NoLayout,
+    NumberTypes,
     Void,
     count_of,
     innermost,
     ir_type,
 )
 from treadle.cuda_cpp.source.headers import why_missing
+from treadle.cuda_cpp.source.predefined import DOUBLE_IS_FLOAT
 from treadle.cuda_cpp.source.preprocessor import Preprocessed, preprocess
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.spelling import spell_argument, spell_type
@@ -59,8 +63,11 @@ def load(
     defines: Mapping[str, Any],
     include: Sequence[Path],
     skip_missing_headers: bool = False,
+    double: Double = "double",
 ) -> records.Program:
     """Parse a file. CompileErrors lists all its syntax errors."""
+    if NUMBER_TYPES[double].double_is_float:
+        defines = {**DOUBLE_IS_FLOAT, **defines}
     read = preprocess(text, file, defines, include, skip_missing_headers)
     parsed = parse(read.tokens, read.texts, file)
     errors = sorted((*read.errors, *parsed.errors), key=lambda error: (error.file, error.line))
@@ -72,17 +79,20 @@ def load(
     ]
     if twice:
         raise CompileErrors(twice)
-    return Program(read, parsed.unit, file)
+    return Program(read, parsed.unit, file, NUMBER_TYPES[double])
 
 
 class Program:
     """A file of CUDA C++ with all that it includes (records.Program)."""
 
-    def __init__(self, read: Preprocessed, unit: tree.TranslationUnit, file: str) -> None:
+    def __init__(
+        self, read: Preprocessed, unit: tree.TranslationUnit, file: str, types: NumberTypes
+    ) -> None:
         self.sources = read.texts
         self.file = file
         self._headers = read.unknown_headers
-        self._scope = file_scope(unit)
+        self._number_types = types
+        self._scope = file_scope(unit, types)
         self._kernels = {
             kernel.template.name: kernel for kernel in _kernels(unit.declarations, self._scope)
         }
@@ -119,7 +129,8 @@ class Program:
         return _records_of(cx.lowering)
 
     def _context(self) -> Context:
-        return Context(Lowering(RULES, self.sources, Facts()), self._scope)
+        lowering = Lowering(RULES, self.sources, Facts(), types=self._number_types)
+        return Context(lowering, self._scope)
 
     # --- variables ---
 
@@ -203,6 +214,7 @@ class Program:
             tuple(found.written),
             tuple(found.layouts) if found.is_split else (),
             found.uploaded,
+            tuple(found.narrowed),
         )
 
     def _argument(self, text: str) -> tree.TemplateArgument:
@@ -224,7 +236,13 @@ class Program:
         facts = Facts()
         for _ in range(_MOST_RUNS):
             facts.changed = False
-            lowering = Lowering(RULES, self.sources, facts, fastmath=instance.options.fastmath)
+            lowering = Lowering(
+                RULES,
+                self.sources,
+                facts,
+                fastmath=instance.options.fastmath,
+                types=self._number_types,
+            )
             try:
                 kernel = lower_once(
                     lowering, overload, scope, instance, signature, self._types, self.symbols

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from treadle.cuda_cpp.semantics.types import ALIASES, ARITHMETIC, CppType
+from treadle.cuda_cpp.semantics.types import CppType, NumberTypes
 from treadle.cuda_cpp.syntax import tree
 
 
@@ -140,10 +140,10 @@ class Scope:
         return name
 
 
-def file_scope(unit: tree.TranslationUnit) -> Scope:
+def file_scope(unit: tree.TranslationUnit, types: NumberTypes) -> Scope:
     """The scope of a whole file, inside that of CUDA's and the language's own names."""
     built_in = Scope(None, kind="global")
-    for name, type in {**ALIASES, **ARITHMETIC}.items():
+    for name, type in types.names.items():
         built_in.names[name] = TypeEntity(type)
     scope = Scope(built_in, kind="global")
     # The headers declare <cmath>, <cstdint>, min and max both in `std` and at file level.

@@ -7,9 +7,10 @@ kernel only reads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from treadle.ir import types as ir
 
@@ -208,6 +209,52 @@ ALIASES: dict[str, CppType] = {
     "nullptr_t": NULL_POINTER,
     **VECTORS, "dim3": DIM3,
 }  # fmt: skip
+
+
+# What `double` is in a file: C++'s own, or a float.
+Double: TypeAlias = Literal["double", "float"]
+DOUBLES = ("double", "long double")
+
+
+@dataclass(frozen=True, slots=True)
+class NumberTypes:
+    """The types of numbers of a file, and CUDA's vectors of them. Where double is a float, it is a
+    type of its own all the same, for overloads and templates: with a float's bits."""
+
+    arithmetic: Mapping[str, Arithmetic]
+    vectors: Mapping[str, VectorType]
+
+    @property
+    def double(self) -> Arithmetic:
+        """What `double` names."""
+        return self.arithmetic["double"]
+
+    @property
+    def double_is_float(self) -> bool:
+        """Whether a double has a float's bits."""
+        return self.double.scalar == ir.F32
+
+    @property
+    def names(self) -> dict[str, CppType]:
+        """All names of types that CUDA's and C's headers declare."""
+        return {**ALIASES, **self.vectors, **self.arithmetic}
+
+
+def _with_floats_for_doubles() -> NumberTypes:
+    arithmetic = {
+        name: replace(one, scalar=ir.F32) if one.scalar == ir.F64 else one
+        for name, one in ARITHMETIC.items()
+    }
+    vectors = {
+        name: replace(one, element=arithmetic[one.element.name]) for name, one in VECTORS.items()
+    }
+    return NumberTypes(arithmetic, vectors)
+
+
+NUMBER_TYPES: dict[Double, NumberTypes] = {
+    "double": NumberTypes(ARITHMETIC, VECTORS),
+    "float": _with_floats_for_doubles(),
+}
 
 
 def is_integer(type: CppType) -> bool:

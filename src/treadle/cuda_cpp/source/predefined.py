@@ -112,10 +112,35 @@ PREDEFINED = """
 #define __FLT_MAX__ 3.40282347e+38F
 #define __FLT_MIN__ 1.17549435e-38F
 #define __FLT_EPSILON__ 1.19209290e-7F
+#define __DBL_MANT_DIG__ 53
+#define __DBL_DIG__ 15
+#define __DBL_DECIMAL_DIG__ 17
+#define __DBL_MIN_EXP__ (-1021)
+#define __DBL_MIN_10_EXP__ (-307)
+#define __DBL_MAX_EXP__ 1024
+#define __DBL_MAX_10_EXP__ 308
 #define __DBL_MAX__ 1.7976931348623157e+308
 #define __DBL_MIN__ 2.2250738585072014e-308
+#define __DBL_DENORM_MIN__ 4.9406564584124654e-324
 #define __DBL_EPSILON__ 2.2204460492503131e-16
+#define __DBL_HAS_DENORM__ 1
 """
+
+# What is defined differently where `double` has a float's bits.
+DOUBLE_IS_FLOAT: dict[str, str] = {
+    "__SIZEOF_DOUBLE__": "4",
+    "__DBL_MANT_DIG__": "24",
+    "__DBL_DIG__": "6",
+    "__DBL_DECIMAL_DIG__": "9",
+    "__DBL_MIN_EXP__": "(-125)",
+    "__DBL_MIN_10_EXP__": "(-37)",
+    "__DBL_MAX_EXP__": "128",
+    "__DBL_MAX_10_EXP__": "38",
+    "__DBL_MAX__": "((double)3.40282347e+38F)",
+    "__DBL_MIN__": "((double)1.17549435e-38F)",
+    "__DBL_DENORM_MIN__": "((double)1.40129846e-45F)",
+    "__DBL_EPSILON__": "((double)1.19209290e-7F)",
+}
 
 _NAME = re.compile(r"[^\W\d][\w$]*(?:\([^()\n]*\))?")
 
