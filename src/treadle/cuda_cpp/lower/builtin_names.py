@@ -12,9 +12,8 @@ from treadle.cuda_cpp.lower import debugging, memory, synchronization
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.builtin_calls import Handler, call_function, call_with_outputs, vector
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.evaluation_order import operands_of
 from treadle.cuda_cpp.lower.recovery import UNDECLARED
-from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue, Value
+from treadle.cuda_cpp.lower.values import Rvalue, Value
 from treadle.cuda_cpp.semantics.types import DIM3, INT, UINT3, UNSIGNED, VECTORS, ir_type
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import REFUSALS, refusal_message
@@ -94,8 +93,8 @@ def unknown(name: str) -> str:
     hint = f" (did you mean {close[0]}?)" if close else ""
     if name.startswith("std::"):
         return (
-            f"{name} is from the C++ standard library, of which kernels have only <cmath>: "
-            "write a __device__ function that does the same"
+            f"{name} is from the C++ standard library, of which kernels have a part (the guide to "
+            "CUDA C++ lists it): write a __device__ function that does the same"
         )
     if name.startswith("cuda") and name[4:5].isupper():
         return (
@@ -105,13 +104,6 @@ def unknown(name: str) -> str:
     return (
         f"{name} {UNDECLARED}{hint}: declare it, or include the file that does "
         "(include=[…] names folders to look in)"
-    )
-
-
-def call(cx: Context, function: FunctionSet, node: tree.Call) -> Value:
-    """A call of a built-in function."""
-    return call_with(
-        cx, function.name, operands_of(cx, node.arguments).emit(cx), node, function.arguments
     )
 
 

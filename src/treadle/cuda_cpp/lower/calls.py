@@ -51,7 +51,12 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     describe,
 )
-from treadle.cuda_cpp.semantics.scopes import Functions, Overload, Scope
+from treadle.cuda_cpp.semantics.scopes import (
+    Functions,
+    Overload,
+    Scope,
+    functions_in_namespaces,
+)
 from treadle.cuda_cpp.semantics.types import (
     DIM3,
     VOID,
@@ -76,8 +81,11 @@ def call(cx: Context, node: tree.Call) -> Value:
     """`function(arguments)`"""
     if node.launch:
         raise cx.error(refusal_message("dynamic_parallelism"), node.span)
-    function = lower(cx, node.function)
     span = node.function.span
+    operands = None
+    if _may_be_found_by_arguments(cx, node.function):
+        operands = operands_of(cx, node.arguments)
+    function = _by_arguments(node, operands) or lower(cx, node.function)
     if isinstance(function, TypeValue):
         return _construct_call(cx, function.type, node, span)
     if not isinstance(function, FunctionSet):
@@ -87,10 +95,11 @@ def call(cx: Context, node: tree.Call) -> Value:
         if pointer_of(cx, function) is not None:
             raise cx.error(refusal_message("function_pointer"), span)
         raise cx.error(f"{describe(function)} cannot be called", span)
+    operands = operands or operands_of(cx, node.arguments)
     if function.builtin:
-        return builtin_names.call(cx, function, node)
-    operands = operands_of(cx, node.arguments)
-    values: Sequence[Value] = operands.values
+        values = operands.emit(cx)
+        return builtin_names.call_with(cx, function.name, values, node, function.arguments)
+    values = operands.values
     found, _ = viable(cx, function.overloads, values, function.arguments, span)
     if not found and builtin_names.is_function(function.name):  # another overload is built in
         return builtin_names.call_with(cx, function.name, operands.emit(cx), node)
@@ -100,6 +109,35 @@ def call(cx: Context, node: tree.Call) -> Value:
     receiver = _receiver(cx, function, operands)
     values = operands.emit(cx, lambda: chosen.types)
     return _call_chosen(cx, chosen, _unbraced(cx, values, chosen), receiver, span)
+
+
+def _by_arguments(node: tree.Call, operands: Operands | None) -> FunctionSet | None:
+    """The functions of this name in the namespaces of the arguments' classes (argument-dependent
+    lookup), for names that neither the scope nor the namespaces around it declare."""
+    name = node.function
+    if operands is None or not isinstance(name, tree.Name):
+        return None
+    found: dict[int, Overload] = {}
+    for value in operands.values:
+        type = getattr(value, "type", None)
+        scope = type.scope.parent if isinstance(type, ClassType) and type.scope else None
+        while scope is not None and scope.kind != "namespace":
+            scope = scope.parent
+        group = None if scope is None else scope.names.get(name.text)
+        if isinstance(group, Functions):
+            found |= {id(one.declaration): one for one in group.overloads}
+    return (
+        FunctionSet(name.text, tuple(found.values()), arguments=name.arguments) if found else None
+    )
+
+
+def _may_be_found_by_arguments(cx: Context, name: Any) -> bool:
+    """Whether an unqualified name is not declared here, but in a namespace of the file."""
+    if not isinstance(name, tree.Name) or name.scope or cx.scope.find(name.text) is not None:
+        return False
+    if cx.lowering.in_namespaces is None:
+        cx.lowering.in_namespaces = functions_in_namespaces(cx.scope)
+    return name.text in cx.lowering.in_namespaces
 
 
 def _call_object(cx: Context, function: Value, node: tree.Call) -> Value | None:
@@ -214,9 +252,15 @@ def has_converting_constructor(cx: Context, value: Value, type: ClassType) -> bo
     direct = []
     for one in usable:
         written = one.declaration.parameters[0].type
-        if not _is_own(written, type):
+        if one.declaration.template or not _is_own(written, type):
             direct.append(one)
-    return bool(direct) and bool(viable(cx, direct, [value], None, cx.span)[0])
+    if not direct or cx.lowering.converting:
+        return False
+    cx.lowering.converting = True
+    try:
+        return bool(viable(cx, direct, [value], None, cx.span)[0])
+    finally:
+        cx.lowering.converting = False
 
 
 def _is_own(written: tree.TypeTree, type: ClassType) -> bool:

@@ -397,6 +397,8 @@ def _is_empty(function: tree.FunctionDeclaration) -> bool:
 def _is_copy_constructor(function: tree.FunctionDeclaration, name: str) -> bool:
     if function.result is not None or function.name.text != name or len(function.parameters) != 1:
         return False
+    if function.template:  # which is never a copy constructor
+        return False
     written: tree.TypeTree = function.parameters[0].type
     if not isinstance(written, tree.ReferenceType):
         return False

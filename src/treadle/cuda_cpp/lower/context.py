@@ -132,6 +132,7 @@ class Rules:
     bind_arguments: Callable[
         [Context, Sequence[tree.TemplateParameter], Sequence[Any], Scope, Span], Scope
     ]
+    transformed: Callable[[Context, tree.Name, Span], CppType]  # `__treadle_decay<T>`
     # constructors, conversions and operators of the file
     construct: Callable[[Context, CppType, Sequence[Value], Span], Value]
     constructed_from: Callable[[Context, CppType, Sequence[Value]], Sequence[CppType | None]]
@@ -156,6 +157,8 @@ class Lowering:
     span: Span = NOWHERE  # of the current statement
     constant_calls: int = 0
     unevaluated: int = 0  # depth of unevaluated operands
+    in_namespaces: frozenset[str] | None = None  # the names of functions in namespaces
+    converting: bool = False  # by a constructor, whose argument is not converted by another one
     names: dict[str, int] = field(default_factory=dict)
     memories: list[n.Memory] = field(default_factory=list)
     functions: dict[str, n.Function] = field(default_factory=dict)  # callees first

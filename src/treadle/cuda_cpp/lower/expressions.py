@@ -45,6 +45,7 @@ from treadle.cuda_cpp.lower.operators import (
     stepped,
     unary,
 )
+from treadle.cuda_cpp.lower.traits import predicate
 from treadle.cuda_cpp.lower.tree_analysis import note_volatile
 from treadle.cuda_cpp.lower.values import (
     FunctionSet,
@@ -80,6 +81,7 @@ from treadle.cuda_cpp.semantics.types import (
     size_of,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.keywords import TRAITS
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -199,6 +201,8 @@ def _builtin(cx: Context, node: tree.Name) -> Value:
     """A name that CUDA or the language declares."""
     if node.text in builtin_names.VARIABLES:
         return builtin_names.variable(cx, node)
+    if node.text in TRAITS:
+        return predicate(cx, node)
     if builtin_names.is_function(node.text):
         return FunctionSet(node.text, (), builtin=True, arguments=node.arguments)
     spelled = "::".join([*(part.text for part in node.scope), node.text])

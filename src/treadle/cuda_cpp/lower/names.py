@@ -30,6 +30,7 @@ from treadle.cuda_cpp.semantics.types import (
     Reference,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.keywords import TRANSFORMS
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 
 _TEXTURES = ("texture", "cudaTextureObject_t", "surface", "cudaSurfaceObject_t")
@@ -172,6 +173,8 @@ def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
                 f"{name.text} is declared in host code only, and this kernel uses it{reason}",
                 span,
             )
+    if name.text in TRANSFORMS:
+        return cx.rules.transformed(cx, name, span)
     if name.text in _TEXTURES:
         raise cx.error(refusal_message("surface" if "urf" in name.text else "texture"), span)
     raise cx.error(_unknown_type(cx, name), span)
@@ -181,8 +184,8 @@ def _unknown_type(cx: Context, name: tree.Name) -> str:
     spelled = "::".join([*(part.text for part in name.scope), name.text])
     if spelled.startswith("std::"):
         return (
-            f"{spelled} is from the C++ standard library, which kernels do not have: use an array, "
-            "or a struct of the file"
+            f"{spelled} is from the C++ standard library, of which kernels have only a part (the "
+            "guide to CUDA C++ lists it): use an array, or a struct of the file"
         )
     return (
         f"{spelled} is not a known type: include the file that declares it (include=[…] names "

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from treadle.cuda_cpp.lower import calls, classes, expressions, members, statements, templates
+from treadle.cuda_cpp.lower import (
+    calls,
+    classes,
+    expressions,
+    members,
+    statements,
+    templates,
+    traits,
+)
 from treadle.cuda_cpp.lower.context import Rules
 
 RULES = Rules(
@@ -13,6 +21,7 @@ RULES = Rules(
     enumerator=classes.enumerator,
     class_instance=templates.class_instance,
     bind_arguments=templates.bind_arguments,
+    transformed=traits.transformed,
     construct=calls.construct,
     constructed_from=calls.constructed_from,
     run_constructor=calls.run_constructor,

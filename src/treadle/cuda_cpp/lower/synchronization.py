@@ -42,6 +42,14 @@ def _fence(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     return VoidValue(VOID)
 
 
+def _launch_dependency(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """Programmatic dependent launch: kernels of one stream run one after the other here, so there
+    is nothing to wait for."""
+    expect(cx, _name(node), values, 0)
+    cx.note("emulated", _name(node), "nothing: the kernel before has ended", cx.span)
+    return VoidValue(VOID)
+
+
 def _nanosleep(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     cx.note("emulated", "__nanosleep", "does not wait", cx.span)
     return VoidValue(VOID)
@@ -267,6 +275,10 @@ HANDLERS: dict[str, Handler] = {
     "__threadfence_block": _fence_block,
     **dict.fromkeys(("__threadfence", "__threadfence_system"), _fence),
     "__nanosleep": _nanosleep,
+    **dict.fromkeys(
+        ("cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunchCompletion"),
+        _launch_dependency,
+    ),
     **dict.fromkeys(
         ("__syncthreads_count", "__syncthreads_and", "__syncthreads_or"), _counting_barrier
     ),

@@ -168,6 +168,7 @@ def class_instance(
     matching = [(one, match) for one, match in found if match is not None]
     if matching:
         special, inner = max(matching, key=lambda pair: _specificity(pair[0]))
+        inner.names["<arguments>"] = bound  # for deduction: those of the primary template
         return class_type(cx, special, inner, name=name, arguments=keys, template=declaration)
     return class_type(cx, declaration, scope, name=name, arguments=keys, template=declaration)
 
@@ -322,6 +323,10 @@ def _deduce_class(
             _deduce_class(cx, name, base, parameters, found) for base in type.bases
         )
     bound = type.scope.parent.names.get("<arguments>", ())
+    given = len(name.arguments or ())
+    left_out = zip((declaration.template or ())[given:], bound[given:], strict=False)
+    if not all(_is_default(cx, one, argument, type.scope) for one, argument in left_out):
+        return False
     for written, argument in zip(name.arguments or (), bound, strict=False):
         if isinstance(argument, Rvalue):
             inner = written.name if isinstance(written, tree.NamedType) else written
@@ -338,3 +343,15 @@ def _deduce_class(
             ):
                 return False
     return True
+
+
+def _is_default(
+    cx: Context, parameter: tree.TemplateParameter, argument: Argument, scope: Scope
+) -> bool:
+    """Whether a template argument that `Vec<T>` leaves out is the default one."""
+    if parameter.default is None:
+        return bool(parameter.pack)
+    with cx.in_scope(scope):
+        default = evaluate_argument(cx, parameter.default, parameter, scope)
+    same: bool = argument_key(default) == argument_key(argument)
+    return same

@@ -140,16 +140,38 @@ class Scope:
         return name
 
 
+_FILE = "<file>"
+
+
 def file_scope(unit: tree.TranslationUnit, types: NumberTypes) -> Scope:
     """The scope of a whole file, inside that of CUDA's and the language's own names."""
     built_in = Scope(None, kind="global")
     for name, type in types.names.items():
         built_in.names[name] = TypeEntity(type)
     scope = Scope(built_in, kind="global")
+    built_in.names[_FILE] = Namespace(scope)
     # The headers declare <cmath>, <cstdint>, min and max both in `std` and at file level.
     scope.names["std"] = Namespace(Scope(built_in, "std", "namespace"))
     declare_all(unit.declarations, scope)
     return scope
+
+
+def functions_in_namespaces(scope: Scope) -> frozenset[str]:
+    """The names of all functions that namespaces of the file declare."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    file = scope.find(_FILE)
+    waiting = [file.scope] if isinstance(file, Namespace) else []
+    while waiting:
+        scope = waiting.pop()
+        if id(scope) in seen:
+            continue
+        seen.add(id(scope))
+        for name, entity in scope.names.items():
+            if isinstance(entity, Namespace) and not name.startswith("<"):
+                waiting.append(entity.scope)
+                found |= {n for n, one in entity.scope.names.items() if isinstance(one, Functions)}
+    return frozenset(found)
 
 
 def declare_all(declarations: tuple[tree.Declaration, ...], scope: Scope) -> None:

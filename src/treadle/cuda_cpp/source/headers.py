@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from treadle.cuda_cpp.source import c_headers, cuda_headers
-from treadle.cuda_cpp.source.cooperative_groups import COOPERATIVE_GROUPS
+from functools import cache
+from pathlib import Path
 
-_TEXTS = {
-    **c_headers.C_HEADERS,
-    **cuda_headers.CUDA_HEADERS,
-    "cooperative_groups.h": COOPERATIVE_GROUPS,
-    "cooperative_groups/reduce.h": "#pragma once\n#include <cooperative_groups.h>\n",
-}
-_SAME_AS = {**c_headers.SAME_AS, **cuda_headers.SAME_AS}
+from treadle.cuda_cpp.source import c_headers, cuda_headers
+from treadle.cuda_cpp.source.library_headers import IN_LIBRARY
+
+_TEXTS = {**c_headers.C_HEADERS, **cuda_headers.CUDA_HEADERS}
+_SAME_AS = {**c_headers.SAME_AS, **cuda_headers.SAME_AS, **IN_LIBRARY}
+_LIBRARY = Path(__file__).parent / "library"
+_IN_LIBRARY = frozenset(IN_LIBRARY.values())
 
 
 def header_name(name: str) -> str | None:
     """The name of a built-in header, which may have several; None for other headers."""
     name = _SAME_AS.get(name, name)
-    return name if name in _TEXTS else None
+    return name if name in _TEXTS or name in _IN_LIBRARY else None
 
 
+@cache
 def header_text(name: str) -> str:
     """The text of a built-in header."""
-    return _TEXTS[name]
+    return _TEXTS[name] if name in _TEXTS else (_LIBRARY / name).read_text(encoding="utf-8")
 
 
 _FOR_THE_HOST = "is for the host, whose code is not compiled here"
 _STANDARD_LIBRARY = (
-    "is a part of the C++ standard library, which device code cannot use here: write what the "
-    "kernel needs of it in the file"
+    "is a part of the C++ standard library that device code cannot use: write what the kernel "
+    "needs of it in the file"
 )
 _COOPERATIVE_GROUPS = (
     "declares a part of cooperative groups that is not supported: use thread_block and tiles of 32 "
@@ -135,12 +136,10 @@ _HOST_HEADERS = (
 )  # fmt: skip
 
 _STANDARD_HEADERS = (
-    "algorithm", "any", "array", "atomic", "bit", "bitset", "charconv", "codecvt", "compare",
-    "complex", "complex.h", "concepts", "deque", "forward_list", "functional", "initializer_list",
-    "iterator", "limits", "list", "map", "memory", "memory_resource", "numbers", "numeric",
-    "optional", "queue", "ranges", "ratio", "scoped_allocator", "set", "span", "stack", "string",
-    "string_view", "tuple", "type_traits", "typeindex", "unordered_map", "unordered_set", "utility",
-    "valarray", "variant", "vector",
+    "any", "atomic", "bitset", "charconv", "codecvt", "compare", "complex.h", "concepts", "deque",
+    "forward_list", "list", "map", "memory_resource", "numbers", "optional", "queue", "ranges",
+    "ratio", "scoped_allocator", "set", "span", "stack", "string", "string_view", "typeindex",
+    "unordered_map", "unordered_set", "valarray", "variant", "vector",
 )  # fmt: skip
 
 _MISSING |= dict.fromkeys(_VENDOR_LIBRARIES, _VENDOR_LIBRARY)

@@ -15,6 +15,7 @@ from treadle.cuda_cpp.source.expansion import PAINTED, Expander
 from treadle.cuda_cpp.source.files import Files, LoadedFile
 from treadle.cuda_cpp.source.headers import NOT_FOUND, header_text, why_missing
 from treadle.cuda_cpp.source.lexer import EMPTY, Stretch, printable
+from treadle.cuda_cpp.source.library_headers import FIRST, NAMES_OF_FIRST
 from treadle.cuda_cpp.source.macros import Macro, defined_macro
 from treadle.cuda_cpp.source.pragmas import PRAGMA_OPERATOR, kept_pragma, pragma_operator
 from treadle.cuda_cpp.source.predefined import (
@@ -65,9 +66,27 @@ def preprocess(
         try:
             reader.read_defines(defines or {}, Span(file, 1, 1, 2))
             reader.read(reader.files.main(text, file))
+            reader.read_first()
         except TooMuch:
             reader.out.clear()  # the rest of half a file would only give more errors
     return reader.result(file, text)
+
+
+def _named_in(tokens: Sequence[Token]) -> set[str]:
+    """The FIRST headers whose names of `std` the tokens use."""
+    found: set[str] = set()
+    texts = [token[1] for token in tokens]
+    using = False  # namespace std
+    for at, text in enumerate(texts):
+        if text == "std":
+            if texts[at + 1 : at + 2] == ["::"]:
+                found.update(NAMES_OF_FIRST.get("".join(texts[at + 2 : at + 3]), ()))
+            elif texts[max(at - 2, 0) : at] == ["using", "namespace"]:
+                using = True
+    if using:
+        for text in set(texts) & NAMES_OF_FIRST.keys():
+            found.update(NAMES_OF_FIRST[text])
+    return found
 
 
 @dataclass(slots=True)
@@ -104,11 +123,14 @@ class _Reader:
         self.diagnostics = files.diagnostics
         self.macros: dict[str, Macro] = special_macros()
         self.macros[PRAGMA_OPERATOR] = Macro(PRAGMA_OPERATOR, special=pragma_operator)
+        # Those of built-in files, whose text a user's macros (N, T) do not change.
+        self.own_macros = dict(self.macros)
         self.out: list[Token] = []
         self.open: list[_Open] = []
         self.unknown: dict[str, Span] = {}
         self.headers: dict[str, None] = {}  # in the order of their #include
         self.once: set[str] = set()
+        self.wanted: set[str] = set()  # the FIRST headers that other built-in headers need
         self.directives: dict[str, Callable[[Token, list[Token]], list[Token]]] = {
             "define": self._define,
             "undef": self._undefine,
@@ -140,7 +162,21 @@ class _Reader:
             if stretch.hash is not None:
                 self.out += self._directive(stretch)
             elif current.active:
+                expander.macros = self.own_macros if current.file.built_in else self.macros
                 self.out += expander.expand(stretch.tokens, self._more)
+
+    def read_first(self) -> None:
+        """Read the headers that nvcc always includes, before the rest: those that are used."""
+        wanted = self.wanted | _named_in(self.out)
+        for name in reversed(FIRST):  # each may include earlier ones
+            if name in wanted:
+                text = header_text(name)
+                wanted |= {one for one in FIRST if f"#include <{one.removesuffix('.cuh')}>" in text}
+        after, self.out = self.out, []
+        for name in FIRST:
+            if name in wanted:
+                self.read(self.files.built_in(f"<{name}>", header_text(name)))
+        self.out += after
 
     def _more(self) -> list[Token] | None:
         """The next tokens of the file, for macro arguments that continue after a directive."""
@@ -229,12 +265,16 @@ class _Reader:
         macro = defined_macro(tokens, directive, self.diagnostics)
         if macro:
             self.macros[macro.name] = macro
+            if self.open[-1].file.built_in:
+                self.own_macros[macro.name] = macro
         return []
 
     def _undefine(self, directive: Token, tokens: list[Token]) -> list[Token]:
         name = self._name(directive, tokens)
         if name:
             self.macros.pop(name, None)
+            if self.open[-1].file.built_in:
+                self.own_macros.pop(name, None)
         return []
 
     def _error(self, directive: Token, tokens: list[Token]) -> list[Token]:
@@ -311,7 +351,10 @@ class _Reader:
             return []
         if file.built_in and not self.open[-1].file.built_in:
             self.headers[name] = None
-        if file.identity not in self.once:
+        if (first := file.name[1:-1]) in FIRST:
+            if self.open[-1].file.built_in:
+                self.wanted.add(first)
+        elif file.identity not in self.once:
             self._enter(file)
         return []
 

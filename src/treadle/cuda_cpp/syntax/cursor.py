@@ -19,6 +19,8 @@ from treadle.cuda_cpp.syntax.keywords import (
     BUILT_IN_TYPE_NAMES,
     DEVICE_WORDS,
     KEYWORDS,
+    TRAITS,
+    TRANSFORMS,
 )
 
 KEYWORD = "keyword"  # an identifier token that is a keyword
@@ -106,7 +108,11 @@ class Cursor:
         self.class_names: list[str] = []
         self.errors: list[CompileError] = []
         self.sources = sources
-        self.names: dict[str, str] = dict.fromkeys(BUILT_IN_TYPE_NAMES, TYPE)
+        self.names: dict[str, str] = {
+            **dict.fromkeys(BUILT_IN_TYPE_NAMES, TYPE),
+            **dict.fromkeys(TRAITS, FUNCTION_TEMPLATE),
+            **dict.fromkeys(TRANSFORMS, CLASS_TEMPLATE),
+        }
         self.members: dict[str, dict[str, str]] = {}  # of namespaces and classes
         self._spans: dict[int, Span] = {}
         self._undo: list[tuple[str, str | None]] = []

@@ -121,5 +121,20 @@ clock_t time_t wint_t va_list FILE uint ushort ulong
 cuComplex cuFloatComplex cuDoubleComplex
 """
 
+# What <type_traits> asks the compiler, as GCC's header does: predicates of types, and types made of
+# types. `lower/traits.py` has what they mean.
+_TRAITS = """
+is_void is_null_pointer is_integral is_floating_point is_arithmetic is_fundamental is_enum
+is_scoped_enum is_class is_union is_empty is_array is_pointer is_reference is_lvalue_reference
+is_rvalue_reference is_scalar is_object is_signed is_unsigned is_trivially_copyable is_base_of
+is_convertible
+"""
+_TRANSFORMS = """
+remove_reference remove_pointer remove_extent remove_all_extents decay make_signed make_unsigned
+underlying_type common_type
+"""
+TRAITS = frozenset(f"__treadle_{name}" for name in _TRAITS.split())
+TRANSFORMS = frozenset(f"__treadle_{name}" for name in _TRANSFORMS.split())
+
 # Types that need no declaration in the text: CUDA's and C's headers declare them.
 BUILT_IN_TYPE_NAMES = _VECTORS | frozenset(_HEADER_TYPES.split())

@@ -65,7 +65,8 @@ def _declare_ahead(c: Cursor) -> None:
 def _declare(c: Cursor, declaration: tree.Declaration) -> None:
     """Declare a template in the enclosing scope."""
     if isinstance(declaration, tree.FunctionDeclaration):
-        if not declaration.name.scope:
+        name = declaration.name
+        if not name.scope and name.text not in c.class_names[-1:]:  # nor a constructor
             c.declare(declaration.name.text, FUNCTION_TEMPLATE)
     elif isinstance(declaration, tree.StructDeclaration | tree.TypedefDeclaration):
         c.declare(declaration.name, CLASS_TEMPLATE)

@@ -1,13 +1,5 @@
-"""The header of cooperative groups: blocks, tiles and parts of a warp, the grid without `sync`.
-
-It is written in CUDA C++ on built-in functions. A `thread_group` is a block or a tile; it
-synchronizes the block if it has more threads than a warp. A barrier of the whole grid is not
-declared: other GPUs have none.
-"""
-
-from __future__ import annotations
-
-COOPERATIVE_GROUPS = """
+// <cooperative_groups.h>: blocks, tiles and parts of a warp, the grid without `sync`. A `thread_group`
+// is a block or a tile; it synchronizes the block if it has more threads than a warp.
 #pragma once
 namespace cooperative_groups {
 
@@ -203,4 +195,3 @@ __device__ inline T reduce(const coalesced_group &group, T value, Operation oper
 }
 
 }  // namespace cooperative_groups
-"""

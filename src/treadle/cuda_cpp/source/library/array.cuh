@@ -1,0 +1,60 @@
+// <array>
+#pragma once
+#include <utility>
+namespace std {
+
+template <class T, size_t N> struct array {
+    typedef T value_type;
+    typedef T *iterator;
+    typedef const T *const_iterator;
+    typedef size_t size_type;
+    T items[N];
+    __host__ __device__ constexpr T &operator[](size_t i) { return items[i]; }
+    __host__ __device__ constexpr const T &operator[](size_t i) const { return items[i]; }
+    __host__ __device__ constexpr T &front() { return items[0]; }
+    __host__ __device__ constexpr const T &front() const { return items[0]; }
+    __host__ __device__ constexpr T &back() { return items[N - 1]; }
+    __host__ __device__ constexpr const T &back() const { return items[N - 1]; }
+    __host__ __device__ constexpr T *data() { return items; }
+    __host__ __device__ constexpr const T *data() const { return items; }
+    __host__ __device__ constexpr T *begin() { return items; }
+    __host__ __device__ constexpr const T *begin() const { return items; }
+    __host__ __device__ constexpr T *end() { return items + N; }
+    __host__ __device__ constexpr const T *end() const { return items + N; }
+    __host__ __device__ static constexpr size_t size() { return N; }
+    __host__ __device__ static constexpr size_t max_size() { return N; }
+    __host__ __device__ static constexpr bool empty() { return N == 0; }
+    __host__ __device__ void fill(T value) {
+        for (int i = 0; i < (int)N; ++i)
+            items[i] = value;
+    }
+};
+template <class T, size_t N> struct tuple_size<array<T, N>> : integral_constant<size_t, N> {};
+template <size_t i, class T, size_t N> struct tuple_element<i, array<T, N>> { typedef T type; };
+template <size_t i, class T, size_t N>
+__host__ __device__ constexpr T &get(array<T, N> &a) { return a.items[i]; }
+template <size_t i, class T, size_t N>
+__host__ __device__ constexpr const T &get(const array<T, N> &a) { return a.items[i]; }
+
+template <class T, size_t N>
+__host__ __device__ constexpr bool operator==(const array<T, N> &x, const array<T, N> &y) {
+    for (int i = 0; i < (int)N; ++i)
+        if (!(x.items[i] == y.items[i]))
+            return false;
+    return true;
+}
+template <class T, size_t N>
+__host__ __device__ constexpr bool operator!=(const array<T, N> &x, const array<T, N> &y) {
+    return !(x == y);
+}
+template <class T, size_t N>
+__host__ __device__ constexpr bool operator<(const array<T, N> &x, const array<T, N> &y) {
+    for (int i = 0; i < (int)N; ++i)
+        if (x.items[i] < y.items[i])
+            return true;
+        else if (y.items[i] < x.items[i])
+            return false;
+    return false;
+}
+
+}  // namespace std

@@ -1,0 +1,43 @@
+// <bit>
+#pragma once
+#include <type_traits>
+namespace std {
+
+template <class To, class From> __host__ __device__ To bit_cast(const From &from) {
+    static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+    To to;
+    memcpy(&to, &from, sizeof(To));
+    return to;
+}
+#define __treadle_bits(T) (int)(sizeof(T) * 8)
+template <class T> __host__ __device__ constexpr int popcount(T x) {
+    return sizeof(T) == 8 ? __popcll(x) : __popc(x);
+}
+template <class T> __host__ __device__ constexpr int countl_zero(T x) {
+    return sizeof(T) == 8 ? __clzll(x) : __clz((unsigned int)x) - (32 - __treadle_bits(T));
+}
+template <class T> __host__ __device__ constexpr int countl_one(T x) { return countl_zero((T)~x); }
+template <class T> __host__ __device__ constexpr int countr_zero(T x) {
+    return x == 0 ? __treadle_bits(T) : sizeof(T) == 8 ? __ffsll(x) - 1 : __ffs((int)x) - 1;
+}
+template <class T> __host__ __device__ constexpr int countr_one(T x) { return countr_zero((T)~x); }
+template <class T> __host__ __device__ constexpr int bit_width(T x) {
+    return __treadle_bits(T) - countl_zero(x);
+}
+template <class T> __host__ __device__ constexpr bool has_single_bit(T x) {
+    return x != 0 && (x & (x - 1)) == 0;
+}
+template <class T> __host__ __device__ constexpr T bit_floor(T x) {
+    return x == 0 ? (T)0 : (T)((T)1 << (bit_width(x) - 1));
+}
+template <class T> __host__ __device__ constexpr T bit_ceil(T x) {
+    return x <= 1 ? (T)1 : (T)((T)1 << bit_width((T)(x - 1)));
+}
+template <class T> __host__ __device__ constexpr T rotl(T x, int by) {
+    int bits = __treadle_bits(T), left = (by % bits + bits) % bits;
+    return left == 0 ? x : (T)((T)(x << left) | (T)(x >> (bits - left)));
+}
+template <class T> __host__ __device__ constexpr T rotr(T x, int by) { return rotl(x, -by); }
+#undef __treadle_bits
+
+}  // namespace std

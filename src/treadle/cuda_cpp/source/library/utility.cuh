@@ -1,0 +1,97 @@
+// <utility>. There is nothing to move here: std::move gives the object, whose copy is as good.
+#pragma once
+#include <type_traits>
+namespace std {
+
+struct piecewise_construct_t {};
+template <class T> __host__ __device__ T declval();
+
+template <class T> __host__ __device__ constexpr T &move(T &x) { return x; }
+template <class T> __host__ __device__ constexpr const T &move(const T &x) { return x; }
+template <class T>
+__host__ __device__ constexpr remove_reference_t<T> &forward(remove_reference_t<T> &x) {
+    return x;
+}
+template <class T>
+__host__ __device__ constexpr const remove_reference_t<T> &forward(const remove_reference_t<T> &x) {
+    return x;
+}
+template <class T> __host__ __device__ constexpr const T &as_const(T &x) { return x; }
+template <class T> __host__ __device__ constexpr T *addressof(T &x) { return &x; }
+template <class T, class U> __host__ __device__ constexpr T exchange(T &x, U value) {
+    T before = x;
+    x = value;
+    return before;
+}
+
+template <class A, class B> struct pair {
+    typedef A first_type;
+    typedef B second_type;
+    A first;
+    B second;
+    __host__ __device__ constexpr pair() : first(), second() {}
+    __host__ __device__ constexpr pair(const A &a, const B &b) : first(a), second(b) {}
+    template <class C, class D>
+    __host__ __device__ constexpr pair(const pair<C, D> &other)
+        : first(other.first), second(other.second) {}
+    __host__ __device__ void swap(pair &other) {
+        A a = first;
+        B b = second;
+        first = other.first;
+        second = other.second;
+        other.first = a;
+        other.second = b;
+    }
+};
+template <class A, class B>
+__host__ __device__ constexpr pair<A, B> make_pair(A a, B b) { return pair<A, B>(a, b); }
+
+template <class A, class B>
+__host__ __device__ constexpr bool operator==(const pair<A, B> &x, const pair<A, B> &y) {
+    return x.first == y.first && x.second == y.second;
+}
+template <class A, class B>
+__host__ __device__ constexpr bool operator!=(const pair<A, B> &x, const pair<A, B> &y) {
+    return !(x == y);
+}
+template <class A, class B>
+__host__ __device__ constexpr bool operator<(const pair<A, B> &x, const pair<A, B> &y) {
+    return x.first < y.first || (!(y.first < x.first) && x.second < y.second);
+}
+template <class A, class B>
+__host__ __device__ constexpr bool operator>(const pair<A, B> &x, const pair<A, B> &y) {
+    return y < x;
+}
+template <class A, class B>
+__host__ __device__ constexpr bool operator<=(const pair<A, B> &x, const pair<A, B> &y) {
+    return !(y < x);
+}
+template <class A, class B>
+__host__ __device__ constexpr bool operator>=(const pair<A, B> &x, const pair<A, B> &y) {
+    return !(x < y);
+}
+
+template <class T> struct tuple_size;
+template <size_t i, class T> struct tuple_element;
+template <class A, class B> struct tuple_size<pair<A, B>> : integral_constant<size_t, 2> {};
+template <class A, class B> struct tuple_element<0, pair<A, B>> { typedef A type; };
+template <class A, class B> struct tuple_element<1, pair<A, B>> { typedef B type; };
+template <size_t i, class T> using tuple_element_t = typename tuple_element<i, T>::type;
+template <class T> constexpr size_t tuple_size_v = tuple_size<T>::value;
+
+template <size_t i, class A, class B>
+__host__ __device__ constexpr tuple_element_t<i, pair<A, B>> &get(pair<A, B> &p) {
+    if constexpr (i == 0)
+        return p.first;
+    else
+        return p.second;
+}
+template <size_t i, class A, class B>
+__host__ __device__ constexpr const tuple_element_t<i, pair<A, B>> &get(const pair<A, B> &p) {
+    if constexpr (i == 0)
+        return p.first;
+    else
+        return p.second;
+}
+
+}  // namespace std

@@ -1,0 +1,239 @@
+"""The C++ standard library in kernels: compile-time questions, pairs, tuples, arrays, complex
+numbers, algorithms. Expected values are those of g++, or Python's."""
+
+from __future__ import annotations
+
+import cmath
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+TRAITS = """
+#include <type_traits>
+#include <limits>
+struct B { int x; }; struct D : B { int y; }; enum class E : unsigned char { a };
+enum Plain { p = 1 }; union U { int i; float f; };
+template <class T, std::enable_if_t<std::is_floating_point_v<T>, int> = 0>
+__device__ int kind(T) { return 2; }
+template <class T, std::enable_if_t<std::is_integral<T>::value, int> = 0>
+__device__ int kind(T) { return 3; }
+#define IS(...) *out++ = (__VA_ARGS__);
+__global__ void traits(int *out) {
+    IS(std::is_same<int, int>::value) IS(std::is_same_v<int, float>) IS(std::is_integral<char>())
+    IS(std::is_integral_v<float>) IS(std::is_floating_point_v<double>) IS(std::is_pointer_v<int *>)
+    IS(std::is_arithmetic_v<bool>) IS(std::is_enum_v<E>) IS(std::is_scoped_enum_v<Plain>)
+    IS(std::is_union_v<U>) IS(std::is_class_v<B>) IS(std::is_class_v<U>) IS(std::is_void_v<void>)
+    IS(std::is_array_v<int[3]>) IS(std::is_reference_v<int &>)
+    IS(std::is_rvalue_reference_v<int &>)
+    IS(std::is_signed_v<unsigned>) IS(std::is_unsigned_v<unsigned char>)
+    IS(std::is_signed_v<float>)
+    IS(std::is_empty_v<std::true_type>) IS(std::is_base_of_v<B, D>) IS(std::is_base_of_v<D, B>)
+    IS(std::is_convertible_v<int, float>) IS(std::is_convertible_v<B, int>)
+    IS(std::is_convertible_v<D *, B *>) IS(std::is_convertible_v<B *, D *>)
+    IS(std::conjunction_v<std::is_integral<int>, std::is_void<int>>)
+    IS(std::disjunction_v<std::is_integral<int>, std::is_void<int>>)
+    IS(std::negation_v<std::true_type>)
+    IS(kind(1.0f)) IS(kind(1))
+    IS(sizeof(std::underlying_type_t<E>)) IS(sizeof(std::make_unsigned_t<short>))
+    IS(std::is_same_v<std::make_signed_t<unsigned long>, long>)
+    IS(sizeof(std::common_type_t<char, double>))
+    IS(std::is_same_v<std::common_type_t<int, unsigned>, unsigned>)
+    IS(sizeof(std::conditional_t<true, char, int>))
+    IS(std::is_same_v<std::decay_t<int[2]>, int *>)
+    IS(std::is_same_v<std::remove_reference_t<int &>, int>)
+    IS(std::is_same_v<std::remove_pointer_t<int *>, int>)
+    IS(std::is_same_v<std::remove_extent_t<int[4]>, int>) IS(std::integral_constant<int, 7>{})
+    IS(std::numeric_limits<int>::max()) IS(std::numeric_limits<int>::min())
+    IS(std::numeric_limits<unsigned char>::max()) IS(std::numeric_limits<short>::lowest())
+    IS(std::numeric_limits<float>::digits) IS(std::numeric_limits<double>::max_digits10)
+    IS(std::numeric_limits<long long>::digits10) IS(std::numeric_limits<char>::is_signed)
+    constexpr int most = std::numeric_limits<short>::max() + 1;
+    IS(most)
+}
+__global__ void floats(float *out) {
+    *out++ = std::numeric_limits<float>::max();
+    *out++ = std::numeric_limits<float>::min();
+    *out++ = std::numeric_limits<float>::lowest();
+    *out++ = std::numeric_limits<float>::epsilon();
+    *out++ = -std::numeric_limits<float>::infinity();
+    *out++ = std::numeric_limits<float>::quiet_NaN();
+}
+"""
+
+
+def ran(device, source, kernel, size, dtype=td.int32):
+    out = td.full((size,), -77, dtype=dtype, device=device)
+    td.cuda_module(source).kernel(kernel)[1, 1](out)
+    return out.numpy().tolist()
+
+
+def test_questions_about_types(device):
+    expected = [
+        1, 0, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 0, 1, 0, 0, 1, 0,
+        2, 3, 1, 2, 1, 8, 1, 1, 1, 1, 1, 1, 7,
+        2**31 - 1, -(2**31), 255, -(2**15), 24, 17, 18, 1, 2**15,
+    ]  # fmt: skip
+    assert ran(device, TRAITS, "traits", len(expected)) == expected
+
+
+def test_limits_of_float(device):
+    info = np.finfo(np.float32)
+    out = ran(device, TRAITS, "floats", 6, td.float32)
+    assert out[:5] == [info.max, info.tiny, info.min, info.eps, -np.inf]
+    assert np.isnan(out[5])
+
+
+VALUES = """
+#define IS(...) *out++ = (__VA_ARGS__);
+__device__ void raise(int &x) { ++x; }
+__global__ void pairs(int *out) {
+    std::pair<int, float> p(1, 2.5f);
+    p.first += 2;
+    auto q = std::make_pair(4, 5.5f);
+    IS(p < q) IS(p == q) IS(p.first) IS(std::get<0>(q)) IS(std::get<1>(q) * 2)
+    p.swap(q);
+    IS(p.first) IS(q.second * 2) IS(std::tuple_size<std::pair<int, int>>::value)
+    std::pair<short, int> r(q);
+    IS(r.second) IS(sizeof(std::tuple_element_t<0, std::pair<char, int>>))
+    int x = 3;
+    int &same = std::move(x);
+    raise(same);
+    IS(x) IS(std::move(7)) IS(std::exchange(x, 9)) IS(std::forward<int>(x)) IS(*std::addressof(x))
+    auto t = std::make_tuple(1, 2.5f, (short)3);
+    IS(std::get<0>(t)) IS(std::get<1>(t) * 2) IS(std::get<2>(t))
+    std::get<0>(t) = 9;
+    std::tuple<int, float, short> u(t);
+    IS(std::get<0>(u)) IS(u == t) IS(u < t) IS(std::make_tuple(1, 2) < std::make_tuple(1, 3))
+    IS(std::tuple_size_v<std::tuple<int, float>>) IS(std::tuple_size_v<std::tuple<>>)
+    std::array<int, 4> a{{4, 2, 3, 1}};
+    IS(a.size()) IS(a[2]) IS(std::get<1>(a)) IS(a.front()) IS(a.back())
+    std::sort(a.begin(), a.end());
+    IS(a[0]) IS(a[3])
+    a.fill(7);
+    IS(a[1] + a.data()[3])
+}
+"""
+
+
+def test_pairs_tuples_and_arrays(device):
+    expected = [
+        1, 0, 3, 4, 11, 4, 5, 2, 2, 1,
+        4, 7, 4, 9, 9, 1, 5, 3, 9, 1, 0, 1, 2, 0,
+        4, 3, 2, 4, 1, 1, 4, 14,
+    ]  # fmt: skip
+    assert ran(device, VALUES, "pairs", len(expected)) == expected
+
+
+ALGORITHMS = """
+#include <algorithm>
+#include <functional>
+#define IS(...) *out++ = (__VA_ARGS__);
+struct Odd { __device__ bool operator()(int x) const { return x % 2; } };
+struct Twice { __device__ int operator()(int x) const { return 2 * x; } };
+__global__ void algorithms(int *out) {
+    int b[6] = {5, 3, 9, 3, 1, 8};
+    int *end = b + 6;
+    IS(std::accumulate(b, end, 10)) IS(*std::max_element(b, end)) IS(*std::min_element(b, end))
+    IS(std::find(b, end, 9) - b) IS(std::find_if(b, end, Odd()) - b) IS(std::count(b, end, 3))
+    IS(std::count_if(b, end, Odd())) IS(std::any_of(b, end, Odd())) IS(std::all_of(b, end, Odd()))
+    std::stable_sort(b, end, std::greater<int>());
+    IS(b[0]) IS(b[5]) IS(std::is_sorted(b, end))
+    std::reverse(b, end);
+    IS(std::is_sorted(b, end)) IS(std::lower_bound(b, end, 3) - b)
+    IS(std::upper_bound(b, end, 3) - b)
+    IS(std::binary_search(b, end, 4)) IS(std::unique(b, end) - b) IS(std::clamp(7, 1, 5))
+    int c[6];
+    std::transform(b, b + 5, c, Twice());
+    IS(c[4]) IS(std::inner_product(b, b + 2, c, 1))
+    std::iota(c, c + 6, 4);
+    IS(c[5])
+    std::fill(c, c + 6, 2);
+    std::copy(b, b + 2, c);
+    IS(c[1]) IS(c[2]) IS(std::gcd(12, -18)) IS(std::lcm(4, 6))
+    IS(std::plus<int>()(1, 2)) IS(std::less<float>{}(1, 2)) IS(std::multiplies<>()(3, 2.5f) * 2)
+    IS(std::negate<int>()(4)) IS(std::modulus<int>()(9, 5))
+    IS(std::popcount(255u)) IS(std::countl_zero((unsigned short)1)) IS(std::countr_zero(8u))
+    IS(std::bit_ceil(5u)) IS(std::rotl((unsigned char)0x81, 1)) IS(std::bit_cast<int>(1.0f))
+}
+__global__ void sorted(int *out) {
+    int values[37];
+    for (int i = 0; i < 37; ++i)
+        values[i] = (i * 29 + 7) % 37;
+    std::sort(values, values + 37);
+    std::copy_n(values, 37, out);
+}
+"""
+
+
+def test_algorithms(device):
+    expected = [
+        39, 9, 1, 2, 0, 2, 5, 1, 0, 9, 1, 0, 1, 1, 3, 0, 5, 5, 18, 1 + 1 * 2 + 3 * 6, 9, 3, 2, 6,
+        12, 3, 1, 15, -4, 4, 8, 15, 3, 8, 3, 0x3F800000,
+    ]  # fmt: skip
+    assert ran(device, ALGORITHMS, "algorithms", len(expected)) == expected
+    assert ran(device, ALGORITHMS, "sorted", 37) == list(range(37))
+
+
+COMPLEX = """
+#include <complex>
+__global__ void numbers(const std::complex<float> *x, std::complex<float> *out) {
+    std::complex<float> z = x[0], w = x[1];
+    *out++ = z * w;
+    *out++ = z / w;
+    *out++ = 2.0f * z - w / 2.0f + 1.0f;
+    *out++ = std::conj(z);
+    *out++ = std::complex<float>(abs(w), std::arg(z));
+    *out++ = std::exp(z);
+    *out++ = std::log(z);
+    *out++ = std::sqrt(w);
+    *out++ = std::pow(z, w);
+    *out++ = std::sin(z);
+    *out++ = std::cos(z);
+    *out++ = std::tanh(z);
+    *out++ = std::polar(2.0f, 0.5f);
+    z += w;
+    z *= w;
+    *out++ = -z;
+    *out++ = std::complex<float>(z == z, std::norm(w));
+}
+"""
+
+
+def test_complex_numbers(device):
+    rng = np.random.default_rng()
+    z, w = (complex(*part) for part in rng.uniform(0.2, 2, (2, 2)).astype(np.float32))
+    w = complex(-w.real, w.imag)
+    given = td.asarray(np.array([z, w], np.complex64).view(np.float32), device=device)
+    out = td.zeros(30, device=device)
+    # Macros of the user's do not change the text of headers.
+    module = td.cuda_module(COMPLEX, defines={"T": "double", "re": 3})
+    module.numbers[1, 1](given, out)
+    expected = [
+        z * w, z / w, 2 * z - w / 2 + 1, z.conjugate(), complex(abs(w), cmath.phase(z)),
+        cmath.exp(z), cmath.log(z), cmath.sqrt(w), z**w, cmath.sin(z), cmath.cos(z), cmath.tanh(z),
+        cmath.rect(2, 0.5), -(z + w) * w, complex(1, abs(w) ** 2),
+    ]  # fmt: skip
+    assert out.numpy().view(np.complex64) == pytest.approx(np.array(expected), rel=2e-5)
+
+
+def test_quotients_of_large_and_small_numbers():
+    given = np.array([3e38 + 3e38j, 2e38 + 1e38j, 1e-40 + 0j, 2e-40 + 0j], np.complex64)
+    source = """#include <complex>
+    __global__ void quotients(const std::complex<float> *x, std::complex<float> *out)
+    { out[0] = x[0] / x[1]; out[1] = x[2] / x[3]; }"""
+    out = td.zeros(4, device="cpu")
+    x = td.asarray(given.view(np.float32), device="cpu")
+    td.cuda_module(source).quotients[1, 1](x, out)
+    expected = given.astype(complex)[::2] / given.astype(complex)[1::2]
+    assert out.numpy().view(np.complex64) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_dependent_launch_has_nothing_to_wait_for(device):
+    source = """__global__ void late(int *out) {
+        cudaGridDependencySynchronize();
+        out[0] = 5;
+        cudaTriggerProgrammaticLaunchCompletion();
+    }"""
+    assert ran(device, source, "late", 1) == [5]
