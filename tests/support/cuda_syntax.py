@@ -93,12 +93,26 @@ def shown(node: object) -> str:
             return f"{op}({shown(operand)})"
         case tree.PackExpansion(pattern):
             return f"{shown(pattern)}..."
+        case tree.Lambda(default, captures, call):
+            parts = [default, *(_capture(one) for one in captures)]
+            given = ", ".join(
+                f"{p.name}: {shown(p.type)}".removeprefix(": ") for p in call.parameters
+            )
+            const = " const" * call.const
+            return (
+                f"lambda[{' '.join(filter(None, parts))}]({given} -> {shown(call.result)}{const})"
+            )
         case tree.Refused(construct) | tree.RefusedStatement(construct):
             return f"REFUSED {construct}"
         case tree.VariableDeclaration():
             return _variable(node)
         case _:
             return _literal(node) or _type(node)
+
+
+def _capture(node: tree.Capture) -> str:
+    value = "" if node.initializer is None else f" = {shown(node.initializer)}"
+    return f"{'&' * (node.by_reference and node.name != 'this')}{node.name}{value}"
 
 
 def _literal(node: object) -> str:

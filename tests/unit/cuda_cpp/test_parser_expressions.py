@@ -220,8 +220,6 @@ def test_what_is_no_literal(text: str) -> None:
         ("delete[] p", "delete"),
         ("throw 3", "throw"),
         ("a ? b : throw 3", "throw"),
-        ("[&](int x) { return x; }", "lambda"),
-        ("[=] __device__ (int x) mutable -> int { return x; }", "lambda"),
         ("dynamic_cast<S *>(p)", "dynamic_cast"),
         ("typeid(a)", "typeid"),
         ("(args + ...)", "fold"),
@@ -233,6 +231,27 @@ def test_what_is_no_literal(text: str) -> None:
 )
 def test_what_is_refused_by_name(text: str, construct: str) -> None:
     assert f"REFUSED {construct}" in expression(text, "struct S {}; __device__ int a, b;")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[](int x) { return x; }", "lambda[](x: int -> auto const)"),
+        (
+            "[&, a, this](int x, float) { return x; }",
+            "lambda[& a this](x: int, float -> auto const)",
+        ),
+        (
+            "[=, &b] __device__ (auto x) mutable -> int { return x; }",
+            "lambda[= &b](x: auto:0 -> int)",
+        ),
+        ("[x = a + 1, y{b}] { return x; }", "lambda[x = (a + 1) y = {b}]( -> auto const)"),
+        ("[&] { return a; }()", "lambda[&]( -> auto const)()"),
+        ("[*this]<typename T>(T x) noexcept { }", "lambda[this](x: T -> auto const)"),
+    ],
+)
+def test_lambdas(text: str, expected: str) -> None:
+    assert expression(text, "__device__ int a, b;") == expected
 
 
 def test_a_launch_from_device_code() -> None:

@@ -100,7 +100,7 @@ def test_unrolling(pragma: str, wanted: object) -> None:
         ("int a = 1, *b, &c = a, d[3];",
          "a: int = 1; b: pointer to int; c: reference to int = a; d: array[3] of int"),
         ("float x(1.0f);", "x: float direct {1.0f}"),
-        ("auto x([](int i) { return i; });", "x: auto direct {REFUSED lambda}"),
+        ("auto x([](int i) { return i; });", "x: auto direct {lambda[](i: int -> auto const)}"),
         ("float4 v{1, 2, 3, 4};", "v: float4 direct {1, 2, 3, 4}"),
         ("float4 v(a, b, 0, 1);", "v: float4 direct {a, b, 0, 1}"),
         ("float4 v = {a, b};", "v: float4 = {a, b}"),

@@ -16,6 +16,7 @@ from treadle.cuda_cpp.lower.classes import (
     has_default_constructor,
     member_defaults,
 )
+from treadle.cuda_cpp.lower.closures import this_object
 from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import as_base, convert, explicit_cast, underlying
 from treadle.cuda_cpp.lower.dispatch import lower
@@ -27,12 +28,13 @@ from treadle.cuda_cpp.lower.evaluation_order import (
     snapshot,
     with_fixed_place,
 )
+from treadle.cuda_cpp.lower.function_pointers import call_pointer
 from treadle.cuda_cpp.lower.functions import (
     call_function,
     refuse_recursion,
     with_defaults,
 )
-from treadle.cuda_cpp.lower.initializers import fill, from_list, initialize_by_default
+from treadle.cuda_cpp.lower.initializers import fill, from_list, initialize_by_default, refer
 from treadle.cuda_cpp.lower.inlining import bind_argument, inline, run_body
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.operators import initialize
@@ -45,7 +47,9 @@ from treadle.cuda_cpp.lower.values import (
     Braced,
     Candidate,
     FunctionSet,
+    FunctionTarget,
     Lvalue,
+    PointerValue,
     Rvalue,
     TypeValue,
     Value,
@@ -64,6 +68,7 @@ from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
+    FunctionOf,
     Pointer,
     Reference,
     VectorType,
@@ -89,11 +94,12 @@ def call(cx: Context, node: tree.Call) -> Value:
     if isinstance(function, TypeValue):
         return _construct_call(cx, function.type, node, span)
     if not isinstance(function, FunctionSet):
+        pointer = pointer_of(cx, function)
+        if pointer is not None and isinstance(pointer.to, FunctionOf):
+            return _call_pointer(cx, pointer, node)
         made = _call_object(cx, function, node)
         if made is not None:
             return made
-        if pointer_of(cx, function) is not None:
-            raise cx.error(refusal_message("function_pointer"), span)
         raise cx.error(f"{describe(function)} cannot be called", span)
     operands = operands or operands_of(cx, node.arguments)
     if function.builtin:
@@ -108,7 +114,23 @@ def call(cx: Context, node: tree.Call) -> Value:
     )
     receiver = _receiver(cx, function, operands)
     values = operands.emit(cx, lambda: chosen.types)
-    return _call_chosen(cx, chosen, _unbraced(cx, values, chosen), receiver, span)
+    return call_chosen(cx, chosen, _unbraced(cx, values, chosen), receiver, span)
+
+
+def _call_pointer(cx: Context, pointer: PointerValue, node: tree.Call) -> Value:
+    """A call through a pointer to functions."""
+    span = node.function.span
+    type = pointer.to
+    assert isinstance(type, FunctionOf)
+    values = operands_of(cx, node.arguments).emit(cx, lambda: type.parameters)
+
+    def one_of(target: FunctionTarget, values: Sequence[Value]) -> Value:
+        chosen = target.candidate
+        if chosen is None:
+            return builtin_names.call_with(cx, target.key, values, node)
+        return call_chosen(cx, chosen, _unbraced(cx, values, chosen), None, span)
+
+    return call_pointer(cx, pointer, values, one_of, span)
 
 
 def _by_arguments(node: tree.Call, operands: Operands | None) -> FunctionSet | None:
@@ -166,13 +188,14 @@ def _unbraced(cx: Context, values: Sequence[Value], chosen: Candidate) -> list[V
     return found
 
 
-def _call_chosen(
+def call_chosen(
     cx: Context, chosen: Candidate, values: Sequence[Value], receiver: Value | None, span: Span
 ) -> Value:
+    """A call of the function that overload resolution selected."""
     if chosen.overload.owner is None or "static" in chosen.declaration.specifiers:
         receiver = None
-    elif receiver is None and cx.this is not None:
-        receiver = cx.this
+    elif receiver is None:
+        receiver = this_object(cx)
     elif receiver is not None:
         receiver = _as_object(cx, receiver, span)
     if receiver is not None and chosen.overload.owner is not None:
@@ -366,6 +389,9 @@ def _run_initializers(
         if field is None:
             _base_initializer(cx, name, written, type, place)
             continue
+        if isinstance(field.type, Reference):
+            refer(cx, place, field, tree.InitializerList(tuple(written)), name.span)
+            continue
         part = cx.rules.member_of(cx, place, tree.Name(name.text), name.span)
         if len(written) == 1 and not isinstance(written[0], tree.InitializerList):
             value = lower(cx, written[0])
@@ -424,7 +450,7 @@ class Operator:
         """The value of the call."""
         if not self.is_method:
             return call_function(cx, self.chosen, values, None, span)
-        return _call_chosen(cx, self.chosen, values[1:], values[0], span)
+        return call_chosen(cx, self.chosen, values[1:], values[0], span)
 
 
 def chosen_operator(

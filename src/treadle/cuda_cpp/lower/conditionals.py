@@ -28,6 +28,7 @@ from treadle.cuda_cpp.lower.storage import declare_pointer
 from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
     ChosenText,
+    FunctionSet,
     Rvalue,
     Text,
     Value,
@@ -86,6 +87,8 @@ def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = Fal
         cx.emit(*first, *second)  # variables of nested conditions
         return ChosenText(cx.copied(test), one, other)
     pointer = pointer_of(cx, one) or pointer_of(cx, other)
+    if pointer is None and isinstance(one, FunctionSet):
+        pointer = cx.rules.function_pointer(cx, one, None, node.span)
     if pointer is not None:
         return _conditional_pointer(cx, test, (first, one), (second, other), pointer.to, node)
     objects = isinstance(one, OBJECTS) and isinstance(other, OBJECTS) and not (first or second)

@@ -124,6 +124,7 @@ class Rules:
 
     expressions: Mapping[type, Callable[[Context, Any], Value]]  # by the class of the node
     statement: Callable[[Context, tree.Statement], None]
+    resolve: Callable[[Context, tree.TypeTree], CppType]
     member_of: Callable[[Context, Value, tree.Name, Span], Value]
     # classes and templates
     class_type: Callable[[Context, tree.StructDeclaration, Scope], CppType]
@@ -133,7 +134,9 @@ class Rules:
         [Context, Sequence[tree.TemplateParameter], Sequence[Any], Scope, Span], Scope
     ]
     transformed: Callable[[Context, tree.Name, Span], CppType]  # `__treadle_decay<T>`
-    # constructors, conversions and operators of the file
+    # functions, constructors, conversions and operators of the file
+    function_pointer: Callable[[Context, Value, CppType | None, Span], PointerValue]
+    call_chosen: Callable[[Context, Any, Sequence[Value], Value | None, Span], Value]
     construct: Callable[[Context, CppType, Sequence[Value], Span], Value]
     constructed_from: Callable[[Context, CppType, Sequence[Value]], Sequence[CppType | None]]
     run_constructor: Callable[[Context, Value, ClassType, Sequence[Value], Span], None]
@@ -175,6 +178,7 @@ class Lowering:
     # How memories are filled with objects by value at the start, and what they then contain.
     fillings: dict[str, list[n.Assign]] = field(default_factory=dict)
     parameter_objects: dict[str, dict[str | int, Any]] = field(default_factory=dict)
+    closures: dict[Any, int] = field(default_factory=dict)  # numbers of lambdas' classes
     calls: int = 0  # inlined so far
     volatile: set[str] = field(default_factory=set)  # shared memories that are accessed as volatile
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, over, wider
 from treadle.cuda_cpp.lower.context import Context
@@ -64,6 +65,7 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     EnumType,
+    FunctionOf,
     NullPointer,
     Pointer,
     Reference,
@@ -211,6 +213,18 @@ def _target_exists(target: object) -> n.Expression:
     return n.TRUE
 
 
+def is_object(value: Value) -> bool:
+    """Whether a value is an lvalue."""
+    return isinstance(value, (*OBJECTS, ArrayValue, *_WITHOUT_PLACE))
+
+
+def is_const_object(value: Value) -> bool:
+    """Whether a value is a const object."""
+    if isinstance(value, ArrayValue):
+        return value.first.const
+    return bool(getattr(value, "fixed" if isinstance(value, PointerVariable) else "const", False))
+
+
 # --- implicit conversions ------------------------------------------------------------------------
 
 EXACT, QUALIFIED, PROMOTION, CONVERSION = range(4)  # QUALIFIED: a qualification conversion
@@ -226,6 +240,8 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
     given = decay(getattr(value, "type", VOID))
     if isinstance(type, Pointer):
         return _pointer_rank(cx, value, given, type)
+    if isinstance(value, FunctionSet):
+        return IMPOSSIBLE
     if given == type:
         return EXACT
     if isinstance(given, Arithmetic) and isinstance(type, Arithmetic):
@@ -249,12 +265,14 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
 def _reference_rank(cx: Context, value: Value, type: Reference) -> int:
     """The rank of binding a reference to a value."""
     given: CppType = getattr(value, "type", VOID)
-    is_object = isinstance(value, (*OBJECTS, ArrayValue, *_WITHOUT_PLACE))
+    if isinstance(value, FunctionSet) and isinstance(type.to, (Pointer, FunctionOf)):
+        return rank_of(cx, value, decay(type.to))
+    has_place = is_object(value)
     if isinstance(type.to, ArrayOf) or isinstance(given, ArrayOf):
         return EXACT if type.to == given else IMPOSSIBLE
-    if type.rvalue and is_object:
+    if type.rvalue and has_place:
         return IMPOSSIBLE if given == type.to else rank_of(cx, value, type.to)
-    if not type.const and not type.rvalue and not is_object:
+    if not type.const and not type.rvalue and not has_place:
         return IMPOSSIBLE
     if not type.const and not type.rvalue and given != type.to:
         return CONVERSION if derives(given, type.to) else IMPOSSIBLE
@@ -265,6 +283,8 @@ def _pointer_rank(cx: Context, value: Value, given: CppType, type: Pointer) -> i
     """The rank of the conversion of a value, whose type is `given` after decay, to a pointer."""
     if isinstance(given, NullPointer) or (isinstance(value, Rvalue) and value.literal_zero):
         return CONVERSION
+    if isinstance(type.to, FunctionOf) and not isinstance(given, Pointer):
+        return _function_rank(cx, value, type.to)
     if isinstance(given, Pointer):
         if given.to == type.to:
             return QUALIFIED if type.const and not given.const else EXACT
@@ -273,6 +293,17 @@ def _pointer_rank(cx: Context, value: Value, given: CppType, type: Pointer) -> i
     if isinstance(given, StringType):
         return EXACT
     return _user_rank(cx, given, type)
+
+
+def _function_rank(cx: Context, value: Value, type: FunctionOf) -> int:
+    """The rank of the conversion of a function, or of a lambda, to a pointer to functions."""
+    try:
+        found = cx.rules.function_pointer(cx, value, type, cx.span)
+    except CompileError:
+        return IMPOSSIBLE
+    if found.to != type:
+        return IMPOSSIBLE
+    return EXACT if isinstance(value, FunctionSet) else USER
 
 
 def _user_rank(cx: Context, given: CppType, type: CppType) -> int:
@@ -347,6 +378,8 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
         return PointerValue((NullTarget(),), ZERO, unit_of(type.to), type.to)
     if isinstance(value, Text):
         return value
+    if isinstance(type.to, FunctionOf) and pointer_of(cx, value) is None:
+        return cx.rules.function_pointer(cx, value, type.to, span)
     if isinstance(value, (SplitArray, ObjectAddress)) and decay(value.type) == type:
         return value
     if isinstance(getattr(value, "type", None), ClassType):

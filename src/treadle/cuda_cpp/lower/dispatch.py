@@ -17,6 +17,7 @@ from treadle.cuda_cpp.lower.conversions import (
     rvalue,
 )
 from treadle.cuda_cpp.lower.values import (
+    FunctionSet,
     Rvalue,
     Value,
 )
@@ -72,6 +73,8 @@ def type_of(cx: Context, expression: Any) -> CppType:
             value = lower(cx, expression)
     finally:
         cx.lowering.unevaluated -= 1
+    if isinstance(value, FunctionSet):
+        return cx.rules.function_pointer(cx, value, None, expression.span).type
     type: CppType = getattr(value, "type", VOID)
     return type
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import OBJECTS, binds_directly, convert, rvalue
+from treadle.cuda_cpp.lower.conversions import OBJECTS, as_base, binds_directly, convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.values import (
@@ -37,7 +37,8 @@ from treadle.cuda_cpp.lower.values import (
     SplitStruct,
     Value,
 )
-from treadle.cuda_cpp.semantics.types import VOID, CppType, Reference, holds_array
+from treadle.cuda_cpp.semantics.scopes import KnownValue
+from treadle.cuda_cpp.semantics.types import VOID, ClassType, CppType, Reference, holds_array
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of, statements_in, walk
@@ -178,6 +179,20 @@ def _fixed_place(cx: Context, place: n.Place) -> n.Place:
             index = _snapshot_offset(cx, place.index)
             checks = tuple(n.Check(index, c.bound, c.axis) for c in place.checks)
             return replace(place, index=index, checks=checks)
+
+
+def bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> Any:
+    """What a reference of this type refers to: the object, or a converted temporary."""
+    if binds_directly(value, type):
+        if isinstance(type.to, ClassType):
+            value = as_base(cx, value, type.to, span)
+        return with_fixed_place(cx, value, span)
+    converted = convert(cx, value, type.to, span)
+    if isinstance(converted, Rvalue):
+        if isinstance(converted.expression, n.Constant):
+            return KnownValue(converted)
+        return Lvalue(cx.let_as("value", converted.expression, span), converted.type)
+    return with_fixed_place(cx, converted, span)
 
 
 # --- dependences ---------------------------------------------------------------------------------

@@ -11,6 +11,12 @@ from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.calls import call, construct, operator_call
 from treadle.cuda_cpp.lower.classes import find_field
+from treadle.cuda_cpp.lower.closures import (
+    is_closure,
+    is_static,
+    lower_lambda,
+    this_object,
+)
 from treadle.cuda_cpp.lower.conditionals import lower_conditional, lower_logical, lower_place
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
@@ -48,6 +54,7 @@ from treadle.cuda_cpp.lower.operators import (
 from treadle.cuda_cpp.lower.traits import predicate
 from treadle.cuda_cpp.lower.tree_analysis import note_volatile
 from treadle.cuda_cpp.lower.values import (
+    VALUES,
     FunctionSet,
     Null,
     Rvalue,
@@ -172,29 +179,50 @@ def _find_value(cx: Context, node: tree.Name) -> Any:
     if node.scope:
         return lookup(cx, node) or _qualified_field(cx, node)
     scope: Scope | None = cx.scope
+    this = cx.this
+    in_lambda = False
     while scope is not None:
         found = scope.own(node.text)
         if found is not None:
-            if isinstance(found, Functions) and scope.kind == "class" and cx.this is not None:
+            if isinstance(found, Functions) and scope.kind == "class" and this is not None:
                 return FunctionSet(
-                    node.text, tuple(found.overloads), arguments=node.arguments, receiver=cx.this
+                    node.text, tuple(found.overloads), arguments=node.arguments, receiver=this
                 )
+            if in_lambda:
+                _refuse_uncaptured(cx, found, node)
             return found
         if scope.kind == "class" and cx.this is not None:
             type = scope.names.get("<class>")
             if isinstance(type, ClassType) and find_field(type, node.text) is not None:
-                return member_of(cx, cx.this, node, node.span)
+                if this is None:
+                    raise cx.error(f"{node.text} is a member: capture `this`", node.span)
+                return member_of(cx, this, node, node.span)
+            if is_closure(type):
+                in_lambda = True
+                this = this_object(cx)
         scope = scope.parent
     return None
 
 
+def _refuse_uncaptured(cx: Context, found: Any, node: tree.Name) -> None:
+    """CompileError for a local variable that a lambda uses without a capture."""
+    is_variable = isinstance(found, VALUES) and not isinstance(found, FunctionSet)
+    if is_variable and not is_static(cx, found):
+        raise cx.error(
+            f"{node.text} is not captured by this lambda: write [{node.text}] for a copy, or "
+            f"[&{node.text}] for the variable itself",
+            node.span,
+        )
+
+
 def _qualified_field(cx: Context, node: tree.Name) -> Value | None:
     """`B::x` in a method: a field of `*this` or of its base."""
-    home = None if cx.this is None else scope_of(cx, node.scope)
+    this = this_object(cx)
+    home = None if this is None else scope_of(cx, node.scope)
     type = None if home is None else home.names.get("<class>")
-    if cx.this is None or not isinstance(type, ClassType) or find_field(type, node.text) is None:
+    if this is None or not isinstance(type, ClassType) or find_field(type, node.text) is None:
         return None
-    return member_of(cx, cx.this, node, node.span)
+    return member_of(cx, this, node, node.span)
 
 
 def _builtin(cx: Context, node: tree.Name) -> Value:
@@ -210,9 +238,10 @@ def _builtin(cx: Context, node: tree.Name) -> Value:
 
 
 def lower_this(cx: Context, node: tree.This) -> Value:
-    if cx.this is None:
-        raise cx.error("`this` is only allowed in a method", node.span)
-    return address_of(cx, cx.this, node.span)
+    this = this_object(cx)
+    if this is None:
+        raise cx.error("`this` is only allowed in a method, or if it is captured", node.span)
+    return address_of(cx, this, node.span)
 
 
 # --- operators -----------------------------------------------------------------------------------
@@ -382,5 +411,6 @@ HANDLERS: dict[type, Callable[[Context, Any], Value]] = {
     tree.InitializerList: _initializer_list,
     tree.SizeOf: _size_of,
     tree.PackExpansion: _pack_expansion,
+    tree.Lambda: lower_lambda,
     tree.Refused: _refused,
 }

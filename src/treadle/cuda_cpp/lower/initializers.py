@@ -9,10 +9,11 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, zero_of
 from treadle.cuda_cpp.lower.classes import has_constructors, member_defaults
+from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
-from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments
+from treadle.cuda_cpp.lower.evaluation_order import Operands, arguments, bind_reference
 from treadle.cuda_cpp.lower.objects import store, subscript
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.pointers import as_pointer_to, follow, moved, pointer_of
@@ -26,6 +27,7 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     Field,
+    Reference,
     VectorType,
     all_fields,
     count_of,
@@ -298,6 +300,9 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
             if field.name in defaults and field.name not in given:
                 initialize_by_default(cx, place, type, field, defaults[field.name], span)
                 continue
+            if isinstance(field.type, Reference):
+                refer(cx, place, field, given.get(field.name), span)
+                continue
             part = cx.rules.member_of(cx, place, tree.Name(field.name), span)
             item = given.get(field.name, tree.InitializerList((), (), span))
             if isinstance(item, tree.StringLiteral) and isinstance(field.type, ArrayOf):
@@ -308,6 +313,17 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
                 initialize(cx, part, _item(cx, field.type, item), span)
         return
     initialize(cx, place, from_list(cx, type, node, span), span)
+
+
+def refer(cx: Context, place: Value, field: Field, item: Any, span: Span) -> None:
+    """Bind a member that is a reference."""
+    if isinstance(item, tree.InitializerList) and len(item.items) == 1:
+        item = item.items[0]
+    if item is None or isinstance(item, tree.InitializerList):
+        raise cx.error(f"the reference {field.name} is not initialized", span)
+    assert isinstance(field.type, Reference)
+    assert isinstance(place, SplitStruct)
+    place.fields[field.name] = bind_reference(cx, field.type, lower_place(cx, item), span)
 
 
 def _fill_array(

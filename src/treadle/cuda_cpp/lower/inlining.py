@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +15,12 @@ from treadle.cuda_cpp.lower.context import (
     Returns,
 )
 from treadle.cuda_cpp.lower.conversions import (
-    as_base,
-    binds_directly,
     convert,
     refuse_lost_const,
     rvalue,
 )
-from treadle.cuda_cpp.lower.dispatch import lower
-from treadle.cuda_cpp.lower.evaluation_order import with_fixed_place
+from treadle.cuda_cpp.lower.dispatch import lower, type_of
+from treadle.cuda_cpp.lower.evaluation_order import bind_reference, with_fixed_place
 from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.operators import initialize
@@ -40,11 +38,11 @@ from treadle.cuda_cpp.lower.values import (
 from treadle.cuda_cpp.semantics.scopes import KnownValue, Scope
 from treadle.cuda_cpp.semantics.types import (
     VOID,
-    ClassType,
     CppType,
     Pointer,
     Reference,
     Void,
+    decay,
     holds_array,
 )
 from treadle.cuda_cpp.syntax import tree
@@ -112,7 +110,7 @@ def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) 
         return _given(inner, value, single.span)
     outer = inner.blocks[-1]
     if _returns(declaration.body):
-        prepare_result(inner, span)
+        prepare_result(inner, declaration.body, span)
         with inner.separate_block() as body:
             inner.rules.statement(inner, declaration.body)
         flag = n.Variable(inner.lowering.unique(f"{inner.name}.returned"), ir.BOOL, span)
@@ -137,11 +135,11 @@ def _given(cx: Context, value: Value, span: Span) -> Value:
     return converted
 
 
-def prepare_result(cx: Context, span: Span) -> None:
+def prepare_result(cx: Context, body: tree.Statement, span: Span) -> None:
     """Prepare the variable that several returns assign to."""
     type = cx.returns.type
     if type is None:
-        type = _deduced_result(cx, span)
+        type = _deduced_result(cx, body)
         cx.returns.type = type
     if isinstance(type, (Void, Reference)):
         return
@@ -149,8 +147,43 @@ def prepare_result(cx: Context, span: Span) -> None:
     cx.returns.place = declare_object(cx, f"{cx.name}.result", type, key, None, span)
 
 
-def _deduced_result(cx: Context, span: Span) -> CppType:
-    raise cx.error(f"{cx.name} returns auto from several places: declare its return type", span)
+class _FirstReturn(Exception):
+    """The type of the first value that a function returns."""
+
+    def __init__(self, type: CppType) -> None:
+        self.type = type
+
+
+_DEDUCING = object()
+
+
+def _deduced_result(cx: Context, body: tree.Statement) -> CppType:
+    """The type that `auto` stands for as a result: that of the first return that is lowered."""
+    count = len(cx.memories)
+    cx.returns.place = _DEDUCING
+    try:
+        with cx.separate_block(), cx.inner_scope():
+            cx.rules.statement(cx, body)
+    except _FirstReturn as found:
+        return found.type
+    finally:
+        cx.returns.place = None
+        del cx.memories[count:]
+    return VOID
+
+
+def bind_result(
+    cx: Context, name: str, type: CppType, key: Any, span: Span
+) -> tuple[Value, Callable[[Value], None]]:
+    """A value that one of several branches gives, and what assigns it in a branch."""
+    place = declare_object(cx, name, type, key, None, span)
+
+    def assign(value: Value) -> None:
+        initialize(cx, place, convert(cx, value, type, span), span)
+
+    if isinstance(place, Lvalue) and isinstance(place.place, n.Variable):
+        return Rvalue(place.place, type), assign
+    return place, assign
 
 
 def _result(cx: Context) -> Value:
@@ -168,9 +201,19 @@ def _result(cx: Context) -> Value:
     return made
 
 
+def _returned_type(cx: Context, node: tree.Return) -> CppType:
+    if node.value is None:
+        return VOID
+    if isinstance(node.value, tree.InitializerList):
+        raise cx.error(f"{cx.name} returns {{…}}: declare its return type", node.span)
+    return decay(type_of(cx, node.value))
+
+
 def lower_return(cx: Context, node: tree.Return) -> None:
     """`return value;` in a function or kernel."""
     type = cx.returns.type
+    if cx.returns.place is _DEDUCING:
+        raise _FirstReturn(_returned_type(cx, node))
     if node.value is None:
         cx.emit(n.Return(None, node.span))
         return
@@ -210,7 +253,7 @@ def bind_argument(
 ) -> None:
     """Bind an argument to the name of a parameter in an inlined body."""
     if isinstance(type, Reference):
-        bound = _bind_reference(cx, type, value, span)
+        bound = bind_reference(cx, type, value, span)
     else:
         refuse_lost_const(cx, parameter.type, value, span)
         converted = convert(cx, value, type, span)
@@ -234,19 +277,6 @@ def bind_argument(
         note_volatile(cx, parameter.type, bound)
         const = type.const if isinstance(type, Reference) else is_const(parameter.type)
         cx.scope.names[parameter.name] = as_const(bound) if const else bound
-
-
-def _bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> Any:
-    if binds_directly(value, type):
-        if isinstance(type.to, ClassType):
-            value = as_base(cx, value, type.to, span)
-        return with_fixed_place(cx, value, span)
-    converted = convert(cx, value, type.to, span)
-    if isinstance(converted, Rvalue):
-        if isinstance(converted.expression, n.Constant):
-            return KnownValue(converted)
-        return Lvalue(cx.let_as("value", converted.expression, span), converted.type)
-    return with_fixed_place(cx, converted, span)
 
 
 def single_return(declaration: tree.FunctionDeclaration) -> tree.Return | None:

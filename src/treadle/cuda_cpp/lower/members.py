@@ -36,9 +36,9 @@ from treadle.cuda_cpp.semantics.types import (
     VOID,
     ClassType,
     CppType,
+    FunctionOf,
 )
 from treadle.cuda_cpp.syntax import tree
-from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import types as ir
 
 
@@ -46,7 +46,7 @@ def dereference(cx: Context, operand: Value, span: Span) -> Value:
     """`*operand`"""
     pointer = pointer_of(cx, operand)
     if pointer is not None:
-        return follow(cx, pointer, span)
+        return pointer if isinstance(pointer.to, FunctionOf) else follow(cx, pointer, span)
     if isinstance(operand, FunctionSet):
         return operand
     if isinstance(operand, ObjectAddress):
@@ -126,6 +126,8 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
         for field in (*found[0], found[1]):
             if isinstance(base, SplitStruct):
                 base = base.fields[field.name]
+                if base is None:
+                    raise cx.error(f"the reference {field.name} is used before it is bound", span)
             else:
                 base = member(cx, base, field.name, field.type, span)
         if is_mutable(type, name.text):
@@ -147,7 +149,7 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
 
 def address_of(cx: Context, value: Value, span: Span) -> Value:
     if isinstance(value, FunctionSet):
-        raise cx.error(refusal_message("function_pointer"), span)
+        return value
     if isinstance(value, SplitStruct):
         return ObjectAddress(value)
     if isinstance(value, (PointerValue, PointerVariable, ChosenPointer, SplitArray)):

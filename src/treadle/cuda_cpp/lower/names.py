@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
@@ -26,8 +27,10 @@ from treadle.cuda_cpp.semantics.types import (
     ClassType,
     CppType,
     EnumType,
+    FunctionOf,
     Pointer,
     Reference,
+    decay,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.keywords import TRANSFORMS
@@ -118,7 +121,10 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
         case tree.PointerType(to):
             return Pointer(resolve(cx, to), is_const(to))
         case tree.ReferenceType(to, rvalue):
-            return Reference(resolve(cx, to), is_const(to), rvalue)
+            inner = resolve(cx, to)
+            if isinstance(inner, Reference):  # of a template argument: & wins over &&
+                return replace(inner, rvalue=inner.rvalue and rvalue)
+            return Reference(inner, is_const(to), rvalue)
         case tree.ArrayType(of, size):
             length = None if size is None else constant_integer(cx, size, "the length of an array")
             if length is not None and length < 0:
@@ -128,8 +134,13 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
             return type_of(cx, operand)
         case tree.AutoType(span):
             raise cx.error("the type of auto cannot be deduced here", span)
-        case tree.FunctionType(span=span):
-            raise cx.error(refusal_message("function_pointer"), span)
+        case tree.FunctionType(result, parameters):
+            types = (resolve(cx, one.type) for one in parameters)
+            return FunctionOf(resolve(cx, result), tuple(_as_parameter(one) for one in types))
+
+
+def _as_parameter(type: CppType) -> CppType:
+    return decay(type) if isinstance(type, (ArrayOf, FunctionOf)) else type
 
 
 def is_const(written: tree.TypeTree) -> bool:

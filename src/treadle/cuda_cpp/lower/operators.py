@@ -49,7 +49,9 @@ from treadle.cuda_cpp.semantics.types import (
     Arithmetic,
     ClassType,
     EnumType,
+    Reference,
     VectorType,
+    all_fields,
     holds_array,
     ir_type,
 )
@@ -426,7 +428,13 @@ def _point(
 def _assign_fields(cx: Context, target: SplitStruct, value: Value, span: Span) -> Value:
     if not isinstance(value, SplitStruct) or value.type != target.type:
         raise cx.error(f"{describe(value)} does not convert to {target.type}", span)
+    references = {one.name for one in all_fields(target.type) if isinstance(one.type, Reference)}
     for name, part in target.fields.items():
+        if name in references:
+            if part is not None and part != value.fields[name]:
+                raise cx.error(f"{target.type} has the reference {name}: it is not assigned", span)
+            target.fields[name] = value.fields[name]
+            continue
         _assign_part(cx, part, value.fields[name], span)
     return target
 

@@ -10,7 +10,15 @@ from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.ambiguity import equally_good, nearer
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import CONVERSION, IMPOSSIBLE, USER, loses_const, rank_of
+from treadle.cuda_cpp.lower.conversions import (
+    CONVERSION,
+    IMPOSSIBLE,
+    USER,
+    is_const_object,
+    is_object,
+    loses_const,
+    rank_of,
+)
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.templates import (
     Argument,
@@ -18,6 +26,7 @@ from treadle.cuda_cpp.lower.templates import (
     bind,
     bind_arguments,
     deduce,
+    deduce_exactly,
     evaluate_argument,
 )
 from treadle.cuda_cpp.lower.values import Braced, Candidate, FunctionSet, Value, describe
@@ -27,6 +36,7 @@ from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
+    FunctionOf,
     Pointer,
     Reference,
     VectorType,
@@ -34,6 +44,7 @@ from treadle.cuda_cpp.semantics.types import (
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
+from treadle.cuda_cpp.syntax.walk import walk_tree
 
 
 def resolve_overload(
@@ -114,7 +125,7 @@ def _candidate(
     if declaration.template:
         scope = _deduced(cx, overload, values, explicit or (), span)
     with cx.in_scope(scope):
-        types = tuple(_parameter_type(resolve(cx, one.type)) for one in parameters)
+        types = tuple(parameter_type(resolve(cx, one.type)) for one in parameters)
     ranks = tuple(_rank(cx, value, type) for value, type in zip(values, types, strict=False))
     if IMPOSSIBLE in ranks:
         return None
@@ -134,8 +145,9 @@ def _rank(cx: Context, value: Value, type: CppType) -> int:
     return CONVERSION if count <= 1 else IMPOSSIBLE
 
 
-def _parameter_type(type: CppType) -> CppType:
-    return decay(type) if isinstance(type, ArrayOf) else type
+def parameter_type(type: CppType) -> CppType:
+    """The type of a parameter, as which arrays and functions are pointers."""
+    return decay(type) if isinstance(type, (ArrayOf, FunctionOf)) else type
 
 
 def _deduced(
@@ -157,15 +169,44 @@ def _deduced(
         for one, argument in zip(overload.declaration.parameters, values, strict=False):
             if isinstance(argument, Braced):
                 continue  # nothing is deduced from it
-            if isinstance(argument, FunctionSet):
-                reason = refusal_message("function_pointer")
-                raise cx.error(f"the function {argument.name} as an argument is {reason}", span)
             type: CppType = getattr(argument, "type", VOID)
+            if isinstance(argument, FunctionSet):
+                wanted = _function_type(cx, one.type, template)
+                type = cx.rules.function_pointer(cx, argument, wanted, span).type
             if not _is_reference(one.type):
                 type = decay(type)
+            elif _forwards(one.type, open_parameters) and is_object(argument):
+                type = Reference(type, is_const_object(argument))
+                assert isinstance(one.type, tree.ReferenceType)
+                if not deduce_exactly(found, one.type.to, type):
+                    raise cx.error(f"template arguments cannot be deduced from {type}", span)
+                continue
             if not deduce(cx, one.type, type, open_parameters, found):
                 raise cx.error(f"template arguments cannot be deduced from {type}", span)
     return bind_arguments(cx, template, evaluated, overload.scope, span, found)
+
+
+def _function_type(
+    cx: Context, written: tree.TypeTree, template: Sequence[tree.TemplateParameter]
+) -> CppType | None:
+    """The function type that a parameter has, if it does not depend on the template."""
+    names = {one.name for one in template}
+    if any(isinstance(node, tree.Name) and node.text in names for node in walk_tree(written)):
+        return None
+    type = parameter_type(resolve(cx, written))
+    return type.to if isinstance(type, Pointer) and isinstance(type.to, FunctionOf) else None
+
+
+def _forwards(written: tree.TypeTree, parameters: Sequence[tree.TemplateParameter]) -> bool:
+    """Whether a parameter is a forwarding reference: `T &&` with T a parameter of the template."""
+    return (
+        isinstance(written, tree.ReferenceType)
+        and written.rvalue
+        and isinstance(written.to, tree.NamedType)
+        and not written.to.name.scope
+        and written.to.name.arguments is None
+        and any(one.name == written.to.name.text for one in parameters)
+    )
 
 
 def _is_reference(written: tree.TypeTree) -> bool:
@@ -275,7 +316,7 @@ def _specialized(cx: Context, chosen: Candidate, overloads: Sequence[Overload]) 
         if not declaration.specialization:
             continue
         with cx.in_scope(overload.scope):
-            types = tuple(_parameter_type(resolve(cx, one.type)) for one in declaration.parameters)
+            types = tuple(parameter_type(resolve(cx, one.type)) for one in declaration.parameters)
             given = _written_arguments(cx, declaration, chosen)
         if types == chosen.types and given:
             return Candidate(overload, overload.scope, types)

@@ -33,6 +33,7 @@ from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
+    FunctionOf,
     NoLayout,
     Void,
     align_of,
@@ -55,7 +56,7 @@ _MOST_TERMS = 8  # of an offset that are examined
 def unit_of(type: CppType) -> int:
     """The unit of a pointer to `type` in bytes: its innermost element (1 for void)."""
     inner = innermost(type)
-    return 1 if isinstance(inner, Void) else cpp_size(inner)
+    return 1 if isinstance(inner, (Void, FunctionOf)) else cpp_size(inner)
 
 
 def as_index(cx: Context, index: n.Expression) -> n.Expression:

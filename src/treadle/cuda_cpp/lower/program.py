@@ -18,7 +18,7 @@ from treadle.cuda_cpp.lower.parameters import parameters_of
 from treadle.cuda_cpp.lower.rules import RULES
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
 from treadle.cuda_cpp.lower.tree_analysis import Reachable
-from treadle.cuda_cpp.lower.variables import length_of
+from treadle.cuda_cpp.lower.variables import length_of, points_to_functions
 from treadle.cuda_cpp.semantics.redefinitions import redefinitions
 from treadle.cuda_cpp.semantics.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
 from treadle.cuda_cpp.semantics.types import (
@@ -138,10 +138,17 @@ class Program:
         found: dict[str, records.Symbol] = {}
         for name, entity in self._variables.items():
             try:
+                if self._is_of_functions(entity):
+                    continue  # its values are known when a kernel is compiled
                 found[name] = self._symbol(name, entity)
             except CompileError as error:  # the error of kernels that use it
                 self.refused_symbols[name] = error
         return found
+
+    def _is_of_functions(self, entity: GlobalVariable) -> bool:
+        cx = self._context()
+        with cx.in_scope(entity.scope):
+            return points_to_functions(resolve(cx, entity.declaration.type))
 
     def _symbol(self, name: str, entity: GlobalVariable) -> records.Symbol:
         cx = self._context()
@@ -198,10 +205,11 @@ class Program:
             if declaration.launch_bounds:
                 most = constant_integer(cx, declaration.launch_bounds[0], "__launch_bounds__")
         used = self._reachable.names_from(declaration, written)
-        symbols = tuple(one for one in self._variables if one.rpartition("::")[2] in used)
-        for one in symbols:
+        named = [one for one in self._variables if one.rpartition("::")[2] in used]
+        for one in named:
             if one in self.refused_symbols:
                 raise self.refused_symbols[one]
+        symbols = tuple(one for one in named if one in self.symbols)
         self._instances[spelled_name] = (kernel.overload, scope)
         return records.KernelInstance(
             spelled_name,

@@ -30,6 +30,7 @@ from treadle.cuda_cpp.semantics.types import (
     CppType,
     NoLayout,
     Pointer,
+    Reference,
     Void,
     all_fields,
     count_of,
@@ -125,6 +126,8 @@ def declare_object(
     cx: Context, name: str, type: CppType, key: Any, value: Value | None, span: Span
 ) -> Any:
     """A new object of a thread, initialized with a value if given."""
+    if isinstance(type, Reference):
+        return value  # what a member refers to; None until it is initialized
     if isinstance(type, Pointer):
         return _declare_pointer_with(cx, name, type, key, value, span)
     if isinstance(type, ArrayOf) and holds_pointer(type):

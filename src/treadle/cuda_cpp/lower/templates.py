@@ -19,6 +19,7 @@ from treadle.cuda_cpp.semantics.types import (
     ArrayOf,
     ClassType,
     CppType,
+    FunctionOf,
     Pointer,
     Reference,
     decay,
@@ -278,9 +279,26 @@ def deduce(
                 return _deduce_class(cx, name, type, parameters, found, exact=exact)
             if name.arguments is not None and _mentions(written, names):
                 return False
+        case tree.FunctionType(result, written_parameters):
+            if isinstance(type, Pointer):
+                type = type.to
+            if not isinstance(type, FunctionOf) or len(written_parameters) != len(type.parameters):
+                return False
+            pairs = zip(
+                (result, *(one.type for one in written_parameters)),
+                (type.result, *type.parameters),
+                strict=True,
+            )
+            return all(deduce(cx, one, to, parameters, found, exact=exact) for one, to in pairs)
     if exact:
         return resolve(cx, written) == type
     return True
+
+
+def deduce_exactly(found: dict[str, Argument], written: tree.TypeTree, type: CppType) -> bool:
+    """Deduce the parameter that a type consists of; False if another type was deduced before."""
+    assert isinstance(written, tree.NamedType)
+    return _agree(found, written.name.text, type)
 
 
 def _mentions(written: tree.TypeTree, names: dict[str, Any]) -> bool:
@@ -293,6 +311,8 @@ def _mentions(written: tree.TypeTree, names: dict[str, Any]) -> bool:
             return _mentions(of, names)
         case tree.PointerType(to) | tree.ReferenceType(to):
             return _mentions(to, names)
+        case tree.FunctionType(result, parameters):
+            return any(_mentions(one, names) for one in (result, *(p.type for p in parameters)))
     return False
 
 

@@ -60,6 +60,10 @@ def changed_names(cx: Context, body: Any) -> frozenset[str]:
                         found.add(argument.text)
                 if isinstance(function, tree.Member):
                     found.add(_root_name(function.base))
+                elif isinstance(function, tree.Name):  # an object whose operator() may change it
+                    found.add(function.text)
+            case tree.Capture(by_reference=True, initializer=tree.Name(text=name)):
+                found.add(name)
             case tree.VariableDeclaration(type=type, initializer=tree.Name(text=name)) if (
                 isinstance(type, tree.ReferenceType)
             ):

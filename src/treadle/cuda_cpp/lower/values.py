@@ -8,7 +8,7 @@ the IR accesses memory by name.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from treadle.cuda_cpp.semantics.scopes import Overload, Scope
 from treadle.cuda_cpp.semantics.types import (
@@ -81,7 +81,15 @@ class NullTarget:
     """The target of a null pointer."""
 
 
-Target: TypeAlias = MemoryTarget | ItemTarget | ObjectTarget | NullTarget
+@dataclass(frozen=True, slots=True)
+class FunctionTarget:
+    """A function, the target of a pointer to functions; a built-in one has no candidate."""
+
+    key: Any
+    candidate: Candidate | None = field(compare=False)
+
+
+Target: TypeAlias = MemoryTarget | ItemTarget | ObjectTarget | NullTarget | FunctionTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +294,8 @@ Value: TypeAlias = (
     | PointerVariable | ChosenPointer | SplitStruct | SplitArray | ObjectAddress | Null | Text
     | ChosenText | Braced | FunctionSet | TypeValue | VoidValue
 )  # fmt: skip
+
+VALUES = get_args(Value)
 
 
 def as_const(value: Any) -> Any:

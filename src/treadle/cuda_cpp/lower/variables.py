@@ -46,11 +46,13 @@ from treadle.cuda_cpp.lower.values import (
 )
 from treadle.cuda_cpp.semantics.scopes import GlobalVariable, KnownValue
 from treadle.cuda_cpp.semantics.types import (
+    VOID,
     Arithmetic,
     ArrayOf,
     ClassType,
     CppType,
     EnumType,
+    FunctionOf,
     Pointer,
     Reference,
     count_of,
@@ -317,11 +319,56 @@ def _file_shared(cx: Context, entity: GlobalVariable) -> Value:
         return made
 
 
+def points_to_functions(type: CppType) -> bool:
+    """Whether a type is a pointer to functions, or an array of them."""
+    inner = innermost(type)
+    return isinstance(inner, Pointer) and isinstance(inner.to, FunctionOf)
+
+
+def _function_table(cx: Context, entity: GlobalVariable) -> Value | None:
+    """A variable of the file with pointers to functions, whose values are those of its initializer;
+    None for other variables."""
+    declaration = entity.declaration
+    with cx.in_scope(entity.scope):
+        type = resolve(cx, declaration.type)
+        if not points_to_functions(type):
+            return None
+        if declaration.initializer is None:
+            raise cx.error(
+                f"{declaration.name} is a pointer to functions without an initializer: kernels "
+                "call only functions that are known when they are compiled",
+                declaration.span,
+            )
+        if isinstance(type, ArrayOf) and type.length is None:
+            type = ArrayOf(type.element, length_of(cx, declaration, type.element))
+        return _functions_in(cx, declaration.initializer, type)
+
+
+def _functions_in(cx: Context, initializer: Any, type: CppType) -> Value:
+    if not isinstance(type, ArrayOf):
+        if isinstance(initializer, tree.InitializerList) and len(initializer.items) == 1:
+            initializer = initializer.items[0]
+        return convert(cx, lower(cx, initializer), type, initializer.span)
+    items = initializer.items if isinstance(initializer, tree.InitializerList) else (initializer,)
+    if len(items) > (type.length or 0):
+        raise cx.error(f"{len(items)} values for an array of {type.length}", initializer.span)
+    made = [_functions_in(cx, one, type.element) for one in items]
+    null = Rvalue(n.Constant(0, ir.I32), VOID, literal_zero=True)
+    while len(made) < (type.length or 0):
+        if isinstance(type.element, ArrayOf):
+            made.append(_functions_in(cx, tree.InitializerList(()), type.element))
+        else:
+            made.append(convert(cx, null, type.element, initializer.span))
+    return SplitArray(type, tuple(made))
+
+
 def _symbol(cx: Context, entity: GlobalVariable, span: Span) -> Value:
     if cx.isolated:
         raise NotPure
     name = entity.scope.qualified(entity.declaration.name)
     value = cx.lowering.symbols.get(name)
+    if value is None and (table := _function_table(cx, entity)) is not None:
+        return table
     if value is None:
         raise cx.error(f"{name} was not found among the variables of the module", span)
     if _is_constant(entity.declaration):

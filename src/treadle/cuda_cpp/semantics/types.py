@@ -116,6 +116,17 @@ class ClassType:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionOf:
+    """The type of a function, to which only pointers exist."""
+
+    result: CppType
+    parameters: tuple[CppType, ...]
+
+    def __str__(self) -> str:
+        return f"{self.result}({', '.join(map(str, self.parameters))})"
+
+
+@dataclass(frozen=True, slots=True)
 class Void:
     """`void`."""
 
@@ -141,7 +152,7 @@ class StringType:
 
 CppType: TypeAlias = (
     Arithmetic | VectorType | EnumType | Pointer | Reference | ArrayOf | ClassType | Void
-    | NullPointer | StringType
+    | NullPointer | StringType | FunctionOf
 )  # fmt: skip
 
 VOID = Void()
@@ -266,6 +277,8 @@ def decay(type: CppType) -> CppType:
     """The type of such an expression as a value: references are removed, arrays decay."""
     if isinstance(type, Reference):
         type = type.to
+    if isinstance(type, FunctionOf):
+        return Pointer(type)
     return Pointer(type.element) if isinstance(type, ArrayOf) else type
 
 
@@ -325,6 +338,8 @@ def ir_type(type: CppType) -> ir.Type:
             raise NoLayout("a pointer in memory")
         case Reference():
             raise NoLayout("a reference in memory")
+        case FunctionOf():
+            raise NoLayout("a function")
 
 
 def _struct(type: ClassType) -> ir.Struct:

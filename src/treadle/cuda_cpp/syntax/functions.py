@@ -8,6 +8,7 @@ from treadle.cuda_cpp.syntax import (
     initializers,
     names,
     statements,
+    templates,
     tree,
 )
 from treadle.cuda_cpp.syntax.cursor import FUNCTION_TEMPLATE, VALUE, Cursor
@@ -38,6 +39,8 @@ def function(
         for member, kind in c.members.get(name.scope[-1].text, {}).items():
             c.declare(member, kind)
     declarators.declare_parameters(c, found)
+    parameters, invented = templates.abbreviated(found.parameters)
+    template = (*(template or ()), *invented) if invented else template
     if c.texts[c.index] == "requires":
         c.grammar.unary(c)
     if c.texts[c.index] == ":":
@@ -57,7 +60,7 @@ def function(
     declaration = tree.FunctionDeclaration(
         name,
         _result(before, declared),
-        found.parameters,
+        parameters,
         body,
         before.words,
         template or None,

@@ -44,7 +44,7 @@ def primary(c: Cursor) -> tree.Expression:
     if text in _TYPE_WORDS:
         return _construct(c)
     if text == "[":
-        return _lambda(c)
+        return c.grammar.lambda_expression(c)
     if text == "::" or text in ("operator", "~"):
         return named(c)
     if text == "typeid":
@@ -234,21 +234,6 @@ PREFIXED: dict[str, Callable[[Cursor], tree.Expression]] = {
     "co_await": _coroutine,
     "co_yield": _coroutine,
 }
-
-
-def _lambda(c: Cursor) -> tree.Expression:
-    """`[…](…) {…}`, skipped."""
-    span = c.span
-    c.index = c.closing(c.index, "the lambda") + 1
-    while c.text not in ("{", ";", "}", ""):
-        if c.text in ("(", "["):
-            c.index = c.closing(c.index, "the lambda") + 1
-        else:
-            c.index += 1
-    if c.text != "{":
-        raise c.problem(f"expected the body of a lambda, found {c.found()}")
-    c.index = c.closing(c.index, "the lambda") + 1
-    return tree.Refused("lambda", span)
 
 
 def _skipping_parentheses(c: Cursor, construct: str) -> tree.Expression:

@@ -67,11 +67,6 @@ REFUSALS = {
         "there is no heap inside a kernel on other GPUs",
         "use an array of constant size, __shared__ memory, or a buffer passed to the kernel",
     ),
-    "lambda": Refusal(
-        "a lambda",
-        "function objects are not supported in device code",
-        "write a __device__ function and call it by its name",
-    ),
     "virtual": Refusal(
         "a virtual function",
         "a call through a vtable needs function pointers, which other GPUs do not have",
@@ -81,11 +76,6 @@ REFUSALS = {
         "a kernel launched from device code",
         "a kernel can't start another one on other GPUs",
         "launch both kernels from the host, one after the other",
-    ),
-    "function_pointer": Refusal(
-        "a pointer to a function",
-        "other GPUs can't call a function that is known only at run time",
-        "use a template parameter, or a switch over the functions",
     ),
     "member_pointer": Refusal(
         "a pointer to a member",

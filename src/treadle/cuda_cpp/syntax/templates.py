@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from treadle.cuda_cpp.source.tokens import IDENTIFIER
 from treadle.cuda_cpp.syntax import (
     declarations,
@@ -28,14 +30,14 @@ def template(c: Cursor, place: str) -> tuple[tree.Declaration, ...]:
         c.index = host_code.extent(c, c.index).end
         return ()
     mark = c.mark
-    parameters: list[tree.TemplateParameter] = []
+    found_parameters: list[tree.TemplateParameter] = []
     while c.texts[c.index] == "template":
         c.index += 1
-        parameters.extend(_parameters(c))
+        found_parameters.extend(parameters(c))
         if c.texts[c.index] == "requires":
             _constraint(c)
     _declare_ahead(c)
-    found = _templated(c, place, tuple(parameters))
+    found = _templated(c, place, tuple(found_parameters))
     c.forget(mark)
     for declaration in found:
         _declare(c, declaration)
@@ -80,7 +82,7 @@ def _constraint(c: Cursor) -> None:
     expressions.conditional(c)
 
 
-def _parameters(c: Cursor) -> list[tree.TemplateParameter]:
+def parameters(c: Cursor) -> list[tree.TemplateParameter]:
     """`<typename T, int N = 4, class... Rest>`"""
     c.expect("<", "after 'template'")
     c.deeper()
@@ -140,7 +142,7 @@ def _template_parameter(c: Cursor) -> tree.TemplateParameter:
     span = c.span
     c.index += 1
     mark = c.mark
-    _parameters(c)
+    parameters(c)
     c.forget(mark)
     if not c.accept("class"):
         c.expect("typename", "after the parameters of a template template parameter")
@@ -152,3 +154,37 @@ def _template_parameter(c: Cursor) -> tree.TemplateParameter:
     if c.accept("="):
         default = tree.NamedType(names.name(c, of_type=True), c.span)
     return tree.TemplateParameter("template", name, None, default, pack, span)
+
+
+# --- auto as the type of a parameter -------------------------------------------------------------
+
+
+def abbreviated(
+    given: tuple[tree.Parameter, ...],
+) -> tuple[tuple[tree.Parameter, ...], tuple[tree.TemplateParameter, ...]]:
+    """Parameters whose type has `auto` in it, with a template parameter of its own in its place."""
+    found: list[tree.Parameter] = []
+    invented: list[tree.TemplateParameter] = []
+    for place, parameter in enumerate(given):
+        name = f"auto:{place}"
+        type = _with_name(parameter.type, name)
+        if type is not parameter.type:
+            parameter = replace(parameter, type=type)
+            invented.append(
+                tree.TemplateParameter("type", name, pack=parameter.pack, span=parameter.span)
+            )
+        found.append(parameter)
+    return tuple(found), tuple(invented)
+
+
+def _with_name(type: tree.TypeTree, name: str) -> tree.TypeTree:
+    match type:
+        case tree.AutoType(span):
+            return tree.NamedType(tree.Name(name, span=span), span)
+        case tree.ConstType(of) | tree.ArrayType(of):
+            inner = _with_name(of, name)
+            return type if inner is of else replace(type, of=inner)
+        case tree.PointerType(to) | tree.ReferenceType(to):
+            inner = _with_name(to, name)
+            return type if inner is to else replace(type, to=inner)
+    return type

@@ -300,6 +300,26 @@ class PackExpansion:
 
 
 @dataclass(frozen=True, slots=True)
+class Capture:
+    """A capture of a lambda: `x`, `&x`, `x = value`, `this` or `*this`."""
+
+    name: str
+    by_reference: bool = False
+    initializer: Expression | InitializerList | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """`[default, captures](…) {…}`: `default` is "=", "&" or "", `call` its operator()."""
+
+    default: str
+    captures: tuple[Capture, ...]
+    call: FunctionDeclaration
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """A C++ construct that is not supported in device code: a key of `REFUSALS`."""
 
@@ -310,7 +330,7 @@ class Refused:
 Expression: TypeAlias = (
     IntegerLiteral | FloatLiteral | CharacterLiteral | StringLiteral | BoolLiteral | NullLiteral
     | This | Name | Unary | Postfix | Binary | Assign | Conditional | Call | Subscript | Member
-    | Cast | Construct | SizeOf | PackExpansion | Refused
+    | Cast | Construct | SizeOf | PackExpansion | Lambda | Refused
 )  # fmt: skip
 EXPRESSIONS = get_args(Expression)
 TemplateArgument: TypeAlias = TypeTree | Expression

@@ -1,0 +1,201 @@
+"""Pointers to functions: the functions that one may point to are its targets, and a call through it
+is a branch for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.builtins.tables import FUNCTIONS
+from treadle.cuda_cpp.lower.arithmetic import zero_of
+from treadle.cuda_cpp.lower.closures import is_closure
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import convert
+from treadle.cuda_cpp.lower.functions import result_type
+from treadle.cuda_cpp.lower.inlining import bind_result
+from treadle.cuda_cpp.lower.objects import choose
+from treadle.cuda_cpp.lower.overloads import parameter_type, resolve_overload
+from treadle.cuda_cpp.lower.pointers import ZERO
+from treadle.cuda_cpp.lower.templates import argument_key
+from treadle.cuda_cpp.lower.values import (
+    Candidate,
+    FunctionSet,
+    FunctionTarget,
+    Lvalue,
+    NullTarget,
+    PointerValue,
+    Rvalue,
+    Value,
+    VoidValue,
+)
+from treadle.cuda_cpp.semantics.scopes import Functions
+from treadle.cuda_cpp.semantics.types import (
+    OF_SCALAR,
+    VOID,
+    ClassType,
+    CppType,
+    FunctionOf,
+    Pointer,
+    Reference,
+    Void,
+    decay,
+    ir_type,
+)
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+
+def function_pointer(cx: Context, value: Value, wanted: CppType | None, span: Span) -> PointerValue:
+    """A function, or a lambda without captures, as a pointer of the type `wanted`, or of its own
+    type. CompileError if none fits, or if it is overloaded and no type is wanted."""
+    if isinstance(value, FunctionSet) and value.builtin:
+        return _to_builtin(cx, value, wanted, span)
+    functions = value if isinstance(value, FunctionSet) else _of_closure(cx, value, span)
+    first = functions.overloads[0]
+    is_method = functions.receiver is not None and first.owner is not None
+    if is_method and "static" not in first.declaration.specifiers:
+        raise cx.error(f"{functions.name} is a method: call it with (…)", span)
+    if wanted is not None:
+        assert isinstance(wanted, FunctionOf)
+        values = [_of_type(one, span) for one in wanted.parameters]
+        chosen = resolve_overload(
+            cx, functions.name, functions.overloads, values, functions.arguments, span
+        )
+        if chosen.types != wanted.parameters:
+            raise cx.error(f"{functions.name} is no {wanted}", span)
+    else:
+        chosen = _only(cx, functions, span)
+    result = result_type(cx, chosen)
+    if result is None:
+        result = wanted.result if isinstance(wanted, FunctionOf) else _called(cx, chosen, span)
+    key = (id(chosen.declaration), tuple(map(argument_key, chosen.arguments)))
+    target = FunctionTarget(key, chosen)
+    return PointerValue((target,), ZERO, 1, FunctionOf(result, chosen.types))
+
+
+def _of_closure(cx: Context, value: Value, span: Span) -> FunctionSet:
+    type = getattr(value, "type", None)
+    if not isinstance(type, ClassType) or not is_closure(type) or type.fields:
+        raise cx.error("a lambda with captures does not convert to a pointer to a function", span)
+    found = type.scope.names["operator()"]
+    assert isinstance(found, Functions)
+    return FunctionSet("operator()", tuple(found.overloads))
+
+
+def _only(cx: Context, functions: FunctionSet, span: Span) -> Candidate:
+    """The function of a set, if it has only one."""
+    several = [one for one in functions.overloads if not one.declaration.specialization]
+    defined = [one for one in several if one.declaration.body is not None] or several
+    template = [one for one in defined if one.declaration.template]
+    if functions.arguments is not None and len(template) == 1:
+        scope = cx.rules.bind_arguments(
+            cx, template[0].declaration.template, functions.arguments, template[0].scope, span
+        )
+        found = template[0]
+    elif len(defined) == 1 and not template:
+        found, scope = defined[0], defined[0].scope
+    else:
+        raise cx.error(
+            f"{functions.name} is overloaded or a template, so its type cannot be deduced: write "
+            "a lambda that calls it, or cast it to the type of one of the functions",
+            span,
+        )
+    with cx.in_scope(scope):
+        types = tuple(
+            parameter_type(cx.rules.resolve(cx, one.type)) for one in found.declaration.parameters
+        )
+    return Candidate(found, scope, types)
+
+
+def _called(cx: Context, chosen: Candidate, span: Span) -> CppType:
+    """The result of a function whose result type is deduced."""
+    cx.lowering.unevaluated += 1
+    try:
+        with cx.separate_block():
+            values = [_of_type(one, span) for one in chosen.types]
+            made = cx.rules.call_chosen(cx, chosen, values, None, span)
+    finally:
+        cx.lowering.unevaluated -= 1
+    return decay(getattr(made, "type", VOID))
+
+
+def _of_type(type: CppType, span: Span) -> Value:
+    """Some value of a type, for overload resolution."""
+    if isinstance(type, Reference):
+        inner = type.to
+        if type.rvalue or type.const:
+            return _of_type(inner, span)
+        return Lvalue(n.Variable("argument", ir_type(inner)), inner)
+    if isinstance(type, Pointer):
+        return PointerValue((NullTarget(),), ZERO, 1, type.to, const=type.const)
+    return Rvalue(zero_of(ir_type(type), span), type)
+
+
+def _to_builtin(
+    cx: Context, value: FunctionSet, wanted: CppType | None, span: Span
+) -> PointerValue:
+    """A pointer to a function that CUDA declares."""
+    known = [one for one in FUNCTIONS.get(value.name, ()) if _has_types(one.parameters)]
+    for one in known:
+        type = FunctionOf(
+            OF_SCALAR[one.result],  # type: ignore[index]
+            tuple(OF_SCALAR[each] for each in one.parameters),  # type: ignore[index]
+        )
+        if type == wanted or (wanted is None and len(known) == 1):
+            return PointerValue((FunctionTarget(value.name, None),), ZERO, 1, type)
+    what = "has no type that can be deduced" if wanted is None else f"is no {wanted}"
+    raise cx.error(f"{value.name} {what}: write a lambda that calls it", span)
+
+
+def _has_types(types: Sequence[ir.Type]) -> bool:
+    return all(one in OF_SCALAR for one in types)
+
+
+def call_pointer(
+    cx: Context,
+    pointer: PointerValue,
+    values: Sequence[Value],
+    call: Callable[[FunctionTarget, Sequence[Value]], Value],
+    span: Span,
+) -> Value:
+    """A call through a pointer: of its only target, or of the one that its tag selects."""
+    type = pointer.to
+    assert isinstance(type, FunctionOf)
+    if len(values) != len(type.parameters):
+        raise cx.error(f"{type} takes {len(type.parameters)} arguments, not {len(values)}", span)
+    functions = [
+        (number, target)
+        for number, target in enumerate(pointer.targets)
+        if isinstance(target, FunctionTarget)
+    ]
+    if not functions:
+        if cx.lowering.facts.changed or cx.lowering.unevaluated:  # the next run has targets
+            if isinstance(type.result, Void):
+                return VoidValue(VOID)
+            return Rvalue(zero_of(ir_type(type.result), span), type.result)
+        raise cx.error("this pointer to a function is always null where it is called", span)
+    if len(functions) == 1:
+        return call(functions[0][1], values)
+    if isinstance(type.result, Reference):
+        raise cx.error("a call of one of several functions that return references", span)
+    values = [_kept(cx, one, to, span) for one, to in zip(values, type.parameters, strict=True)]
+    assert pointer.tag is not None
+    tag = cx.copied(pointer.tag)
+    if isinstance(type.result, Void):
+        choose(cx, tag, functions, lambda one: call(one, values), span)
+        return VoidValue(VOID)
+    cx.calls += 1
+    key = (cx.path, "called", cx.calls)
+    result, assign = bind_result(cx, "called", type.result, key, span)
+    choose(cx, tag, functions, lambda one: assign(call(one, values)), span)
+    return result
+
+
+def _kept(cx: Context, value: Value, type: CppType, span: Span) -> Value:
+    """An argument that several branches use, computed before them."""
+    if isinstance(type, Reference):
+        return value
+    converted = convert(cx, value, type, span)
+    if isinstance(converted, Rvalue):
+        return Rvalue(cx.copied(converted.expression), converted.type)
+    return converted

@@ -1,0 +1,216 @@
+"""Functions as values in CUDA C++: lambdas, function objects, pointers to functions."""
+
+from __future__ import annotations
+
+import pytest
+
+import treadle as td
+from tests.support.cpp_host import check
+
+LAMBDAS = """
+template <typename F> __device__ int twice(F f, int x) { return f(f(x)); }
+template <typename F> __device__ void each(int n, F &&f) { for (int i = 0; i < n; i++) f(i); }
+template <typename F> __device__ void each_ref(int n, const F &f) { for (int i = 0; i < n;
+    i++) f(i); }
+struct Pool { int base; int *out;
+  __device__ void run(int n) { auto add = [this](int i) { out[20 + i] = base + i; };
+      for (int i = 0; i < n; i++) add(i); }
+  __device__ int all(int n) { int s = 0; auto f = [&](int i) { s += base * i; }; for (int i = 0;
+      i < n; i++) f(i); return s; }
+};
+__global__ void kernel(const int *in, int *out) {
+    int k = 0, n = in[0];
+    int m = n + 1;
+    auto inc = [](int x) { return x + 1; };
+    auto add = [n](int x) { return x + n; };
+    auto addref = [&n](int x) { return x + n; };
+    auto both = [=](int x) -> int { if (x > 3) return x + n; return x + m; };
+    n = 10;
+    out[k++] = inc(5);
+    out[k++] = add(5);
+    out[k++] = addref(5);
+    out[k++] = both(1) * 100 + both(4);
+    out[k++] = twice(add, 1);
+    out[k++] = twice([](int x) { return x * x; }, 3);
+    int sum = 0;
+    each(5, [&](int i) { sum += i * n; });
+    out[k++] = sum;
+    int c = 0;
+    auto count = [c]() mutable { return ++c; };
+    count(); count();
+    out[k++] = count() * 10 + c;
+    auto gen = [](auto a, auto b) { return a * b; };
+    out[k++] = gen(3, 4) + (int)gen(1.5f, 2.f);
+    __shared__ int s[4];
+    auto put = [&](int i, int v) { s[i] = v; };
+    put(1, 42);
+    out[k++] = s[1];
+    int arr[4] = {1, 2, 3, 4};
+    auto get = [arr](int i) { return arr[i]; };
+    arr[2] = 9;
+    auto get2 = [&arr](int i) { return arr[i]; };
+    out[k++] = get(2) * 10 + get2(2);
+    const int *p = in;
+    auto rd = [=](int i) { return p[i]; };
+    out[k++] = rd(0);
+    auto outer = [&](int i) { auto inner = [&](int j) { return i * 10 + j + n; };
+        return inner(2) ; };
+    out[k++] = outer(4);
+    out[k++] = [&] { return n * 2; }();
+    auto y = [v = n * 3](int x) { return v + x; };
+    out[k++] = y(1);
+    auto sel = [](int x) { if (x > 2) return 1.5f; else return 2.5f; };
+    out[k++] = (int)(sel(3) * 10);
+    constexpr int Q = 7; const int W = 8;
+    out[k++] = [](int x) { return x + Q + W; }(1);
+    each_ref(3, [=](int i) { out[k + i] = i + m; });  k += 3;
+    Pool pool{100, out};
+    pool.run(2);
+    out[k++] = pool.all(4);
+}
+"""
+
+POINTERS = """
+typedef int (*op_t)(int, int);
+using un_t = float (*)(float);
+__device__ int add(int a, int b) { return a + b; }
+__device__ int sub(int a, int b) { return a - b; }
+__device__ int mul(int a, int b) { return a * b; }
+__device__ float half_of(float x) { return x / 2; }
+__device__ void store(int *p, int v) { *p = v; }
+template <typename T> __device__ T big(T a, T b) { return a > b ? a : b; }
+template <typename F> __device__ int apply(F f, int a, int b) { return f(a, b); }
+template <typename F> __device__ int apply2(F &&f, int a, int b) { return f(a, b); }
+__device__ int apply3(op_t f, int a, int b) { return f(a, b); }
+__device__ int apply4(int f(int, int), int a, int b) { return (*f)(a, b); }
+template <op_t F> __device__ int apply5(int a, int b) { return F(a, b); }
+template <typename R, typename A> __device__ R apply6(R (*f)(A), A a) { return f(a); }
+template <typename T, T (*F)(T, T)> __device__ T apply7(T a, T b) { return F(a, b); }
+struct Holder { op_t f; int v; };
+__device__ op_t table[3] = {add, sub, mul};
+__constant__ op_t ctable[] = {sub, add};
+__device__ op_t pick(int i) { if (i == 0) return add; return mul; }
+__global__ void kernel(const int *in, int *out) {
+    int k = 0, n = in[0];
+    out[k++] = apply(add, n, 4);
+    out[k++] = apply(&sub, n, 4);
+    out[k++] = apply2(mul, n, 4);
+    out[k++] = apply3(mul, n, 5);
+    out[k++] = apply4(add, n, 5);
+    out[k++] = apply5<sub>(n, 5);
+    out[k++] = (int)(apply6(half_of, 3.0f) * 10);
+    out[k++] = apply7<int, mul>(n, 6);
+    op_t f = n > 2 ? add : sub;
+    out[k++] = f(n, 1);
+    f = mul;
+    out[k++] = f(n, 7);
+    for (int i = 0; i < 3; i++) { op_t g[] = {add, sub, mul}; out[k++] = g[i](n, 2); }
+    for (int i = 0; i < 3; i++) out[k++] = table[i](n, 3);
+    out[k++] = ctable[n - 3](n, 1);
+    Holder h{sub, 2};
+    out[k++] = h.f(n, h.v);
+    void (*st)(int *, int) = store;
+    st(out + k++, 77);
+    out[k++] = pick(n)(n, 2);
+    out[k++] = apply3([](int a, int b) { return a * 10 + b; }, n, 4);
+    op_t null = nullptr;
+    if (n > 100) null = add;
+    out[k++] = null == nullptr;
+    out[k++] = apply3(big<int>, n, 2);
+    auto af = add;
+    out[k++] = af(n, 9);
+    auto sf = sqrtf;
+    out[k++] = (int)sf(49.f) + (int)apply6(fabsf, -2.f);
+}
+"""
+
+OBJECTS = """
+struct Plus { __device__ int operator()(int a, int b) const { return a + b; } };
+template <typename T> struct Most {
+    T floor;
+    __device__ Most(T f) : floor(f) {}
+    __device__ T operator()(T a, T b) const { T m = a > b ? a : b; return m < floor ? floor : m; }
+};
+struct Counter { int calls; __device__ int operator()(int a, int b) { calls++; return a * b; } };
+template <typename Op> __device__ int fold(const int *in, int n, int first, Op op)
+{
+    for (int i = 0; i < n; i++) first = op(first, in[i]);
+    return first;
+}
+template <typename Op> __device__ int fold_by(const int *in, int n, int first, Op &op)
+{
+    for (int i = 0; i < n; i++) first = op(first, in[i]);
+    return first;
+}
+template <class Op, class T> struct Pair { Op op; T second; __device__ T both(T x) {
+    return op(x, second); } };
+template <class F, class G> struct Composed {
+    F f; G g;
+    __device__ int operator()(int x) const { return f(g(x)); }
+};
+template <class F, class G> __device__ Composed<F, G> compose(F f, G g) { return {f, g}; }
+__device__ auto adder(int n) { return [n](int x) { return x + n; }; }
+__device__ auto several(int n) { if (n > 2) return n * 2; for (int i = 0; ;
+    i++) if (i > n) return i; }
+
+__global__ void kernel(const int *in, int *out)
+{
+    int k = 0, n = in[0];
+    out[k++] = fold(in, 3, 0, Plus());
+    out[k++] = fold(in, 3, 1, Plus{});
+    out[k++] = fold(in, 3, 0, Most<int>(n + 1));
+    Counter counter{0};
+    out[k++] = fold(in, 3, 1, counter);
+    out[k++] = counter.calls;
+    out[k++] = fold_by(in, 3, 1, counter);
+    out[k++] = counter.calls;
+    Pair<Plus, int> pair{Plus{}, n};
+    out[k++] = pair.both(4);
+    auto both = compose([n](int x) { return x * n; }, [&](int x) { return x + n; });
+    out[k++] = both(5);
+    out[k++] = adder(n)(10) + adder(1)(n);
+    out[k++] = several(n) * 10 + several(1);
+    int total = 0;
+    auto add = [&total](int x) -> int & { total += x; return total; };
+    add(5) += 100;
+    out[k++] = total;
+    auto twice = [&](auto &&self, int x) { return self(x) + self(x + 1); };
+    out[k++] = twice([&](int x) { return x * n; }, 3);
+    int t = 5;
+    auto change = [&](int &x, int by) { x += by; };
+    change(t, n);
+    out[k++] = t;
+    for (int i = 0; i < t; i++) { auto shrink = [&] { t--; }; shrink(); out[k++] = i * 10 + t; }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "source", [LAMBDAS, POINTERS, OBJECTS], ids=["lambdas", "pointers", "objects"]
+)
+def test_beside_the_host(device, source):
+    check(source, device, 3, 7, 2)
+
+
+REFUSED = {
+    "int n = in[0]; auto f = [](int x) { return x + n; }; out[0] = f(1);": "n is not captured",
+    "auto f = [x](int y) { return y; }; out[0] = f(1);": "x is not a local variable",
+    "auto f = [out](int x) { return x; }; int (*p)(int) = f; out[0] = p(1);": "with captures",
+    "auto f = one; out[0] = f(1);": "one is overloaded",
+    "int (*f)(int) = nullptr; out[0] = f(1);": "always null",
+    "int (*f)(float) = two; out[0] = f(1);": "does not convert|is no |no function two",
+}
+
+
+@pytest.mark.parametrize("body", REFUSED)
+def test_refused(body):
+    source = """
+        __device__ int one(int a) { return a; }
+        __device__ int one(float a) { return 2; }
+        __device__ int two(int a) { return a; }
+        __global__ void kernel(const int *in, int *out) { %s }
+    """
+    out = td.zeros(1, dtype=td.int32, device="cpu")
+    kernel = td.cuda_module(source % body).kernel("kernel")
+    with pytest.raises(td.errors.CompileError, match=REFUSED[body]):
+        kernel[1, 1](out, out)

@@ -1,0 +1,62 @@
+"""Kernels of CUDA C++ that g++ compiles too, as functions of the host: what they compute there is
+what they must compute on a device."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+
+_BEFORE = """
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#define __global__
+#define __device__
+#define __host__
+#define __constant__ static
+#define __shared__ static
+#define __forceinline__ inline
+"""
+_AFTER = """
+extern "C" void run(const int *in, int *out) { kernel(in, out); }
+"""
+ROOM = 64  # of the output
+
+
+@cache
+def by_host(source: str, values: tuple[int, ...], standard: str = "c++17") -> list[int]:
+    """What `kernel(const int *in, int *out)` of a file writes, compiled by g++."""
+    with TemporaryDirectory() as folder:
+        file, library = Path(folder, "host.cpp"), Path(folder, "host.so")
+        file.write_text(_BEFORE + source + _AFTER)
+        command = ["g++", "-w", f"-std={standard}", "-O1", "-fwrapv", "-shared", "-fPIC"]
+        subprocess.run([*command, str(file), "-o", str(library)], check=True)
+        given = np.array(values, np.int32)
+        found = np.full(ROOM, -77, np.int32)
+        ctypes.CDLL(str(library)).run(
+            given.ctypes.data_as(ctypes.c_void_p), found.ctypes.data_as(ctypes.c_void_p)
+        )
+        result: list[int] = found.tolist()
+        return result
+
+
+def by_device(source: str, values: tuple[int, ...], device: Any) -> list[int]:
+    """What one thread of a device writes."""
+    out = td.full((ROOM,), -77, dtype=td.int32, device=device)
+    given = td.asarray(np.array(values, np.int32), device=device)
+    td.cuda_module(source).kernel("kernel")[1, 1](given, out)
+    result: list[int] = out.tolist()
+    return result
+
+
+def check(source: str, device: Any, *values: int, standard: str = "c++17") -> None:
+    """The kernel of a file writes the same on a device as on the host."""
+    assert by_device(source, values, device) == by_host(source, values, standard)
