@@ -152,7 +152,7 @@ class _Worker:
 
 def _done(project: Project, todo: list[tuple[str, str]], jobs: int, kept: Path) -> dict[str, Row]:
     """Do files, so many at a time; each row is appended to `kept` as it comes."""
-    import treadle.cuda_cpp.lower  # noqa: F401 - once, before processes are made
+    import treadle.cuda_cpp.lower  # once, before processes are made
     import treadle.runtime.build  # noqa: F401
 
     rows: dict[str, Row] = {}

@@ -71,9 +71,9 @@ def table(found: Mapping[str, Sequence[Row]]) -> str:
             for target, words in told.items():
                 if words:
                     every.append((target, words, f"{name}/{file} {kernel}"))
-        for row in rows:
-            if row["problem"]:
-                every.append(("parse", row["problem"], f"{name}/{row['file']}"))
+        every += [
+            ("parse", row["problem"], f"{name}/{row['file']}") for row in rows if row["problem"]
+        ]
     return "\n".join([*lines, "", *_reasons(every)]) + "\n"
 
 
@@ -111,8 +111,11 @@ _COMMON = frozenset((
     "of", "on", "or", "out", "that", "the", "this", "to", "type", "types", "value", "with",
     "int", "float", "double", "const", "static", "void", "struct", "template", "typename", "return",
     "unsigned", "pointer", "inline", "constexpr", "auto", "operator", "array", "memory", "index",
-    "function", "name", "class", "member", "size", "long", "extern", "union", "union",
+    "function", "name", "class", "member", "size", "long", "extern", "union", "all",
 ))  # fmt: skip
+
+
+_ENDS = re.compile(r"\n|, because |; |: (?:the first definition|include the file|declare it)")
 
 
 def general(message: str, line: str) -> str:
@@ -122,7 +125,9 @@ def general(message: str, line: str) -> str:
     '… is not declared'
     """
     names = set(re.findall(r"[A-Za-z_]\w*", line)) - _COMMON
-    said = message.split("\n")[0]
+    said = re.split(
+        r"\n|, because |; |: (?:the first definition|include the file|declare it)", message
+    )[0]
 
     def change(match: re.Match[str]) -> str:
         word = match[0]

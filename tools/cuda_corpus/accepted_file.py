@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ TARGETS: dict[str, Target] = {
     "cpu": find_target("llvm").generic,
 }
 _NUMBERS = ("32", "256", "8", "4", "1", "2", "0")  # plain choices for a template's numbers
-_MOST_TRIES = 12  # instances of one template
+_TYPES = ("float", "int", "double", "__half")  # and for its types
+_MOST_TRIES = 16  # instances of one template
 _INCLUDED = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[\"<]([^\">]+)[\">]", re.MULTILINE)
 _OPTION = re.compile(r"(?<![\w-])-(D|I)[ ]*([\w./=-]+)")
 
@@ -88,9 +90,11 @@ def tell(unit: Unit, told: Path) -> None:
             with _within(2 * _SECONDS):
                 module = td.cuda_module(path, skip_missing_headers=True, **options)
         except _TooLong:
-            return say(problem=f"it takes more than {2 * _SECONDS} s to parse")
+            say(problem=f"it takes more than {2 * _SECONDS} s to parse")
+            return
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what came of the file
-            return say(problem=_words(unit, error))
+            say(problem=_words(unit, error))
+            return
         named = [_named(unit, one) for one in module._program.kernels.values()]
         read = [_relative(unit, one) for one in module._program.sources]
         say(names=named, read=read)
@@ -111,7 +115,8 @@ def _named(unit: Unit, template: Any) -> dict[str, Any]:
 
 
 def _printed(unit: Unit, module: Any, name: str, tries: Sequence[tuple[str, ...]]) -> Any:
-    """By target "" or why not, of the first instance that is lowered; else what the first said."""
+    """By target "" or why not, of the first instance that is lowered; else what was said of the
+    first that has arguments of the right kinds."""
     first: dict[str, str] | None = None
     for arguments in tries:
         try:
@@ -128,8 +133,9 @@ def _printed(unit: Unit, module: Any, name: str, tries: Sequence[tuple[str, ...]
             return {
                 target: _one(unit, kernel, lowered, block, dynamic, target) for target in TARGETS
             }
-        instance = f" (as {name}<{', '.join(arguments)}>)" if arguments else ""
-        first = first or {"all": problem + instance}
+        if first is None or "<template argument>" in first["all"]:
+            instance = f" (as {name}<{', '.join(arguments)}>)" if arguments else ""
+            first = {"all": problem + instance}
     return first or {"all": "it has no instance"}
 
 
@@ -234,10 +240,33 @@ class Launches:
         self._tokens = [one for one in made.tokens if not one.file.startswith("<")]
         self._texts = [one.text for one in self._tokens]
         self._numbers: dict[str, str] = {}
+        self._enumerators: dict[str, list[str]] = {}
+        for at, text in enumerate(self._texts):
+            if text == "enum":
+                self._read_enumerators(at + 1)
         for at in range(2, len(self._texts) - 1):
             name, sign, value, end = self._texts[at - 2 : at + 2]
             if sign == "=" and end == ";" and value[:1].isdigit() and name.isidentifier():
                 self._numbers.setdefault(name, value)
+
+    def _read_enumerators(self, at: int) -> None:
+        scoped = self._texts[at] in ("class", "struct")
+        name = self._texts[at + scoped]
+        words = self._texts[at + scoped : at + scoped + 300]
+        if "{" not in words or "}" not in words[words.index("{") :] or not name.isidentifier():
+            return
+        inside = words[words.index("{") : words.index("}", words.index("{"))]
+        found = [b for a, b in pairwise(inside) if a in ("{", ",")]
+        self._enumerators[name] = [f"{name}::{one}" if scoped else one for one in found if one]
+
+    def _plain(self, parameter: Any, number: str, type: str = "float") -> str:
+        """A plain argument for a parameter: the same kind of number, type or enumerator for all."""
+        if parameter.kind == "type":
+            return "int" if re.search(r"(?i)ind(ex|ice)|int|off", parameter.name) else type
+        if parameter.type == "bool":
+            return "false" if number in ("0", "2", "8") else "true"
+        known = self._enumerators.get(parameter.type.rpartition("::")[2])
+        return known[_NUMBERS.index(number) % len(known)] if known else number
 
     def of(self, template: Any) -> list[tuple[str, ...]]:
         """The instances to try: those that the file writes, then plain choices."""
@@ -254,7 +283,9 @@ class Launches:
                     for number in _NUMBERS[:2]:
                         tries[self._mended(template, found, number)] = None
         for number in _NUMBERS:
-            tries[tuple(_plain(one, number) for one in template.template if _needs(one))] = None
+            for type in _TYPES:
+                wanted = (one for one in template.template if _needs(one))
+                tries[tuple(self._plain(one, number, type) for one in wanted)] = None
         return list(tries)[:_MOST_TRIES]
 
     def _mended(self, template: Any, found: list[list[str]], number: str) -> tuple[str, ...]:
@@ -264,11 +295,9 @@ class Launches:
             text = " ".join(self._numbers.get(word, word) for word in written)
             names = [word for word in written if word.isidentifier() and word not in _WORDS]
             unknown = [word for word in names if word not in self._numbers]
-            made.append(_plain(parameter, number) if unknown else text)
-        for parameter in template.template[len(found) :]:
-            if _needs(parameter):
-                made.append(_plain(parameter, number))
-        return tuple(made)
+            made.append(self._plain(parameter, number) if unknown else text)
+        rest = filter(_needs, template.template[len(found) :])
+        return (*made, *(self._plain(parameter, number) for parameter in rest))
 
     def _arguments(self, at: int) -> list[list[str]] | None:
         """The words of each argument between `<` at an index and its `>`."""
@@ -302,13 +331,3 @@ _WORDS = frozenset((
 
 def _needs(parameter: Any) -> bool:
     return parameter.default is None
-
-
-def _plain(parameter: Any, number: str) -> str:
-    if parameter.kind == "type":
-        return "int" if re.search(r"(?i)ind(ex|ice)|int|off", parameter.name) else "float"
-    if parameter.type == "bool":
-        return "false" if number in ("0", "2", "8") else "true"
-    return number
-
-
