@@ -69,7 +69,7 @@ def accept(chosen: argparse.Namespace) -> None:
         project = _project(folder.resolve())
         kept = chosen.out / f"{project.name}.jsonl"
         before = _read_rows(kept)
-        rows = {}
+        rows: dict[str, Row] = {}
         units = [one for one in project.texts if one.endswith(UNITS)]
         for wave in (units, None):
             names = _headers_left(project, rows.values()) if wave is None else wave

@@ -165,8 +165,8 @@ def _words(unit: Unit, error: Exception) -> str:
         return f"{place}\n{error.message}\n{shown.strip()[:200]}"
     if isinstance(error, TreadleError):
         return f"{unit.name}:0\n{error}\n"
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(place.filename).name}:{place.lineno}"
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(last.filename).name}:{last.lineno}"
     return f"{unit.name}:0\nCRASH {type(error).__name__}: {error} ({where})\n"
 
 
