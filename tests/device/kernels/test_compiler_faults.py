@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.core.errors import UnsupportedOnTarget
+from treadle.core.errors import DtypeError, UnsupportedOnTarget
 
 EDGES = np.array(
     [0, 1, -1, 2, -2, 3, 5, -5, 7, 127, 128, -128, -129, 255, 32767, -32768, 99999, -99999,
@@ -387,3 +387,51 @@ def test_sums_of_conditions_that_are_known_in_part(device):
         assert got[0].tolist() == [7 + (left[0] != 0)] * 8
         assert got[1].tolist() == [right] * 8
         assert got[2].tolist() == list(range(8))
+
+
+@td.func
+def lost(x: td.f64, y: td.f64) -> td.f64:
+    """What the sum of two numbers loses by rounding (Knuth's TwoSum)."""
+    total = x + y
+    second = total - x
+    return (x - (total - second)) + (y - second)
+
+
+@td.kernel
+def sums_in_order(
+    x: td.Array[td.f64], y: td.Array[td.f64], poles: td.Array[td.f64], out: td.Array[td.f64, 2]
+):
+    t = td.grid(1)
+    if t >= x.size:
+        return
+    a = x[t]
+    b = y[t]
+    out[0, t] = (a - b) - a
+    out[1, t] = lost(a, b)
+    v = td.vec2[td.f64](a, b)
+    out[2, t] = ((v + td.vec2[td.f64](b, a)) - v).x
+    quotients = td.f64(0.0)
+    for i in range(poles.size):
+        quotients += 1.0 / ((poles[i] - a) - b)
+    out[3, t] = quotients
+
+
+def test_sums_of_64_bit_floats_stay_in_order(device):
+    if "float64" not in device.features:
+        with pytest.raises(DtypeError, match="float64"):
+            td.zeros(3, dtype=td.float64, device=device)
+        return
+    rng = np.random.default_rng()
+    x = rng.standard_normal(201) * 10.0 ** rng.integers(-5, 6, 201)
+    y = rng.standard_normal(201)
+    near = y * 2.0**-40  # from poles, of which the differences are exact
+    for second in (y, near):
+        out = td.zeros((4, 201), dtype=td.float64, device=device)
+        given = (td.asarray(each, device=device) for each in (x, second, x[:7]))
+        sums_in_order.launch(201, *given, out)
+        total = x + second
+        back = total - x
+        exact = [(x - second) - x, (x - (total - back)) + (second - back), (x + second) - x]
+        np.testing.assert_array_equal(out.numpy()[:3], exact)
+        expected = (1 / ((x[:7] - x[:, None]) - second[:, None])).sum(1)
+        np.testing.assert_allclose(out.numpy()[3], expected, rtol=1e-12)

@@ -218,6 +218,8 @@ def _binary(scope: Scope, node: n.Binary) -> Text:
         return _binary(scope, replace(node, op="mul", right=n.Constant(math.inf, node.right.type)))  # type: ignore[arg-type]
     operand_type = node.left.type
     sign = operator.sign
+    if node.op in ("add", "sub") and casts.element_of(operand_type) == F64:
+        return _ordered_sum(scope, node)
     if operand_type == BOOL and node.op == "xor":
         operator, sign = _OPERATORS["ne"], "!="
     hidden = _is_constant(node) and operand_type != BOOL
@@ -233,6 +235,31 @@ def _binary(scope: Scope, node: n.Binary) -> Text:
     if node.op in _WRAPPING:
         return _settled(scope, text, operator.level, node.type)
     return text, operator.level
+
+
+def _ordered_sum(scope: Scope, node: n.Binary) -> Text:
+    """A sum of float64 whose terms stay in their order. NVIDIA's and Mesa's compilers rearrange
+    others: (x - y) - x was -y. A product in it is fused with it, where nothing is rearranged."""
+    left, right = node.left, node.right
+    minus = "-" if node.op == "sub" else ""
+    if isinstance(right, n.Binary) and right.op == "mul":
+        factors = f"{minus}{scope.text(right.left, PRIMARY)}", scope.argument(right.right)
+        return f"fma({', '.join(factors)}, {_kept(scope, left)})", PRIMARY
+    if isinstance(left, n.Binary) and left.op == "mul":
+        factors = scope.argument(left.left), scope.argument(left.right)
+        return f"fma({', '.join(factors)}, {minus}{_kept(scope, right)})", PRIMARY
+    return f"{_kept(scope, left)} {minus or '+'} {_kept(scope, right)}", SUM
+
+
+def _kept(scope: Scope, node: n.Expression) -> str:
+    """A term, behind a condition that no compiler can know where it may be a sum itself."""
+    if isinstance(node, n.Load | n.Constant | n.Cast) or _is_constant(node):
+        return scope.text(node, PRIMARY)
+    other = scope.module.literal(2.0, F64, node.span)
+    if isinstance(node.type, Vector):
+        other = f"{scope.module.register(node.type, node.span)}({other})"
+    known = scope.module.never_false(scope.is_entry)
+    return f"select({other}, {scope.argument(node)}, {known})"
 
 
 def _is_zero_divisor(node: n.Binary) -> bool:

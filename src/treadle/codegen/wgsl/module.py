@@ -66,6 +66,7 @@ class Module:
         self.functions: dict[object, str] = {}  # helpers by what they are for: their text
         self.builtins: dict[str, str] = {}  # entry point parameters by name: their declaration
         self.private_builtins: set[str] = set()  # builtins that functions read too
+        self.conditions: set[str] = set()  # where `never_false` is used
         self._structs: dict[Struct, str] = {}
         self.struct_texts: list[str] = []
         self._hidden: dict[tuple[str, str], str] = {}
@@ -208,6 +209,12 @@ class Module:
     def builtin(self, name: str, declaration: str) -> None:
         """Make a built-in value a parameter of the entry point."""
         self.builtins.setdefault(name, declaration)
+
+    def never_false(self, in_entry: bool) -> str:
+        """A condition that is true, which compilers cannot know."""
+        self.builtin("num_workgroups", "@builtin(num_workgroups) num_workgroups: vec3<u32>")
+        self.conditions.add("entry" if in_entry else "function")
+        return "never_false"
 
     def fixed_helpers(self, texts: list[str]) -> list[str]:
         """The texts of the fixed helpers that these texts call, directly or through another."""

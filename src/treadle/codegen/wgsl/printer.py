@@ -369,6 +369,13 @@ def _opening(module: Module) -> list[str]:
             lines.append(f"    {name} = {text};")
         else:
             lines.append(f"    let {name} = {text};")
+    if module.conditions:
+        condition = "num_workgroups.x != 0xffffffffu"  # no launch has so many blocks
+        if "function" in module.conditions:
+            module.globals.append("var<private> never_false: bool;")
+            lines.append(f"    never_false = {condition};")
+        else:
+            lines.append(f"    let never_false = {condition};")
     if "subgroup_present" in module.private_builtins:
         pinned = module.options.limits.subgroup_size
         width = f"{pinned}u" if pinned else "subgroup_width"
