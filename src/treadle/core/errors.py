@@ -107,6 +107,20 @@ class UnsupportedOnTarget(CompileError):
     missing = ""  # the scalar type that the target lacks, by its name in the IR
 
 
+class TooManyArrays(CompileError):
+    """A kernel with more bindings than its device has. `written` are the positions of the arrays
+    that it writes."""
+
+    def __init__(self, message: str, span: Span, bindings: int, most: int) -> None:
+        super().__init__(message, span)
+        self.bindings = bindings
+        self.most = most
+        self.written: frozenset[int] = frozenset()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TooManyArrays, (self.message, self.span, self.bindings, self.most)
+
+
 def refused_by_compiler(compiler: str, name: str, reason: str, generated: str) -> CompileError:
     """The error for generated text that a driver's compiler does not take."""
     error = CompileError(

@@ -14,7 +14,7 @@ from treadle.core.errors import CompileError, LaunchError, WarpSynchronousWarnin
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.arguments import Marshaller, check_ranges, marshaller_for, memory_for
 from treadle.cuda_cpp.narrowed_arrays import NarrowedArray, narrowed_arguments
-from treadle.cuda_cpp.program import KernelInstance, Note, Program
+from treadle.cuda_cpp.program import KernelInstance, Note, Program, symbol_labels
 from treadle.cuda_cpp.struct_arguments import split_arguments
 from treadle.cuda_cpp.variables import Variable
 from treadle.ir.definition import KernelOptions, LoweredKernel
@@ -49,16 +49,13 @@ class Kernel(ConfigurableKernel["BoundKernel"]):
         self._said: set[Note] = set()
         self._nulls: dict[tuple[Device, int], DeviceArray] = {}
         self._values: dict[tuple[Device, int], tuple[bytes, DeviceArray]] = {}  # uploaded last
-        # To the launch path, variables of the file are arguments like others. One may have the
-        # name of a parameter.
-        taken = {parameter.name for parameter in instance.parameters}
-        names = [variable.symbol.name for variable in self._variables]
+        # To the launch path, variables of the file are arguments like others.
+        labels = symbol_labels(instance)
         self.parameters = instance.parameters + tuple(
             DeclaredParameter(
-                f"::{name}" if name in taken else name,
-                DeclaredPointer(variable.symbol.element, f"__{variable.symbol.space}__"),
+                label, DeclaredPointer(variable.symbol.element, f"__{variable.symbol.space}__")
             )
-            for name, variable in zip(names, self._variables, strict=True)
+            for label, variable in zip(labels, self._variables, strict=True)
         )
 
     @property

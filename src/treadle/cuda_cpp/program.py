@@ -161,6 +161,13 @@ class KernelInstance:
         return ", ".join(map(str, self.arguments))
 
 
+def symbol_labels(instance: KernelInstance) -> tuple[str, ...]:
+    """The names of a kernel's symbols as arguments of its launch: one may have the name of a
+    parameter."""
+    taken = {parameter.name for parameter in instance.parameters}
+    return tuple(f"::{name}" if name in taken else name for name in instance.symbols)
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """A construct in a kernel, and how it was compiled. `reason` says what "emulated" ones are

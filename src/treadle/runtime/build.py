@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -11,7 +12,7 @@ from treadle.codegen.records import Options, Target
 from treadle.core import background, forks
 from treadle.core.background import Call, Raised
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError, FormatError
+from treadle.core.errors import CompileError, FormatError, TooManyArrays
 from treadle.core.interrupts import Uninterruptible
 from treadle.core.limits import DeviceInfo
 from treadle.core.nesting import deep_nesting
@@ -255,13 +256,17 @@ def _from_scratch(
     from treadle.codegen import pipeline
 
     ready = pipeline.lower(lowered.kernel, options, target)
-    code = pipeline.print_code(ready, options, target)
     arrays = [i for i, one in enumerate(signature.arguments) if isinstance(one, ArrayArgument)]
     names = [buffer.name for buffer in lowered.kernel.buffers]
     writes, reads = (
         frozenset(position for position, name in zip(arrays, names, strict=True) if name in used)
         for used in (pipeline.writes_of(ready.kernel), pipeline.reads_of(lowered.kernel))
     )
+    try:
+        code = pipeline.print_code(ready, options, target)
+    except TooManyArrays as error:
+        error.written = writes
+        raise
     return BuiltKernel(code, ready.sites, writes, reads)
 
 
@@ -280,24 +285,57 @@ def print_source(
 def _print_source(
     definition: KernelDefinition, signature: Signature, target: str, block: Dim3, shared_bytes: int
 ) -> str:
-    lowered = definition.lower(signature)
     if target == "ir":
-        return to_text(lowered.kernel)
+        return to_text(definition.lower(signature).kernel)
     from treadle.codegen.target import find_target
 
-    return printed_for(lowered, find_target(target).generic, block, shared_bytes)
+    return printed_for(definition, signature, find_target(target).generic, block, shared_bytes)
 
 
-def printed_for(lowered: LoweredKernel, target: Target, block: Dim3, shared_bytes: int) -> str:
-    """A kernel's source for a device with certain limits and features, which need not be here."""
+def printed_for(
+    definition: KernelDefinition,
+    signature: Signature,
+    target: Target,
+    block: Dim3,
+    shared_bytes: int,
+) -> str:
+    """A kernel's source for a device with certain limits and features, which need not be here. If
+    it has too many arrays for that, it is that of a launch with some of them in one buffer."""
     from treadle.codegen import pipeline
 
+    lowered = definition.lower(signature)
     options = Options(block, _slots(lowered, None), shared_bytes=shared_bytes)
     try:
+        ready = pipeline.lower(lowered.kernel, options, target)
+        try:
+            return pipeline.print_code(ready, options, target).source
+        except TooManyArrays as error:
+            written = pipeline.writes_of(lowered.kernel)
+            signature, same = _packed(signature, lowered, written, error.bindings - error.most + 1)
+        lowered = definition.lower(signature)
+        options = replace(options, slots=_slots(lowered, same))
         ready = pipeline.lower(lowered.kernel, options, target)
         return pipeline.print_code(ready, options, target).source
     except CompileError as error:
         raise _placed(error, lowered) from None
+
+
+def _packed(
+    signature: Signature, lowered: LoweredKernel, written: frozenset[str], count: int
+) -> tuple[Signature, tuple[int, ...]]:
+    """The signature of a launch with `count` arrays in one buffer, each with an offset in it, and
+    which arrays share a buffer: arrays that are only read, if there are enough."""
+    names = [buffer.name for buffer in lowered.kernel.buffers]
+    order = sorted(range(len(names)), key=lambda at: (names[at] in written, at))
+    chosen = sorted(order[:count])
+    same = tuple(chosen[0] if at in chosen else at for at in range(len(names)))
+    arguments = list(signature.arguments)
+    arrays = [i for i, one in enumerate(arguments) if isinstance(one, ArrayArgument)]
+    for at in chosen:
+        array = arguments[arrays[at]]
+        assert isinstance(array, ArrayArgument)
+        arguments[arrays[at]] = replace(array, has_offset=True)
+    return replace(signature, arguments=tuple(arguments)), same
 
 
 def _placed(error: CompileError, lowered: LoweredKernel) -> CompileError:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.core import forks
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import LaunchError
+from treadle.core.errors import LaunchError, TooManyArrays
 from treadle.core.observation import unobserved
 from treadle.core.sizes import Size, fixed, is_size
 from treadle.core.traits import Traits
@@ -24,7 +24,7 @@ from treadle.drivers import base
 from treadle.ir.definition import KernelDefinition, label_of
 from treadle.ir.signature import Signature
 from treadle.runtime import arguments as binding
-from treadle.runtime import convert, lazy, profiler, settings, windows
+from treadle.runtime import convert, lazy, packed_arrays, profiler, settings, windows
 from treadle.runtime.arrays import ArrayClass, DeviceArray
 from treadle.runtime.devices import Device, Stream, default_device
 from treadle.runtime.launch_records import BuildVariant, LaunchRecord
@@ -146,6 +146,9 @@ def threads_of(name: str, extent: int | Sequence[int]) -> Dim3:
     return threads
 
 
+_Launch = Callable[..., Repeat | None]  # (arguments, what they were converted from)
+
+
 class Launcher:
     """The launches of one kernel: its definition, and its prepared launches."""
 
@@ -153,6 +156,7 @@ class Launcher:
         self.definition = definition
         self._prepared: dict[Any, Prepared] = {}
         self._begun: dict[Any, Build] = {}  # what is compiled, by the same keys
+        self._crowded: dict[Any, TooManyArrays] = {}  # whose arrays are packed, by the same keys
         self._pending: dict[Any, Prepared] = {}  # launches that were recorded before it was
         self._lock = forks.lock()
 
@@ -199,7 +203,9 @@ class Launcher:
         captured = definition.captured
         numbers, packed = binding.NUMBER_TYPES, convert.Packed
 
-        def launch(arguments: tuple[Any, ...]) -> Repeat | None:
+        def launch(
+            arguments: tuple[Any, ...], taken: convert.ConvertedArguments | None = None
+        ) -> Repeat | None:
             keys: list[Any] = [shape]
             values: list[Any] = []
             buffers: list[base.Buffer] = []
@@ -239,18 +245,16 @@ class Launcher:
             if prepared is None:
                 variant = BuildVariant(block, _sharing(keys), folded, shared_bytes, settings.check)
                 pending = handle.takes_pending and _is_seen_whole(buffers, to.device)
-                prepared = self._prepare(key, values, variant, len(threads), to.device, pending)
-                if prepared is None:
+                fitting = self._fitting(key, values, variant, len(threads), to.device, pending)
+                if not isinstance(fitting, Prepared):
+                    self._launch_packed(launch, arguments, values, to, fitting, taken)
                     return None
+                prepared = fitting
             if not runs:
                 _refuse_grid(definition.name, grid, values)
                 return None
             for position in prepared.built.written:
-                storage = values[position].storage
-                if storage.readers is not None:
-                    lazy.arrays.finish_readers(storage)
-                if arguments[position] is not values[position]:
-                    arguments[position].__treadle_written__()
+                _about_to_write(arguments[position], values[position])
             try:
                 blocks, parameters = _packed(prepared, grid, values, threads, to)
             except (struct.error, OverflowError) as error:
@@ -261,14 +265,14 @@ class Launcher:
                 narrow = windows.narrow(arguments, to.device)
                 if narrow is None:
                     raise
-                return launch(narrow)
+                return launch(narrow, taken)
             return _repeat(definition, prepared, grid, threads, to, twice)
 
         return launch
 
     def _launch_foreign(
         self,
-        launch: Callable[[tuple[Any, ...]], Repeat | None],
+        launch: _Launch,
         arguments: tuple[Any, ...],
         stream: Stream | None,
     ) -> Repeat | None:
@@ -279,15 +283,61 @@ class Launcher:
             self.definition, arguments, stream or device.default_stream
         )
         with taken.order:
-            launched = launch(tuple(taken.arguments))
+            launched = launch(tuple(taken.arguments), taken)
         if launched is not None:
             taken.copy_back(launched.built.written)
         return launched
+
+    def _launch_packed(
+        self,
+        launch: _Launch,
+        arguments: tuple[Any, ...],
+        values: list[Any],
+        to: Stream,
+        found: TooManyArrays | None,
+        taken: convert.ConvertedArguments | None,
+    ) -> None:
+        """A launch of a kernel with more arrays than the device binds, some of which are copied to
+        one buffer. The error that was found, if that is too large; nothing without one."""
+        arrays = {at: value for at, value in enumerate(values) if isinstance(value, DeviceArray)}
+        if found is None or any(array.key.imagined for array in arrays.values()):
+            return
+        packed = packed_arrays.pack(self.definition, arrays, found)
+        if packed is None:
+            raise found
+        packed.copy_in(to)
+        launch(packed_arrays.in_place(arguments, packed))
+        for position in found.written:
+            _about_to_write(arguments[position], values[position])
+        packed.copy_back(to)
+        if taken is not None:
+            taken.copy_back(found.written)
 
     def _device_of(self, arguments: tuple[Any, ...], stream: Stream | None) -> Device:
         if stream is not None:
             return stream.device
         return convert.device_of_arguments(arguments) or default_device()
+
+    def _fitting(
+        self,
+        key: tuple[Any, ...],
+        values: list[Any],
+        variant: BuildVariant,
+        axes: int,
+        device: Device,
+        pending: bool,
+    ) -> Prepared | TooManyArrays | None:
+        """What `_prepare` gives, or how many arrays too many the launch has for the device."""
+        found = self._crowded.get(key)
+        if found is not None:
+            return found
+        try:
+            return self._prepare(key, values, variant, axes, device, pending)
+        except TooManyArrays as error:
+            if len(self._crowded) >= _MOST_PREPARED:
+                self._crowded.clear()
+            found = self._crowded[key] = error.with_traceback(None)
+            return found
 
     def _prepare(
         self,
@@ -483,6 +533,15 @@ def _is_seen_whole(buffers: Sequence[base.Buffer], device: Device) -> bool:
 def _in_memory(one: Any) -> Any:
     """The class of an argument whose memory is there."""
     return one.of_memory if isinstance(one, ArrayClass) and one.imagined else one
+
+
+def _about_to_write(argument: Any, array: DeviceArray) -> None:
+    """Compute the pending values that read an array, before a launch writes to it."""
+    storage = array.storage
+    if storage.readers is not None:
+        lazy.arrays.finish_readers(storage)
+    if argument is not array:
+        argument.__treadle_written__()
 
 
 def _sharing(keys: list[Any]) -> tuple[int, ...] | None:

@@ -32,7 +32,7 @@ def narrow(arguments: tuple[Any, ...], device: Device) -> tuple[Any, ...] | None
     places: dict[Any, tuple[int, int]] = {}
     for buffer, arrays in wide.items():
         step = math.lcm(limits.buffer_alignment, *(array.dtype.itemsize for array in arrays))
-        bounds = [_bounds(array) for array in arrays if array.size] or [(0, 4)]
+        bounds = [byte_bounds(array) for array in arrays if array.size] or [(0, 4)]
         start = min(low for low, _ in bounds) // step * step
         start = min(start, (buffer.size - LEAST) // step * step)
         size = -(-(max(high for _, high in bounds) - start) // LEAST) * LEAST
@@ -49,7 +49,7 @@ def narrow(arguments: tuple[Any, ...], device: Device) -> tuple[Any, ...] | None
     )  # fmt: skip
 
 
-def _bounds(array: DeviceArray) -> tuple[int, int]:
+def byte_bounds(array: DeviceArray) -> tuple[int, int]:
     """The first byte of an array's elements in its buffer, and the one after the last."""
     moves = [(n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)]
     low = array.offset + sum(move for move in moves if move < 0)

@@ -13,7 +13,8 @@ from treadle.codegen.wgsl.plans import Plan
 from treadle.codegen.wgsl.scope import Scope
 from treadle.codegen.wgsl.uniform import deciding_loads
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError
+from treadle.core.errors import CompileError, TooManyArrays
+from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir.passes.wide.layout import paired
 from treadle.ir.prelude_names import PREFIX
@@ -65,7 +66,7 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
     helpers = module.fixed_helpers([*own, main])
     sections = [
         "\n".join(module.headers()),
-        _head(kernel, entry, bindings, layout, options),
+        _head(kernel, entry, bindings, layout, options, shared_bytes),
         "\n\n".join(module.struct_texts),
         "\n".join(part for part in parts if part),
         *helpers,
@@ -116,10 +117,12 @@ def _slots(kernel: n.Kernel, options: WgslOptions) -> dict[int, list[n.Buffer]]:
         slots[number] = [buffer for buffer in kernel.buffers if chosen[buffer.name] == slot]
     most = options.limits.max_buffers_per_kernel
     if len(slots) > most:
-        raise CompileError(
+        raise TooManyArrays(
             f"{kernel.name} takes {len(slots)} arrays; this device binds at most {most} to a "
-            "kernel: split it, or pack arrays into one",
+            "kernel, and they are too large to be copied to one: split the kernel",
             kernel.span,
+            len(slots),
+            most,
         )
     return slots
 
@@ -396,6 +399,7 @@ def _head(
     bindings: tuple[Binding, ...],
     layout: ParameterLayout,
     options: WgslOptions,
+    shared_bytes: int,
 ) -> str:
     block = kernel.block
     assert block is not None
@@ -407,9 +411,13 @@ def _head(
         lines.append("// The grid may be folded: block_idx comes from the grid in the parameters.")
     for number, binding in enumerate(bindings):
         names = ", ".join(binding.buffers)
+        if len(binding.buffers) > 1:
+            names += ", in one buffer, each from its offset on"
         written = " (written)" if binding.writes else ""
         lines.append(f"// group 0, binding {number}: {names}{written}")
     if layout.slots:
         names = ", ".join(slot.parameter.name for slot in layout.slots)
         lines.append(f"// group 1, binding 0: {layout.size} bytes of parameters: {names}")
+    if shared_bytes > Limits().max_shared_memory:
+        lines.append(f"// requiredLimits: maxComputeWorkgroupStorageSize {shared_bytes}")
     return "\n".join(lines)

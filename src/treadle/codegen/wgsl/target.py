@@ -79,8 +79,11 @@ def _print(lowered: Lowered, slots: Mapping[str, int], job: Job) -> KernelCode:
     return print_kernel(lowered.kernel, options)
 
 
+# Text for no device in particular may use more shared memory than every device has, and says so.
+_LIMITS = Limits(subgroup_size=32, max_shared_memory=1 << 16)
+
 TARGET = TargetRecord(
-    generic=Target("wgsl", "tint", Limits(subgroup_size=32), frozenset({"float16", "subgroups"})),
+    generic=Target("wgsl", "tint", _LIMITS, frozenset({"float16", "subgroups"})),
     arrange=arrange,
     before=_before,
     missing=_missing,

@@ -79,11 +79,11 @@ def lower_once(
     layouts = instance.layouts or tuple(map(records.Direct, range(len(names))))
     for parameter, layout in zip(declaration.parameters, layouts, strict=True):
         _bind(cx, parameter, layout, launch, assigned)
-    for symbol, argument in zip(
-        instance.symbols, arguments[len(instance.parameters) :], strict=True
-    ):
+    hidden = arguments[len(instance.parameters) :]
+    labels = records.symbol_labels(instance)
+    for symbol, label, argument in zip(instance.symbols, labels, hidden, strict=True):
         assert isinstance(argument, ArrayArgument)
-        lowering.symbols[symbol] = _symbol(cx, symbols[symbol], types[symbol], argument)
+        lowering.symbols[symbol] = _symbol(cx, symbols[symbol], types[symbol], label, argument)
     assert declaration.body is not None
     cx.errors = errors = Errors()
     lower_statement(cx, declaration.body)
@@ -242,15 +242,22 @@ def _buffer(cx: Context, part: _Part) -> PointerValue:
     lowering.buffers.append(buffer)
     index = ir.I64 if argument.big else ir.I32
     size = _parameter(cx, f"{part.name}.size", index, ("size", part.name))
-    offset: n.Expression = ZERO
-    bound: n.Expression = size
-    if argument.has_offset:
-        offset = _parameter(cx, f"{part.name}.offset", index, ("offset", part.name))
-        bound = n.Binary("add", offset, size, index)
+    offset, bound = _start(cx, part.name, argument, size)
     target = MemoryTarget(buffer.name, "global", argument.element, bound, type.const)
     lowering.memory_targets[buffer.name] = target
     size_ = ir.size_of(argument.element)
     return PointerValue((target,), offset, size_, type.to, const=type.const)
+
+
+def _start(
+    cx: Context, name: str, argument: ArrayArgument, size: n.Expression
+) -> tuple[n.Expression, n.Expression]:
+    """Where the elements of an array begin in its buffer, and where they end."""
+    if not argument.has_offset:
+        return ZERO, size
+    index = ir.I64 if argument.big else ir.I32
+    offset = _parameter(cx, f"{name.lstrip(':')}.offset", index, ("offset", name))
+    return offset, n.Binary("add", offset, size, index)
 
 
 def _value(cx: Context, part: _Part) -> Any:
@@ -279,11 +286,11 @@ def _uploaded(cx: Context, part: _Part) -> Any:
     )
     buffer = n.Buffer(lowering.unique(part.name), element, part.span)
     lowering.buffers.append(buffer)
-    size = constant(count_of(type), ir.I32)
-    target = MemoryTarget(buffer.name, "constant", element, size, True)
+    offset, bound = _start(cx, part.name, part.argument, constant(count_of(type), ir.I32))
+    target = MemoryTarget(buffer.name, "constant", element, bound, True)
     lowering.memory_targets[buffer.name] = target
     lowering.parameter_keys[buffer.name] = part.key
-    place = follow(cx, PointerValue((target,), ZERO, unit_of(type), type), part.span)
+    place = follow(cx, PointerValue((target,), offset, unit_of(type), type), part.span)
     facts = lowering.facts
     if part.key in facts.assigned or part.key in facts.in_memory:
         return declare_object(cx, part.name, type, part.key, place, part.span)
@@ -360,7 +367,7 @@ def _fill(cx: Context, place: n.Place, path: tuple[str | int, ...]) -> None:
 
 
 def _symbol(
-    cx: Context, symbol: records.Symbol, type: CppType, argument: ArrayArgument
+    cx: Context, symbol: records.Symbol, type: CppType, label: str, argument: ArrayArgument
 ) -> PointerValue:
     """A variable of the file: one more buffer, whose size is known."""
     lowering = cx.lowering
@@ -370,7 +377,7 @@ def _symbol(
     for extent in symbol.shape:
         count *= extent
     space = "constant" if symbol.space == "constant" else "global"
-    size = constant(count, ir.I32)
-    target = MemoryTarget(name, space, argument.element, size, symbol.space == "constant")
+    offset, bound = _start(cx, label, argument, constant(count, ir.I32))
+    target = MemoryTarget(name, space, argument.element, bound, symbol.space == "constant")
     lowering.memory_targets[name] = target
-    return PointerValue((target,), ZERO, unit_of(innermost(type)), type)
+    return PointerValue((target,), offset, unit_of(innermost(type)), type)
