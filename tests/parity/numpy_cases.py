@@ -186,7 +186,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "argmax": ("np.argmax(x, axis=k)", "np.argmax(x)", "np.argmax(a, axis=1, keepdims=True)"),
     "argmin": ("np.argmin(x, axis=k)", "np.argmin(f)"),
     "argpartition": ("np.take(v, np.argpartition(v, 1)[:1])",),
-    "argsort": ("np.argsort(x, kind='stable')", "np.argsort(a, axis=0, kind='stable')", "np.argsort(f, axis=None)"),
+    "argsort": ("np.argsort(x, kind='stable')", "np.argsort(a, axis=0, kind='stable')", "np.argsort(f, axis=None, kind='stable')"),
     "argwhere": ("np.argwhere(x)", "np.argwhere(b)"),
     "around": ("np.around(f, 1)", "np.around(x)"),
     "array": ("np.array([1, 2])", "np.array([1.5, 2])", "np.array([[1, 2], [3, 4]], dtype=d)", "np.array(3)", "np.array([])",

@@ -153,9 +153,8 @@ def _check_error(error: Exception, text: str, names: dict[str, Any]) -> None:
 def compare(found: Any, wanted: Any, tolerance: float = 0.0) -> None:
     """Different if two results differ."""
     if isinstance(wanted, numpy.generic) or isinstance(found, generic):
-        is_number = isinstance(wanted, numpy.generic) and type(found) is type(wanted.item())
-        both = isinstance(wanted, numpy.generic) and isinstance(found, (generic, numpy.generic))
-        if not both and not is_number:
+        # On the CPU elements are NumPy's own scalars.
+        if type(found) is not type(wanted) and not isinstance(found, Values):
             raise Different(f"{type(found).__name__} for {type(wanted).__name__}")
         _compare_arrays(found, wanted, tolerance)
     elif isinstance(wanted, numpy.ndarray):

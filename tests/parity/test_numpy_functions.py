@@ -4,7 +4,11 @@ what is particular to arrays on devices. `tools/numpy_parity.py` draws more."""
 from __future__ import annotations
 
 import copy
+import decimal
+import json
+import numbers
 import pickle
+import statistics
 from typing import Any
 from zlib import crc32
 
@@ -17,7 +21,7 @@ from hypothesis.extra import numpy as drawn
 import treadle as td
 import treadle.numpy as np
 from tests.parity import comparing, numpy_cases, numpy_interface
-from treadle.numpy import promotion
+from treadle.numpy import arrays, operators, promotion
 from treadle.numpy.operations import calling
 
 _CASES = numpy_cases.all_cases()
@@ -161,9 +165,65 @@ def test_elements_are_values_and_arrays_are_places() -> None:
     assert not isinstance(first, np.ndarray)
     assert isinstance(np.array(3.0), np.ndarray)
     with pytest.raises(TypeError):
-        first[...] = 2  # type: ignore[index]
+        first[...] = 2
     with pytest.raises(TypeError):
         hash(x)
+
+
+def test_elements_are_numpys_scalars_on_the_cpu() -> None:
+    x = np.array([0.5, 2.0])
+    total = x.sum()
+    assert type(total) is type(x[0]) is type(next(iter(x))) is np.float64
+    assert type(np.sqrt(2)) is np.float64
+    assert type(x > 1) is type(total * x) is np.ndarray
+    assert json.dumps({"sum": total}) == '{"sum": 2.5}'
+    assert decimal.Decimal(total) == decimal.Decimal("2.5")
+    assert np.arange(3, dtype=np.int8).sum().dtype == np.int64
+    rng = np.random.default_rng()
+    assert type(rng.random()) is type(rng.normal()) is float
+    assert type(rng.poisson(3)) is type(np.random.randint(4)) is int
+    assert type(rng.integers(3)) is np.int64
+    assert (x.astype(np.float32) * total).dtype == np.float64
+    assert (x.astype(np.float32) * np.float32(2)).dtype == np.float32
+    assert np.array([x.min(), total]).tolist() == [0.5, 2.5]
+    sums = np.ones(4)
+    for at, each in enumerate(sums[:-1]):  # what the loop writes is what it reads
+        sums[at + 1] += each
+    assert sums.tolist() == [1, 2, 3, 4]
+    compiled = td.compile(lambda t: t - np.wrap(t).mean().td)
+    assert compiled(td.asarray([1.0, 3.0])).tolist() == [-1, 1]
+    weights = td.asarray([1.0, 3.0]).requires_grad_()
+    (np.wrap(weights) ** 2).sum().td.backward()
+    assert weights.grad.tolist() == [2, 6]
+
+
+def test_elements_of_a_device_are_read_when_they_are_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (arrays, operators):
+        monkeypatch.setattr(module, "is_read_at_once", lambda inner: False)
+    x = np.array([0.5, 2.0])
+    total = x.sum()
+    assert isinstance(total, np.generic)
+    for kind in (float, np.float64, np.floating, numbers.Real):
+        assert isinstance(total, kind)
+    assert not isinstance(total, (int, np.ndarray))
+    assert not isinstance(x, np.generic)
+    assert isinstance(np.arange(3).sum(), np.integer)
+    assert type(total).__name__ == "float64"
+    assert repr(total) == "np.float64(2.5)"
+    assert total.as_integer_ratio() == (5, 2)
+    assert np.arange(4)[3].bit_count() == 2
+    assert statistics.mean([total, x[0]]) == 1.5
+    assert json.dumps({"sum": total}, default=float) == '{"sum": 2.5}'
+    assert type(x * total) is np.ndarray
+    assert (x * total).tolist() == [1.25, 5]
+    assert type(total + 1) is type(total)
+    assert pickle.loads(pickle.dumps(total)) == copy.copy(total) == 2.5
+    with pytest.raises(AttributeError, match="nope"):
+        total.nope  # noqa: B018
+    with pytest.raises(TypeError, match="create"):
+        np.generic(3)
 
 
 def test_views_share_memory() -> None:
@@ -175,9 +235,8 @@ def test_views_share_memory() -> None:
     assert not np.shares_memory(x, x.copy())
     assert np.zeros((2, 2)).base is None
     assert x[1].base is not None
-    repeated = np.broadcast_to(x, (2, 3, 4))  # NumPy's cannot be written
-    repeated[0] = 1
-    assert x[0, 0] == 100
+    assert np.asarray(x) is np.array(x, copy=False) is np.atleast_1d(x) is x
+    assert np.asarray(x, np.float32) is not x
 
 
 def test_arrays_are_copied_and_pickled() -> None:
@@ -307,13 +366,32 @@ def test_windows_and_strides():
             wrong()
 
 
-def test_that_arrays_stay_writeable():
-    x = np.zeros(3)
-    x.setflags(write=True)
-    x.flags.writeable = True
-    with pytest.raises(NotImplementedError, match="copy"):
-        x.flags.writeable = False
-    with pytest.raises(NotImplementedError, match="copy"):
-        x.flags["WRITEABLE"] = False
-    with pytest.raises(NotImplementedError, match="copy"):
-        x.setflags(write=False)
+def test_views_that_are_read_only() -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    locked = x.copy()
+    locked.flags.writeable = False
+    windows = np.lib.stride_tricks.sliding_window_view(x, 2, 1)
+    views = [np.diagonal(x), np.broadcast_to(x, (2, 3, 4)), np.broadcast_to(x, (3, 4)), windows,
+             np.diag(x), locked, locked[1:], locked.T, locked.reshape(-1)]  # fmt: skip
+    for view in views:
+        before = view.tolist()
+        assert not view.flags.writeable
+        for write in (
+            lambda y: y.__setitem__(0, 1), lambda y: y.T.__setitem__(0, 1), lambda y: y.fill(1),
+            lambda y: y.__setitem__(y > 3, 1), lambda y: y.__setitem__([0], 1),
+            lambda y: y.__iadd__(1), lambda y: np.add(y, 1, out=y), lambda y: y.sort(),
+            lambda y: np.copyto(y, 1), lambda y: np.add.at(y, 0, 1), lambda y: y.put([0], 1),
+            lambda y: setattr(y, "flat", 1), lambda y: np.random.shuffle(y),
+        ):  # fmt: skip
+            with pytest.raises(ValueError, match=r"read-only|broadcast"):
+                write(view)
+        assert view.tolist() == before
+        assert view.copy().flags.writeable
+    assert x.tolist() == numpy.arange(12.0).reshape(3, 4).tolist()
+    x[0, 0] = 7
+    assert np.diagonal(x)[0] == 7
+    locked.setflags(write=True)
+    locked[0, 0] = 5
+    assert locked[0, 0] == 5
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        np.broadcast_to(x, (2, 3, 4)).flags.writeable = True

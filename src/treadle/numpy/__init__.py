@@ -45,5 +45,7 @@ NAMES = {
     "treadle.numpy.ufuncs": f"ufunc {UFUNCS} {' '.join(ALIASES)}",
     "numpy": _OWN,
 }
-__all__, __getattr__, __dir__ = exports(__name__, NAMES, "fft lib linalg random testing", MISSING)
+__all__, __getattr__, __dir__ = exports(
+    __name__, NAMES, "fft lib linalg random testing typing", MISSING
+)
 __version__ = _numpy.__version__

@@ -78,6 +78,7 @@ from treadle.numpy import lib as lib
 from treadle.numpy import linalg as linalg
 from treadle.numpy import random as random
 from treadle.numpy import testing as testing
+from treadle.numpy import typing as typing
 from treadle.numpy.absent import missing as missing
 from treadle.numpy.arrays import generic as generic
 from treadle.numpy.arrays import ndarray as ndarray
@@ -852,6 +853,7 @@ __all__ = [
     "true_divide",
     "trunc",
     "typecodes",
+    "typing",
     "ubyte",
     "ufunc",
     "uint",

@@ -5,6 +5,12 @@ from __future__ import annotations
 _POLYNOMIALS = (
     "polynomials are not here: NumPy's own np.polynomial computes coefficients on the host"
 )
+_FIT = "polynomials are not here: np.linalg.lstsq(np.vander(x, deg + 1), y)[0] has the coefficients"
+_VALUES = "polynomials are not here: np.vander(x, len(p)) @ p has the values"
+_ROOTS = (
+    "polynomials are not here: np.linalg.eigvals of the companion matrix, np.eye(n, k=-1) with the "
+    "first row -p[1:] / p[0], has the roots"
+)
 _TEXT = "strings have no form for devices: use NumPy's own"
 _DATES = "dates have no form for devices: use numbers, or NumPy's own"
 _MATRIX = "np.matrix is not here: use arrays of two axes and @"
@@ -21,13 +27,10 @@ MISSING: dict[str, str] = {
             "polyadd",
             "polyder",
             "polydiv",
-            "polyfit",
             "polyint",
             "polymul",
             "polysub",
-            "polyval",
             "poly1d",
-            "roots",
             "polynomial",
         ],
         _POLYNOMIALS,
@@ -62,7 +65,6 @@ MISSING: dict[str, str] = {
             "show_config",
             "show_runtime",
             "test",
-            "typing",
             "__array_namespace_info__",
             "sctypeDict",
             "nested_iters",
@@ -82,6 +84,9 @@ MISSING: dict[str, str] = {
     "ma": "masked arrays are not here: use np.where, where=, and the nan-functions",
     "memmap": "memory of files is the host's: use np.load",
     "nditer": "use whole arrays, or a kernel (td.kernel), for a loop over elements",
+    "polyfit": _FIT,
+    "polyval": _VALUES,
+    "roots": _ROOTS,
     "object_": "objects have no form for devices",
     "recarray": "use one array a field, or @td.struct",
     "record": "use one array a field, or @td.struct",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.numpy.arrays import ndarray, unwrapped, value_of, wrap, wrapped
+from treadle.numpy.operations.operands import converted
 from treadle.numpy.promotion import check_cast
 from treadle.tensor.tensor import Tensor as Inner
 
@@ -24,12 +25,16 @@ def adapted(function: Function, flags: str = "") -> Function:
             lambda x, *args, **kwargs: (plain if type(x) is ndarray else like)(x, *args, **kwargs)
         )
 
+    returns_same = "s" in flags
+
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [each._inner if type(each) is ndarray else unwrapped(each) for each in args]
         if kwargs:
             kwargs = {key: unwrapped(each) for key, each in kwargs.items()}
         result = function(*given, **kwargs)
+        if returns_same and given and result is given[0] and type(args[0]) is ndarray:
+            return args[0]
         return make(result) if type(result) is Inner else wrapped(result, make)
 
     return call
@@ -48,7 +53,10 @@ def with_out(function: Function, flags: str = "") -> Function:
         if len(args) > at:
             out, args = args[at], (*args[:at], *args[at + 1 :])
         result = inner(*args, **kwargs)
-        return result if out is None else put(out, result._inner, function.__name__)
+        if out is None:
+            return result
+        casting = "unsafe" if function.__name__ in _ANY_OUT.split() else "same_kind"
+        return put(out, result._inner, function.__name__, casting)
 
     return call
 
@@ -62,6 +70,14 @@ OUT_AT = {
     "nancumsum": 3, "nancumprod": 3, "median": 2, "nanmedian": 2, "percentile": 3, "quantile": 3,
     "nanpercentile": 3, "nanquantile": 3, "nanargmax": 2, "nanargmin": 2, "fix": 1,
 }  # fmt: skip
+
+
+# Reductions whose result is cast into `out` of any dtype.
+_ANY_OUT = (
+    "sum prod mean var amax amin cumsum cumprod cumulative_sum cumulative_prod all any median "
+    "percentile quantile nansum nanprod nanvar nanmax nanmin nancumsum nancumprod nanmedian "
+    "nanpercentile nanquantile"
+)
 
 
 def put(place: Any, result: Inner, name: str, casting: str = "same_kind") -> Any:
@@ -79,5 +95,5 @@ def put(place: Any, result: Inner, name: str, casting: str = "same_kind") -> Any
         raise ValueError(
             f"{name}: the result has shape {result.shape}, and out= has shape {inner.shape}"
         )
-    inner[...] = result
+    inner[...] = converted(result, inner.dtype) if casting == "unsafe" else result
     return place

@@ -1,20 +1,27 @@
 """`np.ndarray` and `np.generic`: tensors of treadle with NumPy's attributes, methods and operators.
 
 Both hold a tensor of treadle and nothing else. What NumPy returns as a scalar (`x[0]`, `x.sum()`)
-is a `generic` here: an element on the device, which is computed when it is needed, as other values
-are, and which is never written to. `x.td` is the tensor, and `wrap(t)` shows one of treadle's as an
-array. Functions in `operations` compute with tensors; `adapting` hands them the arguments unwrapped
-and wraps what they return.
+is NumPy's own scalar where memory is the process's own, as on the CPU. A GPU would have to be
+waited for, so there it is a `generic`: an element on the device, which is computed when it is
+needed, as other values are, and which is never written to. `x.td` is the tensor, and `wrap(t)`
+shows one of treadle's as an array. Functions in `operations` compute with tensors; `adapting` hands
+them the arguments unwrapped and wraps what they return.
 """
 
 from __future__ import annotations
 
 import operator
 from importlib import import_module
+from types import GenericAlias
 from typing import Any
 
+import numpy as np
+
+from treadle.core.dtypes import ALL_DTYPES
+from treadle.graph.placeholders import within
 from treadle.numpy import methods
 from treadle.numpy.declarations import Declarations
+from treadle.tensor.compiled.tracing import is_tracing
 from treadle.tensor.tensor import Tensor as Inner
 
 
@@ -43,6 +50,7 @@ class ndarray(Values):
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
+    __class_getitem__: Any = classmethod(GenericAlias)  # for annotations
 
     def __new__(cls, shape: Any, dtype: Any = float, **keywords: Any) -> ndarray:
         """An array with undefined contents, as NumPy's class makes it."""
@@ -52,19 +60,65 @@ class ndarray(Values):
         return made
 
 
-class generic(Values):
-    """An element on its device, where NumPy has a scalar: read-only, computed when it is needed.
+class _Elements(type):
+    """NumPy's own scalars are elements, too."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return issubclass(type(instance), (cls, np.generic) if cls is generic else cls)
+
+
+class generic(Values, metaclass=_Elements):
+    """What NumPy returns as a scalar: its own one on the CPU. On a GPU an element of the device,
+    computed when it is needed. There is a class of them for each dtype, which `isinstance` takes
+    for NumPy's: `np.float64`, and so `float`.
 
     >>> import treadle.numpy as np
     >>> x = np.arange(4.0)
-    >>> x[3], float(x.sum()), f"{x.mean():.2f}"
-    (np.float64(3.0), 6.0, '1.50')
+    >>> x[3], float(x.sum()), f"{x.mean():.2f}", isinstance(x.sum(), np.generic)
+    (np.float64(3.0), 6.0, '1.50', True)
     """
 
     __slots__ = ()
 
+    def __new__(cls, *args: Any) -> Any:
+        """A scalar of NumPy's: `type(x.sum())(3)` is `np.float64(3)`."""
+        kind = _SCALARS.get(cls.__name__)
+        if kind is None:
+            raise TypeError("cannot create 'generic' instances: use np.array, or np.float64")
+        return kind(*args)
+
     def __hash__(self) -> int:
         return hash(self._inner.item())
+
+    def __getattr__(self, name: str) -> Any:
+        """What only NumPy's scalars have, such as `as_integer_ratio`: of the number, read."""
+        if name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(scalar(self._inner), name)
+
+
+def _element_class(name: str, kind: type[np.generic]) -> _Elements:
+    names = {"__slots__": (), "__class__": property(lambda self: kind), "__module__": __name__}
+    return _Elements(name, (generic,), names)
+
+
+# By names of dtypes: NumPy's scalars, and the classes of elements on devices.
+_SCALARS = {each.name: each.numpy.type for each in ALL_DTYPES if each.name != "bfloat16"}
+_ELEMENTS = {name: _element_class(name, kind) for name, kind in _SCALARS.items()}
+HELD: frozenset[type] = frozenset([ndarray, generic, *_ELEMENTS.values()])
+
+
+def is_read_at_once(inner: Inner) -> bool:
+    """Whether the number of a tensor is known without waiting for a device, and nothing else is to
+    be known of it, as its history."""
+    if not inner.device.traits.host_memory or inner._cell.value.history is not None:
+        return False
+    return inner.dtype.name in _SCALARS and within.get() is None and not is_tracing.get()
+
+
+def scalar(inner: Inner) -> Any:
+    """The number of a tensor as NumPy's scalar: it is read."""
+    return _SCALARS[inner.dtype.name](inner.item())
 
 
 def wrap(inner: Inner) -> ndarray:
@@ -76,7 +130,10 @@ def wrap(inner: Inner) -> ndarray:
 
 def value_of(inner: Inner) -> Any:
     """A tensor of treadle as a result of NumPy's: without axes it is an element."""
-    made: Any = object.__new__(ndarray if inner.shape else generic)
+    if not inner.shape and is_read_at_once(inner):
+        return scalar(inner)
+    kind: Any = ndarray if inner.shape else _ELEMENTS.get(inner.dtype.name, generic)
+    made: Any = object.__new__(kind)
     made._inner = inner
     return made
 
@@ -84,7 +141,7 @@ def value_of(inner: Inner) -> Any:
 def unwrapped(value: Any) -> Any:
     """Arguments of NumPy's as treadle's: arrays, also within lists, tuples, dicts and slices."""
     kind = type(value)
-    if kind is ndarray or kind is generic:
+    if kind in HELD:
         return value._inner
     if kind is tuple or kind is list:
         return kind([unwrapped(each) for each in value])
@@ -92,8 +149,6 @@ def unwrapped(value: Any) -> Any:
         return {key: unwrapped(each) for key, each in value.items()}
     if kind is slice:
         return slice(_bound(value.start), _bound(value.stop), _bound(value.step))
-    if isinstance(value, Values):
-        return value._inner
     return value
 
 

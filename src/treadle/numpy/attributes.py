@@ -67,9 +67,10 @@ def nbytes(self: Values) -> int:
 
 
 def strides(self: Values) -> tuple[int, ...]:
-    """The bytes between neighbours along each axis."""
-    width = self._inner.dtype.itemsize
-    return tuple([step * width for step in self._inner.strides])
+    """The bytes between neighbours along each axis: 0 where there are no elements."""
+    inner = self._inner
+    width = inner.dtype.itemsize if inner.size else 0
+    return tuple([step * width for step in inner.strides])
 
 
 def device(self: Values) -> td.Device:
@@ -108,8 +109,10 @@ class Flags:
     """How an array lies in memory: `x.flags["C_CONTIGUOUS"]`, `x.flags.c_contiguous`."""
 
     _values: dict[str, bool]
+    _inner: Inner
 
     def __init__(self, inner: Inner) -> None:
+        self.__dict__["_inner"] = inner
         shape, steps = inner.shape, inner.strides
         packed = inner.size == 0 or _is_packed(shape, steps)
         turned = inner.size == 0 or _is_packed(shape[::-1], steps[::-1])
@@ -118,7 +121,7 @@ class Flags:
             "C_CONTIGUOUS": packed,
             "F_CONTIGUOUS": turned,
             "OWNDATA": inner._view is None or views.is_whole(inner._view, whole),
-            "WRITEABLE": not (inner._view is not None and views.overlaps(inner._view)),
+            "WRITEABLE": not inner._locked and not _overlaps(inner),
             "ALIGNED": True,
             "WRITEBACKIFCOPY": False,
         }
@@ -142,7 +145,8 @@ class Flags:
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "writeable":
             raise AttributeError(f"the flag {name!r} cannot be set")
-        _check_writeable(value)
+        _set_writeable(self._inner, value)
+        self._values["WRITEABLE"] = bool(value)
 
     def __repr__(self) -> str:
         return "\n".join(f"  {name} : {value}" for name, value in self._values.items()) + "\n"
@@ -163,16 +167,20 @@ def flags(self: Values) -> Flags:
 
 
 def setflags(self: ndarray, write: Any = None, align: Any = None, uic: Any = None) -> None:
-    """NotImplementedError for `write=False`: arrays on devices stay writeable."""
+    """Set whether the array is written to. ValueError for `write=True` where elements share
+    memory."""
     if write is not None:
-        _check_writeable(write)
+        _set_writeable(self._inner, write)
 
 
-def _check_writeable(write: Any) -> None:
-    if not write:
-        raise NotImplementedError(
-            "arrays of treadle.numpy have no flag that makes them read-only: give away a copy"
-        )
+def _set_writeable(inner: Inner, write: Any) -> None:
+    if write and _overlaps(inner):
+        raise ValueError("cannot set WRITEABLE flag to True of this array")
+    inner._locked = not write
+
+
+def _overlaps(inner: Inner) -> bool:
+    return inner._view is not None and views.overlaps(inner._view)
 
 
 def _real(self: Values) -> Any:
@@ -213,7 +221,9 @@ def _complex(one: Inner, other: Inner, like: Inner) -> Inner:
 
 
 def conj(self: Values) -> Any:
-    """The complex conjugates; real numbers as they are."""
+    """The complex conjugates; of real numbers the array itself."""
+    if self._inner.dtype.kind != "complex":
+        return self
     return value_of(call("conjugate", self._inner))
 
 

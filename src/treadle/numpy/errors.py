@@ -1,5 +1,5 @@
-"""NumPy's settings of floating-point errors: accepted, and without effect, since devices do not
-report such errors."""
+"""NumPy's settings of floating-point errors. They hold for NumPy's own scalars; devices do not
+report such errors of arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 
 class errstate:
-    """`with np.errstate(divide="ignore"):` is accepted; nothing warns on devices anyway.
+    """`with np.errstate(divide="ignore"):` holds for NumPy's scalars; nothing warns on devices
+    anyway.
 
     >>> import treadle.numpy as np
     >>> with np.errstate(divide="ignore"):
@@ -18,11 +19,12 @@ class errstate:
     [inf]
     """
 
-    def __init__(self, *, call: Any = None, **kinds: str) -> None:
-        _check(kinds)
+    def __init__(self, **settings: Any) -> None:
+        _check({kind: action for kind, action in settings.items() if kind != "call"})
+        self._numpys = np.errstate(**settings)
 
     def __enter__(self) -> None:
-        return None
+        self._numpys.__enter__()
 
     def __exit__(
         self,
@@ -30,7 +32,7 @@ class errstate:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        return None
+        self._numpys.__exit__(kind, error, trace)
 
 
 def _check(kinds: dict[str, Any]) -> None:
@@ -48,24 +50,28 @@ def _check(kinds: dict[str, Any]) -> None:
 def seterr(
     all: Any = None, divide: Any = None, over: Any = None, under: Any = None, invalid: Any = None
 ) -> dict[str, str]:
-    """Accepted, without effect; "raise" is refused. Returns the settings before.
+    """Set what NumPy's scalars do; arrays ignore errors, and "raise" is refused. Returns the
+    settings before.
 
     >>> import treadle.numpy as np
-    >>> np.seterr(all="ignore")["divide"]
+    >>> before = np.seterr(divide="ignore")
+    >>> np.seterr(**before)["divide"]
     'ignore'
     """
-    _check({"all": all, "divide": divide, "over": over, "under": under, "invalid": invalid})
-    return geterr()
+    kinds = {"all": all, "divide": divide, "over": over, "under": under, "invalid": invalid}
+    _check(kinds)
+    return np.seterr(**kinds)  # type: ignore[arg-type,return-value]
 
 
 def geterr() -> dict[str, str]:
-    """The settings: every error is ignored.
+    """The settings, which hold for NumPy's scalars.
 
     >>> import treadle.numpy as np
-    >>> np.geterr()["over"]
+    >>> with np.errstate(over="ignore"):
+    ...     np.geterr()["over"]
     'ignore'
     """
-    return dict.fromkeys(("divide", "over", "under", "invalid"), "ignore")
+    return np.geterr()  # type: ignore[return-value]
 
 
 def getbufsize() -> int:

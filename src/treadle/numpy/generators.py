@@ -10,7 +10,7 @@ import numpy as np
 
 import treadle as td
 from treadle.numpy import promotion
-from treadle.numpy.arrays import ndarray, unwrapped, value_of
+from treadle.numpy.arrays import HELD, ndarray, unwrapped, value_of
 from treadle.numpy.operations import creation, operands
 from treadle.runtime.devices import Device
 from treadle.tensor.tensor import Tensor as Inner
@@ -137,7 +137,7 @@ class Generator:
         made = td.random.integers(
             shape, low, high, dtype=work, device=where, generator=self._generator
         )
-        return _result(made.to(kind))
+        return value_of(made.to(kind))
 
     def bytes(self, length: int) -> bytes:
         """Random bytes."""
@@ -174,7 +174,7 @@ class Generator:
                 )
             weights = td.asarray(chances.astype(np.float32), device=x.device)
         made = td.random.choice(x, shape, replace, weights, axis=axis, generator=self._generator)
-        return _result(made)
+        return value_of(made)
 
     def permutation(self, x: Any, axis: int = 0) -> Any:
         """The elements in a random order (of arange(x), if it is an integer)."""
@@ -444,9 +444,14 @@ class Generator:
         return _result(td.matmul(z, td.sqrt(s).reshape((-1, 1)) * vh) + center)
 
 
+def number(drawn: Any) -> Any:
+    """One draw as a number of Python's, where its device need not be waited for."""
+    return drawn if type(drawn) in HELD else drawn.item()
+
+
 def _result(made: Inner, out: ndarray | None = None) -> Any:
     if out is None:
-        return value_of(made)
+        return number(value_of(made))
     if out._inner.shape != made.shape:
         raise ValueError("size must match out.shape when used together")
     out._inner[...] = made

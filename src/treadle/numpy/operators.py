@@ -14,12 +14,23 @@ import numpy as np
 
 import treadle as td
 from treadle.core.dtypes import ALL_DTYPES
+from treadle.graph.placeholders import within
 from treadle.numpy import printing, promotion, ufuncs
 from treadle.numpy.adapting import put
-from treadle.numpy.arrays import Values, generic, ndarray, unwrapped, value_of, wrap
+from treadle.numpy.arrays import (
+    HELD,
+    Values,
+    is_read_at_once,
+    ndarray,
+    scalar,
+    unwrapped,
+    value_of,
+    wrap,
+)
 from treadle.numpy.operations import indexing, products
-from treadle.numpy.operations.calling import call, call_all
+from treadle.numpy.operations.calling import SCALARS, call, call_all
 from treadle.numpy.operations.elementwise import DIRECT, SAME, is_direct
+from treadle.tensor.compiled.tracing import is_tracing
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
 
@@ -39,7 +50,9 @@ _new = object.__new__
 
 
 def _wrapped(inner: Inner) -> Any:
-    made: Any = _new(ndarray if inner.shape else generic)
+    if not inner.shape:
+        return value_of(inner)
+    made: Any = _new(ndarray)
     made._inner = inner
     return made
 
@@ -61,7 +74,7 @@ def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any],
 
     def method(self: Values, other: Any) -> Any:
         one, kind = self._inner, type(other)
-        if kind is ndarray or kind is generic:
+        if kind in HELD:
             two = other._inner
             if one.dtype is two.dtype and one.dtype.name in direct:
                 return _wrapped(apply(theirs, one, two))
@@ -71,11 +84,12 @@ def _binary(name: str, *, is_reflected: bool = False) -> Callable[[Values, Any],
             return _wrapped(
                 apply(theirs, other, one) if is_reflected else apply(theirs, one, other)
             )
-        elif isinstance(other, _OPERANDS):
-            two = other
-        else:
+        elif SCALARS.get(kind) == one.dtype.name and one.dtype.name in direct:
+            two = other.item()
+            return _wrapped(apply(theirs, two, one) if is_reflected else apply(theirs, one, two))
+        elif not isinstance(other, _OPERANDS):
             return NotImplemented
-        two = other._inner if kind is ndarray or kind is generic else other
+        two = other._inner if kind in HELD else other
         return _values(call_all(name, two, one) if is_reflected else call_all(name, one, two))
 
     return method
@@ -105,7 +119,7 @@ def _in_place(name: str) -> Callable[[ndarray, Any], Any]:
 
     def method(self: ndarray, other: Any) -> Any:
         one, kind = self._inner, type(other)
-        two = other._inner if kind is ndarray or kind is generic else other
+        two = other._inner if kind in HELD else other
         if two.__class__ is Inner and two.dtype is one.dtype and one.dtype.name in direct:
             result = apply(theirs, one, two)
         elif isinstance(two, (Inner, *_OPERANDS)):
@@ -200,9 +214,18 @@ def _iter(self: Values) -> Iterator[Any]:
     inner = self._inner
     if not inner.shape:
         raise TypeError("iteration over a 0-d array")
-    if len(inner.shape) == 1:
+    if len(inner.shape) > 1:
+        return iter([wrap(inner[at]) for at in range(inner.shape[0])])
+    if inner.requires_grad or within.get() is not None or is_tracing.get():
         return iter([value_of(inner[at].copied()) for at in range(inner.shape[0])])
-    return iter([wrap(inner[at]) for at in range(inner.shape[0])])
+    return _numbers(inner)
+
+
+def _numbers(inner: Inner) -> Iterator[Any]:
+    """The elements of a line as NumPy's scalars. They are read at once, and again after writes."""
+    values, seen = inner.numpy(), inner._cell.value
+    for at in range(inner.shape[0]):
+        yield values[at] if inner._cell.value is seen else scalar(inner[at])
 
 
 def _contains(self: Values, value: Any) -> bool:
@@ -239,12 +262,17 @@ def _getitem(self: Values, index: Any) -> Any:
     if type(self) is ndarray and _is_plain(index):
         found = inner[index]
         is_scalar = not found.shape and (type(index) is not tuple or Ellipsis not in index)
-        return value_of(found.copied()) if is_scalar else wrap(found)
+        return _element(found) if is_scalar else wrap(found)
     is_whole = index is Ellipsis or index is None or (type(index) is tuple and not index)
-    if type(self) is generic and not is_whole:
+    if type(self) is not ndarray and not is_whole:
         raise IndexError("invalid index to scalar variable.")
     found, is_element = indexing.part(inner, unwrapped(index))
-    return value_of(found.copied()) if is_element else wrap(found)
+    return _element(found) if is_element else wrap(found)
+
+
+def _element(place: Inner) -> Any:
+    """What is at a place now."""
+    return scalar(place) if is_read_at_once(place) else value_of(place.copied())
 
 
 def _setitem(self: ndarray, index: Any, value: Any) -> None:
@@ -351,7 +379,7 @@ OPERATORS: dict[str, Any] = {
     "__len__": _len,
     "__matmul__": _matmul,
     "__reduce__": _reduce,
-    "__repr__": lambda self: printing.representation(self._inner, type(self) is generic),
+    "__repr__": lambda self: printing.representation(self._inner, type(self) is not ndarray),
     "__rmatmul__": _rmatmul,
     "__round__": _round,
     "__setitem__": _setitem,

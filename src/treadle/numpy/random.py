@@ -8,7 +8,7 @@ from typing import Any
 
 import treadle as td
 from treadle.numpy.absent import WITHIN
-from treadle.numpy.generators import Generator, seed_of
+from treadle.numpy.generators import Generator, number, seed_of
 from treadle.tensor.generator import default_generator
 
 _METHODS = [
@@ -96,15 +96,13 @@ class RandomState(Generator):
 
     def randint(self, low: Any, high: Any = None, size: Any = None, dtype: Any = int) -> Any:
         """Integers from `low` on, before `high`."""
-        return self.integers(low, high, size, dtype)
+        found = self.integers(low, high, size, dtype)
+        return number(found) if dtype is int else found
 
     def random_integers(self, low: Any, high: Any = None, size: Any = None) -> Any:
         """Integers from `low` to `high`."""
-        return (
-            self.integers(1, low, size, endpoint=True)
-            if high is None
-            else self.integers(low, high, size, endpoint=True)
-        )
+        low, high = (1, low) if high is None else (low, high)
+        return number(self.integers(low, high, size, endpoint=True))
 
     def random_sample(self, size: Any = None) -> Any:
         """Numbers in [0, 1)."""
@@ -114,7 +112,7 @@ class RandomState(Generator):
 
     def tomaxint(self, size: Any = None) -> Any:
         """Integers from 0 on."""
-        return self.integers(0, 2**31 - 1, size)
+        return number(self.integers(0, 2**31 - 1, size))
 
     def get_state(self, legacy: bool = True) -> tuple[int, int]:
         """The seed and the position."""

@@ -2,7 +2,8 @@
 
 One line a module of `operations`: its names, as `name[=function][:flags]`. Flags: f is a function
 `np.name`, m a method `x.name`, o that it takes `out=`, v that a result without axes is an element,
-where NumPy has a scalar, l that it is one if the argument is. Without flags it is a function.
+where NumPy has a scalar, l that it is one if the argument is, s that the argument itself is
+returned where nothing changes. Without flags it is a function.
 Ufuncs are in `ufuncs`.
 """
 
@@ -15,9 +16,10 @@ from typing import Any, NamedTuple
 _HERE = "treadle.numpy.operations"
 OPERATIONS = {
     f"{_HERE}.creation": (
-        "arange array asanyarray asarray asarray_chkfinite ascontiguousarray astype copy empty "
+        "arange array:fs asanyarray:fs asarray:fs asarray_chkfinite:fs ascontiguousarray:fs "
+        "astype copy empty "
         "empty_like eye frombuffer fromfile fromiter fromstring from_dlpack full full_like "
-        "geomspace identity linspace:fv logspace ones ones_like require tri vander zeros "
+        "geomspace identity linspace:fv logspace ones ones_like require:fs tri vander zeros "
         "zeros_like"
     ),
     f"{_HERE}.indexing": (
@@ -34,8 +36,8 @@ OPERATIONS = {
     ),
     f"{_HERE}.mathematics": (
         "angle:fv around:fov bartlett blackman clip:fov clip=clip_method:mov convolve correlate "
-        "diff ediff1d fix:fov gradient hamming hanning i0:fv imag:fl interp:fv iscomplex:fv "
-        "iscomplexobj isneginf:fov isposinf:fov isreal:fl isrealobj kaiser nan_to_num:fv "
+        "diff ediff1d fix:fov gradient hamming hanning i0 imag:fl interp:fv iscomplex:fv "
+        "iscomplexobj isneginf:fov isposinf:fov isreal:fv isrealobj kaiser nan_to_num:fv "
         "packbits real:fl real_if_close round:fmov sinc:fv trapezoid:fv unpackbits unwrap"
     ),
     f"{_HERE}.products": (
@@ -48,7 +50,7 @@ OPERATIONS = {
         "max=amax:fmov mean:fmov min=amin:fmov prod:fmov ptp:fov std:fmov sum:fmov var:fmov"
     ),
     f"{_HERE}.shapes": (
-        "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to diag diagflat "
+        "atleast_1d:fs atleast_2d:fs atleast_3d:fs broadcast_arrays broadcast_to diag diagflat "
         "diagonal:fm expand_dims flip:fv fliplr flipud isfortran matrix_transpose "
         "may_share_memory moveaxis ndim permute_dims ravel:fm repeat:fm reshape "
         "reshape=reshape_method:m resize roll rollaxis rot90 shape shares_memory size "
@@ -74,10 +76,9 @@ DIFFERENCES: dict[str, str] = {
     "astype": "floating numbers beyond an integer dtype become its limits, and NaN 0",
     "ascontiguousarray": "an array is returned as it is: those in other orders are views",
     "broadcast": "the shape alone, without the iterator",
-    "broadcast_to": "a copy, which can be written; NumPy has a view that cannot",
     "choose": "indices are read, to be checked",
     "empty": "contents are undefined, as in NumPy",
-    "errstate": 'accepted, and without effect; "raise" is refused',
+    "errstate": 'without effect on arrays, which ignore errors; "raise" is refused',
     "einsum": "`optimize=` has no effect on results",
     "frombuffer": "copies",
     "from_dlpack": "on the array's device",
@@ -91,8 +92,7 @@ DIFFERENCES: dict[str, str] = {
     "may_share_memory": "only of arrays of treadle.numpy",
     "ndarray.base": "an array of all elements of the memory, not the object that was sliced",
     "ndarray.byteswap": "inplace=True is refused",
-    "ndarray.flags": "cannot be set",
-    "ndarray.setflags": "arrays cannot be made read-only",
+    "ndarray.flags": "`writeable` alone can be set",
     "ndarray.strides": "cannot be set",
     "ndarray.view": "to another dtype it is a copy",
     "pad": "a function as the mode is refused",
@@ -103,10 +103,8 @@ DIFFERENCES: dict[str, str] = {
     "nanpercentile": "`weights=` is refused",
     "nanquantile": "`weights=` is refused",
     "power": "exponents of integers that are arrays are read, to be checked",
-    "searchsorted": "complex numbers are refused",
-    "seterr": 'accepted, and without effect; "raise" is refused',
+    "seterr": 'without effect on arrays, which ignore errors; "raise" is refused',
     "setbufsize": "accepted, and without effect",
-    "unique": "with axis= complex numbers are refused",
     "unique_values": "the values are sorted",
     "linalg.qr": 'mode="raw" is refused',
     "random.Generator": "the numbers are treadle's, not NumPy's of the same seed",

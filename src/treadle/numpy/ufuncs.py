@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.core.dtypes import DType
 from treadle.numpy import promotion
 from treadle.numpy.adapting import put
 from treadle.numpy.arrays import Values, ndarray, unwrapped, value_of, wrap
 from treadle.numpy.operations import reductions
-from treadle.numpy.operations.calling import call, call_all
+from treadle.numpy.operations.calling import SCALARS, call, call_all
 from treadle.numpy.operations.folding import fold, running
 from treadle.numpy.operations.operands import array, axis_of, converted, host, reduced_axes
 from treadle.numpy.ufunc_names import ALIASES, UFUNCS
@@ -44,10 +45,10 @@ _QUICK: dict[str, Callable[..., Inner]] = {
     "minimum": reductions.amin, "logical_and": reductions.all, "logical_or": reductions.any,
 }  # fmt: skip
 _MISSING = object()
-# How several values for one place are combined by `at`.
+_NUMBERS = frozenset([bool, int, float, complex, *SCALARS])
+# How several values for one place are combined by `at`, where one kernel does it.
 _SCATTERS = {
     "add": "sum", "subtract": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin",
-    "logical_or": "amax", "logical_and": "amin",
 }  # fmt: skip
 
 
@@ -136,6 +137,11 @@ class ufunc:
                     f"but {len(operands)} were given"
                 )
             operands, out = operands[:count], operands[count:]
+        is_of_numbers = type(operands[0]) in _NUMBERS and type(operands[-1]) in _NUMBERS
+        if is_of_numbers and out is None and where is True and promotion.place().traits.host_memory:
+            # NumPy's own, as its scalars are elements there.
+            named = {"dtype": dtype} if signature is None else {"signature": signature}
+            return self._numpy(*operands, casting=casting, **named)
         given = [each._inner if type(each) is ndarray else unwrapped(each) for each in operands]
         if out is None and where is True and dtype is None and signature is None:
             results = call_all(self.__name__, *given, casting=casting)
@@ -234,7 +240,7 @@ class ufunc:
             found = quick(x, axis=axes, keepdims=keepdims, **keywords)
         else:
             found = self._reduced(x, axes, dtype, keepdims, keywords)
-        return value_of(found) if out is None else put(out, found, self.__name__)
+        return value_of(found) if out is None else put(out, found, self.__name__, "unsafe")
 
     def _reduced(
         self, x: Inner, axes: tuple[int, ...], dtype: Any, keepdims: bool, keywords: dict[str, Any]
@@ -285,7 +291,7 @@ class ufunc:
             found = call_it(x, at, dtype)
         else:
             found = running(self._apply, self._loop_of(x, dtype), at, name in _ASSOCIATIVE)
-        return wrap(found) if out is None else put(out, found, name)
+        return wrap(found) if out is None else put(out, found, name, "unsafe")
 
     def reduceat(
         self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
@@ -312,7 +318,7 @@ class ufunc:
                 made = self.reduce(wrap(part), axis=at, dtype=dtype, keepdims=True)
                 parts.append(made._inner)
         found = td.concat(parts, axis=at) if parts else x[(*front, slice(0, 0))]
-        return wrap(found) if out is None else put(out, found, self.__name__)
+        return wrap(found) if out is None else put(out, found, self.__name__, "unsafe")
 
     def outer(self, A: Any, B: Any, /, **keywords: Any) -> Any:
         """The function of all pairs of elements of two arrays."""
@@ -327,38 +333,52 @@ class ufunc:
         if type(a) is not ndarray:
             raise TypeError("first operand must be array")
         inner = a._inner
-        if self.nin == 1:
-            where = unwrapped(indices)
-            inner[where] = call(self.__name__, inner[where])
-            return
+        if self.signature is not None:
+            raise TypeError(f"{self.__name__}.at does not support ufunc with non-trivial signature")
+        if self.nout > 1:
+            raise ValueError("Only single output ufuncs supported at this time")
+        if (b is None) != (self.nin == 1):
+            what = "provided when ufunc is unary" if self.nin == 1 else "needed for ufunc"
+            raise ValueError(f"second operand {what}")
         places = _places(inner, unwrapped(indices))
-        values = converted(_array(b, inner), inner.dtype)
-        values = td.broadcast_to(values, places.shape).reshape(-1)
-        name = self.__name__
+        given = [] if b is None else [_array(b, inner)]
+        values = [td.broadcast_to(each, places.shape).reshape(-1) for each in given]
         flat = inner.copied().reshape(-1)
-        how = _SCATTERS.get(name)
-        if name == "divide" and inner.dtype.kind in ("float", "complex"):
-            how, values = "prod", 1 / values
-        if how is None or (name.startswith("logical") and inner.dtype.kind != "bool"):
-            raise NotImplementedError(
-                f"np.{name}.at has no form for devices: add, subtract, multiply, divide, maximum "
-                "and minimum have"
-            )
-        if inner.dtype.kind == "complex" and how in ("amax", "amin"):
-            raise NotImplementedError(f"np.{name}.at of complex numbers has no form for devices")
-        if inner.dtype.kind == "bool":
-            if name not in ("logical_or", "logical_and", "maximum", "minimum", "add", "multiply"):
-                raise NotImplementedError(f"np.{name}.at of bools has no form for devices")
-            how = "amax" if name in ("logical_or", "maximum", "add") else "amin"
-            wide = td.scatter_reduce(
-                flat.to(td.int32), 0, places.reshape(-1), values.to(td.int32), how
-            )
-            inner[...] = wide.reshape(inner.shape).to(td.bool)
-            return
-        if name == "subtract":
-            values = -values if inner.dtype.kind != "uint" else (0 - values)
-        made = td.scatter_reduce(flat, 0, places.reshape(-1), values, how)
-        inner[...] = made.reshape(inner.shape)
+        how = self._scatter(inner.dtype, values)
+        if how is None:
+            self._in_rounds(flat, places.reshape(-1), values)
+        else:
+            change = converted(values[0], inner.dtype)
+            change = 0 - change if self.__name__ == "subtract" else change
+            flat = td.scatter_reduce(flat, 0, places.reshape(-1), change, how)
+        inner[...] = flat.reshape(inner.shape)
+
+    def _scatter(self, dtype: DType, values: list[Inner]) -> Any:
+        """How one kernel combines several values for one place in the array's dtype, or None."""
+        name, kind = self.__name__, dtype.kind
+        is_sum = name in ("add", "subtract") or (name == "multiply" and kind != "complex")
+        if name not in _SCATTERS or kind == "bool" or (kind == "complex" and not is_sum):
+            return None
+        other = values[0].dtype
+        fits = np.can_cast(other.numpy, dtype.numpy)  # type: ignore[arg-type]
+        alike = other.kind == kind or {other.kind, kind} <= {"int", "uint", "bool"}
+        return _SCATTERS[name] if fits or (is_sum and alike) else None
+
+    def _in_rounds(self, flat: Inner, places: Inner, values: list[Inner]) -> None:
+        """What the function computes at places one after the other: in the first round where each
+        place comes up for the first time, in the second one for the second time, … Places are read.
+        """
+        order = places.numpy()
+        sort = np.argsort(order, kind="stable")
+        starts = np.flatnonzero(np.diff(order[sort], prepend=-1))
+        counts = np.diff(starts, append=order.size)
+        turns = np.empty_like(order)
+        turns[sort] = np.arange(order.size) - np.repeat(starts, counts)
+        for turn in range(int(turns.max(initial=0)) + 1):
+            (chosen,) = np.nonzero(turns == turn)
+            where = order[chosen]
+            operands = [each[chosen] for each in values]
+            flat[where] = converted(call(self.__name__, flat[where], *operands), flat.dtype)
 
 
 def _places(x: Inner, indices: Any) -> Inner:

@@ -65,6 +65,7 @@ def part_of(tensor: Tensor, index: Any, /) -> Tensor:
 def write_part(tensor: Tensor, index: Any, value: Any, /) -> None:
     """`x[index] = value`: write numbers or an array into a part of the tensor; they are broadcast
     and cast. Of several values for one element the last one stays."""
+    tensor._check_unlocked()
     cell = tensor._cell
     base = tensor._view or views.whole(cell.value.shape)
     view = basic(index, base)

@@ -23,10 +23,11 @@ from treadle.tensor.cells import Cell, compute
 class Properties:
     """The properties of a tensor, which is a cell and a view of it."""
 
-    __slots__ = ("_cell", "_view")
+    __slots__ = ("_cell", "_locked", "_view")
 
     _cell: Cell
     _view: View | None
+    _locked: bool
 
     if TYPE_CHECKING:
 

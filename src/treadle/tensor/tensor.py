@@ -55,6 +55,7 @@ class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, De
 
     def __init__(self, array: DeviceArray) -> None:
         self._boundary = None
+        self._locked = False  # whether writes through this view, and views of it, are refused
         if array.contiguous:
             self._cell = Cell(computed(array))
             self._view = None
@@ -109,6 +110,7 @@ class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, De
     def _seen_through(self, view: View) -> Tensor:
         """A tensor of the same cell; `view` is a view of the whole cell."""
         made = from_cell(self._cell, view)
+        made._locked = self._locked
         boundary = self._boundary
         if boundary is not None:
             made._boundary = boundary if recording.get() else Boundary(None)
@@ -118,7 +120,13 @@ class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, De
 
     def _seen_again(self) -> Tensor:
         """Another tensor of the same cell and view."""
-        return from_cell(self._cell, self._view)
+        made = from_cell(self._cell, self._view)
+        made._locked = self._locked
+        return made
+
+    def _check_unlocked(self) -> None:
+        if self._locked:
+            raise ValueError("this view is read-only: write to the array itself, or to a copy")
 
     def _sees_same(self, other: Tensor) -> bool:
         """Whether another tensor has the same cell and view."""
@@ -132,6 +140,7 @@ class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, De
     def _write(self, value: Node) -> None:
         """Replace the elements. The value has this tensor's shape, dtype and device, and is in no
         cell."""
+        self._check_unlocked()
         cell, view = self._cell, self._view
         old = cell.value
         array = old.array
@@ -416,6 +425,7 @@ def tensor_of_owner(cell: Cell, view: View | None) -> Tensor:
     made._cell = cell
     made._view = view
     made._seen = made._boundary = None
+    made._locked = False
     return made
 
 
@@ -454,6 +464,7 @@ def from_node(node: Node) -> Tensor:
     made = Tensor.__new__(Tensor)
     made._cell = Cell(node)
     made._view = made._seen = made._boundary = None
+    made._locked = False
     return made
 
 

@@ -9,6 +9,7 @@ from treadle.graph import views
 from treadle.graph.views import View
 from treadle.numpy.arrays import ndarray, wrap
 from treadle.numpy.functions import asarray, broadcast_arrays, broadcast_to
+from treadle.numpy.operations.operands import locked
 
 __all__ = ["as_strided", "broadcast_arrays", "broadcast_to", "sliding_window_view"]
 
@@ -43,7 +44,8 @@ def as_strided(
             f"as_strided: shape {extents} with strides {strides} leaves the array's memory of "
             f"{inner._cell.value.size} elements, or goes backwards"
         )
-    return wrap(inner._seen_through(seen))
+    made = inner._seen_through(seen)
+    return wrap(made if writeable else locked(made))
 
 
 def sliding_window_view(
@@ -82,4 +84,5 @@ def sliding_window_view(
             raise ValueError("window shape cannot be larger than input array shape")
         extents[at] -= length - 1
     steps = (*where.strides, *(where.strides[each] for each in axes))
-    return wrap(inner._seen_through(View((*extents, *window), steps, where.offset)))
+    made = inner._seen_through(View((*extents, *window), steps, where.offset))
+    return wrap(made if writeable else locked(made))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import treadle as td
-from treadle.core.dtypes import DType, integer_range
+from treadle.core.dtypes import ALL_DTYPES, DType, integer_range
 from treadle.numpy import promotion
 from treadle.numpy.operations.elementwise import FUNCTIONS, Computation
 from treadle.numpy.operations.operands import array, converted
@@ -15,6 +15,8 @@ from treadle.runtime.devices import Device
 from treadle.tensor.tensor import Tensor as Inner
 
 _NUMBERS = (bool, int, float, complex)
+# NumPy's own scalars: numbers with a dtype.
+SCALARS = {each.host.type: each.name for each in ALL_DTYPES if each.name != "bfloat16"}
 # Comparisons of integers with Python's integers outside their range are not errors.
 _COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 
@@ -50,7 +52,7 @@ def call_all(
     key: list[Any] = [name, where.id]
     for each in operands:
         kind = type(each)
-        if kind is not Inner and kind not in _NUMBERS:
+        if kind is not Inner and kind not in _NUMBERS and kind not in SCALARS:
             each = array(each, device=where)
             kind = Inner
         given.append(each)
@@ -70,7 +72,7 @@ def call_all(
         values = [
             (each if each.dtype is wanted else converted(each, wanted))
             if type(each) is Inner
-            else _number(each, wanted)
+            else _number(each.item() if type(each) in SCALARS else each, wanted)
             for each, wanted in zip(given, plan.operands, strict=True)
         ]
     if not any(type(each) is Inner for each in values):

@@ -271,11 +271,8 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Inner:
     if len(given.shape) != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
     count = given.size if N is None else int(N)
-    if given.dtype.kind in ("bool", "int", "uint"):
-        given = given.to(promotion.default_integer(given.device))
-    else:
-        wide = promotion.result_type(given, np.dtype("int64"))
-        given = given.to(promotion.held(wide, given.device))
+    wide = promotion.result_type(given, np.dtype("int64"))
+    given = given.to(promotion.held(wide, given.device))
     powers = td.arange(count, device=given.device).to(
         promotion.default_integer(given.device) if given.dtype.is_integer else given.dtype.component
     )

@@ -190,7 +190,12 @@ def _reciprocal(x: Inner) -> Inner:
     if x.dtype.kind in ("float", "complex"):
         return apply("reciprocal", x)
     inverse = td.where(x == 1, 1, 0).to(x.dtype)
-    return inverse if x.dtype.kind == "uint" else td.where(x == -1, -1, inverse).to(x.dtype)
+    if x.dtype.kind == "uint":
+        return inverse
+    inverse = td.where(x == -1, -1, inverse)
+    if x.dtype.itemsize >= 4:  # infinity as an integer, as processors cast it
+        inverse = td.where(x == 0, td.iinfo(x.dtype).min, inverse)
+    return inverse.to(x.dtype)
 
 
 def _fmod(one: Any, other: Any) -> Inner:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.core.dtypes import DType
 from treadle.core.sizes import Size
 from treadle.graph.placeholders import within
 from treadle.numpy import promotion
@@ -122,33 +123,30 @@ def part(x: Inner, index: Any) -> tuple[Inner, bool]:
     """What `x[index]` is, and whether NumPy has a scalar for it."""
     found, is_element = checked(index, x.shape)
     if type(index) is tuple and not index:
-        return x, not x.shape
+        return x._seen_again(), not x.shape
     return x[found], is_element
 
 
 def write(x: Inner, index: Any, value: Any) -> None:
     """`x[index] = value`."""
-    if x.dtype.kind not in ("complex", "bool"):
-        if type(value) is Inner and value.dtype.kind == "complex":
-            value = td.real(value)
-        elif type(value) is complex:
-            raise TypeError(f"float() argument must be a string or a real number, not {value!r}")
+    if (
+        type(value) is Inner
+        and value.dtype.kind == "complex"
+        and x.dtype.kind not in ("complex", "bool")
+    ):
+        value = td.real(value)
     found, _ = checked(index, x.shape)
-    if isinstance(value, str) or value is None:
-        _ = x[found]  # errors of the index come first
-        raise ValueError(f"could not convert {value!r} to a number")
-    if type(value) is float and x.dtype.is_integer:
-        if value != value:
-            raise ValueError("cannot convert float NaN to integer")
-        if value in (float("inf"), float("-inf")):
-            raise OverflowError("cannot convert float infinity to integer")
-        value = int(value)
-    if type(value) is int and x.dtype.is_integer:
+    if type(value) is float and x.dtype.kind == "float":
+        pass
+    elif type(value) is int and x.dtype.is_integer:
         limits = td.iinfo(x.dtype)
         if not limits.min <= value <= limits.max:
             raise OverflowError(f"Python integer {value} out of bounds for {x.dtype.name}")
-    if type(value) is not Inner and not isinstance(value, (bool, int, float, complex)):
-        value = converted(array(value, device=x.device), x.dtype)
+    elif isinstance(value, _SCALARS) or value is None:
+        _ = x[found]  # errors of the index come first
+        value = _as_written(value, x.dtype)
+    elif type(value) is not Inner:
+        value = converted(array(_without_text(value, x.dtype), device=x.device), x.dtype)
     elif type(value) is Inner and value.device is not x.device and not value.shape:
         value = value.to(x.device)
     if type(value) is Inner and len(value.shape) > len(x.shape):
@@ -156,6 +154,35 @@ def write(x: Inner, index: Any, value: Any) -> None:
         while value.shape and value.shape[0] == 1:
             value = value[0]
     x[found] = value
+
+
+_SCALARS = (bool, int, float, complex, str, bytes, np.generic)
+
+
+def _as_written(value: Any, dtype: DType) -> Any:
+    """A number, a text or None as the number that NumPy writes into an array of a dtype, with its
+    errors."""
+    place = np.empty((), dtype.host)
+    place[()] = value
+    return place.item()
+
+
+def _without_text(value: Any, dtype: DType) -> Any:
+    """Lists of texts as the numbers that NumPy writes; others as they are."""
+    if not isinstance(value, (list, tuple)) or not has_text(value):
+        return value
+    data = np.asarray(value)
+    place = np.empty(data.shape, dtype.host)
+    place[...] = data
+    return place
+
+
+def has_text(value: Any) -> bool:
+    """Whether there is text in nested lists."""
+    return any(
+        isinstance(each, (str, bytes)) or (isinstance(each, (list, tuple)) and has_text(each))
+        for each in value
+    )
 
 
 # --- functions ------------------------------------------------------------------------------------
@@ -174,13 +201,14 @@ def _in_mode(places: Inner, extent: int, mode: str) -> Inner:
     return td.where(places < 0, places + extent, places)
 
 
-def _integers(value: Any, like: Inner) -> Inner:
-    """Indices on the array's device. TypeError for other numbers."""
+def _integers(value: Any, like: Inner, casting: str = "safe") -> Inner:
+    """Indices on the array's device. TypeError for other numbers, but for an empty list."""
     made = array(value, like=like)
-    if made.dtype.kind not in ("int", "uint", "bool") and made.size:
+    is_empty = not made.size and isinstance(value, (list, tuple))
+    if not is_empty and not np.can_cast(made.dtype.numpy, np.int64, casting):  # type: ignore[arg-type]
         raise TypeError(
             f"Cannot cast array data from dtype('{made.dtype}') to dtype('int64') according "
-            "to the rule 'safe'"
+            f"to the rule '{casting}'"
         )
     return made.to(promotion.default_integer(like.device))
 
@@ -193,7 +221,7 @@ def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Inne
     elif not x.shape:
         x = x.reshape(1)
     at = axis_of(axis, len(x.shape))
-    places = _integers(indices, x)
+    places = _integers(indices, x, "same_kind")
     if not x.shape[at] and places.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
     places = _in_mode(places, x.shape[at], mode)
@@ -228,7 +256,9 @@ def put_along_axis(arr: Inner, indices: Any, values: Any, axis: Any) -> None:
         raise TypeError("put_along_axis writes into an array of treadle.numpy")
     x = arr.reshape(-1) if axis is None else arr
     at = axis_of(0 if axis is None else axis, len(x.shape))
-    places = _in_mode(_integers(indices, x), x.shape[at], "raise")
+    if array(indices, like=x).dtype.kind not in ("int", "uint"):
+        raise IndexError("`indices` must be an integer array")
+    places = _in_mode(_integers(indices, x, "same_kind"), x.shape[at], "raise")
     steps = [td.arange(e, device=x.device).reshape((-1, *(1,) * (len(x.shape) - n - 1)))
              for n, e in enumerate(x.shape)]  # fmt: skip
     index = tuple(places if n == at else each for n, each in enumerate(steps))
@@ -365,7 +395,7 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Inner:
         else [choices[at] for at in range(choices.shape[0])]
     )
     options = common(*given)
-    places = _integers(a, options[0])
+    places = _integers(array(a, like=options[0]), options[0])
     if mode == "raise" and places.size:
         low, high = td.stack([td.min(places), td.max(places)]).tolist()
         if low < 0 or high >= len(options):

@@ -12,7 +12,9 @@ import numpy as np
 import treadle as td
 from treadle.numpy import promotion
 from treadle.numpy.operations.operands import array, arrays, axis_of, converted, host
+from treadle.numpy.operations.reductions import amax, amin
 from treadle.numpy.operations.shapes import atleast_1d, atleast_2d, atleast_3d
+from treadle.numpy.operations.statistics import median
 from treadle.tensor.tensor import Tensor as Inner
 
 
@@ -462,9 +464,7 @@ def _border(x: Inner, axis: int, side: int, width: int, mode: str, end: Any, len
     part = x[(*front, slice(0, count) if side == 0 else slice(extent - count, extent))]
     if x.dtype.is_integer and mode in ("mean", "median"):
         part = part.to(promotion.default_float(x.device))
-    function: Any = {"maximum": td.max, "minimum": td.min, "mean": td.mean, "median": td.median}[
-        mode
-    ]
+    function: Any = {"maximum": amax, "minimum": amin, "mean": td.mean, "median": median}[mode]
     made: Inner = function(part, axis=axis, keepdims=True)
     if x.dtype.is_integer and mode in ("mean", "median"):
         made = td.round(made)

@@ -275,7 +275,7 @@ def cond(x: Any, p: Any = None) -> Inner:
     return td.where(found == 0, np.inf, value).to(value.dtype)
 
 
-def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Inner, Inner, int, Inner]:
+def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Inner, Inner, Any, Inner]:
     """The x for which a @ x is nearest to b; residuals, the rank, singular values."""
     one, other = common(_matrix(a), floats(b))
     if len(one.shape) != 2:
@@ -306,7 +306,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Inner, Inner, int, Inner]:
         )
     else:
         left = td.zeros((0,), dtype=one.dtype.component, device=one.device)
-    return made[:, 0] if is_vector else made, left, rank, s
+    return made[:, 0] if is_vector else made, left, np.int32(rank), s
 
 
 def multi_dot(arrays: Any) -> Inner:

@@ -179,6 +179,12 @@ def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     return axes_of(axis, ndim)
 
 
+def locked(view: Inner) -> Inner:
+    """A view through which nothing is written."""
+    view._locked = True
+    return view
+
+
 def integer(value: Any) -> int:
     """An integer argument. TypeError for others."""
     return operator.index(value)

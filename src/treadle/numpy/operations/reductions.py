@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,8 @@ def _extreme_of(x: Inner, axes: tuple[int, ...], is_max: bool) -> Inner:
         return x.copied()
     if x.dtype.kind == "complex":
         rest = [at for at in range(len(x.shape)) if at not in axes]
-        flat = td.permute_dims(x, (*rest, *axes)).reshape((*[x.shape[at] for at in rest], -1))
+        count = math.prod([x.shape[at] for at in axes])
+        flat = td.permute_dims(x, (*rest, *axes)).reshape((*[x.shape[at] for at in rest], count))
         best = argmax(flat, -1) if is_max else argmin(flat, -1)
         return td.take_along_axis(flat, td.expand_dims(best, axis=-1), axis=-1).reshape(
             tuple(x.shape[at] for at in rest)

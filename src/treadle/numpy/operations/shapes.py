@@ -15,6 +15,7 @@ from treadle.numpy.operations.operands import (
     axis_of,
     check_order,
     host,
+    locked,
     shape_of,
 )
 from treadle.tensor.tensor import Tensor as Inner
@@ -172,12 +173,12 @@ def squeeze(a: Any, axis: Any = None) -> Inner:
 
 
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Inner:
-    """The array repeated to a shape: a copy, where NumPy has a view that cannot be written."""
+    """The array repeated to a shape: a view that cannot be written."""
     x = _array(array)
     wanted = shape_of(shape)
     if len(wanted) < len(x.shape):
         raise ValueError("input operand has more dimensions than allowed by the axis remapping")
-    return td.broadcast_to(x, wanted).copied()
+    return locked(td.broadcast_to(x, wanted))
 
 
 _array = array
@@ -343,7 +344,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Inner:
-    """The diagonals of two axes: a view."""
+    """The diagonals of two axes: a view that cannot be written."""
     x = array(a)
     count = len(x.shape)
     if count < 2:
@@ -351,7 +352,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Inner:
     one, other = axis_of(axis1, count), axis_of(axis2, count)
     if one == other:
         raise ValueError("axis1 and axis2 cannot be the same")
-    return x._seen_through(views.diagonal(x._where, offset, one, other))
+    return locked(x._seen_through(views.diagonal(x._where, offset, one, other)))
 
 
 def diag(v: Any, k: int = 0) -> Inner:

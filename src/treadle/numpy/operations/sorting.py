@@ -86,9 +86,10 @@ def lexsort(keys: Any, axis: int = -1) -> Inner:
     return order
 
 
-def _check_kth(kth: Any, extent: int) -> None:
+def _check_kth(kth: Any, x: Inner, at: int) -> None:
+    extent = x.shape[at]
     for each in host(kth).reshape(-1).tolist():
-        if not -extent <= each < extent:
+        if x.size and not -extent <= each < extent:
             raise ValueError(f"kth(={each}) out of bounds ({extent})")
 
 
@@ -97,7 +98,7 @@ def partition(
 ) -> Inner:
     """A copy in which element `kth` of an axis is where it is in sorted order: it is sorted."""
     x, at = _axis(array(a), axis)
-    _check_kth(kth, x.shape[at])
+    _check_kth(kth, x, at)
     return sort(x, at)
 
 
@@ -107,7 +108,7 @@ def argpartition(
     """The places of the elements in `partition`'s order."""
     x = array(a)
     x, at = _axis(x if x.shape or axis is None else x.reshape(1), axis)
-    _check_kth(kth, x.shape[at])
+    _check_kth(kth, x, at)
     return argsort(x, at)
 
 
@@ -116,8 +117,6 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Inne
     if side not in ("left", "right"):
         raise ValueError(f"search side must be one of 'left' or 'right' (got {side!r})")
     one, other = common(a, v)
-    if one.dtype.kind == "complex":
-        raise NotImplementedError("searchsorted of complex numbers: give one of their parts")
     if len(one.shape) != 1:
         raise ValueError(
             "object too deep for desired array"
@@ -138,8 +137,24 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Inne
         one, other = one.to(td.uint8), other.to(td.uint8)
     if not one.size:
         return td.zeros(other.shape, dtype=index, device=one.device)
+    if one.dtype.kind == "complex":
+        one, other = _ranks(one, other)
     found = td.searchsorted(one, other.reshape(-1), side=side)  # type: ignore[arg-type]
     return found.reshape(other.shape).to(index)
+
+
+def _ranks(one: Inner, other: Inner) -> tuple[Inner, Inner]:
+    """Integers in the order of the complex numbers of two arrays: equal ones for equal numbers."""
+    both = td.concat([one, other.reshape(-1)])
+    order = argsort(both)
+    ordered = both[order]
+    # A number with NaN in one part is equal to those alike.
+    parts = [td.real(ordered), td.imag(ordered)]
+    same = [(each[1:] == each[:-1]) | (td.isnan(each[1:]) & td.isnan(each[:-1])) for each in parts]
+    steps = (~(same[0] & same[1])).to(order.dtype)
+    ranks = td.zeros(both.shape, dtype=order.dtype, device=both.device)
+    ranks[order[1:]] = td.cumulative_sum(steps, axis=0)
+    return ranks[: one.size], ranks[one.size :].reshape(other.shape)
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Inner:
@@ -215,12 +230,11 @@ def unique(
     x = array(ar)
     is_bool = x.dtype.kind == "bool"
     given = x.to(td.uint8) if is_bool else x
-    if axis is not None and x.dtype.kind == "complex":
-        raise NotImplementedError(
-            "unique(axis=…) of complex numbers: give the parts as real numbers"
-        )
     if axis is not None:
         axis = axis_of(axis, len(x.shape))
+    has_parts = axis is not None and x.dtype.kind == "complex"
+    if has_parts:  # whose order is that of the complex numbers: real parts first
+        given = td.stack([td.real(x), td.imag(x)], axis=-1)
     found = td.unique(
         given, return_index=return_index, return_inverse=return_inverse,
         return_counts=return_counts, axis=axis, equal_nan=equal_nan,
@@ -228,6 +242,9 @@ def unique(
     parts = list(found) if isinstance(found, tuple) else [found]
     if is_bool:
         parts[0] = parts[0].to(td.bool)
+    if has_parts:
+        one, other = (parts[0][..., at].to(x.dtype) for at in (0, 1))
+        parts[0] = one + other * td.full((), 1j, dtype=x.dtype, device=x.device)
     index = promotion.default_integer(x.device)
     parts[1:] = [each.to(index) for each in parts[1:]]
     if return_inverse and axis is None:

@@ -90,8 +90,6 @@ def _quantile(
         raise NotImplementedError("quantiles with weights= have no form for devices")
     if array(a).dtype.kind == "complex":
         raise TypeError("a must be an array of real numbers")
-    if array(a).dtype.kind == "bool" and method == "linear":
-        raise TypeError("numpy boolean subtract, the `-` operator, is not supported: use integers")
     x = floats(a)
     own = x.dtype
     wanted = host(q)
@@ -104,6 +102,8 @@ def _quantile(
             if scale == 100
             else "Quantiles must be in the range [0, 1]"
         )
+    if array(a).dtype.kind == "bool" and method == "linear":
+        raise TypeError("numpy boolean subtract, the `-` operator, is not supported: use integers")
     # Only a number of Python's takes the array's dtype.
     if not isinstance(q, (int, float)) or isinstance(q, np.generic):
         kind = host(q).dtype
@@ -508,7 +508,7 @@ def histogramdd(
         x = array(sample)
         if len(x.shape) != 2:
             x = x.reshape((-1, 1)) if len(x.shape) == 1 else x
-    x = floats(x)
+    x = floats(_counted(x))
     axes = x.shape[1]
     is_one = not isinstance(bins, (list, tuple)) and np.ndim(bins) == 0
     each_bins = [bins] * axes if is_one else list(bins)
