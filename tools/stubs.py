@@ -370,7 +370,7 @@ def exporting() -> dict[Path, str]:
     """The modules that export names by a table (`core.deferred_imports`), by their stubs' paths."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        if re.search(r"__getattr__, __dir__ = _?exports\(", path.read_text()):
+        if re.search(r"(__getattr__|_imported), __dir__ = _?exports\(", path.read_text()):
             parts = path.relative_to(SOURCE.parent).with_suffix("").parts
             found[path.with_suffix(".pyi")] = ".".join(parts).removesuffix(".__init__")
     return found

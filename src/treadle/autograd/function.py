@@ -202,6 +202,8 @@ def _written_node(result: Tensor) -> Node:
 class _OfFunction:
     """The derivative of one call of a Function."""
 
+    is_by_users = True  # PyTorch calls its like by the class alone
+
     def __init__(
         self,
         cls: type[Function],

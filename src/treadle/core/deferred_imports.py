@@ -71,6 +71,24 @@ forks.adopt(_running)
 # For imports in functions that several threads may call first.
 importing = _running.one_more
 
+# What to write instead of names that modules lack, by the modules.
+_elsewhere: dict[str, Mapping[str, str]] = {}
+
+
+class _Advising:
+    """What Python asks for a module that nobody else has found: for one that other libraries have
+    the error says what to use, as for attributes."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        """Never finds one."""
+        package, _, last = name.rpartition(".")
+        advice = _elsewhere.get(package, {}).get(last)
+        if advice is not None:
+            # Without the attribute `name`: `from package import last` would ignore the error.
+            raise ModuleNotFoundError(f"{package!r} has no {last!r}: {advice}")
+
+
 Exports = tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]
 
 
@@ -89,6 +107,10 @@ def exports(
     """
     places = {name: place for place, each in names.items() for name in each.split()}
     modules = frozenset(submodules.split())
+    if elsewhere:
+        _elsewhere[module] = elsewhere
+        if _Advising not in sys.meta_path:
+            sys.meta_path.append(_Advising)
     listed = sorted([*places, *modules])
 
     def find(name: str) -> Any:

@@ -31,12 +31,13 @@ class Cell:
     between it and the current one.
     """
 
-    __slots__ = ("__weakref__", "before", "value", "versions")
+    __slots__ = ("__weakref__", "before", "value", "versions", "writes")
 
     def __init__(self, value: Node) -> None:
         self.value = value
         self.before: Node | None = None
         self.versions: tuple[ref[Node], ...] = ()
+        self.writes = 0  # how often a tensor was written in place
         _cells.add(ref(self, _cells.discard))
 
     def defer(self, value: Node) -> None:

@@ -7,8 +7,6 @@ where it costs little: at tensors in the host's memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 from treadle.graph.placeholders import within
@@ -25,11 +23,13 @@ def looked_at(device: Device) -> bool:
     return _in_host_memory.get() and device.traits.host_memory and within.get() is None
 
 
-@contextmanager
-def in_host_memory() -> Iterator[None]:
-    """Have values in the host's memory looked at."""
-    before = _in_host_memory.set(True)
-    try:
-        yield
-    finally:
-        _in_host_memory.reset(before)
+class in_host_memory:
+    """Within it values in the host's memory are looked at."""
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before = _in_host_memory.set(True)
+
+    def __exit__(self, *exception: object) -> None:
+        _in_host_memory.reset(self._before)

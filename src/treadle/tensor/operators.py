@@ -59,6 +59,12 @@ def unsupported(symbol: str, tensor: Tensor, other: Any, reflected: str = "") ->
             if found is not NotImplemented:
                 return found
     library = type(other).__module__.partition(".")[0]
+    if library == "treadle":
+        where = ".".join(type(other).__module__.split(".")[:2])
+        raise TypeError(
+            f"{symbol} of a tensor of treadle and a {where}.{type(other).__name__}, which both "
+            "define it: y.td is a tensor of treadle"
+        )
     raise TypeError(
         f"{symbol} takes no {library}.{type(other).__name__} beside a tensor of treadle, as both "
         "libraries define it: make a tensor of it by td.asarray(y, device=x.device), or convert "

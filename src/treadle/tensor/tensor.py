@@ -142,6 +142,7 @@ class Tensor(NumPyProtocols, TorchProtocol, ArrayApiMethods, AutogradMethods, De
         cell."""
         self._check_unlocked()
         cell, view = self._cell, self._view
+        cell.writes += 1
         old = cell.value
         array = old.array
         if (noted := written.get()) is not None:

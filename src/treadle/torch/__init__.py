@@ -5,6 +5,8 @@ device that it has. `x.td` is the tensor of treadle that `x` shows. What PyTorch
 not raises an AttributeError that names the nearest thing; `torch.missing()` lists it.
 """
 
+from typing import Any as _Any
+
 from treadle.core.deferred_imports import exports
 from treadle.torch.lacking import within
 from treadle.torch.table import IN_PLACE, entries
@@ -57,6 +59,19 @@ NAMES = {
         "set_num_interop_threads set_num_threads set_warn_always use_deterministic_algorithms"
     ),
 }
-_MODULES = "accelerator distributed distributions nn onnx optim random fft linalg signal special "
-_TRAINING = "amp autograd backends compiler cuda func mps serialization testing utils version xpu"
-__all__, __getattr__, __dir__ = exports(__name__, NAMES, _MODULES + _TRAINING, within(""))
+_MODULES = "accelerator distributed distributions fft linalg nn onnx optim random return_types "
+_OTHERS = (
+    "amp autograd backends compiler cuda func mps serialization signal special testing utils "
+    "version xpu"
+)
+__all__, _imported, __dir__ = exports(__name__, NAMES, _MODULES + _OTHERS, within(""))
+
+
+def __getattr__(name: str) -> _Any:
+    """A name, imported when it is first used."""
+    if name.startswith("_foreach_"):
+        from treadle.torch.foreach import foreach
+
+        found = globals()[name] = foreach(name) or _imported(name)
+        return found
+    return _imported(name)

@@ -46,6 +46,7 @@ from treadle.torch import nn as nn
 from treadle.torch import onnx as onnx
 from treadle.torch import optim as optim
 from treadle.torch import random as random
+from treadle.torch import return_types as return_types
 from treadle.torch import serialization as serialization
 from treadle.torch import signal as signal
 from treadle.torch import special as special
@@ -1149,6 +1150,7 @@ __all__ = [
     "resolve_conj",
     "resolve_neg",
     "result_type",
+    "return_types",
     "rms_norm",
     "roll",
     "rot90",

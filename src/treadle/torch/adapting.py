@@ -11,14 +11,17 @@ from typing import Any
 from treadle.graph.history import recording
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.errors import CAUGHT, translated
+from treadle.torch.return_types import TYPES
 from treadle.torch.tensors import Tensor, unwrapped, wrap, wrapped
 from treadle.torch.writing import write
 
 Function = Callable[..., Any]
 
 
-def adapted(function: Function) -> Function:
-    """A function of treadle's tensors as one of PyTorch's."""
+def adapted(function: Function, name: str = "") -> Function:
+    """A function of treadle's tensors as one of PyTorch's. `name`: the function's, as that of the
+    tuples that it returns, if it does."""
+    kind = TYPES.get(name)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -30,9 +33,10 @@ def adapted(function: Function) -> Function:
         try:
             result = function(*given, **kwargs)
         except CAUGHT as error:
-            raise translated(error) from None
+            raise translated(error, [*given, *kwargs.values()], function.__name__) from None
         if type(result) is not Inner:
-            return wrapped(result)
+            shown = wrapped(result)
+            return kind(*shown) if kind is not None and type(shown) is not Tensor else shown
         # What is unchanged, or changed in place, is the same object.
         return args[0] if given and result is given[0] else wrap(result)
 
@@ -41,7 +45,8 @@ def adapted(function: Function) -> Function:
 
 def public(function: Function, module: str, name: str, *, has_out: bool = False) -> Function:
     """The function of a module: its name is by what it is pickled."""
-    found = with_out(function) if has_out else adapted(function)
+    returned = f"linalg_{name}" if module.endswith(".linalg") else name
+    found = (with_out if has_out else adapted)(function, returned)
     found.__module__, found.__name__, found.__qualname__ = module, name, name
     return found
 
@@ -59,10 +64,10 @@ def _renamed(function: Function, kwargs: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def with_out(function: Function) -> Function:
+def with_out(function: Function, name: str = "") -> Function:
     """The same with the keyword `out`: a tensor, or a tuple of as many as there are results, which
     get the results."""
-    inner = adapted(function)
+    inner = adapted(function, name)
 
     @functools.wraps(function)
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -97,17 +102,51 @@ def in_place(function: Function) -> Function:
     @functools.wraps(function)
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         inner = self._inner
-        # The derivative may need the old elements: it gets a copy of them.
-        old = inner.copied() if recording.get() and inner.requires_grad else inner
-        given = [old if each is self else unwrapped(each) for each in args]
-        named = {key: old if each is self else unwrapped(each) for key, each in kwargs.items()}
+        given = [unwrapped(each) for each in args]
+        named = {key: unwrapped(each) for key, each in kwargs.items()}
+        old = inner
         try:
-            write(inner, function(old, *given, **named))
+            # The derivative may need the old elements: it gets a copy of them.
+            if recording.get() and inner.requires_grad:
+                old, given, named = _copied(inner, given, named)
+            result = function(old, *given, **named)
+            if old is inner and inner._is_kept_by(result):
+                old, given, named = _copied(inner, given, named)
+                result = function(old, *given, **named)
+            if _is_new(result, inner, (old, *given, *named.values())):
+                inner._write(result._node)
+            else:
+                write(inner, result)
         except CAUGHT as error:
-            raise translated(error) from None
+            raise translated(error, [*given, *named.values()], function.__name__) from None
         return self
 
     return call
+
+
+def _copied(
+    inner: Inner, given: list[Any], named: dict[str, Any]
+) -> tuple[Inner, list[Any], dict[str, Any]]:
+    """A copy of a tensor, also in its place among the arguments."""
+    old = inner.copied()
+    arguments = [old if each is inner else each for each in given]
+    return old, arguments, {key: old if each is inner else each for key, each in named.items()}
+
+
+def _is_new(result: Inner, place: Inner, given: tuple[Any, ...]) -> bool:
+    """Whether a result fits a place as it is, and is nobody's else: then it need not be copied."""
+    if result._view is not None or result._boundary is not None or place._boundary is not None:
+        return False
+    cell = result._cell
+    node = cell.value
+    return (
+        node.dtype is place.dtype
+        and node.device is place.device
+        and node.shape == place.shape
+        and bool(node.size)
+        and node.array is None
+        and not any(type(each) is Inner and each._cell is cell for each in given)
+    )
 
 
 def shown(function: Function) -> Function:
@@ -115,7 +154,10 @@ def shown(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        self._inner = function(self._inner, *args, **kwargs)
+        try:
+            self._inner = function(self._inner, *args, **kwargs)
+        except CAUGHT as error:
+            raise translated(error) from None
         return self
 
     return call

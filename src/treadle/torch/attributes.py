@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from treadle.core.dtypes import DType
+from treadle.tensor.tensor import Tensor as Inner
+from treadle.tensor.tensor import from_cell
 from treadle.torch.devices import device as Device
 from treadle.torch.errors import CAUGHT, translated
 from treadle.torch.layouts import Size
@@ -79,13 +82,19 @@ def tolist(self: Tensor) -> Any:
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
-    """The elements as a NumPy array. RuntimeError for a tensor that requires gradients, unless
-    `force`."""
+    """The elements as a NumPy array: on the CPU the same memory, so that what is written into one
+    is seen in the other; elsewhere a copy. RuntimeError for a tensor that requires gradients,
+    unless `force`."""
     if self._inner.requires_grad and not force:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
-    return self._inner.numpy()
+    return shared(self._inner)
+
+
+def shared(inner: Inner) -> np.ndarray[Any, Any]:
+    """The elements as a NumPy array: on the CPU their memory itself, elsewhere a copy."""
+    return inner.__array__() if inner.device.traits.host_memory else inner.numpy()
 
 
 def T(self: Tensor) -> Tensor:
@@ -130,7 +139,10 @@ def _requires_grad(self: Tensor) -> bool:
 
 
 def _set_requires_grad(self: Tensor, value: bool) -> None:
-    self._inner.requires_grad_(value)
+    try:
+        self._inner.requires_grad_(value)
+    except CAUGHT as error:
+        raise translated(error) from None
 
 
 def _data(self: Tensor) -> Tensor:
@@ -155,36 +167,57 @@ def is_leaf(self: Tensor) -> bool:
 # Names of derivatives as PyTorch has them; others are written alike.
 _BACKWARD = {
     "a product of arrays": "Mm", "assembled": "Cat", "clip": "Clamp", "divide": "Div",
-    "cast": "ToCopy", "linear": "Addmm", "moved": "ToCopy", "multiply": "Mul", "negative": "Neg",
-    "subtract": "Sub",
+    "cast": "ToCopy", "copy": "Clone", "linear": "Addmm", "moved": "ToCopy", "multiply": "Mul",
+    "negative": "Neg", "subtract": "Sub", "square": "Pow", "norm_along": "LinalgVectorNorm",
+    "cumulative_sum": "Cumsum", "gather_rows": "Embedding", "standardized": "NativeLayerNorm",
+    "standardized_channels": "NativeBatchNorm", "kept_scaled": "Mul", "cross_entropy": "NllLoss",
+    "leaky_relu_by_result": "LeakyRelu", "leaky_relu_by_input": "LeakyRelu",
 }  # fmt: skip
 
 
 class GradientFunction:
-    """What computed a tensor that requires gradients, for looking at."""
+    """What computed a tensor that requires gradients, for looking at: each kind is a class."""
 
-    __slots__ = ("_history", "_name")
+    __slots__ = ("_history",)
 
-    def __init__(self, history: Any, name: str = "") -> None:
+    def __init__(self, history: Any) -> None:
         self._history = history
-        known = name or history.derivative.name
-        words = known.removeprefix("reduce ").replace("_", " ").split()
-        plain = _BACKWARD.get(known) or "".join(each.capitalize() for each in words)
-        self._name = "AccumulateGrad" if known == "a leaf" else f"{plain}Backward0"
 
     def name(self) -> str:
         """Its name, as "MulBackward0"."""
-        return self._name
+        return type(self).__name__
 
     @property
     def next_functions(self) -> tuple[tuple[GradientFunction | None, int], ...]:
         """What computed each of its operands; None for those without gradients."""
         return tuple(
-            (None if each is None else GradientFunction(each), 0) for each in self._history.edges
+            (None if each is None else _gradient_function(each, each.derivative.name), 0)
+            for each in self._history.edges
         )
 
     def __repr__(self) -> str:
-        return f"<{self._name} object at {id(self._history):#x}>"
+        return f"<{self.name()} object at {id(self._history):#x}>"
+
+
+def _gradient_function(history: Any, known: str) -> GradientFunction:
+    if getattr(history.derivative, "is_by_users", False):
+        kind = _kind(f"{known}Backward")
+    elif known == "a leaf":
+        kind = _kind("AccumulateGrad")
+    else:
+        words = known.removeprefix("reduce ").replace("_", " ").split()
+        plain = (
+            _BACKWARD.get(known)
+            or _BACKWARD.get("_".join(words))
+            or "".join(each.capitalize() for each in words)
+        )
+        kind = _kind(f"{plain}Backward0")
+    return kind(history)
+
+
+@functools.cache
+def _kind(name: str) -> type[GradientFunction]:
+    return type(name, (GradientFunction,), {"__slots__": ()})
 
 
 def grad_fn(self: Tensor) -> GradientFunction | None:
@@ -192,12 +225,25 @@ def grad_fn(self: Tensor) -> GradientFunction | None:
     inner = self._inner
     if inner.is_leaf:
         return None
-    return GradientFunction(inner._history, "view" if inner._node.op == "view" else "")
+    history: Any = inner._history
+    known = "view" if inner._node.op == "view" else history.derivative.name
+    return _gradient_function(history, known)
+
+
+def _version(self: Tensor) -> int:
+    """How often the memory has been written in place, through this tensor or others."""
+    return self._inner._cell.writes
+
+
+def _base(self: Tensor) -> Tensor | None:
+    """The tensor of all of the memory that this one is a part of; None if it is all of it."""
+    inner = self._inner
+    return None if inner._view is None else wrap(from_cell(inner._cell, None))
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Record operations on the tensor from here on, or don't. Returns the tensor."""
-    self._inner.requires_grad_(requires_grad)
+    _set_requires_grad(self, requires_grad)
     return self
 
 
@@ -214,12 +260,15 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Add the gradient of this tensor to the `grad` of the leaves that it was computed from."""
-    self._inner.backward(
-        unwrapped(gradient),
-        retain_graph=create_graph if retain_graph is None else retain_graph,
-        create_graph=create_graph,
-        **({} if inputs is None else {"inputs": unwrapped(inputs)}),
-    )
+    try:
+        self._inner.backward(
+            unwrapped(gradient),
+            retain_graph=create_graph if retain_graph is None else retain_graph,
+            create_graph=create_graph,
+            **({} if inputs is None else {"inputs": unwrapped(inputs)}),
+        )
+    except CAUGHT as error:
+        raise translated(error) from None
 
 
 # --- parts of complex numbers --------------------------------------------------------------------

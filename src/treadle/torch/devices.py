@@ -8,6 +8,7 @@ TREADLE_TORCH_CUDA names the device that "cuda" stands for.
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any
 
@@ -15,6 +16,14 @@ from treadle.core.errors import DeviceNotFound
 from treadle.runtime.devices import Device, is_available
 from treadle.runtime.devices import device as find_device
 from treadle.torch.errors import TorchDeviceNotFound
+
+# What a device may be called: those that there are, and other names of PyTorch's, whose programs
+# ask whether a tensor is on one.
+_KINDS = (
+    "cpu", "cuda", "webgpu", "dawn", "numpy", "meta", "mps", "xpu", "hip", "hpu", "ipu", "maia",
+    "mkldnn", "mtia", "opencl", "opengl", "privateuseone", "ve", "vulkan", "xla", "fpga", "ideep",
+    "lazy",
+)  # fmt: skip
 
 
 class device:
@@ -43,6 +52,10 @@ class device:
         if isinstance(type, int):
             type, index = "cuda", type
         kind, colon, number = str(type).partition(":")
+        if kind not in _KINDS:
+            raise RuntimeError(
+                f"Expected one of {', '.join(_KINDS)} at the start of a device string: {type!r}"
+            )
         if colon and (not number.isdigit() or index is not None):
             raise RuntimeError(f"Invalid device string: {type!r}")
         self.type = kind
@@ -126,8 +139,19 @@ def set_current_card(number: int) -> None:
 
 def place(where: Any = None) -> Device:
     """Treadle's device for one of PyTorch's, or the default. RuntimeError if there is none."""
+    if isinstance(where, Device):
+        return where
+    if where is None and not (
+        _defaults.within or _defaults.chosen or os.environ.get("TREADLE_DEVICE")
+    ):
+        return _host()  # what most tensors are made on
     found = get_default_device() if where is None else where
     found = found if isinstance(found, device) else device(found)
+    if found.type == "meta":
+        raise TorchDeviceNotFound(
+            "no device 'meta', whose tensors have no elements: tensors take no memory before they "
+            'are computed, so make them on "cpu", or a module by torch.nn.utils.skip_init'
+        )
     if found.type != "cuda":
         return _found(str(found))
     instead = stand_in()
@@ -135,6 +159,11 @@ def place(where: Any = None) -> Device:
         return instead
     number = _defaults.card if found.index is None else found.index
     return _found(f"cuda:{number}", _ADVICE)
+
+
+@functools.cache
+def _host() -> Device:
+    return find_device("cpu")
 
 
 _ADVICE = (

@@ -111,6 +111,11 @@ class FloatInfo:
     resolution: float
     dtype: str
 
+    def __repr__(self) -> str:
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        limits = ", ".join(f"{name}={getattr(self, name):g}" for name in names)
+        return f"finfo({limits}, dtype={self.dtype})"
+
 
 def finfo(type: DType | None = None) -> FloatInfo:
     """The limits of a floating dtype, or of a complex dtype's parts. TypeError for integers.
@@ -130,7 +135,21 @@ def finfo(type: DType | None = None) -> FloatInfo:
                      found.dtype.name)  # fmt: skip
 
 
-def iinfo(type: DType) -> Any:
+@dataclass(frozen=True)
+class IntegerInfo:
+    """The limits of an integer dtype."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: str
+
+    def __repr__(self) -> str:
+        # PyTorch prints them with 6 digits.
+        return f"iinfo(min={float(self.min):g}, max={float(self.max):g}, dtype={self.dtype})"
+
+
+def iinfo(type: DType) -> IntegerInfo:
     """The limits of an integer dtype. TypeError for others.
 
     >>> import treadle.torch as torch
@@ -139,7 +158,8 @@ def iinfo(type: DType) -> Any:
     """
     if not isinstance(type, DType) or not type.is_integer:
         raise TypeError(f"torch.iinfo() requires an integer input type, not {type}")
-    return td.iinfo(type)
+    found = td.iinfo(type)
+    return IntegerInfo(found.bits, found.max, found.min, found.dtype.name)
 
 
 # Names that PyTorch has for dtypes, besides their own.

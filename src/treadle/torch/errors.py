@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
 import numpy as np
 
 from treadle.core.errors import (
@@ -12,6 +17,7 @@ from treadle.core.errors import (
     ShapeError,
     TreadleError,
 )
+from treadle.tensor.tensor import Tensor as Inner
 
 
 class OutOfMemoryError(OutOfMemory, RuntimeError):
@@ -38,15 +44,64 @@ class LinAlgError(np.linalg.LinAlgError, RuntimeError):
     """A matrix that is singular, or not positive definite."""
 
 
+class TorchValueError(ValueError, RuntimeError):
+    """An argument that has no such value: PyTorch raises one class or the other."""
+
+
+class TorchOverflowError(OverflowError, RuntimeError):
+    """A number that a dtype does not hold."""
+
+
 _KINDS: dict[type[Exception], type[Exception]] = {
     np.linalg.LinAlgError: LinAlgError,
     OutOfMemory: OutOfMemoryError, ShapeError: TorchShapeError, DtypeError: TorchDtypeError,
     LaunchError: TorchLaunchError, DeviceNotFound: TorchDeviceNotFound,
+    ValueError: TorchValueError, OverflowError: TorchOverflowError,
 }  # fmt: skip
-CAUGHT = (TreadleError, np.linalg.LinAlgError)
+CAUGHT = (
+    TreadleError, ValueError, OverflowError, IndexError, TypeError, AttributeError,
+    NotImplementedError,
+)  # fmt: skip
+# Names of treadle's functions in its messages.
+_NAME = re.compile(r"\btd\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
+
+_INNER = re.compile(r"[\w.]+\.<locals>\.\w+\(\)")
 
 
-def translated(error: Exception) -> Exception:
-    """The same error, as one that is a RuntimeError too where PyTorch's is one."""
+def translated(error: Exception, given: Sequence[Any] = (), name: str = "") -> Exception:
+    """The same error in PyTorch's words, as one that is a RuntimeError too where PyTorch's is one.
+    `given` are the arguments of the call, `name` the function's: what lacks an attribute of tensors
+    is none."""
+    if type(error) is AttributeError:
+        wrong = [each for each in given if each is error.obj and not isinstance(each, Inner)]
+        return TypeError(_no_tensor(name, wrong[0])) if wrong else error
+    if len(error.args) == 1 and isinstance(error.args[0], str) and "td." in error.args[0]:
+        error.args = (_NAME.sub(_spelled, error.args[0]),)
+    if name and type(error) is TypeError and "<locals>" in str(error):
+        error.args = (_INNER.sub(f"{name}()", str(error)),)
     kind = _KINDS.get(type(error))
     return error if kind is None else kind(*error.args)
+
+
+def kind_of(value: Any) -> str:
+    """The class of a value with its library, as several have tensors and arrays."""
+    kind = type(value)
+    library, *rest = kind.__module__.split(".")
+    if library == "treadle" and rest[:1] in (["torch"], ["numpy"]):
+        library += f".{rest[0]}"
+    return kind.__name__ if library == "builtins" else f"{library}.{kind.__name__}"
+
+
+def _no_tensor(name: str, value: Any) -> str:
+    return (
+        f"{name}() does not take a {kind_of(value)} there: torch.as_tensor makes tensors of "
+        "numbers, lists and arrays"
+    )
+
+
+def _spelled(found: re.Match[str]) -> str:
+    """A name of `td` as one of `torch`, if that has it."""
+    value: Any = import_module("treadle.torch")
+    for part in found[1].split("."):
+        value = getattr(value, part, None)
+    return f"{'treadle' if value is None else 'torch'}.{found[1]}"

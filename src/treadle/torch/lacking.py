@@ -116,7 +116,7 @@ _NAMES = {
     "it is not for one process: start one a device": (
         "multiprocessing monitor prepare_multiprocessing_environment "
         "nn.SyncBatchNorm utils.data.DistributedSampler "
-        "Tensor.is_shared is_distributed Tensor.is_distributed"
+        "is_distributed Tensor.is_distributed"
     ),
     "td.profile records what runs, and `treadle bench` measures": (
         "profiler profiler_allow_cudagraph_cupti_lazy_reinit_cuda12"
@@ -178,7 +178,7 @@ _NAMES = {
         "segment_reduce lobpcg Tensor.map_ Tensor.map2_ Tensor.module_load Tensor.record_stream "
         "Tensor.grad_dtype Tensor.const_data_ptr nn.Container nn.common_types nn.factory_kwargs "
         "nn.NLLLoss2d nn.functional.ScalingType nn.functional.SwizzleType windows cpp types "
-        "testing.FileCheck return_types clear_autocast_cache is_autocast_cache_enabled "
+        "testing.FileCheck clear_autocast_cache is_autocast_cache_enabled "
         "set_autocast_cache_enabled autograd.NestedIOFunction autograd.enforce_grad_layout_policy "
         "func.debug_unwrap optim.swap_in_optimizer_params_and_state "
         "utils.data.argument_validation utils.data.functional_datapipe "
@@ -273,6 +273,8 @@ _DIFFERENT = {
     'they are treadle\'s, whose names are "treadle.float32" and "float32"': "dtype",
     "it is the tensor itself: uploads have memory of their own": "Tensor.pin_memory",
     "it is a RuntimeError: processes do not share memory": "Tensor.share_memory_",
+    "it is False: what is computed in torch.inference_mode() is a tensor as others, and may be "
+    "used for gradients later": "is_inference Tensor.is_inference",
     "devices without addresses (webgpu, dawn) have none": "Tensor.data_ptr",
     "the name is PyTorch's for the usual operations, and treadle's for others": "Tensor.grad_fn",
     "every group of classes is computed for all rows": "nn.AdaptiveLogSoftmaxWithLoss",

@@ -17,7 +17,8 @@ OPERATORS = (
 )
 ATTRIBUTES = {
     "treadle.torch.attributes": (
-        "device dtype grad grad_fn is_leaf ndim requires_grad retains_grad shape data T mT H mH"
+        "_base _version device dtype grad grad_fn is_leaf ndim requires_grad retains_grad shape "
+        "data T mT H mH"
     ),
     "treadle.torch.attributes:PARTS": "real imag",
     "treadle.torch.conversions": (
@@ -69,7 +70,9 @@ class _Method(DeferredAttribute):
         """The method, from here on that of the class."""
         with importing():
             adapting = import_module("treadle.torch.adapting")
-            method = getattr(adapting, self._adapt)(function_of(self._entry))
+            adapt, function = getattr(adapting, self._adapt), function_of(self._entry)
+            is_plain = self._adapt == "adapted"
+            method = adapt(function, self._entry.name) if is_plain else adapt(function)
         setattr(self._owner, self._name, method)
         return method
 

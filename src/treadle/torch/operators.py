@@ -6,6 +6,7 @@ table.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from treadle.core.errors import TreadleError
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.operators import OPERATORS as THEIRS
 from treadle.torch import adapting
-from treadle.torch.errors import translated
+from treadle.torch.errors import kind_of, translated
 from treadle.torch.operations import arithmetic, indexing, pointwise
 from treadle.torch.tensors import Tensor, keep, unwrapped, wrap
 
@@ -65,7 +66,32 @@ def _is_plain(own: str, kinds: frozenset[str], kind: type, number: Any) -> bool:
     return own == "int" and kind is int and own in kinds and -128 <= number < 128
 
 
-def _binary(name: str, kinds: frozenset[str], function: Callable[..., Any]) -> Any:
+def _unsupported(short: str, tensor: Tensor, other: Any, *, asks: bool) -> Any:
+    """NotImplemented, so that Python asks the other side. TypeError for another library's array,
+    which has been asked: it says what to convert."""
+    if not hasattr(type(other), "__dlpack__"):
+        return NotImplemented
+    ask = getattr(type(other), f"__r{short}__", None) if asks else None
+    if ask is not None:
+        with contextlib.suppress(TypeError):
+            found = ask(other, tensor)
+            if found is not NotImplemented:
+                return found
+    way = "torch.wrap(y)" if isinstance(other, td.Tensor) else "torch.from_dlpack(y)"
+    raise TypeError(
+        f"{_SYMBOLS.get(short, short)} of a tensor of treadle.torch and a {kind_of(other)}, which "
+        f"both define it: {way} makes a tensor of treadle.torch"
+    )
+
+
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "matmul": "@", "eq": "==",
+    "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+
+
+def _binary(short: str, name: str, kinds: frozenset[str], function: Callable[..., Any]) -> Any:
     general = adapting.adapted(function)
 
     def method(self: Tensor, other: Any) -> Any:
@@ -82,14 +108,16 @@ def _binary(name: str, kinds: frozenset[str], function: Callable[..., Any]) -> A
         elif kind is float or kind is int:
             if name and _is_plain(one.dtype.kind, kinds, kind, other):
                 return wrap(apply(name, one, other))
-        elif (other := _as_operand(other)) is None:
-            return NotImplemented
+        elif (operand := _as_operand(other)) is None:
+            return _unsupported(short, self, other, asks=True)
+        else:
+            other = operand
         return general(self, other)
 
     return method
 
 
-def _reflected(name: str, kinds: frozenset[str], function: Callable[..., Any]) -> Any:
+def _reflected(short: str, name: str, kinds: frozenset[str], function: Callable[..., Any]) -> Any:
     general = adapting.adapted(function)
 
     def method(self: Tensor, other: Any) -> Any:
@@ -98,8 +126,10 @@ def _reflected(name: str, kinds: frozenset[str], function: Callable[..., Any]) -
             one = self._inner
             if name and _is_plain(one.dtype.kind, kinds, kind, other):
                 return wrap(apply(name, other, one))
-        other = _as_operand(other)
-        return NotImplemented if other is None else general(other, self)
+        operand = _as_operand(other)
+        if operand is None:
+            return _unsupported(short, self, other, asks=False)
+        return general(operand, self)
 
     return method
 
@@ -208,7 +238,7 @@ def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndar
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
-    return np.asarray(inner.numpy(), dtype)
+    return inner.__array__(dtype, copy)
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
@@ -237,15 +267,15 @@ def _reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
 
 _OLD = {"div": _BINARY["truediv"]}  # names that PyTorch still has
 OPERATORS: dict[str, Any] = {
-    **{f"__{name}__": _binary(*each) for name, each in (_BINARY | _OLD).items()},
-    **{f"__r{name}__": _reflected(*each) for name, each in (_BINARY | _OLD).items()},
+    **{f"__{name}__": _binary(name, *each) for name, each in (_BINARY | _OLD).items()},
+    **{f"__r{name}__": _reflected(name, *each) for name, each in (_BINARY | _OLD).items()},
     **{f"__i{name}__": _in_place(name, *each) for name, each in _BINARY.items()},
     **{
-        f"__{name}__": _binary(*each, pointwise.FUNCTIONS[name])
+        f"__{name}__": _binary(name, *each, pointwise.FUNCTIONS[name])
         for name, each in _COMPARISONS.items()
     },
-    "__matmul__": _binary("", _NUMERIC, arithmetic.matmul),
-    "__rmatmul__": _reflected("", _NUMERIC, arithmetic.matmul),
+    "__matmul__": _binary("matmul", "", _NUMERIC, arithmetic.matmul),
+    "__rmatmul__": _reflected("matmul", "", _NUMERIC, arithmetic.matmul),
     "__imatmul__": adapting.in_place(arithmetic.matmul),
     "__neg__": adapting.adapted(pointwise.FUNCTIONS["neg"]),
     "__pos__": adapting.adapted(pointwise.positive),

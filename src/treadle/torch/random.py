@@ -47,7 +47,9 @@ class Generator:
         return self._device
 
     def manual_seed(self, seed: int) -> Generator:
-        """Restart with a seed. Returns the generator."""
+        """Restart with a seed. Returns the generator. ValueError for seeds of more than 64 bits."""
+        if not -(2**63) <= int(seed) < 2**64:
+            raise ValueError(f"Overflow: a seed has 64 bits, and {seed} has not")
         self._inner.manual_seed(int(seed) % 2**64)
         return self
 

@@ -24,7 +24,7 @@ OPERATIONS = {
     ),
     f"{_HERE}.complexes": (
         "alias_copy=clone:fo detach:f detach=detach:v detach_copy get_device "
-        "is_inference=is_not:fm is_pinned=is_not:m to_dense=same:m to_dlpack "
+        "is_inference=is_not:fm is_pinned=is_not:m is_shared=is_not:m to_dense=same:m to_dlpack "
         "view_as_complex_copy=view_as_complex:fo view_as_real_copy=view_as_real:fo angle:fmo "
         "clone:fm constant_pad_nd conj:fm conj_physical=conj:fmio copy:i fill:fi imag:f "
         "is_complex:fm is_conj=is_not:fm is_floating_point:fm is_neg=is_not:fm is_nonzero:fm "

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.autograd.derivative import Rule, tensor_of
-from treadle.graph.history import History
+from treadle.graph.history import History, recording
 from treadle.kernels.pool import Windows
+from treadle.tensor.creation import zeros_like
 from treadle.tensor.functional.pooling_operations import (
     gather_from_images,
     indices_into_all,
@@ -21,7 +22,16 @@ def _max_pool(g: Tensor, made: History) -> tuple[Any]:
     """`made` has the places of the greatest elements in addition to the operand."""
     edge = made.edges[0]
     assert edge is not None
-    return (max_pool_gradient(g, tensor_of(made, 1), made.options, edge.shape),)
+    found = max_pool_gradient(g, tensor_of(made, 1), made.options, edge.shape)
+    return (found + _zeros_of(edge, found) if recording.get() else found,)
+
+
+def _zeros_of(edge: History, like: Tensor) -> Tensor:
+    """Zeros whose gradients flow on to what was pooled: it decides alone which elements the windows
+    take. So its second derivative is 0, and not nothing, for which optimizers make no step."""
+    made = zeros_like(like)
+    made._node.history = edge
+    return made * 0
 
 
 def _max_pool_gradient(g: Tensor, places: Tensor, windows: Windows) -> Any:

@@ -12,7 +12,7 @@ from treadle.torch.operations.bounds import looking
 
 _WITH_OUT = ("avg_pool2d", "avg_pool3d", "hardshrink")
 # Functions of indices, which are looked at on the CPU.
-_LOOKING = ("embedding", "embedding_bag", "one_hot")
+_LOOKING = ("embedding", "embedding_bag")
 # Names of treadle's that PyTorch has not.
 _NOT_HERE = frozenset({"geglu", "packed_attention", "reglu", "swiglu", "swish"})
 # What treadle's functions do not have, or with other arguments.

@@ -19,7 +19,7 @@ from treadle.core.dtypes import DType
 from treadle.nn.module import Module as InnerModule
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch.devices import place
-from treadle.torch.dtypes import get_default_dtype
+from treadle.torch.dtypes import get_default_dtype, integers
 from treadle.torch.errors import CAUGHT, translated
 from treadle.torch.nn import containers, functional
 from treadle.torch.nn.module import Module
@@ -150,10 +150,18 @@ def _constructor(function: Callable[..., Any]) -> Callable[..., Any]:
             function(*bound.args, **bound.kwargs)
         except CAUGHT as error:
             raise translated(error) from None
+        _count_widely(self)
         _adopt(self)
         _drawn_by_subclass(self)
 
     return construct
+
+
+def _count_widely(layer: InnerModule) -> None:
+    """Have a layer count batches in 64 bits, where its device has them."""
+    counter = layer._buffers.get("num_batches_tracked")
+    if counter is not None:
+        layer._buffers["num_batches_tracked"] = counter.to(integers(counter.device))
 
 
 def _adopt(layer: InnerModule) -> None:

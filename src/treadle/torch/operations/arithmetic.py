@@ -25,7 +25,8 @@ def _scaled(name: str, input: Any, other: Any, alpha: Any) -> Any:
         )
     if isinstance(alpha, bool) and dtype is not bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    return mul(cast(other, dtype), alpha)
+    scaled = cast(other, dtype)
+    return mul(scaled, alpha) if isinstance(scaled, Inner) else scaled * alpha
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Inner:
@@ -49,10 +50,8 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Inner:
     return sub(other, input, alpha=alpha)
 
 
-def mul(input: Any, other: Any) -> Any:
+def mul(input: Any, other: Any) -> Inner:
     """Input * other."""
-    if not isinstance(input, Inner) and not isinstance(other, Inner):
-        return input * other
     return promoted("multiply", input, other)
 
 

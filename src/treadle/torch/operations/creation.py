@@ -13,6 +13,7 @@ from treadle.runtime.devices import Device
 from treadle.tensor.tensor import Tensor as Inner
 from treadle.torch import dtypes
 from treadle.torch.devices import place
+from treadle.torch.errors import kind_of
 
 
 def extents(size: tuple[Any, ...]) -> tuple[int, ...]:
@@ -21,8 +22,16 @@ def extents(size: tuple[Any, ...]) -> tuple[int, ...]:
         size = tuple(size[0])
     for each in size:
         if type(each) is not int:
-            return tuple([one.item() if isinstance(one, Inner) else one for one in size])
+            return tuple([_extent(one) for one in size])
     return size
+
+
+def _extent(value: Any) -> Any:
+    if isinstance(value, Inner):
+        return value.item()
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"a shape is of integers, not of a {type(value).__name__} as {value!r}")
+    return value
 
 
 def _tracked(made: Inner, requires_grad: bool) -> Inner:
@@ -398,7 +407,7 @@ def _array(data: Any) -> Any:
         kind = type(found.flat[0]).__name__ if found.size else "object"
         if all(isinstance(each, int) for each in found.flat):
             raise ValueError("Overflow when unpacking long long")
-        raise TypeError(f"can't convert elements of type {kind}: a tensor has numbers or bools")
+        raise RuntimeError(f"Could not infer dtype of {kind}: a tensor has numbers or bools")
     if found.dtype.kind not in "biufc" and found.dtype.name != "bfloat16":
         raise TypeError(f"can't convert {found.dtype} to a tensor: it has numbers or bools")
     return found
@@ -482,7 +491,9 @@ def asarray(
 def from_numpy(ndarray: Any) -> Inner:
     """A tensor on the CPU that shares a NumPy array's memory: each sees writes into the other."""
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        raise TypeError(
+            f"expected NumPy's array (got a {kind_of(ndarray)}): torch.as_tensor takes others"
+        )
     if not ndarray.size or any(step < 0 for step in ndarray.strides):
         if ndarray.size:
             raise ValueError("At least one stride is negative: give from_numpy a copy, x.copy()")

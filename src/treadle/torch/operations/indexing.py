@@ -25,8 +25,10 @@ _PLAIN = (int, type(None), type(Ellipsis))
 
 def getitem(input: Inner, index: Any) -> Inner:
     """`x[index]`: a view for integers, slices, None and `...`, else a copy."""
-    if type(index) is int or (type(index) is tuple and all(map(_is_plain, index))):
+    if _is_plain(index) or (type(index) is tuple and all(map(_is_plain, index))):
         return input[index]
+    if type(index) is Inner and index.dtype.kind == "int" and index.shape and input.shape:
+        return _taken_from(input, index)
     found, places = _split(input, index)
     return found if places is None else _taken_from(found, places)
 
@@ -44,6 +46,11 @@ def _is_plain(part: Any) -> bool:
 
 def setitem(input: Inner, index: Any, value: Any) -> None:
     """`x[index] = value`, which is broadcast and cast."""
+    if type(value) in (float, int) and (
+        _is_plain(index) or (type(index) is tuple and all(map(_is_plain, index)))
+    ):
+        input[index] = value
+        return
     part, places = _split(input, index)
     if isinstance(value, Inner):
         value = _fitted(value, part, places).to(part.device, dtype=part.dtype)
@@ -132,7 +139,7 @@ def _part(part: Any) -> Any:
         return array if array.size or array.dtype.kind in "iub" else array.astype(np.int64)
     if hasattr(part, "__index__"):
         return part.__index__()
-    raise IndexError(
+    raise (TypeError if isinstance(part, str) else IndexError)(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
         f"indices (got {type(part).__name__})"
     )

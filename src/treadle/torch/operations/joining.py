@@ -25,7 +25,7 @@ def cat(tensors: Sequence[Inner], dim: int = 0) -> Inner:
     """Tensors one after the other along an axis. Tensors of shape (0,) may be among any others."""
     given = list(tensors)
     if not given:
-        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     if not all(each.shape for each in given):
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
     dtype = _common(given)

@@ -7,6 +7,8 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import treadle as td
 from treadle.core.dtypes import DType
 from treadle.tensor.linalg import operations
@@ -329,7 +331,8 @@ TriangularSolve = namedtuple("TriangularSolve", "solution cloned_coefficient")
 
 
 def lstsq(A: Inner, B: Inner, rcond: Any = None, *, driver: str | None = None) -> Any:
-    """Least squares, by QR for matrices of full rank ("gels"), else by singular values."""
+    """Least squares: by QR, for matrices of full rank ("gels"), or by singular values, the solution
+    of least norm. The default is any rank on the CPU, and "gels" elsewhere."""
     matrices_of("lstsq", A)
     dtype = result_type(A, B)
     A, B = cast(A, dtype), cast(B, dtype)
@@ -341,21 +344,28 @@ def lstsq(A: Inner, B: Inner, rcond: Any = None, *, driver: str | None = None) -
     vector = is_vector(A, B)
     right = td.expand_dims(B, axis=-1) if vector else B
     none = td.zeros((0,), dtype=dtype.component, device=A.device)
-    values = none
-    rank = td.zeros((0,), dtype=integers(A.device), device=A.device)
-    if driver in ("gelsd", "gelss", "gelsy", None) and driver is not None:
+    # The default is PyTorch's: on the CPU any rank will do.
+    chosen = driver or ("gelsy" if A.device.traits.host_memory else "gels")
+    by_singular_values = chosen != "gels"
+    if driver is None or not by_singular_values:
+        try:
+            found = td.linalg.lstsq(A, right).solution
+            by_singular_values = False
+        except np.linalg.LinAlgError:
+            if not by_singular_values:
+                raise
+    counts: dict[str, Any] = {"dtype": integers(A.device), "device": A.device}
+    values, rank, residuals = none, td.zeros((0,), **counts), none
+    is_full = True
+    if by_singular_values:
         tolerance = max(rows, columns) * td.finfo(dtype).eps if rcond is None else rcond
         rank = matrix_rank(A.detach(), atol=0.0, rtol=tolerance)
-        values = svdvals(A.detach()) if driver != "gelsy" else none
+        values = svdvals(A.detach()) if chosen != "gelsy" else none
         found = td.matmul(pinv(A, rtol=tolerance), right)
-    else:
-        found = td.linalg.lstsq(A, right).solution
-        if driver is None:
-            rank = td.full(
-                A.shape[:-2], min(rows, columns), dtype=integers(A.device), device=A.device
-            )
-    residuals = none
-    if rows > columns and driver != "gelsy":
+        is_full = chosen != "gelsy" and bool(td.all(rank == min(rows, columns)).item())
+    elif chosen == "gelsy":
+        rank = td.full(A.shape[:-2], min(rows, columns), **counts)
+    if rows > columns and chosen != "gelsy" and is_full:
         error = td.abs(td.matmul(A, found) - right)
         residuals = td.sum(error * error, axis=-2)
     return Lstsq(td.squeeze(found, axis=-1) if vector else found, residuals, rank, values)

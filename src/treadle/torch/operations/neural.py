@@ -16,11 +16,14 @@ from treadle.tensor.checks import in_host_memory, looked_at
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import supports
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
-from treadle.tensor.manipulation import permute_dims
+from treadle.tensor.manipulation import expand_dims, permute_dims
 from treadle.tensor.ranges import arange
+from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import mean
+from treadle.tensor.reductions import min as least
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
+from treadle.torch.dtypes import integers
 
 __all__ = [
     "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
@@ -29,7 +32,8 @@ __all__ = [
     "glu", "gumbel_softmax",
     "linear_cross_entropy", "local_response_norm", "log_softmax", "max_pool1d_with_indices",
     "max_pool2d_with_indices", "max_pool3d_with_indices", "multi_head_attention_forward",
-    "multi_margin_loss", "multilabel_margin_loss", "nll_loss", "normalize", "softmax", "softmin",
+    "multi_margin_loss", "multilabel_margin_loss", "nll_loss", "normalize",
+    "one_hot", "softmax", "softmin",
 ]  # fmt: skip
 
 
@@ -48,6 +52,26 @@ def check_classes(input: Tensor, target: Tensor, ignore_index: int = -100) -> No
     wrong = values[((values < 0) | (values >= count)) & (values != ignore_index)]
     if wrong.size:
         raise IndexError(f"Target {wrong[0]} is out of bounds.")
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """For each integer a row of zeros with a 1 at its index. RuntimeError for integers outside,
+    which are looked at on the CPU."""
+    if tensor.dtype.kind not in ("int", "uint"):
+        raise RuntimeError("one_hot is only applicable to index tensor: x.long() makes one")
+    if tensor.size:
+        with in_host_memory():
+            looks = looked_at(tensor.device) or num_classes == -1
+        low, high = (int(least(tensor)), int(largest(tensor))) if looks else (0, 0)
+        if low < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if num_classes >= 0 and high >= num_classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+        num_classes = high + 1 if num_classes == -1 else num_classes
+    elif num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    classes = arange(num_classes, dtype=tensor.dtype, device=tensor.device)
+    return (expand_dims(tensor, axis=-1) == classes).to(integers(tensor.device))
 
 
 def nll_loss(

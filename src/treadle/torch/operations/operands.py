@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 
+import treadle as td
 from treadle.core.dtypes import DType, cast_number
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.tensor import Tensor as Inner
-from treadle.torch.dtypes import floating, result_type
+from treadle.torch.devices import place
+from treadle.torch.dtypes import floating, of_number, result_type
+from treadle.torch.errors import kind_of
 
+# Functions that PyTorch has of two numbers, too, the first of which is a tensor then.
+_OF_NUMBERS = frozenset(
+    {"add", "subtract", "multiply", "divide", "floor_divide", "remainder", "fmod"}
+)
 ValuesIndices = namedtuple("ValuesIndices", "values indices")
 ValuesIndices.__doc__ = "What functions along an axis return that also say where."
 
@@ -40,6 +47,9 @@ def together(name: str, *operands: Any) -> list[Any]:
     """Operands on one device: tensors without axes on the CPU go where the others are. TypeError
     if none is a tensor."""
     tensors = [each for each in operands if isinstance(each, Inner)]
+    if not tensors and name in _OF_NUMBERS:
+        first, *others = operands
+        return [td.asarray(first, dtype=of_number(first), device=place()), *others]
     if not tensors:
         raise TypeError(f"{name}(): one of the arguments must be a Tensor, these are numbers")
     devices = {each.device.id for each in tensors}
@@ -80,6 +90,9 @@ def promoted(name: str, one: Any, other: Any, *, floats: bool = False) -> Inner:
 def in_floats(name: str, value: Any) -> Inner:
     """A function with floating results: integers are cast to the default dtype."""
     if not isinstance(value, Inner):
-        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(value).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'input' must be a Tensor of treadle.torch, not a "
+            f"{kind_of(value)}: torch.as_tensor makes one"
+        )
     dtype = value.dtype
     return apply(name, value if dtype.kind in ("float", "complex") else value.to(floating(dtype)))

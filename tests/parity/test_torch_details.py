@@ -1,0 +1,275 @@
+"""What programs for PyTorch rely on beside values: names of errors and of results, memory shared
+with NumPy, private names that are in use, words of messages."""
+
+from __future__ import annotations
+
+import importlib
+import operator
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as td
+import treadle.torch as ours
+from tests.parity.comparing import torch
+
+F = ours.nn.functional
+
+
+# --- names that are not there --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("jit", "torch.compile"), ("multiprocessing", "a device"), ("fx", "torch.compile"),
+        ("utils.tensorboard", "tensorboardX"), ("nn.utils.prune", "parametrize"),
+        ("nn.SyncBatchNorm", "one process"),
+    ],
+)  # fmt: skip
+def test_imports_say_what_to_use(name, advice):
+    package, _, last = f"treadle.torch.{name}".rpartition(".")
+    for text in (f"from {package} import {last}", f"import {package}.{last}"):
+        with pytest.raises(ImportError, match=f"'{package}' has no '{last}': .*{advice}"):
+            exec(text)
+    assert not hasattr(importlib.import_module(package), last)
+
+
+def test_other_imports_fail_as_pythons():
+    for name in ("treadle.torch.nosuch", "treadle.nosuch"):
+        with pytest.raises(ModuleNotFoundError, match="No module named") as caught:
+            importlib.import_module(name)
+        assert caught.value.name == name
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+_WRONG = [
+    ("cat([])", ValueError),
+    ("nn.functional.one_hot(lib.tensor([-1]))", RuntimeError),
+    ("nn.functional.one_hot(lib.tensor([3]), 2)", RuntimeError),
+    ("nn.functional.one_hot(lib.tensor([1.0]))", RuntimeError),
+    ("nn.functional.dropout(lib.ones(2), 2.0, True)", ValueError),
+    ("dropout(lib.ones(2), 2.0, True)", RuntimeError),
+    ("full((2,), 300, dtype=lib.uint8)", RuntimeError),
+    ("ones(2)['x']", TypeError),
+    ("ones(2, 'x')", TypeError),
+    ("ones(2, 3).mean('x')", TypeError),
+    ("equal(lib.ones(2), [1.0, 1.0])", TypeError),
+    ("where([True], lib.ones(1), lib.ones(1))", TypeError),
+    ("tensor(None)", RuntimeError),
+    ("tensor('a')", TypeError),
+    ("device('bogus')", RuntimeError),
+    ("manual_seed(2**64)", ValueError),
+    ("manual_seed(-2**63 - 1)", ValueError),
+]
+
+
+@pytest.mark.parametrize(("text", "kind"), _WRONG, ids=[each[0] for each in _WRONG])
+def test_kinds_of_errors(text, kind):
+    for lib in (ours, torch):
+        if lib is not None:
+            with pytest.raises(kind):
+                eval(f"lib.{text}", {"lib": lib})
+
+
+def test_messages_name_pytorchs_functions():
+    w = ours.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"torch\.") as caught:
+        ours.ones(2, requires_grad=False).sum().backward()
+    told = str(caught.value)
+    with pytest.raises(TypeError, match=r"equal\(\) does not take a list") as caught_too:
+        ours.equal(w, [1.0])
+    for each in (told, str(caught_too.value)):
+        assert not re.search(r"\btd\.", each), each
+
+
+def test_meta_says_what_to_do():
+    with pytest.raises(RuntimeError, match="skip_init"):
+        ours.ones(2, device="meta")
+
+
+# --- results -------------------------------------------------------------------------------------
+
+_SHOWN = [
+    "max(lib.tensor([[1, 2], [3, 1]]), 0)", "sort(lib.tensor([3, 1]))", "topk(lib.arange(4), 2)",
+    "tensor([3, 1, 2]).median(0)", "tensor([3, 1, 2]).cummax(0)", "aminmax(lib.tensor([3, 1]))",
+    "linalg.slogdet(lib.eye(2))", "slogdet(lib.eye(2))", "frexp(lib.ones(1))",
+    "linalg.lstsq(lib.ones(3, 2), lib.ones(3))", "finfo(lib.float16)", "finfo(lib.float64)",
+    "finfo(lib.bfloat16)", "finfo()", "iinfo(lib.int8)", "iinfo(lib.int64)", "add(1, 2)",
+    "mul(True, 2.5)", "floor_divide(7, 2)",
+]  # fmt: skip
+
+if torch is not None:
+
+    @pytest.mark.parametrize("text", _SHOWN)
+    def test_text(text):
+        assert repr(eval(f"lib.{text}", {"lib": ours})) == repr(eval(f"lib.{text}", {"lib": torch}))
+
+    @pytest.mark.parametrize("rows", [2, 5])
+    def test_least_squares_of_any_rank(rows):
+        rng = np.random.default_rng()
+        a = rng.standard_normal((rows, 1)) @ rng.standard_normal((1, 3))
+        b = rng.standard_normal((rows, 2))
+        for driver in (None, "gelsd", "gelsy"):
+            mine = ours.linalg.lstsq(ours.tensor(a), ours.tensor(b), driver=driver)
+            wanted = torch.linalg.lstsq(torch.tensor(a), torch.tensor(b), driver=driver)
+            np.testing.assert_allclose(mine.solution.numpy(), wanted.solution.numpy(), atol=1e-10)
+            assert mine.rank.item() == wanted.rank.item() == 1
+            assert mine.residuals.shape == wanted.residuals.shape
+
+    def test_lists_of_tensors():
+        rng = np.random.default_rng()
+        arrays = [rng.standard_normal(n).astype(np.float32) for n in (3, 1, 7)]
+        for name, *rest in (
+            ("add", 2.0), ("add", "lists"), ("mul", [1.0, 2.0, 3.0]), ("lerp", "lists", 0.25),
+            ("addcmul", "lists", "lists"), ("maximum", 0.0), ("minimum", "lists"), ("sqrt",),
+        ):  # fmt: skip
+            for inplace in ("", "_"):
+                found = []
+                for lib in (ours, torch):
+                    lists = [lib.tensor(np.abs(each)) for each in arrays]
+                    given = [
+                        [lib.tensor(each) for each in arrays] if each == "lists" else each
+                        for each in rest
+                    ]
+                    made = getattr(lib, f"_foreach_{name}{inplace}")(lists, *given)
+                    found.append([each.numpy() for each in (lists if inplace else made)])
+                for mine, wanted in zip(*found, strict=True):
+                    np.testing.assert_allclose(mine, wanted, rtol=1e-6, err_msg=name)
+
+
+def test_groups_of_optimizers_are_apart():
+    groups = [{"params": [ours.ones(1)]}, {"params": [ours.ones(2)], "lr": 1.0}]
+    assert "weight_decay: 0\n\nParameter Group 1\n" in repr(ours.optim.SGD(groups, lr=0.5))
+
+
+def test_lists_of_different_lengths_are_refused():
+    with pytest.raises(RuntimeError, match="of one length"):
+        ours._foreach_add([ours.ones(1)], [ours.ones(1), ours.ones(1)])
+    with pytest.raises(AttributeError):
+        _ = ours._foreach_nosuch
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+def test_numpy_arrays_share_memory():
+    x = ours.ones(3)
+    doubled = x * 2
+    array = x.numpy()
+    array[0] = 42
+    x[1] = 3
+    x += 1
+    assert x.tolist() == array.tolist() == [43.0, 4.0, 2.0]
+    assert doubled.tolist() == [2.0, 2.0, 2.0]
+    later = x * 2
+    array[2] = 100
+    assert later.tolist() == [86.0, 8.0, 4.0]
+    np.asarray(x)[1] = -1
+    assert array.tolist() == [43.0, -1.0, 100.0]
+    row = ours.arange(6.0).reshape(2, 3)[1].numpy()
+    row[:] = 0
+    assert np.array(x) is not array
+    assert ours.ones(1).expand(3).numpy().strides == (0,)
+    assert ours.ones(2, 3).t().numpy().strides == (4, 12)
+
+
+def test_parameters_are_stepped_through_shared_memory():
+    model = ours.nn.Linear(3, 2)
+    shared = model.weight.detach().numpy()
+    alone = ours.nn.Linear(3, 2)
+    alone.load_state_dict(model.state_dict())
+    for each in (model, alone):
+        optimizer = ours.optim.Adam(each.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            each(ours.ones(4, 3)).square().sum().backward()
+            optimizer.step()
+    np.testing.assert_array_equal(shared, alone.weight.detach().numpy())
+
+
+def test_versions_and_bases():
+    x = ours.ones(3)
+    assert (x._version, x._base, x.is_shared()) == (0, None, False)
+    part = x[1:]
+    part.mul_(2)
+    x.add_(1)
+    assert x._version == part._version == 2
+    part._base[0] = 7
+    assert x.tolist() == [7.0, 3.0, 3.0]
+
+
+def test_kinds_of_gradient_functions():
+    class Cut(ours.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clamp(0)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    x = ours.ones(2, requires_grad=True)
+    names = [type(each.grad_fn).__name__ for each in (Cut.apply(x), x.clone(), x * 2, x**2)]
+    assert names == ["CutBackward", "CloneBackward0", "MulBackward0", "PowBackward0"]
+
+
+# --- derivatives of derivatives ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pool", ["max_pool1d", "adaptive_max_pool1d"])
+def test_second_derivative_of_pooling_is_zero(pool):
+    w = ours.ones(4, requires_grad=True)
+    b = ours.tensor([0.5, -0.5, 1.0, 2.0], requires_grad=True)
+    (g,) = ours.autograd.grad(getattr(F, pool)((w * b)[None], 2).sum(), w, create_graph=True)
+    g.sum().backward()
+    assert w.grad.tolist() == [0.0] * 4
+    assert b.grad.tolist() == [1.0, 0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("device", ["cpu", *(["webgpu"] if td.is_available("webgpu") else [])])
+def test_counts_are_long(device):
+    x = ours.tensor([0, 2], device=device)
+    assert F.one_hot(x, 3).dtype is x.dtype
+    norm = ours.nn.BatchNorm1d(2, device=device)
+    norm(ours.ones(3, 2, device=device))
+    assert norm.num_batches_tracked.dtype is x.dtype
+    assert norm.num_batches_tracked.item() == 1
+
+
+def test_gradients_of_what_is_written_in_place():
+    x, w = ours.tensor([1.0, 2.0, 3.0]), ours.tensor([2.0, 2.0, 2.0], requires_grad=True)
+    x.mul_(w).mul_(w)
+    x.sum().backward()
+    assert x.tolist() == [4.0, 8.0, 12.0]
+    assert w.grad.tolist() == [4.0, 8.0, 12.0]
+    y = ours.tensor([1.0, 2.0])
+    copy = ours.zeros(2).copy_(y)
+    y.add_(1).mul_(y).add_(y[:1])
+    assert y.tolist() == [8.0, 13.0]
+    assert copy.tolist() == [1.0, 2.0]
+
+
+def test_arrays_of_other_libraries_are_named():
+    import treadle.numpy as np_ours
+
+    x = ours.ones(2)
+    others = [(np_ours.ones(2), r"treadle\.numpy\.ndarray"), (x.td, r"treadle\.Tensor")]
+    if torch is not None:
+        others.append((torch.ones(2), r"torch\.Tensor"))
+    for other, name in others:
+        with pytest.raises(TypeError, match=rf"\+ of a tensor of treadle\.torch and a {name}"):
+            x + other
+        with pytest.raises(TypeError, match=rf"treadle\.torch.* and a {name}|y\.td is a tensor"):
+            other + x
+        with pytest.raises(TypeError, match=rf"== of a tensor .*{name}"):
+            operator.eq(x, other)
+    with pytest.raises(TypeError, match=r"not a float: torch\.as_tensor"):
+        ours.exp(2.0)
+    with pytest.raises(TypeError, match=r"got a treadle\.numpy\.ndarray"):
+        ours.from_numpy(np_ours.ones(2))
+    with pytest.raises(RuntimeError, match=r"x\.to\(torch\.float32\)"):
+        ours.tensor([1]).requires_grad_()
