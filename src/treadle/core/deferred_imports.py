@@ -76,8 +76,8 @@ _elsewhere: dict[str, Mapping[str, str]] = {}
 
 
 class _Advising:
-    """What Python asks for a module that nobody else has found: for one that other libraries have
-    the error says what to use, as for attributes."""
+    """What Python asks for a module that has not been found: for one that other libraries have the
+    error says what to use, as for attributes."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> None:
