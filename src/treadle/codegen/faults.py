@@ -153,8 +153,8 @@ FAULTS = (
         _DRIVERS + "; 22.3.6",
         "`(x - y) - x` becomes -y, and `(d[i] - pole) - step` in a loop `d[i] - (pole + step)`: "
         "eigenvectors of float64 matrices of 31 rows and more were wrong",
-        "a term of a sum that may be a sum itself as `select(2.0lf, term, never_false)`, where the "
-        "condition compares the number of blocks",
+        "a term of a sum that may be a sum itself times a 1 that is computed from the number of "
+        "blocks, another for either term",
         "codegen/wgsl/expressions.py",
         _DEVICES + "sums_of_64_bit_floats_stay_in_order",
     ),

@@ -239,27 +239,25 @@ def _binary(scope: Scope, node: n.Binary) -> Text:
 
 def _ordered_sum(scope: Scope, node: n.Binary) -> Text:
     """A sum of float64 whose terms stay in their order. NVIDIA's and Mesa's compilers rearrange
-    others: (x - y) - x was -y. A product in it is fused with it, where nothing is rearranged."""
+    others: (x - y) - x was -y. A product in it is fused with it."""
     left, right = node.left, node.right
     minus = "-" if node.op == "sub" else ""
     if isinstance(right, n.Binary) and right.op == "mul":
         factors = f"{minus}{scope.text(right.left, PRIMARY)}", scope.argument(right.right)
-        return f"fma({', '.join(factors)}, {_kept(scope, left)})", PRIMARY
+        return f"fma({', '.join(factors)}, {scope.argument(left)})", PRIMARY
     if isinstance(left, n.Binary) and left.op == "mul":
         factors = scope.argument(left.left), scope.argument(left.right)
-        return f"fma({', '.join(factors)}, {minus}{_kept(scope, right)})", PRIMARY
-    return f"{_kept(scope, left)} {minus or '+'} {_kept(scope, right)}", SUM
+        return f"fma({', '.join(factors)}, {minus}{scope.text(right, PRIMARY)})", PRIMARY
+    return f"{_kept(scope, left, 'x')} {minus or '+'} {_kept(scope, right, 'y')}", SUM
 
 
-def _kept(scope: Scope, node: n.Expression) -> str:
-    """A term, behind a condition that no compiler can know where it may be a sum itself."""
+def _kept(scope: Scope, node: n.Expression, axis: str) -> str:
+    """A term; times a 1 that no compiler can know, where it may be a sum itself. The terms of a sum
+    have different ones, since a common factor could be taken out."""
+    text = scope.text(node, PRIMARY)
     if isinstance(node, n.Load | n.Constant | n.Cast) or _is_constant(node):
-        return scope.text(node, PRIMARY)
-    other = scope.module.literal(2.0, F64, node.span)
-    if isinstance(node.type, Vector):
-        other = f"{scope.module.register(node.type, node.span)}({other})"
-    known = scope.module.never_false(scope.is_entry)
-    return f"select({other}, {scope.argument(node)}, {known})"
+        return text
+    return f"{text} * {scope.module.unknown_one(scope.is_entry)}.{axis}"
 
 
 def _is_zero_divisor(node: n.Binary) -> bool:

@@ -66,7 +66,7 @@ class Module:
         self.functions: dict[object, str] = {}  # helpers by what they are for: their text
         self.builtins: dict[str, str] = {}  # entry point parameters by name: their declaration
         self.private_builtins: set[str] = set()  # builtins that functions read too
-        self.conditions: set[str] = set()  # where `never_false` is used
+        self.ones: set[str] = set()  # where `unknown_one` is used
         self._structs: dict[Struct, str] = {}
         self.struct_texts: list[str] = []
         self._hidden: dict[tuple[str, str], str] = {}
@@ -210,11 +210,12 @@ class Module:
         """Make a built-in value a parameter of the entry point."""
         self.builtins.setdefault(name, declaration)
 
-    def never_false(self, in_entry: bool) -> str:
-        """A condition that is true, which compilers cannot know."""
-        self.builtin("num_workgroups", "@builtin(num_workgroups) num_workgroups: vec3<u32>")
-        self.conditions.add("entry" if in_entry else "function")
-        return "never_false"
+    def unknown_one(self, in_entry: bool) -> str:
+        """Two float64 that are 1, which compilers cannot know."""
+        for name in ("workgroup_id", "num_workgroups"):
+            self.builtin(name, f"@builtin({name}) {name}: vec3<u32>")
+        self.ones.add("entry" if in_entry else "function")
+        return "unknown_one"
 
     def fixed_helpers(self, texts: list[str]) -> list[str]:
         """The texts of the fixed helpers that these texts call, directly or through another."""

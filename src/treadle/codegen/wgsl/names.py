@@ -36,7 +36,7 @@ subgroup_matrix_left subgroup_matrix_right subgroup_matrix_result row_major col_
 subgroupMatrixLoad subgroupMatrixStore subgroupMatrixMultiplyAccumulate
 parameters Parameters local_id workgroup_id num_workgroups local_index
 thread_idx block_idx grid_dim lane subgroup_size subgroup_lane subgroup_width subgroup_present
-never_false storage read read_write function private workgroup uniform
+unknown_one storage read read_write function private workgroup uniform
 """
 _TAKEN = frozenset(_WORDS.split())
 

@@ -372,13 +372,14 @@ def _opening(module: Module) -> list[str]:
             lines.append(f"    {name} = {text};")
         else:
             lines.append(f"    let {name} = {text};")
-    if module.conditions:
-        condition = "num_workgroups.x != 0xffffffffu"  # no launch has so many blocks
-        if "function" in module.conditions:
-            module.globals.append("var<private> never_false: bool;")
-            lines.append(f"    never_false = {condition};")
+    if module.ones:
+        # Not a choice between two numbers, after which compilers do the sums for either.
+        one = "vec2<f64>(1u + workgroup_id.xy / num_workgroups.xy)"
+        if "function" in module.ones:
+            module.globals.append("var<private> unknown_one: vec2<f64>;")
+            lines.append(f"    unknown_one = {one};")
         else:
-            lines.append(f"    let never_false = {condition};")
+            lines.append(f"    let unknown_one = {one};")
     if "subgroup_present" in module.private_builtins:
         pinned = module.options.limits.subgroup_size
         width = f"{pinned}u" if pinned else "subgroup_width"
