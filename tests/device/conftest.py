@@ -133,6 +133,10 @@ _CUDA_CPP = frozenset({
     "test_cpp_language", "test_cpp_numbers", "test_cpp_order", "test_cpp_packs",
     "test_cpp_pointers", "test_cpp_standard_library", "test_cpp_statements", "test_cpp_structs",
 })  # fmt: skip
+# And libraries, which are text in CUDA C++.
+_CUDA_CPP_LIBRARIES = frozenset({
+    "test_cpp_cub", "test_cpp_thrust_and_torch",
+})  # fmt: skip
 # Those of what CUDA declares, which PTX has instructions for.
 _CUDA_CPP_BUILTINS = frozenset({
     "test_cpp_atomics", "test_cpp_groups", "test_cpp_lockstep", "test_cpp_mathematics",
@@ -210,6 +214,9 @@ _LEFT_OUT = {
     **dict.fromkeys(  # about recordings
         ("test_graph_bodies", "test_drawn_graph_bodies"),
         frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"}),
+    ),
+    **dict.fromkeys(
+        _CUDA_CPP_LIBRARIES, frozenset({"webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"})
     ),
     **dict.fromkeys(_CUDA_CPP_BUILTINS, frozenset({"webgpu-gl", "dawn"})),
     # Slow there, and no different.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,12 +50,27 @@ def _flatten(made: list[Any], layout: ArgumentLayout, value: Any, path: str) -> 
         return
     names = [name for name, _ in layout.parts]
     try:
-        values = _items(value, len(names)) if names[0] == 0 else _fields(value, names)
+        if names[0] == 0:
+            values = _items(value, len(names))
+        elif names[:2] == ["data_", "size0"] and is_array_type(type(value)):
+            values = _accessed(value, names)
+        else:
+            values = _fields(value, names)
     except Mismatch as error:
         raise _FieldMismatch(path, f"is {layout.type}, but {error}") from None
     for (name, part), one in zip(layout.parts, values, strict=True):
         inner = f"{path}[{name}]" if isinstance(name, int) else f"{path}.{name}".lstrip(".")
         _flatten(made, part, one, inner)
+
+
+def _accessed(value: Any, names: list[Any]) -> list[Any]:
+    """The fields of an accessor of PyTorch's (`source/library/torch.cuh`) for an array: its data,
+    sizes, and the distances of its elements, which lie without gaps as those of all pointers."""
+    dimensions = (len(names) - 1) // 2
+    if len(value.shape) != dimensions:
+        raise Mismatch(f"{described(value)} was given: it takes {dimensions} dimensions")
+    strides = [math.prod(value.shape[axis + 1 :]) for axis in range(dimensions)]
+    return [value, *value.shape, *strides]
 
 
 def _items(value: Any, count: int) -> list[Any]:

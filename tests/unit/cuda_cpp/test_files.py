@@ -201,7 +201,8 @@ def test_a_whole_program(program):
 def test_unknown_headers_are_noted(program):
     report = td.cuda_module(program).report()
     noted = {note.construct for note in report.notes}
-    assert {"#include <thrust/device_vector.h>", "#include <helper_cuda.h>"} <= noted
+    assert "#include <helper_cuda.h>" in noted
+    assert not any("thrust" in one for one in noted)  # a part of it is for kernels
     assert not any("cstdio" in one or "cuda_runtime" in one for one in noted)
 
 

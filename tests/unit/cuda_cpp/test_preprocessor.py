@@ -473,7 +473,7 @@ def test_a_missing_header_is_an_error(name: str) -> None:
     assert not preprocess(text, FILE, skip_missing_headers=True).errors
 
 
-@pytest.mark.parametrize("name", ["iostream", "helper_cuda.h", "thrust/sort.h", "torch/all.h"])
+@pytest.mark.parametrize("name", ["iostream", "helper_cuda.h", "pybind11/stl.h", "cublas_v2.h"])
 def test_headers_for_the_host_are_skipped(name: str) -> None:
     read = preprocess(f"#include <{name}>", FILE)
     assert not read.errors

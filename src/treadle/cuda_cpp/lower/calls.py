@@ -36,7 +36,7 @@ from treadle.cuda_cpp.lower.functions import (
 )
 from treadle.cuda_cpp.lower.initializers import fill, from_list, initialize_by_default, refer
 from treadle.cuda_cpp.lower.inlining import bind_argument, inline, run_body
-from treadle.cuda_cpp.lower.names import resolve
+from treadle.cuda_cpp.lower.names import lookup, named_type, resolve
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.overloads import resolve_overload, viable
 from treadle.cuda_cpp.lower.pointers import pointer_of
@@ -56,9 +56,11 @@ from treadle.cuda_cpp.lower.values import (
     describe,
 )
 from treadle.cuda_cpp.semantics.scopes import (
+    DeclaredType,
     Functions,
     Overload,
     Scope,
+    TypeEntity,
     functions_in_namespaces,
 )
 from treadle.cuda_cpp.semantics.types import (
@@ -407,9 +409,14 @@ def _run_initializers(
 def _base_initializer(
     cx: Context, name: tree.Name, written: Sequence[Any], type: ClassType, place: Value
 ) -> None:
+    entity = lookup(cx, name)  # the base may be written as a typedef
+    given = (
+        named_type(cx, name, name.span) if isinstance(entity, (DeclaredType, TypeEntity)) else None
+    )
     for base in type.bases:
         declaration = base.template
-        if isinstance(declaration, tree.StructDeclaration) and declaration.name == name.text:
+        named = isinstance(declaration, tree.StructDeclaration) and declaration.name == name.text
+        if named or base == given:
             run_constructor(cx, place, base, arguments(cx, written, base), name.span)
             return
     raise cx.error(f"{type} has no field or base {name.text}", name.span)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-
 from treadle.cuda_cpp.source import c_headers, cuda_headers
-from treadle.cuda_cpp.source.library_headers import IN_LIBRARY
+from treadle.cuda_cpp.source.library_headers import library_file, library_text
 
 _TEXTS = {**c_headers.C_HEADERS, **cuda_headers.CUDA_HEADERS}
-_SAME_AS = {**c_headers.SAME_AS, **cuda_headers.SAME_AS, **IN_LIBRARY}
-_LIBRARY = Path(__file__).parent / "library"
-_IN_LIBRARY = frozenset(IN_LIBRARY.values())
+_SAME_AS = {**c_headers.SAME_AS, **cuda_headers.SAME_AS}
 
 
 def header_name(name: str) -> str | None:
     """The name of a built-in header, which may have several; None for other headers."""
     name = _SAME_AS.get(name, name)
-    return name if name in _TEXTS or name in _IN_LIBRARY else None
+    return name if name in _TEXTS else library_file(name)
 
 
-@cache
 def header_text(name: str) -> str:
-    """The text of a built-in header."""
-    return _TEXTS[name] if name in _TEXTS else (_LIBRARY / name).read_text(encoding="utf-8")
+    """The text of a built-in header, by the name that `header_name` gives."""
+    return _TEXTS[name] if name in _TEXTS else library_text(name)
 
 
 _FOR_THE_HOST = "is for the host, whose code is not compiled here"
@@ -34,10 +28,6 @@ _STANDARD_LIBRARY = (
 _COOPERATIVE_GROUPS = (
     "declares a part of cooperative groups that is not supported: use thread_block and tiles of 32 "
     "threads, or __syncthreads and the __shfl_*_sync functions"
-)
-_PARALLEL_ALGORITHMS = (
-    "is a library of parallel algorithms in templates for nvcc only: use treadle's own "
-    "operations (sum, sort, cumsum …) or write a kernel"
 )
 _TENSOR_CORES = (
     "declares tensor-core fragments, which only CUDA has: write the product with shared memory, or "
@@ -92,8 +82,6 @@ _MISSING = {
 
 _MISSING_FOLDERS = {
     "cooperative_groups/": _COOPERATIVE_GROUPS,
-    "cub/": _PARALLEL_ALGORITHMS,
-    "thrust/": _PARALLEL_ALGORITHMS,
     "cuda/": "is a part of libcu++, which is not supported: use CUDA's plain functions",
     "cute/": _TENSOR_CORES,
     "cutlass/": _TENSOR_CORES,
@@ -110,10 +98,7 @@ _MISSING_FOLDERS = {
     "vulkan/": _FOR_THE_HOST,
     "boost/": _FOR_THE_HOST,
     "opencv2/": _FOR_THE_HOST,
-    "ATen/": _FOR_THE_HOST,
-    "c10/": _FOR_THE_HOST,
     "pybind11/": _FOR_THE_HOST,
-    "torch/": _FOR_THE_HOST,
 }
 
 _VENDOR_LIBRARIES = (

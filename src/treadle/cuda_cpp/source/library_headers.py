@@ -2,15 +2,38 @@
 
 They are compiled like the user's code; what they cannot say in C++ are built-in functions, types
 and traits whose names begin with `__treadle_`.
+
+nvcc's own headers and those of the host's library include parts of the standard library, so that
+files use them without asking, and <cub/cub.cuh> has all of CUB. Reading all of that takes longer
+than most kernels do. So each library is in parts, and a part is read if the file names what it
+declares (`std::pair`, `cub::BlockReduce`), before all else.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent / "library"
+
+# The parts of each namespace, in their order in a file: each may include earlier ones.
+_PARTS = {
+    "std": (
+        "type_traits.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh", "algorithm.cuh",
+        "complex.cuh", "functional.cuh", "tuple.cuh",
+    ),
+    "cub": (
+        "cub_common.cuh", "cub_warp.cuh", "cub_block.cuh", "cub_exchange.cuh", "cub_sort.cuh",
+    ),
+    "thrust": (
+        "thrust_tuple.cuh", "thrust_complex.cuh", "thrust_functional.cuh", "thrust_algorithm.cuh",
+    ),
+}  # fmt: skip
+PARTS = {file: space for space, files in _PARTS.items() for file in files}
+
 # The file of each header. Several headers may be one file.
-IN_LIBRARY = {
-    "cooperative_groups.h": "cooperative_groups.cuh",
-    "cooperative_groups/reduce.h": "cooperative_groups.cuh",
-}
 _STANDARD = {
     **dict.fromkeys(("algorithm", "numeric", "iterator"), "algorithm.cuh"),
     "array": "array.cuh",
@@ -23,69 +46,89 @@ _STANDARD = {
     "type_traits": "type_traits.cuh",
     "utility": "utility.cuh",
 }
-IN_LIBRARY |= _STANDARD | {f"cuda/std/{name}": file for name, file in _STANDARD.items()}
-
-# The standard library. nvcc's own headers and those of the host's library include parts of it, so
-# that files use them without asking, and reading them takes longer than most kernels do. So they
-# are read if a file names what one declares, before all else and in this order.
-FIRST = (
-    "type_traits.cuh", "limits.cuh", "utility.cuh", "array.cuh", "bit.cuh", "algorithm.cuh",
-    "complex.cuh", "functional.cuh", "tuple.cuh",
-)  # fmt: skip
-_NAMES = {
-    "algorithm.cuh": (
-        "accumulate", "all_of", "any_of", "binary_search", "clamp", "copy", "copy_if", "copy_n",
-        "count", "count_if", "equal", "fill", "fill_n", "find", "find_if", "for_each", "gcd",
-        "inner_product", "iota", "is_sorted", "lcm", "lower_bound", "max_element", "min_element",
-        "none_of", "partial_sum", "remove_if", "reverse", "sort", "stable_sort", "transform",
-        "unique", "upper_bound",
-    ),
-    "array.cuh": ("array",),
-    "bit.cuh": (
-        "bit_cast", "bit_ceil", "bit_floor", "bit_width", "countl_one", "countl_zero",
-        "countr_one", "countr_zero", "has_single_bit", "popcount", "rotl", "rotr",
-    ),
-    "complex.cuh": ("complex",),
-    "functional.cuh": (
-        "bit_and", "bit_not", "bit_or", "bit_xor", "divides", "equal_to", "greater",
-        "greater_equal", "identity", "less", "less_equal", "logical_and", "logical_not",
-        "logical_or", "minus", "modulus", "multiplies", "negate", "not_equal_to", "plus",
-    ),
-    "limits.cuh": ("numeric_limits",),
-    "tuple.cuh": ("make_tuple", "tuple"),
-    "utility.cuh": (
-        "addressof", "as_const", "declval", "exchange", "forward", "get", "make_pair", "move",
-        "pair", "tuple_element", "tuple_element_t", "tuple_size", "tuple_size_v",
-    ),
-    "type_traits.cuh": (
-        "integral_constant", "bool_constant", "true_type", "false_type", "enable_if", "enable_if_t",
-        "conditional", "conditional_t", "common_type", "common_type_t", "is_same", "is_same_v",
-        "is_base_of", "is_base_of_v", "is_convertible", "is_convertible_v", "void_t", "negation",
-        "conjunction", "disjunction", "conjunction_v", "disjunction_v", "negation_v",
-        "alignment_of", "type_identity", "type_identity_t",
-        *(
-            f"is_{trait}{end}"
-            for trait in (
-                "void", "null_pointer", "integral", "floating_point", "arithmetic", "fundamental",
-                "enum", "scoped_enum", "class", "union", "empty", "array", "pointer", "reference",
-                "lvalue_reference", "rvalue_reference", "scalar", "object", "signed", "unsigned",
-                "trivially_copyable",
-            )
-            for end in ("", "_v")
-        ),
-        *(
-            f"{change}{end}"
-            for change in (
-                "remove_reference", "remove_pointer", "remove_extent", "remove_all_extents",
-                "decay", "make_signed", "make_unsigned", "underlying_type", "remove_const",
-                "remove_volatile", "remove_cv", "remove_cvref", "add_const", "add_cv",
-                "add_pointer", "add_lvalue_reference", "add_rvalue_reference",
-            )
-            for end in ("", "_t")
-        ),
-    ),
-}  # fmt: skip
-NAMES_OF_FIRST = {
-    name: tuple(file for file, names in _NAMES.items() if name in names)
-    for name in (name for names in _NAMES.values() for name in names)
+_FILES = {
+    "cooperative_groups.h": "cooperative_groups.cuh",
+    "cooperative_groups/reduce.h": "cooperative_groups.cuh",
+    **_STANDARD,
+    **{f"cuda/std/{name}": file for name, file in _STANDARD.items()},
+    **{file: file for file in PARTS},
 }
+# Folders whose headers are the parts of one namespace.
+_FOLDERS = {
+    "cub/": "cub_common.cuh",
+    "thrust/": "thrust_tuple.cuh",
+    **dict.fromkeys(("ATen/", "THC/", "c10/", "torch/"), "torch.cuh"),
+}
+
+
+def library_file(name: str) -> str | None:
+    """The file of a header in the library, None for other headers."""
+    for folder, file in _FOLDERS.items():
+        if name.startswith(folder):
+            return file
+    return _FILES.get(name)
+
+
+@cache
+def library_text(file: str) -> str:
+    """The text of a file of the library."""
+    return (_FOLDER / file).read_text(encoding="utf-8")
+
+
+def parts_for(texts: Sequence[str], asked: set[str], included: set[str]) -> list[str]:
+    """The parts that a file needs, in order: those that other headers `asked` for, and those with
+    names that occur in `texts`, its tokens. The parts of `included` namespaces count, and `std`.
+    """
+    wanted = set(asked)
+    for space in ("std", *sorted(included - {"std"})):
+        named = _named(texts, space)
+        wanted |= {file for file in _PARTS[space] if not named.isdisjoint(_declared(file))}
+    for file in reversed(PARTS):
+        if file in wanted:
+            asks = re.findall(r"^#include <(.*)>", library_text(file), re.MULTILINE)
+            wanted |= {part for name in asks if (part := library_file(name)) in PARTS}
+    return [file for file in PARTS if file in wanted]
+
+
+def _named(texts: Sequence[str], space: str) -> set[str]:
+    """The names that follow `space::`; all names if there is a `using namespace` of it."""
+    found: set[str] = set()
+    for at, text in enumerate(texts):
+        if text == space:
+            if list(texts[max(at - 2, 0) : at]) == ["using", "namespace"]:
+                return set(texts)
+            if list(texts[at + 1 : at + 2]) == ["::"]:
+                found.update(texts[at + 2 : at + 3])
+    return found
+
+
+# What is declared at the beginning of a line: classes, aliases, variables, functions, enumerators,
+# and what a macro that begins with `__treadle_` makes.
+_DECLARED = (
+    r"^(?:template <.*> )?(?:struct|enum) (\w+)",
+    r"^struct (\w+)",
+    r"^(?:template <.*> ?)?\n?using (?:\w+::)*(\w+)",
+    r"^typedef [^;]*\b(\w+);",
+    r"^(?:template <.*> )?constexpr \w+ (\w+) =",
+    r"^(?:template <.*> )?(?:__host__ )?__device__ [^(\n]*?\b(\w+)\(",
+    r"^__treadle_\w+\((\w+)",
+)
+# A part whose functions have the names of CUDA's is only needed with its class.
+_ONLY = {"complex.cuh": frozenset(("complex",))}
+
+
+@cache
+def _declared(file: str) -> frozenset[str]:
+    """The names that a part declares in its namespace."""
+    if file in _ONLY:
+        return _ONLY[file]
+    text = library_text(file)
+    found: set[str] = set()
+    for pattern in _DECLARED:
+        found.update(re.findall(pattern, text, re.MULTILINE))
+    for enumerators in re.findall(r"^enum \w+ \{([^}]*)\}", text, re.MULTILINE):
+        found.update(re.findall(r"\w+", enumerators))
+    for end in ("_v", "_t"):
+        if f"##{end}" in text:
+            found.update([f"{name}{end}" for name in found])
+    return frozenset(found)

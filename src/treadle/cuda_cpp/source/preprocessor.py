@@ -15,7 +15,7 @@ from treadle.cuda_cpp.source.expansion import PAINTED, Expander
 from treadle.cuda_cpp.source.files import Files, LoadedFile
 from treadle.cuda_cpp.source.headers import NOT_FOUND, header_text, why_missing
 from treadle.cuda_cpp.source.lexer import EMPTY, Stretch, printable
-from treadle.cuda_cpp.source.library_headers import FIRST, NAMES_OF_FIRST
+from treadle.cuda_cpp.source.library_headers import PARTS, parts_for
 from treadle.cuda_cpp.source.macros import Macro, defined_macro
 from treadle.cuda_cpp.source.pragmas import PRAGMA_OPERATOR, kept_pragma, pragma_operator
 from treadle.cuda_cpp.source.predefined import (
@@ -66,27 +66,10 @@ def preprocess(
         try:
             reader.read_defines(defines or {}, Span(file, 1, 1, 2))
             reader.read(reader.files.main(text, file))
-            reader.read_first()
+            reader.read_library()
         except TooMuch:
             reader.out.clear()  # the rest of half a file would only give more errors
     return reader.result(file, text)
-
-
-def _named_in(tokens: Sequence[Token]) -> set[str]:
-    """The FIRST headers whose names of `std` the tokens use."""
-    found: set[str] = set()
-    texts = [token[1] for token in tokens]
-    using = False  # namespace std
-    for at, text in enumerate(texts):
-        if text == "std":
-            if texts[at + 1 : at + 2] == ["::"]:
-                found.update(NAMES_OF_FIRST.get("".join(texts[at + 2 : at + 3]), ()))
-            elif texts[max(at - 2, 0) : at] == ["using", "namespace"]:
-                using = True
-    if using:
-        for text in set(texts) & NAMES_OF_FIRST.keys():
-            found.update(NAMES_OF_FIRST[text])
-    return found
 
 
 @dataclass(slots=True)
@@ -130,7 +113,8 @@ class _Reader:
         self.unknown: dict[str, Span] = {}
         self.headers: dict[str, None] = {}  # in the order of their #include
         self.once: set[str] = set()
-        self.wanted: set[str] = set()  # the FIRST headers that other built-in headers need
+        self.included: set[str] = set()  # namespaces of libraries
+        self.wanted: set[str] = set()  # parts of libraries, for other built-in headers
         self.directives: dict[str, Callable[[Token, list[Token]], list[Token]]] = {
             "define": self._define,
             "undef": self._undefine,
@@ -165,17 +149,13 @@ class _Reader:
                 expander.macros = self.own_macros if current.file.built_in else self.macros
                 self.out += expander.expand(stretch.tokens, self._more)
 
-    def read_first(self) -> None:
-        """Read the headers that nvcc always includes, before the rest: those that are used."""
-        wanted = self.wanted | _named_in(self.out)
-        for name in reversed(FIRST):  # each may include earlier ones
-            if name in wanted:
-                text = header_text(name)
-                wanted |= {one for one in FIRST if f"#include <{one.removesuffix('.cuh')}>" in text}
+    def read_library(self) -> None:
+        """Read the parts of libraries that are used, before all else."""
+        texts = [token[1] for token in self.out]
+        parts = parts_for(texts, self.wanted, self.included)
         after, self.out = self.out, []
-        for name in FIRST:
-            if name in wanted:
-                self.read(self.files.built_in(f"<{name}>", header_text(name)))
+        for name in parts:
+            self.read(self.files.built_in(f"<{name}>", header_text(name)))
         self.out += after
 
     def _more(self) -> list[Token] | None:
@@ -351,9 +331,10 @@ class _Reader:
             return []
         if file.built_in and not self.open[-1].file.built_in:
             self.headers[name] = None
-        if (first := file.name[1:-1]) in FIRST:
+        if (part := file.name[1:-1]) in PARTS:
+            self.included.add(PARTS[part])
             if self.open[-1].file.built_in:
-                self.wanted.add(first)
+                self.wanted.add(part)
         elif file.identity not in self.once:
             self._enter(file)
         return []

@@ -1,0 +1,287 @@
+"""CUB in kernels: what its documentation says that blocks and warps compute, beside NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import treadle as td
+
+HEAD = "#include <cub/cub.cuh>\n"
+REDUCTIONS = (
+    HEAD
+    + """
+template <int N, class T> __global__ void reductions(const T *x, T *out, int valid) {
+    typedef cub::BlockReduce<T, N> Reduce;
+    __shared__ typename Reduce::TempStorage storage;
+    T own = x[threadIdx.x];
+    T sum = Reduce(storage).Sum(own);
+    if (threadIdx.x == 0) out[0] = sum;
+    __syncthreads();
+    T most = Reduce(storage).Reduce(own, cub::Max());
+    if (threadIdx.x == 0) out[1] = most;
+    __syncthreads();
+    T part = Reduce(storage).Sum(own, valid);
+    T least = cub::BlockReduce<T, N>().Reduce(own, cub::Min());
+    __syncthreads();
+    T two[2] = {own, (T)1};
+    T whole = Reduce(storage).Sum(two);
+    if (threadIdx.x == 0) { out[2] = part; out[3] = least; out[4] = whole; }
+}
+template <int N> __global__ void places(const float *x, int *out) {
+    typedef cub::KeyValuePair<int, float> Pair;
+    typedef cub::BlockReduce<Pair, N, cub::BLOCK_REDUCE_RAKING> Reduce;
+    __shared__ typename Reduce::TempStorage storage;
+    Pair own;
+    own.key = threadIdx.x;
+    own.value = x[threadIdx.x];
+    Pair most = Reduce(storage).Reduce(own, cub::ArgMax());
+    __syncthreads();
+    Pair least = Reduce(storage).Reduce(own, cub::ArgMin());
+    if (threadIdx.x == 0) { out[0] = most.key; out[1] = least.key; }
+}
+struct Line { float a, b; };  // x -> a x + b: their composition does not commute
+struct Then {
+    __device__ Line operator()(Line f, Line g) const { return Line{f.a * g.a, f.b * g.a + g.b}; }
+};
+template <int N> __global__ void lines(const float *x, float *out) {
+    typedef cub::BlockReduce<Line, N> Reduce;
+    typedef cub::BlockScan<Line, N> Scan;
+    __shared__ typename Reduce::TempStorage storage;
+    __shared__ typename Scan::TempStorage scanned;
+    Line own = {0.5f, x[threadIdx.x]}, all = Reduce(storage).Reduce(own, Then()), upto;
+    if (threadIdx.x == 0) out[N] = all.b;
+    Scan(scanned).InclusiveScan(own, upto, Then());
+    out[threadIdx.x] = upto.b;
+}
+"""
+)
+SIZES = (1, 101)
+
+
+def on(device, array):
+    return td.asarray(array, device=device)
+
+
+def test_reductions_of_blocks(device):
+    rng = np.random.default_rng()
+    module = td.cuda_module(REDUCTIONS)
+    for size in SIZES:
+        x = rng.integers(-99, 99, size).astype(np.int32)
+        valid = size // 2 + 1
+        out = td.full((5,), -77, dtype=td.int32, device=device)
+        module.kernel("reductions", size, td.i32)[1, size](on(device, x), out, valid)
+        assert out.tolist() == [x.sum(), x.max(), x[:valid].sum(), x.min(), x.sum() + size]
+
+
+def test_reductions_of_pairs_and_in_order(device):
+    size = 75
+    x = np.random.default_rng().normal(size=size).astype(np.float32)
+    module = td.cuda_module(REDUCTIONS)
+    out = td.full((2,), -77, dtype=td.int32, device=device)
+    module.kernel("places", size)[1, size](on(device, x), out)
+    assert out.tolist() == [x.argmax(), x.argmin()]
+    out = td.full((size + 1,), -77.0, device=device)
+    module.kernel("lines", size)[1, size](on(device, x), out)
+    expected = [value := 0.0] + [value := 0.5 * value + float(one) for one in x]
+    np.testing.assert_allclose(out.numpy(), [*expected[1:], expected[-1]], rtol=1e-5, atol=1e-6)
+
+
+SCANS = (
+    HEAD
+    + """
+struct Running {
+    int total;
+    __device__ Running(int first) : total(first) {}
+    __device__ int operator()(int sum) { int before = total; total += sum; return before; }
+};
+template <int N> __global__ void scans(const int *x, int *out) {
+    typedef cub::BlockScan<int, N> Scan;
+    __shared__ typename Scan::TempStorage storage;
+    int t = threadIdx.x, own = x[t], made, total;
+    Scan(storage).InclusiveSum(own, made); out[t] = made; __syncthreads();
+    Scan(storage).ExclusiveSum(own, made, total); out[N + t] = made + 1000 * total; __syncthreads();
+    Scan(storage).InclusiveScan(own, made, cub::Max()); out[2 * N + t] = made; __syncthreads();
+    Scan(storage).ExclusiveScan(own, made, 5, cub::Max()); out[3 * N + t] = made; __syncthreads();
+    int two[2] = {own, own + 1}, to[2];
+    Scan(storage).ExclusiveSum(two, to); out[4 * N + t] = to[0] - 3 * to[1]; __syncthreads();
+    Scan(storage).InclusiveSum(two, two); out[5 * N + t] = two[0] - 3 * two[1]; __syncthreads();
+    Running running(100);
+    Scan(storage).ExclusiveSum(own, made, running); out[6 * N + t] = made; __syncthreads();
+    Scan(storage).InclusiveSum(own, made, running); out[7 * N + t] = made;
+}
+__global__ void warps(const int *x, int *out) {
+    typedef cub::WarpReduce<int> Reduce;
+    __shared__ typename Reduce::TempStorage storage[2];
+    int t = threadIdx.x, own = x[t];
+    int sum = Reduce(storage[t / 32]).Sum(own);
+    out[t] = t % 32 == 0 ? sum : 0;
+    int part = Reduce(storage[t / 32]).HeadSegmentedSum(own, t % 5 == 0);
+    out[64 + t] = t % 5 == 0 ? part : 0;
+    typedef cub::WarpScan<int, 8> Scan;
+    __shared__ typename Scan::TempStorage eights[8];
+    int made, total;
+    Scan(eights[t / 8]).ExclusiveSum(own, made, total);
+    out[128 + t] = made + 1000 * total;
+    Scan(eights[t / 8]).InclusiveScan(own, made, cub::Min());
+    out[192 + t] = made + Scan(eights[t / 8]).Broadcast(own, 3);
+}
+"""
+)
+
+
+def test_scans_of_blocks(device):
+    module = td.cuda_module(SCANS)
+    for size in SIZES:
+        x = np.random.default_rng().integers(-99, 99, size).astype(np.int32)
+        out = td.full((8 * size,), -77, dtype=td.int32, device=device)
+        module.kernel("scans", size)[1, size](on(device, x), out)
+        sums, two = x.cumsum(), np.stack([x, x + 1], 1).ravel().cumsum().reshape(size, 2)
+        before = two - np.stack([x, x + 1], 1)
+        expected = [
+            sums, sums - x + 1000 * sums[-1], np.maximum.accumulate(x),
+            np.maximum.accumulate(np.concatenate([[5], x[:-1]])),
+            before[:, 0] - 3 * before[:, 1], two[:, 0] - 3 * two[:, 1],
+            sums - x + 100, sums + 100 + sums[-1],
+        ]  # fmt: skip
+        assert (out.numpy().reshape(8, size) == expected).all()
+
+
+def test_warps(device):
+    x = np.random.default_rng().integers(-99, 99, 64).astype(np.int32)
+    out = td.full((256,), -77, dtype=td.int32, device=device)
+    td.cuda_module(SCANS).warps[1, 64](on(device, x), out)
+    made = out.numpy().reshape(4, 64)
+    sums = np.zeros(64, int)
+    sums[::32] = x.reshape(2, 32).sum(1)
+    heads = np.zeros(64, int)
+    for head in range(0, 64, 5):
+        heads[head] = x[head : min(head + 5, 32 if head < 32 else 64)].sum()
+    eights = x.reshape(8, 8)
+    before = eights.cumsum(1) - eights + 1000 * eights.sum(1)[:, None]
+    least = np.minimum.accumulate(eights, 1) + eights[:, 3:4]
+    assert (made == [sums, heads, before.ravel(), least.ravel()]).all()
+
+
+SORTS = (
+    HEAD
+    + """
+struct Greater {
+    template <class T> __device__ bool operator()(const T &a, const T &b) const { return a > b; }
+};
+template <int N, int I, class K> __global__ void sorts(const K *x, K *out, int *places) {
+    typedef cub::BlockLoad<K, N, I, cub::BLOCK_LOAD_TRANSPOSE> Load;
+    typedef cub::BlockRadixSort<K, N, I, int> Pairs;
+    typedef cub::BlockRadixSort<K, N, I> Keys;
+    typedef cub::BlockMergeSort<K, N, I> Merge;
+    __shared__ union {
+        typename Load::TempStorage load;
+        typename Pairs::TempStorage pairs;
+        typename Keys::TempStorage keys;
+        typename Merge::TempStorage merge;
+    } storage;
+    K keys[I];
+    int own[I], t = threadIdx.x;
+    Load(storage.load).Load(x, keys);
+    for (int i = 0; i < I; i++)
+        own[i] = t * I + i;
+    __syncthreads();
+    Pairs(storage.pairs).Sort(keys, own);
+    cub::StoreDirectBlocked(t, out, keys);
+    cub::StoreDirectBlocked(t, places, own);
+    cub::LoadDirectBlocked(t, x, keys);
+    __syncthreads();
+    Keys(storage.keys).SortDescending(keys);
+    cub::StoreDirectBlocked(t, out + N * I, keys);
+    cub::LoadDirectBlocked(t, x, keys);
+    __syncthreads();
+    Keys(storage.keys).SortBlockedToStriped(keys);
+    cub::StoreDirectStriped<N>(t, out + 2 * N * I, keys);
+    cub::LoadDirectBlocked(t, x, keys);
+    __syncthreads();
+    Merge(storage.merge).Sort(keys, Greater());
+    cub::StoreDirectBlocked(t, out + 3 * N * I, keys);
+}
+"""
+)
+
+
+def sorted_keys(device, x, dtype, source=SORTS):
+    threads, items = 11, 3
+    out = td.zeros(4 * x.size, dtype=dtype, device=device)
+    places = td.full((x.size,), -77, dtype=td.int32, device=device)
+    module = td.cuda_module(source)
+    module.kernel("sorts", threads, items, dtype)[1, threads](on(device, x), out, places)
+    made, ascending = out.numpy().reshape(4, -1), np.sort(x)
+    assert (made == [ascending, ascending[::-1], ascending, ascending[::-1]]).all()
+    assert (places.numpy() == np.argsort(x, kind="stable")).all()
+
+
+def test_sorting_in_blocks(device):
+    rng = np.random.default_rng()
+    sorted_keys(device, rng.integers(-5, 5, 33).astype(np.int32), td.int32)
+    sorted_keys(device, rng.integers(0, 2**32, 33).astype(np.uint32), td.uint32)
+    floats = rng.normal(size=33).astype(np.float32)
+    floats[:4] = [0.0, -0.0, np.inf, -np.inf]
+    sorted_keys(device, floats, td.float32)
+
+
+EXCHANGES = (
+    HEAD
+    + """
+template <int N, int I> __global__ void exchanges(const int *x, int *out, int *bins, int *more) {
+    typedef cub::BlockExchange<int, N, I> Exchange;
+    typedef cub::BlockDiscontinuity<int, N> Heads;
+    typedef cub::BlockAdjacentDifference<int, N> Difference;
+    typedef cub::BlockHistogram<int, N, I, 16> Histogram;
+    typedef cub::BlockShuffle<int, N> Shuffle;
+    __shared__ typename Exchange::TempStorage exchange;
+    __shared__ typename Heads::TempStorage heads;
+    __shared__ typename Difference::TempStorage difference;
+    __shared__ typename Histogram::TempStorage histogram;
+    __shared__ typename Shuffle::TempStorage shuffle;
+    __shared__ int counts[16];
+    int k[I], r[I], t = threadIdx.x, all = N * I;
+    cub::LoadDirectStriped<N>(t, x, k);
+    Exchange(exchange).StripedToBlocked(k);
+    cub::StoreDirectBlocked(t, out, k);
+    __syncthreads();
+    Exchange(exchange).BlockedToStriped(k);
+    cub::StoreDirectStriped<N>(t, out + all, k);
+    cub::LoadDirectBlocked(t, x, k, all - 3, -1);
+    cub::StoreDirectBlocked(t, out + 2 * all, k);
+    cub::LoadDirectBlocked(t, x, k);
+    Heads(heads).FlagHeads(r, k, cub::Inequality());
+    cub::StoreDirectBlocked(t, out + 3 * all, r);
+    Heads(heads).FlagTails(r, k, cub::Inequality());
+    cub::StoreDirectBlocked(t, out + 4 * all, r);
+    Difference(difference).SubtractLeft(k, r, cub::Difference());
+    cub::StoreDirectBlocked(t, out + 5 * all, r);
+    Histogram(histogram).Histogram(k, counts);
+    __syncthreads();
+    if (t < 16) bins[t] = counts[t];
+    int from;
+    Shuffle(shuffle).Rotate(t, from, 3);
+    cub::CountingInputIterator<int> numbers(5);
+    more[t] = 100 * from + numbers[t];
+}
+"""
+)
+
+
+def test_exchanges_and_neighbours(device):
+    threads, items = 40, 3
+    x = np.random.default_rng().integers(0, 16, threads * items).astype(np.int32)
+    out = td.full((6 * x.size,), -77, dtype=td.int32, device=device)
+    bins = td.full((16,), -77, dtype=td.int32, device=device)
+    more = td.full((threads,), -77, dtype=td.int32, device=device)
+    kernel = td.cuda_module(EXCHANGES).kernel("exchanges", threads, items)
+    kernel[1, threads](on(device, x), out, bins, more)
+    changes = x[1:] != x[:-1]
+    expected = [
+        x, x, np.where(np.arange(x.size) < x.size - 3, x, -1),
+        [1, *changes], [*changes, 1], np.diff(x, prepend=0),
+    ]  # fmt: skip
+    assert (out.numpy().reshape(6, -1) == np.array(expected)).all()
+    assert bins.tolist() == np.bincount(x, minlength=16).tolist()
+    ranks = np.arange(threads)
+    assert (more.numpy() == 100 * ((ranks + 3) % threads) + ranks + 5).all()

@@ -1,0 +1,105 @@
+"""What kernels take of Thrust, and of the headers of PyTorch's extensions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+THRUST = """
+#include <thrust/complex.h>
+#include <thrust/device_vector.h>
+#include <thrust/execution_policy.h>
+#include <thrust/tuple.h>
+__device__ thrust::tuple<float3, int> both(float a)
+{
+    return thrust::make_tuple(make_float3(a, a + 1, a + 2), (int)a);
+}
+__global__ void values(int *out)
+{
+    auto t = both(3);
+    *out++ = thrust::get<0>(t).y;
+    *out++ = thrust::get<1>(t);
+    thrust::pair<int, int> p = thrust::make_pair(1, 2);
+    *out++ = p.second;
+    thrust::complex<float> z(1, 2);
+    z = z * thrust::conj(z);
+    *out++ = z.real();
+    *out++ = thrust::abs(thrust::complex<float>(3, 4));
+    int a[5] = {5, 3, 1, 4, 2}, v[5] = {0, 1, 2, 3, 4};
+    thrust::sort_by_key(thrust::seq, a, a + 5, v);
+    *out++ = a[0] * 10 + v[0];
+    thrust::sort(thrust::seq, a, a + 5, thrust::greater<int>());
+    *out++ = a[0];
+    *out++ = thrust::reduce(thrust::seq, a, a + 5, 0, thrust::maximum<int>());
+    thrust::exclusive_scan(thrust::seq, a, a + 5, a);
+    *out++ = a[4];
+    *out++ = thrust::count(thrust::device, v, v + 5, 2);
+    thrust::swap(a[0], a[1]);
+    *out++ = a[0];
+}
+int main()
+{
+    thrust::device_vector<int> d(4);
+    return thrust::reduce(d.begin(), d.end(), 0, thrust::plus<int>());
+}
+"""
+
+
+def test_thrust_in_device_code(device):
+    expected = [4, 3, 2, 5, 5, 12, 5, 5, 14, 1, 5]
+    out = td.full((len(expected),), -77, dtype=td.int32, device=device)
+    td.cuda_module(THRUST).values[1, 1](out)
+    assert out.tolist() == expected
+
+
+TORCH = """
+#include <ATen/ATen.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <torch/extension.h>
+template <typename scalar_t>
+__global__ void rows(const at::PackedTensorAccessor64<scalar_t, 2, at::RestrictPtrTraits> x,
+                     at::PackedTensorAccessor32<float, 1, at::RestrictPtrTraits> out)
+{
+    at::acc_type<scalar_t, true> sum = 0;
+    const int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= x.size(0))
+        return;
+    auto row = x[r];
+    for (int j = 0; j < row.size(0); ++j)
+        sum += row[j] * x[r][j];
+    out[r] = sum;
+}
+C10_LAUNCH_BOUNDS_1(64)
+__global__ void count(torch::PackedTensorAccessor64<float, 3> x)
+{
+    CUDA_KERNEL_LOOP(i, x.size(0) * x.size(1) * x.size(2)) {
+        x[i / (x.size(1) * x.size(2))][i / x.stride(1) % x.size(1)][i % x.size(2)] += i;
+    }
+}
+at::Tensor rows_cuda(const at::Tensor &x)
+{
+    TORCH_CHECK(x.dim() == 2, "two dimensions");
+    auto out = at::zeros({x.size(0)}, x.options());
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "rows", ([&] {
+        rows<scalar_t><<<1, 64>>>(x.packed_accessor64<scalar_t, 2, at::RestrictPtrTraits>(),
+                                  out.packed_accessor32<float, 1, at::RestrictPtrTraits>());
+    }));
+    return out;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("rows", &rows_cuda); }
+"""
+
+
+def test_accessors_take_tensors(device):
+    module = td.cuda_module(TORCH)
+    x = np.random.default_rng().normal(size=(5, 7)).astype(np.float32)
+    out = td.full((5,), -77.0, device=device)
+    module.kernel("rows", td.f32)[1, 64](td.asarray(x, device=device), out)
+    assert out.numpy() == pytest.approx((x.astype(float) ** 2).sum(1), rel=1e-5)
+    counted = td.zeros((2, 3, 4), device=device)
+    module.kernel("count")[1, 32](counted)
+    assert counted.numpy().ravel().tolist() == list(range(24))
+    with pytest.raises(td.errors.DtypeError, match="it takes 3 dimensions"):
+        module.kernel("count")[1, 32](out)
