@@ -62,15 +62,19 @@ template <class T>
 __host__ __device__ constexpr complex<T> operator*(const complex<T> &x, const complex<T> &y) {
     return complex<T>(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re);
 }
-// Divided by a power of two near |y| first, so that squares neither overflow nor vanish.
+// Both are scaled by powers of two first, so that neither squares nor sums overflow or vanish.
+template <class T> __host__ __device__ int __treadle_exponent(const complex<T> &z) {
+    T larger = fmax(fabs(z.re), fabs(z.im));
+    return larger > T(0) && isfinite(larger) ? ilogb(larger) : 0;
+}
 template <class T>
 __host__ __device__ complex<T> operator/(const complex<T> &x, const complex<T> &y) {
-    T larger = fmax(fabs(y.re), fabs(y.im));
-    int by = larger > T(0) && isfinite(larger) ? -ilogb(larger) : 0;
-    T c = ldexp(y.re, by), d = ldexp(y.im, by);
+    int from_x = __treadle_exponent(x), from_y = __treadle_exponent(y);
+    T a = ldexp(x.re, -from_x), b = ldexp(x.im, -from_x);
+    T c = ldexp(y.re, -from_y), d = ldexp(y.im, -from_y);
     T scale = c * c + d * d;
-    return complex<T>(ldexp((x.re * c + x.im * d) / scale, by),
-                      ldexp((x.im * c - x.re * d) / scale, by));
+    return complex<T>(ldexp((a * c + b * d) / scale, from_x - from_y),
+                      ldexp((b * c - a * d) / scale, from_x - from_y));
 }
 #define __treadle_mixed(sign, of_left, of_right) \
     template <class T> \
